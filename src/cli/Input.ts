@@ -1,0 +1,110 @@
+import { Effect, Option } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { FormatName } from "../domain/transcripts/Transcript.ts"
+import { Transcripts } from "../services/Transcripts.ts"
+import { badInput } from "./ExitError.ts"
+import * as Output from "./Output.ts"
+
+/** The arguments and flags that commands share, and the human forms of numbers (CLI contract). */
+
+/** The conversation a command works on. */
+export const file = Argument.String("file").pipe(
+  Argument.withDescription("The conversation: a file, or - for standard input")
+)
+
+/** `--from`: undefined means that the format is detected. */
+export const from = Flag.Literals("from", FormatName.literals).pipe(
+  Flag.withDescription("The format of the file (default: detected)"),
+  Flag.optional,
+  Flag.map(Option.getOrUndefined)
+)
+
+export const lenient = Flag.Boolean("lenient").pipe(
+  Flag.withDescription("Skip lines that cannot be read instead of giving up"),
+  Flag.withDefault(false)
+)
+
+export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print one JSON document"), Flag.withDefault(false))
+
+/** What every command that reads a conversation takes. */
+export const conversation = { file, from, lenient }
+
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  ki: 1024,
+  mi: 1024 ** 2,
+  gi: 1024 ** 3
+}
+
+/** `64000`, `64_000`, `64k`, `1.5M`, `64Ki` as a whole number, or undefined. */
+export const parseSize = (text: string): number | undefined => {
+  const [, digits, unit] = /^(\d[\d_]*(?:\.\d+)?)\s*([kmg]i?)?$/i.exec(text.trim()) ?? []
+  if (digits === undefined) return undefined
+  const value = Number(digits.replaceAll("_", "")) * (units[(unit ?? "").toLowerCase()] ?? Number.NaN)
+  const whole = Math.round(value)
+  return Number.isSafeInteger(whole) && Math.abs(whole - value) < 1e-6 ? whole : undefined
+}
+
+/** `0.5`, `.5` or `50%` as a number from 0 to 1, or undefined. */
+export const parseShare = (text: string): number | undefined => {
+  const [, digits, percent] = /^(\d+(?:\.\d*)?|\.\d+)\s*(%)?$/.exec(text.trim()) ?? []
+  if (digits === undefined) return undefined
+  const value = percent === undefined ? Number(digits) : Number(digits) / 100
+  return value <= 1 ? value : undefined
+}
+
+/** `10-20`, `10-` (to the end) or `10`, counted from 1, or undefined. */
+export const parseLines = (text: string): readonly [from: number, to: number] | undefined => {
+  const [, first, dash, last] = /^(\d+)\s*(-)?\s*(\d+)?$/.exec(text.trim()) ?? []
+  if (first === undefined || (dash === undefined && last !== undefined)) return undefined
+  const from = Number(first)
+  const to = last === undefined ? (dash === undefined ? from : Number.MAX_SAFE_INTEGER) : Number(last)
+  return from >= 1 && from <= to && Number.isSafeInteger(to) ? [from, to] : undefined
+}
+
+const parsed =
+  <A>(parse: (text: string) => A | undefined, expected: string) =>
+  (name: string): Flag.Flag<A> =>
+    Flag.String(name).pipe(
+      Flag.filterMap(
+        (text) => Option.fromUndefinedOr(parse(text)),
+        () => expected
+      )
+    )
+
+/** A flag that takes a whole number, also as `64k` or `1.5M` (thousands; `Ki` and `Mi` count in 1024s). */
+export const size = (name: string): Flag.Flag<number> =>
+  parsed(parseSize, "a whole number such as 64000, 64k or 1.5M")(name).pipe(Flag.withMetavar("number"))
+
+/** A flag that takes a share of a whole. */
+export const share = (name: string): Flag.Flag<number> =>
+  parsed(parseShare, "a share from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("share"))
+
+/** A flag that takes a range of lines. */
+export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
+  parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))
+
+/** A flag that may be left out: undefined then. */
+export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  flag.pipe(Flag.optional, Flag.map(Option.getOrUndefined))
+
+/** Reads the conversation a command was given. What cannot be read is bad input: status 2. */
+export const load = Effect.fn("Input.load")(function* (given: {
+  readonly file: string
+  readonly from: FormatName | undefined
+  readonly lenient: boolean
+}) {
+  const transcripts = yield* Transcripts
+  return yield* transcripts
+    .load(
+      given.file,
+      given.from === undefined ? { lenient: given.lenient } : { from: given.from, lenient: given.lenient }
+    )
+    .pipe(
+      Output.progress(`reading ${given.file === "-" ? "standard input" : given.file}`),
+      Effect.mapError((error) => badInput(error.message))
+    )
+})

@@ -1,0 +1,143 @@
+import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
+import { CliOutput, TerminalCapabilities } from "effect/cli"
+import { encode } from "../domain/Bytes.ts"
+import { printable } from "../domain/Inspection.ts"
+import { ExitError, failed } from "./ExitError.ts"
+
+/**
+ * What goes to a person or to another program: the answer to stdout and nothing else there, everything about it to
+ * stderr.
+ */
+
+const errorCode = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && "code" in error ? error.code : undefined
+
+/** Writes bytes to stdout and waits until they are taken. A reader that has gone (`| head`) ends the command quietly. */
+export const bytes = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+  const stdio = yield* Stdio.Stdio
+  yield* Stream.make(value).pipe(
+    Stream.run(stdio.stdout({ endOnDone: false })),
+    Effect.mapError((error) =>
+      errorCode(error.cause) === "EPIPE"
+        ? new ExitError({ message: "", status: 0 })
+        : failed(`the output could not be written: ${causeText(error)}`)
+    )
+  )
+})
+
+const causeText = (error: Error): string => (error.cause instanceof Error ? error.cause.message : error.message)
+
+/** Writes a text to stdout, byte for byte, and ends its last line. */
+export const text = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+  bytes(encode(value.endsWith("\n") ? value : `${value}\n`))
+
+/** Prints a value as the one JSON document of `--json`. */
+export const json = <S extends Schema.Codec<unknown, unknown>>(
+  schema: S,
+  value: S["Type"]
+): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+  Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))(value).pipe(Effect.orDie, Effect.flatMap(text))
+
+const note = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
+  const stdio = yield* Stdio.Stdio
+  yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
+})
+
+/** Tells the person something beside the answer: one line on stderr, whatever the text holds. */
+export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
+  note(`palimpsest: ${printable(value)}\n`)
+
+const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+const patience = Duration.millis(500)
+
+const spin = Effect.fnUntraced(function* (label: string, animated: boolean) {
+  yield* Effect.sleep(patience)
+  if (!animated) return yield* notice(`${label} …`)
+  for (let frame = 0; ; frame += 1) {
+    const seconds = frame < 10 ? "" : ` ${Math.floor(frame / 10)} s`
+    yield* note(`\r${spinner[frame % spinner.length] ?? ""} ${label}${seconds}\u001b[K`)
+    yield* Effect.sleep("100 millis")
+  }
+})
+
+/**
+ * Says on stderr what is going on once it takes more than half a second: on a terminal a line that moves and is wiped
+ * at the end, however that comes, else one line.
+ */
+export const progress =
+  (label: string) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Stdio.Stdio> =>
+    Stdio.Stdio.use((stdio) => stdio.stderrIsTerminal).pipe(
+      Effect.flatMap((animated) =>
+        Effect.acquireUseRelease(
+          Effect.forkChild(spin(label, animated)),
+          () => work,
+          (fiber) => Effect.andThen(Fiber.interrupt(fiber), animated ? note("\r\u001b[K") : Effect.void)
+        )
+      )
+    )
+
+/** Ways to set a piece of text off; each leaves it as it is where colours are not wanted. */
+export interface Style {
+  readonly bold: (text: string) => string
+  readonly dim: (text: string) => string
+  readonly warn: (text: string) => string
+}
+
+const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
+const unchanged = (text: string) => text
+
+/** Without colours. */
+export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged }
+
+/** Colours for stdout, only on a terminal and only without NO_COLOR. */
+export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>
+  canColor ? { bold: ansi(1), dim: ansi(2), warn: ansi(33) } : plain
+)
+
+/** A number with its thousands set apart: `1,048,576`. */
+export const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
+
+/** A share in whole percent, or what is known about a very small one. */
+export const share = (part: number, whole: number): string => {
+  if (whole === 0 || part === 0) return "0 %"
+  const percent = (part / whole) * 100
+  return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
+}
+
+/**
+ * Rows with their columns aligned, two spaces apart. `align` has one letter a column: `l` left (default), `r` right.
+ * No white space at the ends of lines.
+ */
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, align = ""): string => {
+  const widths: Array<number> = []
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, CliOutput.displayWidth(cell))
+    })
+  }
+  const line = (row: ReadonlyArray<string>) =>
+    row
+      .map((cell, column) => {
+        const gap = " ".repeat((widths[column] ?? 0) - CliOutput.displayWidth(cell))
+        return align[column] === "r" ? gap + cell : cell + gap
+      })
+      .join("  ")
+      .trimEnd()
+  return rows.map(line).join("\n")
+}
+
+const bars = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+
+/** Values as a line of bars, at most `width` of them; where values share a bar, the largest counts. */
+export const sparkline = (values: ReadonlyArray<number>, width = 60): string => {
+  const largest = values.reduce((a, b) => Math.max(a, b), 0)
+  if (largest === 0) return ""
+  const columns = Math.min(width, values.length)
+  return Array.from({ length: columns }, (_, column) => {
+    const from = Math.floor((column * values.length) / columns)
+    const to = Math.floor(((column + 1) * values.length) / columns)
+    const value = values.slice(from, to).reduce((a, b) => Math.max(a, b), 0)
+    return bars[Math.min(bars.length - 1, Math.floor((value / largest) * bars.length))] ?? ""
+  }).join("")
+}

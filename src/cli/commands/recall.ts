@@ -1,0 +1,95 @@
+import { Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { decode, encode } from "../../domain/Bytes.ts"
+import type { Selection } from "../../domain/Excerpt.ts"
+import { isHandle, matches } from "../../domain/Handle.ts"
+import { printable } from "../../domain/Inspection.ts"
+import { find, recallable } from "../../domain/Recall.ts"
+import { BlobFolder, select, TempStore } from "../../services/TempStore.ts"
+import { badInput, type ExitError, failed } from "../ExitError.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+
+const unknown = (file: string, handle: string): ExitError =>
+  badInput(`${file} holds nothing under the handle ${handle}; "palimpsest inspect ${file}" lists handles`)
+
+/** The folders that may hold the blobs of a log: named after the whole file name, or without its extension. */
+const blobFolders = (file: string): ReadonlyArray<string> => [
+  `${file}.blobs`,
+  `${file.replace(/(?<=[^/\\])\.[^./\\]+$/, "")}.blobs`
+]
+
+const stored = Effect.fnUntraced(function* (
+  file: string,
+  name: string
+): Effect.fn.Return<Uint8Array, ExitError, BlobFolder> {
+  if (file === "-" || !isHandle(name)) return yield* unknown(file, name)
+  const { at } = yield* BlobFolder
+  for (const folder of blobFolders(file)) {
+    const bytes = yield* TempStore.use((store) => Effect.flatMap(store.resolve(name), store.get)).pipe(
+      Effect.catchReason("TempStoreError", "BlobMissing", () => Effect.void),
+      Effect.mapError((error) =>
+        error.reason._tag === "HandleAmbiguous" ? badInput(error.message) : failed(`${folder}: ${error.message}`)
+      ),
+      Effect.provide(at(folder))
+    )
+    if (bytes !== undefined) return bytes
+  }
+  return yield* unknown(file, name)
+})
+
+/** `palimpsest recall <file> <handle>`. */
+export const recall = Command.make(
+  "recall",
+  {
+    ...Input.conversation,
+    handle: Argument.String("handle").pipe(
+      Argument.withDescription("What to read: a handle (h_…) as inspect lists them, or its beginning")
+    ),
+    lines: Input.optional(Input.lines("lines")).pipe(Flag.withDescription("Only these lines, counted from 1")),
+    grep: Input.optional(Flag.String("grep").pipe(Flag.withMetavar("regex"))).pipe(
+      Flag.withDescription("Only lines that match, with their numbers")
+    ),
+    maxTokens: Input.optional(Input.size("max-tokens")).pipe(Flag.withDescription("No more than this many tokens"))
+  },
+  Effect.fn("cli.recall")(function* (input) {
+    const file = printable(input.file)
+    const name = printable(input.handle)
+    const { session } = yield* Input.load(input)
+    const found = find(recallable(session.conversation), name)
+    if (found._tag === "Ambiguous") {
+      return yield* badInput(`${name} is the beginning of ${found.handles.length} handles: ${found.handles.join(", ")}`)
+    }
+    const bytes = found._tag === "Found" ? encode(found.payload.text) : yield* stored(input.file, name)
+    if (found._tag === "Found" && name.length > found.handle.length) {
+      const hash = yield* TempStore.use((store) => store.hash(bytes))
+      if (!isHandle(name) || !matches(name, hash)) return yield* unknown(file, name)
+    }
+
+    const { grep, lines, maxTokens } = input
+    if (grep === undefined && lines === undefined && maxTokens === undefined) return yield* Output.bytes(bytes)
+    const selection: Selection = {
+      ...(lines === undefined ? {} : { lines }),
+      ...(grep === undefined ? {} : { grep }),
+      ...(maxTokens === undefined ? {} : { maxTokens })
+    }
+    const excerpt = yield* select(decode(bytes).text, selection).pipe(
+      Effect.mapError((error) => badInput(`--grep: ${error.message}`))
+    )
+    if (excerpt.text !== "") yield* Output.text(excerpt.text)
+    if (excerpt.omittedLines > 0) {
+      yield* Output.notice(`${Output.number(excerpt.omittedLines)} more lines are left out by --max-tokens`)
+    } else if (excerpt.text === "") {
+      yield* Output.notice(`nothing of the ${Output.number(excerpt.totalLines)} lines was asked for or matches`)
+    }
+  })
+).pipe(
+  Command.withDescription("Prints the exact bytes behind a handle"),
+  Command.withExamples([
+    { command: "palimpsest recall session.jsonl h_abcdefghij > output.txt", description: "Everything, byte for byte" },
+    {
+      command: "palimpsest recall session.jsonl h_abcdefghij --grep 'error|fail'",
+      description: "The lines that matter"
+    }
+  ])
+)

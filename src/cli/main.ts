@@ -1,0 +1,109 @@
+// Not from the package itself: that one brings HTTP along, and with it a slower bundle.
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Effect, Exit, type FileSystem, Layer, type Path, References, Runtime } from "effect"
+import { CliError, CliOutput, Command } from "effect/cli"
+import { printable } from "../domain/Inspection.ts"
+import * as FileTempStore from "../layers/FileTempStore.ts"
+import * as Live from "../layers/Live.ts"
+import { inspect } from "./commands/inspect.ts"
+import { compress } from "./commands/compress.ts"
+import { evaluate } from "./commands/eval.ts"
+import { recall } from "./commands/recall.ts"
+import { BlobFolder } from "../services/TempStore.ts"
+import * as Output from "./Output.ts"
+
+/** Put in by scripts/build.mjs. */
+declare const PALIMPSEST_VERSION: string | undefined
+const version = typeof PALIMPSEST_VERSION === "string" ? PALIMPSEST_VERSION : "0.0.0-source"
+
+/** One line for what is wrong with the command line, and where to read on; the help itself only when it is asked for. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Effect.sync(() => {
+          const problems = event.errors.map((error) => error.message).join("; ")
+          process.stderr.write(`palimpsest: ${printable(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
+        })
+      : CliOutput.defaultPresenter.present(event)
+}
+
+/** Tells what went wrong in one line; a bug says that it is one. */
+const report = <E>(cause: Cause.Cause<E>) => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.void
+  const error = Cause.squash(cause)
+  if (CliError.isCliError(error) && error._tag === "ShowHelp") return Effect.void
+  const message = error instanceof Error && error.message !== "" ? error.message : String(error)
+  if (Cause.hasDies(cause)) {
+    return Output.notice(
+      `internal error: ${message} (this is a bug in palimpsest ${version}; run it again with --log-level debug and report what it says)`
+    )
+  }
+  return Runtime.getErrorExitCode(error) === 0 ? Effect.void : Output.notice(message)
+}
+
+/** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */
+const diagnostics = Layer.effectDiscard(
+  Effect.addFinalizer((exit) =>
+    Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logDebug(exit.cause) : Effect.void
+  )
+)
+
+const blobFolder = Layer.effect(
+  BlobFolder,
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (platform) => ({
+    at: (folder: string) => Layer.provide(FileTempStore.layer(folder), Layer.succeedContext(platform))
+  }))
+)
+
+const program = Command.make("palimpsest").pipe(
+  Command.withDescription("Conversations of any length: what leaves the window stays recallable"),
+  Command.withSubcommands([compress, inspect, recall, evaluate]),
+  Command.provide(Layer.mergeAll(Live.layer, blobFolder, diagnostics)),
+  Command.run({ version }),
+  Effect.tapCause(report),
+  Effect.provide(
+    Layer.mergeAll(NodeServices.layer, Layer.succeed(References.LogToStderr, true), CliOutput.layerPresenter(presenter))
+  )
+)
+
+const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+
+/** Signals closer together are one key press that reached us twice: through the terminal and through npm. */
+const echoMillis = 300
+/** Finalizers that take longer are not waited for. */
+const finalizerMillis = 5_000
+
+const statusOf = <A, E>(exit: Exit.Exit<A, E>): number => {
+  if (Exit.isSuccess(exit)) return 0
+  if (Cause.hasInterruptsOnly(exit.cause)) return signals.SIGINT
+  const error = Cause.squash(exit.cause)
+  if (CliError.isCliError(error)) return error._tag === "ShowHelp" && error.errors.length === 0 ? 0 : 2
+  return Runtime.getErrorExitCode(error)
+}
+
+const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
+  let received: { readonly status: number; readonly at: number } | undefined
+  const onSignal = (status: number) => () => {
+    const at = performance.now()
+    if (received !== undefined) {
+      if (at - received.at > echoMillis) process.exit(received.status)
+      return
+    }
+    received = { status, at }
+    setTimeout(() => process.exit(status), finalizerMillis).unref()
+    fiber.interruptUnsafe(fiber.id)
+  }
+  for (const [signal, status] of Object.entries(signals)) process.on(signal, onSignal(status))
+  // A reader that has gone is told where we write; late news of it must not become a stack trace.
+  process.stdout.on("error", () => {})
+  process.stderr.on("error", () => {})
+  fiber.addObserver((exit) => {
+    teardown(exit, (status) => {
+      const code = received !== undefined && Exit.isFailure(exit) ? received.status : status
+      // What was written is on its way before the process ends.
+      process.stdout.write("", () => process.stderr.write("", () => process.exit(code)))
+    })
+  })
+})
+
+runMain(program, { disableErrorReporting: true, teardown: (exit, onExit) => onExit(statusOf(exit)) })

@@ -1,0 +1,108 @@
+import { isCall, isText, isThought, type Part } from "./Content.ts"
+
+/**
+ * Facts that a snapshot must not drop because they cannot be guessed again: where things are, what they are called, what
+ * was counted. Found by shape, ranked by who used them and when.
+ */
+export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
+
+const token = /[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?/g
+
+const extension =
+  /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
+
+const hexId = /^(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}$/i
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const ticket = /^(?:#\d+|[A-Za-z][A-Za-z0-9]*-(?:\d+|[a-z0-9]{2,6}\.\d+(?:\.\d+)*))$/
+const mixedId = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{12,}$/
+const version = /^v?\d+\.\d+(?:\.\d+)*(?:-[\w.]+)?$/
+const number = /^\d{3,}(?:\.\d+)?$|^\d+\.\d+$/
+const hump = /[a-z0-9][A-Z]|[A-Z]{2}[a-z]/
+const snake = /[A-Za-z0-9]_[A-Za-z0-9]/
+const dotted = /^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+[?!]?$/
+const arity = /^[\w.?!]+\/\d+$/
+const flag = /^--[a-z][\w-]+$/
+const url = /^https?:\/\/./
+const pathLike = /^(?:~|\.{1,2})?\/?[\w@.+-]+(?:\/[\w@.+-]+)+\/?$|^\/[\w@.+-]+\/?$/
+
+const longest = 200
+
+const classify = (word: string): AnchorKind | undefined => {
+  if (word.length < 3 || word.length > longest) return undefined
+  if (url.test(word)) return "url"
+  if (uuid.test(word) || hexId.test(word) || ticket.test(word)) return "id"
+  if (number.test(word) || version.test(word)) return "number"
+  if (arity.test(word) && !word.startsWith("/")) return "symbol"
+  if (word.includes("/")) return pathLike.test(word) && /[A-Za-z]/.test(word) ? "path" : undefined
+  if (extension.test(word) && !word.startsWith(".")) return "path"
+  if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"
+  if (flag.test(word)) return "symbol"
+  if (dotted.test(word) && (word.match(/[A-Z_]/) !== null || word.split(".").length > 2 || word.length > 8)) return "symbol"
+  if (/^[@$]?[\w$]+[?!]?$/.test(word) && (hump.test(word) || snake.test(word))) return "symbol"
+  return undefined
+}
+
+const known = new Map<string, AnchorKind | undefined>()
+const knownLimit = 200_000
+
+/** What kind of anchor a word is, if it is one. */
+export const kindOf = (word: string): AnchorKind | undefined => {
+  if (known.has(word)) return known.get(word)
+  if (known.size > knownLimit) known.clear()
+  const kind = classify(word)
+  known.set(word, kind)
+  return kind
+}
+
+const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
+
+/** Calls `found` for every anchor in `text`, as often as it occurs, in order. */
+export const eachAnchor = (text: string, found: (anchor: string, kind: AnchorKind, at: number) => void): void => {
+  for (const match of text.matchAll(token)) {
+    const word = match[0]
+    if (word.length < 3) continue
+    const kind = kindOf(word)
+    if (kind !== undefined) {
+      found(word, kind, match.index)
+      continue
+    }
+    const shorter = trimmed(word)
+    const otherKind = shorter === word ? undefined : kindOf(shorter)
+    if (otherKind !== undefined) {
+      found(shorter, otherKind, match.index)
+      continue
+    }
+    // `path:12`, `Module:function`, `key=value`: the pieces may be anchors.
+    if (/[:=&?%+]/.test(word)) {
+      for (const piece of word.split(/[:=&?%+]+/)) {
+        const pieceKind = kindOf(piece)
+        if (pieceKind !== undefined) found(piece, pieceKind, match.index)
+      }
+    }
+  }
+}
+
+/** The distinct anchors of a text. */
+export const anchorsOf = (text: string): Map<string, AnchorKind> => {
+  const anchors = new Map<string, AnchorKind>()
+  eachAnchor(text, (anchor, kind) => anchors.set(anchor, kind))
+  return anchors
+}
+
+const strings = (value: unknown, visit: (text: string) => void): void => {
+  if (typeof value === "string") visit(value)
+  else if (typeof value === "number") visit(String(value))
+  else if (Array.isArray(value)) for (const item of value) strings(item, visit)
+  else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) strings(item, visit)
+}
+
+/** The texts that an agent wrote in a part: what it said, what it thought, the values of its call's arguments. */
+export const agentTexts = (part: Part, visit: (text: string) => void): void => {
+  if (isCall(part)) strings(part.functionCall.args, visit)
+  else if ((isText(part) || isThought(part)) && part.text !== undefined) visit(part.text)
+}
+
+/** The texts in a tool's answer. */
+export const toolTexts = (part: Part, visit: (text: string) => void): void => {
+  if (part.functionResponse !== undefined) strings(part.functionResponse.response, visit)
+}

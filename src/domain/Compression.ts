@@ -1,0 +1,206 @@
+import { Schema } from "effect"
+import { type Conversation, compressed, EntryId, Patch } from "./Conversation.ts"
+import { TokenCount } from "./Tokens.ts"
+import { OutputForm } from "./ToolOutput.ts"
+
+/** The strategies there are: what each decides lies in `strategies/`, one file each. */
+export const StrategyName = Schema.Literals(["palimpsest", "gemini", "pi", "openclaw"])
+export type StrategyName = typeof StrategyName.Type
+
+const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** What is wanted of a compression. Tokens are the model's. */
+export const Policy = Schema.Struct({
+  strategy: StrategyName,
+  /** The window. */
+  limit: TokenCount,
+  /** Share of the window that triggers (seed 000: 0.5). */
+  threshold: Fraction,
+  /** Share of the conversation's end that is kept (seed 001: 0.3). */
+  preserve: Fraction,
+  /** Least share of the request that has to be saved. */
+  minGain: Fraction,
+  /** Tokens of tool output kept in full, newest first (seed 001: 50,000). */
+  toolBudget: TokenCount,
+  /** Upper bound for the snapshot; absent: by what is summarised. */
+  snapshotBudget: Schema.optionalKey(TokenCount),
+  outputForm: OutputForm,
+  /** What the person wants kept. */
+  focus: Schema.optionalKey(Schema.String),
+  /** Whether, when the plan does not reach the limit, stronger ones may be tried. */
+  ladder: Schema.Boolean,
+  /** Tokens of the request outside the history: system instruction, tool declarations, environment message. */
+  overhead: TokenCount
+})
+export type Policy = typeof Policy.Type
+
+export const defaultPolicy: Policy = {
+  strategy: "palimpsest",
+  limit: TokenCount.make(1_048_576),
+  threshold: 0.5,
+  preserve: 0.3,
+  minGain: 0.1,
+  toolBudget: TokenCount.make(50_000),
+  outputForm: "last-lines",
+  ladder: true,
+  overhead: TokenCount.make(0)
+}
+
+/** One thing a plan does. */
+export const PlanStep = Schema.TaggedUnion({
+  /** Show a tool output shortened. */
+  Shorten: {
+    entry: EntryId,
+    part: Schema.Natural,
+    form: Schema.Literals([...OutputForm.literals, "note"]),
+    tokensBefore: TokenCount,
+    tokensAfter: TokenCount
+  },
+  /** Put a snapshot in the place of these entries (both ends included). */
+  Summarize: {
+    from: EntryId,
+    to: EntryId,
+    /** Whether an earlier snapshot lies among them. */
+    prompt: Schema.Literals(["create", "merge"]),
+    /** Whether a model's snapshot is checked by a second call; code checks every one. */
+    verify: Schema.Boolean,
+    /** Upper bound for the snapshot. */
+    budget: TokenCount
+  },
+  /** Show these characters of the user's text word for word. */
+  Pin: {
+    entry: EntryId,
+    part: Schema.Natural,
+    start: Schema.Natural,
+    end: Schema.Natural,
+    why: Schema.Literals(["original request", "latest request"])
+  },
+  /** What the view is made of afterwards. */
+  Layout: {
+    /** Index in the curated history of the first kept message. */
+    split: Schema.Natural,
+    kept: Schema.Array(EntryId),
+    /** Whether the model's side needs a turn between the snapshot and what follows. */
+    acknowledge: Schema.Boolean
+  }
+})
+export type PlanStep = typeof PlanStep.Type
+
+/** What a compression would do, decided before anything is done. */
+export const Plan = Schema.Struct({
+  /** The conversation's version it was made for; on another it is refused. */
+  version: Schema.Natural,
+  strategy: StrategyName,
+  /** 0: as asked; above: a stronger rung of the ladder. */
+  rung: Schema.Natural,
+  steps: Schema.Array(PlanStep),
+  /** The request's tokens, before and as predicted after. */
+  before: TokenCount,
+  after: TokenCount
+})
+export type Plan = typeof Plan.Type
+
+/** Why nothing is to be done. */
+export const NoopReason = Schema.Literals(["empty", "below threshold", "waiting for growth", "nothing to compress", "nothing shrank"])
+export type NoopReason = typeof NoopReason.Type
+
+/** What a planner says. */
+export type Decision =
+  | { readonly _tag: "Skip"; readonly reason: NoopReason; readonly before: number }
+  | { readonly _tag: "Go"; readonly plan: Plan }
+
+/** Something that failed on the way and was replaced by something lesser. */
+export const Degraded = Schema.Struct({ reason: Schema.String, message: Schema.String })
+export type Degraded = typeof Degraded.Type
+
+/** What a snapshot's exact facts were found to be. See `Audit` in Extractive.ts. */
+export const AuditResult = Schema.Struct({
+  anchors: Schema.Natural,
+  inSnapshot: Schema.Natural,
+  inTail: Schema.Natural,
+  restored: Schema.Natural
+})
+
+/** A part that cannot be made smaller. */
+const Stubborn = Schema.Struct({ entry: EntryId, what: Schema.String, tokens: TokenCount })
+
+const changed = {
+  before: TokenCount,
+  after: TokenCount,
+  plan: Plan,
+  patch: Patch,
+  degraded: Schema.NullOr(Degraded)
+}
+
+/** Every way one compression can end. */
+export const Outcome = Schema.TaggedUnion({
+  Compressed: {
+    ...changed,
+    by: Schema.Literals(["model", "extractive", "ladder"]),
+    snapshot: Schema.String,
+    audit: AuditResult
+  },
+  ContentTruncated: changed,
+  Noop: { reason: NoopReason, before: TokenCount },
+  FailedInflatedTokenCount: {
+    reason: Schema.Literals(["inflated", "below minimum gain", "over the limit"]),
+    before: TokenCount,
+    after: TokenCount,
+    plan: Plan,
+    /** What is left and cannot shrink, largest first. */
+    stubborn: Schema.Array(Stubborn)
+  },
+  FailedTokenCountError: { before: TokenCount, message: Schema.String },
+  FailedEmptySummary: { before: TokenCount, plan: Plan },
+  FailedSummarizer: { before: TokenCount, plan: Plan, reason: Schema.String, message: Schema.String },
+  Cancelled: {}
+})
+export type Outcome = typeof Outcome.Type
+export const {
+  Cancelled,
+  Compressed,
+  ContentTruncated,
+  FailedEmptySummary,
+  FailedInflatedTokenCount,
+  FailedSummarizer,
+  FailedTokenCountError,
+  Noop
+} = Outcome.cases
+
+/** The seeds' CompressionStatus, and a name for the two ends that the original did not have. */
+export const statusOf: (outcome: Outcome) => string = Outcome.match({
+  Compressed: () => "COMPRESSED",
+  ContentTruncated: () => "CONTENT_TRUNCATED",
+  Noop: () => "NOOP",
+  FailedInflatedTokenCount: () => "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+  FailedTokenCountError: () => "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+  FailedEmptySummary: () => "COMPRESSION_FAILED_EMPTY_SUMMARY",
+  FailedSummarizer: () => "FAILED_SUMMARIZER",
+  Cancelled: () => "CANCELLED"
+})
+
+/** Tokens of the request before and after. */
+export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly after: number } = Outcome.match({
+  Compressed: ({ after, before }) => ({ before, after }),
+  ContentTruncated: ({ after, before }) => ({ before, after }),
+  Noop: ({ before }) => ({ before, after: before }),
+  FailedInflatedTokenCount: ({ before }) => ({ before, after: before }),
+  FailedTokenCountError: ({ before }) => ({ before, after: before }),
+  FailedEmptySummary: ({ before }) => ({ before, after: before }),
+  FailedSummarizer: ({ before }) => ({ before, after: before }),
+  Cancelled: () => ({ before: 0, after: 0 })
+})
+
+/** What a compression changes, if it changes anything. */
+export const patchOf = (outcome: Outcome): Patch | undefined =>
+  Outcome.matchOrElse(
+    outcome,
+    { Compressed: ({ patch }): Patch | undefined => patch, ContentTruncated: ({ patch }) => patch },
+    () => undefined
+  )
+
+/** The conversation from now on: only a compression that changes something replaces it. */
+export const adopt = (conversation: Conversation, outcome: Outcome): Conversation => {
+  const patch = patchOf(outcome)
+  return patch === undefined ? conversation : compressed(conversation, patch)
+}

@@ -1,0 +1,262 @@
+import { Schema } from "effect"
+import * as Chain from "./Chain.ts"
+import { Content, isCall, isResponse, Part } from "./Content.ts"
+import { Handle } from "./Handle.ts"
+import { TokenCount } from "./Tokens.ts"
+
+/** `e1`, `e2`, … in the order in which entries came to be, inserted ones included. */
+export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))
+export type EntryId = typeof EntryId.Type
+
+export const entryId = (sequence: number): EntryId => EntryId.make(`e${sequence}`)
+export const sequenceOf = (id: EntryId): number => Number(id.slice(1))
+
+/**
+ * Who wrote a message when it is not who its role says: a program (injected reminders), a summary that stands for an
+ * earlier part of the conversation, or the environment message that opens it (never summarised, never counted).
+ */
+export const Author = Schema.Literals(["program", "summary", "environment"])
+export type Author = typeof Author.Type
+
+const draftFields = {
+  content: Content,
+  /** Milliseconds since 1970. */
+  at: Schema.optionalKey(Schema.Finite),
+  author: Schema.optionalKey(Author),
+  /** By part index: the JSON text it was read from, where writing the value again would give another. */
+  source: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** Where it came from in another agent's file: line number (from 1) and that agent's ids. */
+  origin: Schema.optionalKey(Schema.Struct({ line: Schema.Natural, ids: Schema.Array(Schema.String) }))
+}
+
+/** A message that has no place in a conversation yet. */
+export const Draft = Schema.Struct(draftFields)
+export type Draft = typeof Draft.Type
+
+/** A message of a conversation, with what is known about each part: its tokens and its handle. */
+export const Entry = Schema.Struct({
+  id: EntryId,
+  ...draftFields,
+  tokens: Schema.Array(Schema.Natural),
+  handles: Schema.Array(Handle)
+})
+export type Entry = typeof Entry.Type
+
+export const sourceOf = (entry: Draft, part: number): string | undefined => entry.source?.[String(part)]
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
+export const entryTokens = (entry: Entry): number => sum(entry.tokens)
+
+/** An entry as the model sees it: whole, or with some parts shortened. */
+export interface ViewItem {
+  readonly entry: Entry
+  readonly shortened: ReadonlyMap<number, Shortened>
+}
+export interface Shortened {
+  readonly part: Part
+  readonly tokens: number
+}
+
+const whole: ReadonlyMap<number, Shortened> = new Map()
+export const viewItem = (entry: Entry): ViewItem => ({ entry, shortened: whole })
+
+/** Tokens of an entry as the model sees it. The environment message is counted with the request, not here. */
+export const itemTokens = (item: ViewItem): number => {
+  if (item.entry.author === "environment") return 0
+  let tokens = entryTokens(item.entry)
+  for (const [part, shortened] of item.shortened) tokens += shortened.tokens - (item.entry.tokens[part] ?? 0)
+  return tokens
+}
+
+/** The parts of an entry as the model sees them. */
+export const itemParts = (item: ViewItem): ReadonlyArray<Part> =>
+  item.shortened.size === 0
+    ? item.entry.content.parts
+    : item.entry.content.parts.map((part, index) => item.shortened.get(index)?.part ?? part)
+
+/**
+ * What one compression changes: entries from `drop.from` to `drop.to` (both in the view) leave it, `insert` takes their
+ * place, and single parts of what stays are shortened. Nothing here holds a copy of history.
+ */
+export const Patch = Schema.Struct({
+  drop: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
+  insert: Schema.Array(Entry),
+  shorten: Schema.Array(
+    Schema.Struct({ entry: EntryId, part: Schema.Natural, replacement: Part, tokens: TokenCount })
+  )
+})
+export type Patch = typeof Patch.Type
+
+interface Layer {
+  readonly patch: Patch
+  readonly before: Chain.Chain<ViewItem>
+  /** Entries of the log that existed when the patch was laid. */
+  readonly entries: number
+}
+
+/**
+ * A conversation: the log of all entries (comprehensive), the view of what the model sees (curated by compressions), and the
+ * compressions that can be undone or redone. Immutable; versions share structure, appending is O(1).
+ */
+export interface Conversation {
+  readonly log: Chain.Chain<Entry>
+  readonly view: Chain.Chain<ViewItem>
+  readonly undoable: Chain.Chain<Layer>
+  readonly redoable: Chain.Chain<Patch>
+  /** The next entry's number. */
+  readonly next: number
+  /** Counts every change; a plan is made for one version. */
+  readonly version: number
+}
+
+export const empty: Conversation = {
+  log: undefined,
+  view: undefined,
+  undoable: undefined,
+  redoable: undefined,
+  next: 1,
+  version: 0
+}
+
+export const entries = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.log)
+export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArray(self.view)
+/** Tokens of the view. */
+export const viewTokens = (self: Conversation): number => Chain.total(self.view)
+
+const appendItem = (chain: Chain.Chain<ViewItem>, item: ViewItem) => Chain.append(chain, item, itemTokens(item))
+
+export const append = (self: Conversation, entry: Entry): Conversation => ({
+  ...self,
+  log: Chain.append(self.log, entry, entryTokens(entry)),
+  view: appendItem(self.view, viewItem(entry)),
+  next: sequenceOf(entry.id) + 1,
+  version: self.version + 1
+})
+
+const applyPatch = (chain: Chain.Chain<ViewItem>, patch: Patch): Chain.Chain<ViewItem> => {
+  const shortened = new Map<EntryId, Map<number, Shortened>>()
+  for (const { entry, part, replacement, tokens } of patch.shorten) {
+    const parts = shortened.get(entry) ?? new Map<number, Shortened>()
+    shortened.set(entry, parts.set(part, { part: replacement, tokens }))
+  }
+  let next: Chain.Chain<ViewItem>
+  let dropping = false
+  const insert = () => {
+    for (const entry of patch.insert) next = appendItem(next, viewItem(entry))
+  }
+  const items = Chain.toArray(chain)
+  if (patch.drop === undefined) insert()
+  for (const item of items) {
+    if (item.entry.id === patch.drop?.from) {
+      dropping = true
+      insert()
+    }
+    const parts = shortened.get(item.entry.id)
+    if (!dropping || item.entry.author === "environment") {
+      next = appendItem(
+        next,
+        parts === undefined ? item : { entry: item.entry, shortened: new Map([...item.shortened, ...parts]) }
+      )
+    }
+    if (item.entry.id === patch.drop?.to) dropping = false
+  }
+  return next
+}
+
+const lay = (self: Conversation, patch: Patch): Conversation => {
+  const inserted = patch.insert.map((entry) => sequenceOf(entry.id) + 1)
+  return {
+    ...self,
+    view: applyPatch(self.view, patch),
+    undoable: Chain.append(self.undoable, { patch, before: self.view, entries: Chain.length(self.log) }, 0),
+    next: Math.max(self.next, ...inserted),
+    version: self.version + 1
+  }
+}
+
+/** Lays a compression over the conversation. What could be redone no longer can. */
+export const compressed = (self: Conversation, patch: Patch): Conversation => ({ ...lay(self, patch), redoable: undefined })
+
+export const canUndo = (self: Conversation): boolean => self.undoable !== undefined
+export const canRedo = (self: Conversation): boolean => self.redoable !== undefined
+
+/** Takes the last compression away; turns that came after it stay. Without one, the same conversation. */
+export const undone = (self: Conversation): Conversation => {
+  const last = self.undoable
+  if (last === undefined) return self
+  let restored = last.value.before
+  for (const entry of Chain.drop(self.log, last.value.entries)) restored = appendItem(restored, viewItem(entry))
+  return {
+    ...self,
+    view: restored,
+    undoable: last.before,
+    redoable: Chain.append(self.redoable, last.value.patch, 0),
+    version: self.version + 1
+  }
+}
+
+/** Lays the compression that was undone last over the conversation again. */
+export const redone = (self: Conversation): Conversation => {
+  const last = self.redoable
+  return last === undefined ? self : { ...lay(self, last.value), redoable: last.before }
+}
+
+/** The compressions that hold, oldest first: what each changed, and how many entries the log had then. */
+export const compressions = (
+  self: Conversation
+): ReadonlyArray<{ readonly patch: Patch; readonly entries: number }> => Chain.toArray(self.undoable)
+
+/** Entries that compressions inserted: in the log as part of their events, not as entries. */
+export const inserted = (self: Conversation): ReadonlyArray<Entry> => [
+  ...Chain.toArray(self.undoable).flatMap((layer) => layer.patch.insert),
+  ...Chain.toArray(self.redoable).flatMap((patch) => patch.insert)
+]
+
+/** Where a part stands: index in the list, index of the part. */
+export interface Place {
+  readonly item: number
+  readonly part: number
+}
+
+export interface Pairing {
+  /** By `item:part` of a call: the place of its response. */
+  readonly responseOf: ReadonlyMap<string, Place>
+  /** By `item:part` of a response: the place of its call. */
+  readonly callOf: ReadonlyMap<string, Place>
+}
+
+export const placeKey = (place: Place): string => `${place.item}:${place.part}`
+
+/**
+ * Which response answers which call. Ids decide; a response without a known id takes the first open call of the same
+ * name that has no id of its own, else none. A call is answered once, after it was made.
+ */
+export const pairing = (contents: ReadonlyArray<{ readonly parts: ReadonlyArray<Part> }>): Pairing => {
+  const responseOf = new Map<string, Place>()
+  const callOf = new Map<string, Place>()
+  const byId = new Map<string, Array<Place>>()
+  const byName = new Map<string, Array<Place>>()
+  const open = (calls: Map<string, Array<Place>>, key: string, place: Place) => {
+    const places = calls.get(key)
+    if (places === undefined) calls.set(key, [place])
+    else places.push(place)
+  }
+  contents.forEach((content, item) => {
+    content.parts.forEach((part, index) => {
+      const place = { item, part: index }
+      if (isCall(part)) {
+        if (part.functionCall.id === undefined) open(byName, part.functionCall.name, place)
+        else open(byId, part.functionCall.id, place)
+      } else if (isResponse(part)) {
+        const { id, name } = part.functionResponse
+        const made = (id === undefined ? undefined : byId.get(id)) ?? byName.get(name ?? "")
+        const call = made?.shift()
+        if (call !== undefined) {
+          responseOf.set(placeKey(call), place)
+          callOf.set(placeKey(place), call)
+        }
+      }
+    })
+  })
+  return { responseOf, callOf }
+}

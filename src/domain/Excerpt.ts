@@ -1,0 +1,69 @@
+import { Schema } from "effect"
+import { estimateText } from "./Tokens.ts"
+
+/** Which part of a stored text is wanted. Lines count from 1, both ends included. */
+export const Selection = Schema.Struct({
+  lines: Schema.optionalKey(Schema.Tuple([Schema.Natural, Schema.Natural])),
+  /** A regular expression (flags `u`); only lines that match are given, with their numbers. */
+  grep: Schema.optionalKey(Schema.String),
+  maxTokens: Schema.optionalKey(Schema.Natural)
+})
+export type Selection = typeof Selection.Type
+
+export interface Excerpt {
+  readonly text: string
+  /** Lines of the whole text, and how many of the wanted ones the token budget left out. */
+  readonly totalLines: number
+  readonly omittedLines: number
+}
+
+/** A regular expression from a person or a model, or why it is none. */
+export const parsePattern = (pattern: string): RegExp | string => {
+  try {
+    return new RegExp(pattern, "u")
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+const cut = (line: string, tokens: number): string => {
+  let low = 0
+  let high = line.length
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (estimateText(line.slice(0, middle)) <= tokens) low = middle
+    else high = middle - 1
+  }
+  return line.slice(0, low)
+}
+
+/**
+ * The wanted part of `text`. Whole lines, in order; of a line that alone is over the token budget its beginning. With
+ * no selection it is the text itself, unchanged.
+ */
+export const excerpt = (text: string, selection: Selection, pattern?: RegExp): Excerpt => {
+  if (selection.lines === undefined && pattern === undefined && selection.maxTokens === undefined) {
+    return { text, totalLines: text.split("\n").length, omittedLines: 0 }
+  }
+  const all = text.split("\n")
+  const [from, to] = selection.lines ?? [1, all.length]
+  const wanted: Array<string> = []
+  for (let number = Math.max(1, from); number <= Math.min(to, all.length); number += 1) {
+    const line = all[number - 1] ?? ""
+    if (pattern === undefined) wanted.push(line)
+    else if (pattern.test(line)) wanted.push(`${number}: ${line}`)
+  }
+  const budget = selection.maxTokens ?? Number.POSITIVE_INFINITY
+  const shown: Array<string> = []
+  let used = 0
+  for (const line of wanted) {
+    const tokens = estimateText(line) + 1
+    if (used + tokens > budget) {
+      if (shown.length === 0 && budget > 1) shown.push(cut(line, budget - 1))
+      break
+    }
+    used += tokens
+    shown.push(line)
+  }
+  return { text: shown.join("\n"), totalLines: all.length, omittedLines: wanted.length - shown.length }
+}

@@ -1,0 +1,410 @@
+import { type AnchorKind, anchorsOf } from "./Anchors.ts"
+import type { Entry } from "./Conversation.ts"
+import { type Evidence, type FileState, gather, type Recent, type Span } from "./Evidence.ts"
+import {
+  emptySnapshot,
+  type Item,
+  item,
+  labelled,
+  protect,
+  render,
+  type SectionName,
+  type Snapshot,
+  snapshotTokens
+} from "./Snapshot.ts"
+import { estimateText } from "./Tokens.ts"
+import { type Action } from "./ToolCalls.ts"
+import type { Work } from "./Work.ts"
+
+/**
+ * The snapshot that code writes, from evidence alone: no model, the same text for the same conversation. Every section has
+ * its share of one budget; what sections leave over goes to the index of names.
+ */
+export interface ExtractOptions {
+  /** Upper bound for the rendered snapshot, in estimated tokens. */
+  readonly budget: number
+  /** What the person wants kept: names and sentences that speak of it come first. */
+  readonly focus?: string | undefined
+  /** Texts that stay in the window anyway: what they hold need not be indexed again. */
+  readonly kept: ReadonlyArray<string>
+  readonly cwd?: string | undefined
+  /** Spans that have to be shown word for word: the original and the latest request. */
+  readonly pins?: { readonly original?: Span | undefined; readonly latest?: Span | undefined } | undefined
+}
+
+/** What was found out about the exact facts of a snapshot. */
+export interface Audit {
+  /** Distinct names, numbers, paths, … that the agent or the person used in what was summarised. */
+  readonly anchors: number
+  readonly inSnapshot: number
+  readonly inTail: number
+  /** Added by code to what the summary held. */
+  readonly restored: number
+}
+
+export interface Extract {
+  readonly snapshot: Snapshot
+  readonly text: string
+  readonly audit: Audit
+}
+
+/** Shares of the budget. What is not used, and what is not listed, goes to the index. */
+const shares = {
+  goal: 0.1,
+  constraints: 0.06,
+  decisions: 0.04,
+  errors: 0.04,
+  summary: 0.08,
+  artifacts: 0.07,
+  files: 0.05,
+  commands: 0.05,
+  recent: 0.05,
+  todos: 0.05
+}
+
+const cost = (entry: Item): number => estimateText(entry.text) + 1
+
+/** As many items as fit, in the order given. */
+const within = (items: Iterable<Item>, budget: number): Array<Item> => {
+  const kept: Array<Item> = []
+  let left = budget
+  for (const candidate of items) {
+    const tokens = cost(candidate)
+    if (tokens > left) continue
+    left -= tokens
+    kept.push(candidate)
+  }
+  return kept
+}
+
+const oneLine = (text: string, length: number): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > length ? `${line.slice(0, length)}…` : line
+}
+
+/** Cut so that no surrogate pair is parted. */
+const safeEnd = (text: string, length: number): number => {
+  const code = text.charCodeAt(length - 1)
+  return length < text.length && code >= 0xd800 && code <= 0xdbff ? length - 1 : length
+}
+
+/** The person's words: all of them if they fit the budget, else their beginning and where to find the rest. */
+const spanItems = (label: string, span: Span, budget: number): Array<Item> => {
+  const whole = labelled(label, span)
+  if (cost(whole) <= budget) return [whole]
+  let length = Math.min(span.text.length, Math.floor(budget * 3))
+  while (length > 0 && cost(labelled(label, { ...span, text: span.text.slice(0, length) })) > budget - 24) {
+    length = Math.floor(length * 0.85)
+  }
+  const end = safeEnd(span.text, length)
+  if (end <= 0) return []
+  const where = span.handle === undefined ? "" : `; all of it: ${span.handle}`
+  return [
+    labelled(label, { ...span, text: span.text.slice(0, end) }),
+    item(`${label} rest`, `${span.text.length - end} more characters of these words are not shown${where}`)
+  ]
+}
+
+const ofEntry = (entry: string, handle: string | undefined): string => (handle === undefined ? entry : `${entry} ${handle}`)
+
+const fileText = (path: string, file: FileState): string => {
+  const counts = [
+    file.changes > 0 ? `${file.changes} ${file.changes === 1 ? "change" : "changes"}` : "",
+    file.reads > 0 ? `${file.reads} ${file.reads === 1 ? "read" : "reads"}` : ""
+  ].filter((text) => text !== "")
+  return `${path}: ${file.state}${counts.length > 0 ? ` (${counts.join(", ")}; ${ofEntry(file.entry, file.handle)})` : ` (${file.entry})`}`
+}
+
+const actionText = (action: Action): string => {
+  switch (action._tag) {
+    case "Read":
+      return `read ${action.path}`
+    case "Write":
+      return `wrote ${action.path}`
+    case "Edit":
+      return `edited ${action.path}`
+    case "Delete":
+      return `deleted ${action.path}`
+    case "Command":
+      return `ran ${oneLine(action.command, 120)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
+    case "Search":
+      return `searched ${oneLine(action.query, 80)}`
+    case "Todos":
+      return `wrote the todo list (${action.todos.length})`
+    case "Other":
+      return oneLine(action.summary, 100)
+  }
+}
+
+const recentItem = (recent: Recent): Item =>
+  item(
+    `${recent.entry} ${actionText(recent.action)}`,
+    `${recent.entry} ${recent.tool}: ${actionText(recent.action)}${recent.failed && recent.action._tag !== "Command" ? " (failed)" : ""}`
+  )
+
+const touchesFocus = (text: string, focus: ReadonlyArray<string>): boolean => {
+  const lower = text.toLowerCase()
+  return focus.some((word) => lower.includes(word))
+}
+
+const focusWords = (focus: string | undefined): Array<string> =>
+  (focus ?? "").toLowerCase().match(/[\p{L}\p{N}_./-]{3,}/gu)?.filter((word) => !/^(?:the|and|keep|for|with|that|this)$/.test(word)) ?? []
+
+const newestFirst = <A>(values: Iterable<A>): Array<A> => [...values].reverse()
+
+const open = (status: string): boolean => !/^(?:completed|done|cancelled|canceled)$/i.test(status)
+
+/** The key of the item that lists names; a later snapshot's list supersedes it. */
+const indexKey = "index of names"
+const indexLine = /^- index of names[^:]*:\s*/
+
+/** Names of an earlier snapshot's index, best first. */
+const earlierIndex = (snapshot: Snapshot | undefined): Array<string> =>
+  (snapshot?.key_knowledge ?? []).flatMap((known) =>
+    indexLine.test(known.text) ? known.text.replace(indexLine, "").split(/\s+/).filter((name) => name !== "") : []
+  )
+
+/** Rarely wanted again unless used much: a bare number says little outside its sentence. */
+const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.8 }
+/** How much the length of a name counts against it. */
+const lengthPenalty = 0.7
+
+const ranked = (evidence: Evidence, focus: ReadonlyArray<string>): Array<readonly [name: string, tokens: number]> => {
+  const scores: Array<readonly [string, number, number]> = []
+  for (const [name, { kind, weight }] of evidence.anchors) {
+    const tokens = estimateText(name) + 1
+    const wanted = focus.length > 0 && touchesFocus(name, focus) ? 20 : 1
+    scores.push([name, tokens, (weight * kindWeight[kind] * wanted) / tokens ** lengthPenalty])
+  }
+  return scores
+    .sort((a, b) => b[2] - a[2] || (a[0] < b[0] ? -1 : 1))
+    .map(([name, tokens]) => [name, tokens] as const)
+}
+
+/** Of an earlier snapshot, what the new sections do not speak of, newest knowledge first. */
+const carried = (evidence: Evidence, name: SectionName, taken: ReadonlyArray<Item>): Array<Item> => {
+  const keys = new Set(taken.map((known) => known.key))
+  return (evidence.previous?.[name] ?? []).filter(
+    (known) => !keys.has(known.key) && known.text !== "- none" && !indexLine.test(known.text)
+  )
+}
+
+/** Writes the snapshot of what `gather` found. */
+export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extract> {
+  const { budget } = options
+  const focus = focusWords(options.focus)
+  const share = (name: keyof typeof shares): number => Math.floor(budget * shares[name])
+  const first = options.pins?.original ?? evidence.requests[0]
+  const latest = options.pins?.latest ?? evidence.requests[evidence.requests.length - 1]
+  const earlierGoal = evidence.previous?.overall_goal ?? []
+  const carriedOriginal = earlierGoal.find((known) => known.key === "original request")
+
+  const goal: Array<Item> = []
+  if (carriedOriginal !== undefined) goal.push(...within([carriedOriginal], share("goal") * 2))
+  else if (first !== undefined) goal.push(...spanItems("original request", first, share("goal")))
+  if (latest !== undefined && (latest.text !== first?.text || carriedOriginal !== undefined)) {
+    goal.push(...spanItems("latest request", latest, share("goal")))
+  }
+  goal.push(...within(carried(evidence, "overall_goal", goal), share("goal")))
+
+  const constraintSpans = [...newestFirst(evidence.constraints)].filter(
+    (span, index, all) => all.findIndex((other) => other.text === span.text) === index
+  )
+  const constraints = within(
+    [
+      ...constraintSpans.filter((span) => touchesFocus(span.text, focus)),
+      ...constraintSpans.filter((span) => !touchesFocus(span.text, focus))
+    ].map((span) => labelled(`the user said (${span.entry})`, span)),
+    share("constraints")
+  )
+  constraints.push(...within(carried(evidence, "active_constraints", constraints), share("constraints")))
+
+  const touched = newestFirst(evidence.files)
+  const artifacts = within(
+    touched.filter(([, file]) => file.state !== "read").map(([path, file]) => item(path, fileText(path, file))),
+    share("artifacts")
+  )
+  artifacts.push(...within(carried(evidence, "artifact_trail", artifacts), share("artifacts") / 2))
+  const readFiles = within(
+    [
+      ...(options.cwd === undefined ? [] : [item("cwd", `working directory: ${options.cwd}`)]),
+      ...touched.filter(([, file]) => file.state === "read").map(([path, file]) => item(path, fileText(path, file)))
+    ],
+    share("files")
+  )
+  readFiles.push(
+    ...within(
+      carried(evidence, "file_system_state", [...readFiles, ...artifacts]),
+      share("files") / 2
+    )
+  )
+
+  const commands = within(
+    newestFirst(evidence.commands).map(([command, run]) =>
+      item(
+        command,
+        `${oneLine(command, 160)} → ${run.exit === undefined ? "no exit code" : `exit ${run.exit}`}${
+          run.ending === "" ? "" : `, last line: ${oneLine(run.ending, 100)}`
+        } (${ofEntry(run.entry, run.handle)})`
+      )
+    ),
+    share("commands")
+  )
+  const recent = within(newestFirst(evidence.recent).map(recentItem), share("recent")).reverse()
+
+  const todos: Array<Item> = []
+  if (evidence.todos !== undefined) {
+    const list = [...evidence.todos.todos].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
+    todos.push(...within(list.map((todo) => item(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)), share("todos")))
+  }
+  const failures = within(
+    newestFirst(evidence.errors).map(([what, failure]) =>
+      item(
+        what,
+        `unresolved failure of ${oneLine(what, 100)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
+      )
+    ),
+    share("errors")
+  )
+  const task = [...todos, ...failures]
+  // A todo list replaces the one before it.
+  if (evidence.todos === undefined) task.push(...within(carried(evidence, "task_state", task), share("todos")))
+
+  const decisions = within(
+    [
+      ...newestFirst(evidence.decisions).filter((said) => touchesFocus(said.text, focus)),
+      ...newestFirst(evidence.decisions).filter((said) => !touchesFocus(said.text, focus))
+    ].map((said) => item(said.text, `the agent (${said.entry}): ${oneLine(said.text, 300)}`)),
+    share("decisions")
+  )
+  const summary = evidence.summaries.flatMap((said) => {
+    const text = said.text.slice(0, safeEnd(said.text, share("summary") * 3))
+    return within(
+      [item(`summary ${said.entry}`, `an earlier summary, written by a model (${ofEntry(said.entry, said.handle)}): ${oneLine(text, text.length)}`)],
+      share("summary")
+    )
+  })
+  const knowledge = [...decisions, ...summary]
+  knowledge.push(...within(carried(evidence, "key_knowledge", knowledge), share("decisions") + share("summary")))
+
+  yield budget * 40
+
+  const snapshot: Snapshot = {
+    ...emptySnapshot,
+    overall_goal: goal,
+    active_constraints: constraints,
+    key_knowledge: knowledge,
+    artifact_trail: artifacts,
+    file_system_state: readFiles,
+    recent_actions: [...commands, ...recent],
+    task_state: task
+  }
+  return yield* withIndex(fit(snapshot, budget), evidence, options, focus)
+}
+
+/** Drops items, the least telling sections first, until the snapshot is within its budget. */
+const fit = (snapshot: Snapshot, budget: number): Snapshot => {
+  const order: ReadonlyArray<SectionName> = [
+    "file_system_state",
+    "recent_actions",
+    "key_knowledge",
+    "artifact_trail",
+    "active_constraints",
+    "task_state",
+    "overall_goal"
+  ]
+  let current = snapshot
+  for (const name of order) {
+    while (snapshotTokens(current) > budget && current[name].length > 0) {
+      current = { ...current, [name]: current[name].slice(0, -1) }
+    }
+  }
+  return current
+}
+
+/** Anchors, best first, whose whereabouts an audit tells. */
+const audited = 5_000
+
+/** Adds the index: names by rank, as many as the budget still holds, without those that stand in the window anyway. */
+function* withIndex(snapshot: Snapshot, evidence: Evidence, options: ExtractOptions, focus: ReadonlyArray<string>): Work<Extract> {
+  const text = render(snapshot)
+  const candidates = ranked(evidence, focus)
+  yield candidates.length * 200
+  const inSnapshot = anchorsOf(text)
+  const inTail = new Set<string>()
+  for (const kept of options.kept) {
+    for (const name of anchorsOf(kept).keys()) inTail.add(name)
+    yield kept.length * 8
+  }
+  let left = options.budget - estimateText(text) - 24
+  const names: Array<string> = []
+  let listed = ""
+  for (const name of earlierNamesFirst(candidates, evidence)) {
+    if (left < 3) break
+    // Names in a row share their rounding.
+    const tokens = estimateText(name) - 0.4
+    if (tokens > left || inSnapshot.has(name) || inTail.has(name) || listed.includes(name) || text.includes(name)) continue
+    names.push(protect(name))
+    listed += ` ${name}`
+    left -= tokens
+    yield 2_000
+  }
+  const complete: Snapshot =
+    names.length === 0
+      ? snapshot
+      : {
+          ...snapshot,
+          key_knowledge: [
+            ...snapshot.key_knowledge,
+            { key: indexKey, text: `- index of names the agent used, most used first: ${names.join(" ")}` }
+          ]
+        }
+  const final = shrunkIndex(complete, options.budget)
+  const rendered = render(final)
+  const used = candidates.slice(0, audited)
+  let held = 0
+  let tail = 0
+  for (const [name] of used) {
+    if (rendered.includes(name)) held += 1
+    else if (inTail.has(name)) tail += 1
+    yield 2_000
+  }
+  const restored = final.key_knowledge.some((known) => known.key === indexKey) ? names.length : 0
+  return { snapshot: final, text: rendered, audit: { anchors: used.length, inSnapshot: held, inTail: tail, restored } }
+}
+
+/** Candidates by rank, the best of an earlier index among them: they were used once and may be again. */
+const earlierNamesFirst = (candidates: ReadonlyArray<readonly [string, number]>, evidence: Evidence): Array<string> => {
+  const earlier = earlierIndex(evidence.previous)
+  const names = candidates.map(([name]) => name)
+  if (earlier.length === 0) return names
+  const merged: Array<string> = []
+  for (let i = 0; i < Math.max(names.length, earlier.length); i += 1) {
+    const name = names[i]
+    const old = earlier[Math.floor(i / 2)]
+    if (name !== undefined) merged.push(name)
+    if (old !== undefined && i % 2 === 0) merged.push(old)
+  }
+  return [...new Set(merged)]
+}
+
+const shrunkIndex = (snapshot: Snapshot, budget: number): Snapshot => {
+  let current = snapshot
+  while (snapshotTokens(current) > budget) {
+    const index = current.key_knowledge.find((known) => known.key === indexKey)
+    if (index === undefined) return current
+    const names = index.text.split(" ")
+    const fewer = names.slice(0, Math.floor(names.length * 0.95) - 1)
+    const rest = current.key_knowledge.filter((known) => known !== index)
+    current = {
+      ...current,
+      key_knowledge: fewer.length < 12 ? rest : [...rest, { key: indexKey, text: fewer.join(" ") }]
+    }
+  }
+  return current
+}
+
+/** The extractive snapshot of some entries. */
+export function* extract(entries: ReadonlyArray<Entry>, options: ExtractOptions): Work<Extract> {
+  return yield* compose(yield* gather(entries), options)
+}

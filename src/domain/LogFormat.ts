@@ -1,0 +1,150 @@
+import { Result, Schema } from "effect"
+import { outputText, type Part, payload, withOutput } from "./Content.ts"
+import type { Entry, EntryId } from "./Conversation.ts"
+import { logVersion, SessionEvent, Spilled } from "./Session.ts"
+
+/**
+ * The log as lines: one event, one line of JSON. A part whose bytes lie in the blob store leaves an empty part behind and
+ * a note of where they are.
+ */
+
+/** By `entry:part`: where the bytes of a part lie. */
+export type SpilledParts = ReadonlyMap<string, Spilled>
+
+export const spillKey = (entry: EntryId, part: number): string => `${entry}:${part}`
+
+const SpillNotes = Schema.Record(Schema.String, Spilled)
+const encodeEvent = Schema.encodeSync(SessionEvent)
+const decodeEvent = Schema.decodeUnknownResult(SessionEvent)
+const decodeNotes = Schema.decodeUnknownResult(SpillNotes)
+
+const hollow = (part: Part, form: Spilled["form"]): Part => (form === "json" ? {} : withOutput(part, ""))
+
+const hollowEntry = (entry: Entry, spilled: SpilledParts): Entry => {
+  const parts = entry.content.parts.map((part, index) => {
+    const note = spilled.get(spillKey(entry.id, index))
+    return note === undefined ? part : hollow(part, note.form)
+  })
+  return { ...entry, content: { ...entry.content, parts } }
+}
+
+/** The entries that an event brings along. */
+export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> =>
+  event._tag === "Appended" ? [event.entry] : event._tag === "Compressed" ? event.patch.insert : []
+
+const mapEntries = (event: SessionEvent, f: (entry: Entry) => Entry): SessionEvent =>
+  event._tag === "Appended"
+    ? { ...event, entry: f(event.entry) }
+    : event._tag === "Compressed"
+      ? { ...event, patch: { ...event.patch, insert: event.patch.insert.map(f) } }
+      : event
+
+/** One line, without its line break. */
+export const encodeLine = (event: SessionEvent, spilled: SpilledParts = new Map()): string =>
+  spilled.size === 0
+    ? JSON.stringify(encodeEvent(event))
+    : JSON.stringify({
+        ...encodeEvent(mapEntries(event, (entry) => hollowEntry(entry, spilled))),
+        spilled: Object.fromEntries(spilled)
+      })
+
+/** A line that was read: its event, with empty parts where bytes still have to be fetched. */
+export interface DecodedLine {
+  readonly event: SessionEvent
+  readonly spilled: SpilledParts
+}
+
+/** Why a line cannot be used. */
+export type LineProblem =
+  | { readonly _tag: "NewerVersion"; readonly version: number }
+  | { readonly _tag: "UnknownEvent"; readonly event: string }
+  | { readonly _tag: "Malformed"; readonly message: string }
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null
+
+const known = new Set<string>(SessionEvent.members.map((member) => member.fields._tag.schema.literal))
+
+/**
+ * Brings an event of an older version into today's shape, one version a step: `upcasters[0]` takes version 1 to 2.
+ * There is only version 1 so far.
+ */
+const upcasters: ReadonlyArray<(event: Record<string, unknown>) => Record<string, unknown>> = []
+
+/**
+ * One line of a log of `version`, as JSON value. `undefined`: an event of a kind we do not know that says of itself that
+ * it may be left out.
+ */
+export const decodeLine = (
+  value: unknown,
+  version: number = logVersion
+): Result.Result<DecodedLine | undefined, LineProblem> => {
+  if (!isRecord(value) || typeof value._tag !== "string") {
+    return Result.fail({ _tag: "Malformed", message: "expected an event: an object with a _tag" })
+  }
+  if (value._tag === "Started" && typeof value.version === "number" && value.version > logVersion) {
+    return Result.fail({ _tag: "NewerVersion", version: value.version })
+  }
+  if (!known.has(value._tag)) {
+    return value.ignorable === true
+      ? Result.succeed(undefined)
+      : Result.fail({ _tag: "UnknownEvent", event: value._tag })
+  }
+  const current = upcasters.slice(version - 1).reduce((event, upcast) => upcast(event), value)
+  const event = decodeEvent(current)
+  if (event._tag === "Failure") return Result.fail({ _tag: "Malformed", message: event.failure.message })
+  if (current.spilled === undefined) return Result.succeed({ event: event.success, spilled: new Map() })
+  const notes = decodeNotes(current.spilled)
+  return notes._tag === "Failure"
+    ? Result.fail({ _tag: "Malformed", message: notes.failure.message })
+    : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)) })
+}
+
+const filledPart = (part: Part, note: Spilled, text: string): Result.Result<Part, string> => {
+  if (note.form === "text") return Result.succeed(outputText(part) === undefined ? { ...part, text } : withOutput(part, text))
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch {
+    return Result.fail(`blob ${note.hash} is not the JSON it was`)
+  }
+}
+
+/** The event with the bytes of its spilled parts back in place. `texts` holds them by `entry:part`. */
+export const filled = (line: DecodedLine, texts: ReadonlyMap<string, string>): Result.Result<SessionEvent, string> => {
+  let problem: string | undefined
+  const event = mapEntries(line.event, (entry) => {
+    const source: Record<string, string> = { ...entry.source }
+    const parts = entry.content.parts.map((part, index) => {
+      const key = spillKey(entry.id, index)
+      const note = line.spilled.get(key)
+      const text = texts.get(key)
+      if (note === undefined || text === undefined) return part
+      const result = filledPart(part, note, text)
+      if (result._tag === "Failure") {
+        problem = result.failure
+        return part
+      }
+      if (note.form === "json" && JSON.stringify(result.success) !== text) source[String(index)] = text
+      return result.success
+    })
+    return {
+      ...entry,
+      content: { ...entry.content, parts },
+      ...(Object.keys(source).length > 0 ? { source } : {})
+    }
+  })
+  return problem === undefined ? Result.succeed(event) : Result.fail(problem)
+}
+
+/** The payloads of an event's parts that are large enough to be stored apart (bytes counted as UTF-8). */
+export const spillable = (
+  event: SessionEvent,
+  bytes: number
+): ReadonlyArray<{ readonly key: string; readonly form: Spilled["form"]; readonly text: string }> =>
+  entriesOf(event).flatMap((entry) =>
+    entry.content.parts.flatMap((part, index) => {
+      const { form, text } = payload(part, entry.source?.[String(index)])
+      // A UTF-16 unit is at most three bytes: short texts need no measuring.
+      if (text.length * 3 < bytes || (text.length < bytes && new TextEncoder().encode(text).length < bytes)) return []
+      return [{ key: spillKey(entry.id, index), form, text }]
+    })
+  )

@@ -1,0 +1,128 @@
+import { Schema } from "effect"
+import * as Chain from "./Chain.ts"
+import { Entry, Patch } from "./Conversation.ts"
+import * as Conversation from "./Conversation.ts"
+import { afterUndo, type FailureMemory, freshMemory, remember } from "./FailureMemory.ts"
+import { Handle, Hash } from "./Handle.ts"
+import { droppedEntries, type DroppedRange, recallable, type Recallable } from "./Recall.ts"
+import { TokenCount } from "./Tokens.ts"
+
+/** The version of the log format that this program writes. Older ones are brought up to date while they are read. */
+export const logVersion = 1
+
+/** Milliseconds since 1970. */
+const at = Schema.Finite
+
+/** The first line of a log. */
+export const Started = Schema.TaggedStruct("Started", {
+  version: Schema.Natural,
+  /** A UUIDv7. */
+  session: Schema.String,
+  at,
+  /** Who counted the tokens that stand beside each entry. */
+  estimator: Schema.String,
+  /** The model and folder the conversation was held with, where known. */
+  model: Schema.optionalKey(Schema.String),
+  cwd: Schema.optionalKey(Schema.String),
+  /** The format and session it was taken over from. */
+  importedFrom: Schema.optionalKey(
+    Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) })
+  )
+})
+export type Started = typeof Started.Type
+
+/** A message was added at the end. */
+export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
+
+/** A compression was laid over the conversation. */
+export const Compressed = Schema.TaggedStruct("Compressed", {
+  at,
+  /** The seeds' status. */
+  status: Schema.String,
+  strategy: Schema.String,
+  trigger: Schema.Literals(["manual", "auto"]),
+  before: TokenCount,
+  after: TokenCount,
+  patch: Patch,
+  /** The one handle under which everything that was dropped can be recalled, as JSON Lines. */
+  dropped: Schema.optionalKey(Handle)
+})
+
+/** The last compression was taken away, or laid again. */
+export const Undone = Schema.TaggedStruct("Undone", { at })
+export const Redone = Schema.TaggedStruct("Redone", { at })
+
+/** A compression that changed nothing but what is remembered about failures. */
+export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
+  at,
+  status: Schema.String,
+  forced: Schema.Boolean,
+  tokens: TokenCount
+})
+
+/** Everything that can happen to a conversation. The log is a list of these, and the conversation is their fold. */
+export const SessionEvent = Schema.Union([Started, Appended, Compressed, CompressionFailed, Undone, Redone])
+export type SessionEvent = typeof SessionEvent.Type
+
+/** What a log says. */
+export interface Session {
+  readonly started: Started | undefined
+  readonly conversation: Conversation.Conversation
+  readonly memory: FailureMemory
+  /** What each compression dropped, oldest first, undone ones too: their handles stay good. */
+  readonly ranges: Chain.Chain<DroppedRange>
+}
+
+export const emptySession: Session = {
+  started: undefined,
+  conversation: Conversation.empty,
+  memory: freshMemory,
+  ranges: undefined
+}
+
+/** Everything of a session that a handle can name. */
+export const recallableOf = (session: Session): Recallable =>
+  recallable(session.conversation, Chain.toArray(session.ranges))
+
+const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch): Session["ranges"] =>
+  handle === undefined || drop === undefined
+    ? session.ranges
+    : Chain.append(session.ranges, { handle, entries: droppedEntries(Conversation.view(session.conversation), drop) }, 0)
+
+/** The conversation after one more event. */
+export const step = (session: Session, event: SessionEvent): Session => {
+  const { conversation } = session
+  switch (event._tag) {
+    case "Started":
+      return { ...session, started: event }
+    case "Appended":
+      return { ...session, conversation: Conversation.append(conversation, event.entry) }
+    case "Compressed":
+      return {
+        ...session,
+        conversation: Conversation.compressed(conversation, event.patch),
+        ranges: dropped(session, event.dropped, event.patch),
+        memory: remember(session.memory, { status: event.status, forced: event.trigger === "manual", tokens: event.after })
+      }
+    case "CompressionFailed":
+      return { ...session, memory: remember(session.memory, event) }
+    case "Undone": {
+      const restored = Conversation.undone(conversation)
+      return { ...session, conversation: restored, memory: afterUndo(session.memory, Conversation.viewTokens(restored)) }
+    }
+    case "Redone":
+      return { ...session, conversation: Conversation.redone(conversation) }
+  }
+}
+
+/** Where the bytes of a part lie when they are not in its line. */
+export const Spilled = Schema.Struct({
+  hash: Hash,
+  /** Bytes. */
+  size: Schema.Natural,
+  form: Schema.Literals(["text", "json"])
+})
+export type Spilled = typeof Spilled.Type
+
+/** Parts of this size and more (bytes of their payload) go to the blob store when they are appended. */
+export const spillBytes = 8 * 1024

@@ -1,0 +1,455 @@
+import type { Draft } from "../Conversation.ts"
+import {
+  type Answer,
+  answerPiece,
+  callPiece,
+  draftOf,
+  type Exact,
+  isJson,
+  type Json,
+  locate,
+  type Locator,
+  needsExact,
+  type Piece,
+  Skipped,
+  textAt,
+  textPiece,
+  thoughtPiece,
+  timeAt
+} from "./Contents.ts"
+import type { LineReader, Problem, Step, Transcript } from "./Transcript.ts"
+
+/**
+ * Claude Code transcripts: a tree of records, one a line, of which the conversation is the chain from the last message back
+ * to its root.
+ */
+
+/** A block as it will be: a tool's answer waits for the name of its call. */
+type Block =
+  | {
+      readonly _tag: "Piece"
+      readonly piece: Piece
+      readonly call: string | undefined
+      readonly name: string | undefined
+    }
+  | { readonly _tag: "Answer"; readonly answer: Answer; readonly exact: Exact }
+
+/** A message line. */
+interface Said {
+  readonly role: "user" | "model"
+  /** Lines of one API message share it. */
+  readonly message: string
+  readonly model: string | undefined
+  readonly blocks: ReadonlyArray<Block>
+  readonly kind: "message" | "program" | "summary" | "api error"
+}
+
+interface Line {
+  readonly number: number
+  readonly uuid: string
+  /** Whether the record says its uuid; else it is one of ours. */
+  readonly named: boolean
+  /** null at a root, undefined when the record does not say. */
+  readonly parent: string | null | undefined
+  readonly logicalParent: string | undefined
+  readonly sidechain: boolean
+  readonly at: number | undefined
+  readonly session: string | undefined
+  /** Undefined when it is only a link of the chain. */
+  readonly said: Said | undefined
+  /** At a compact boundary: the tokens before it, where known. */
+  readonly boundary: { readonly tokens: number | undefined } | undefined
+  /** The message line before it in the file, of the same kind of chain. */
+  readonly previous: Line | undefined
+}
+
+const media = (block: Json): Piece | undefined => {
+  const source = isJson(block.source) ? block.source : {}
+  const mimeType = textAt(source, "media_type")
+  const about = mimeType === undefined ? {} : { mimeType }
+  const data = textAt(source, "data")
+  const url = textAt(source, "url")
+  if (source.type === "base64" && data !== undefined)
+    return { part: { inlineData: { ...about, data } }, source: undefined }
+  if (source.type === "url" && url !== undefined)
+    return { part: { fileData: { ...about, fileUri: url } }, source: undefined }
+  return undefined
+}
+
+const isAnswer = (block: Block): boolean => block._tag === "Answer"
+const pieceBlock = (piece: Piece): Block => ({ _tag: "Piece", piece, call: undefined, name: undefined })
+
+/** One block of a message; undefined for a kind we cannot show, a text when it is wrong. */
+const readBlock = (block: unknown, index: number, locator: Locator): Block | string | undefined => {
+  if (!isJson(block) || typeof block.type !== "string")
+    return `content[${index}]: expected a block, an object with a type`
+  const wrong = (key: string, what = "a text") =>
+    `content[${index}].${key}: expected ${what} in a ${String(block.type)} block`
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string"
+        ? pieceBlock(textPiece(block.text, locator.under(index, "text")))
+        : wrong("text")
+    case "thinking":
+      return typeof block.thinking === "string"
+        ? pieceBlock(thoughtPiece(block.thinking, textAt(block, "signature"), locator.under(index, "thinking")))
+        : wrong("thinking")
+    case "redacted_thinking":
+      return pieceBlock(thoughtPiece("", textAt(block, "data"), () => undefined))
+    case "tool_use": {
+      if (typeof block.name !== "string") return wrong("name")
+      const id = textAt(block, "id")
+      const piece = callPiece({ id, name: block.name, args: block.input }, locator.under(index, "input"))
+      return { _tag: "Piece", piece, call: id, name: block.name }
+    }
+    case "tool_result": {
+      const { content } = block
+      if (content !== undefined && content !== null && typeof content !== "string" && !Array.isArray(content)) {
+        return wrong("content", "a text or a list of blocks")
+      }
+      const answer = { id: textAt(block, "tool_use_id"), name: undefined, failed: block.is_error === true, content }
+      const exact = locator.under(index, "content")
+      // Taken now, so that the text of the line need not be kept until the name of the call is known.
+      const slice = needsExact(content) ? exact() : undefined
+      return { _tag: "Answer", answer, exact: () => slice }
+    }
+    case "image":
+    case "document": {
+      const piece = media(block)
+      return piece === undefined ? undefined : pieceBlock(piece)
+    }
+    default:
+      return undefined
+  }
+}
+
+const readBlocks = (
+  content: unknown,
+  locator: Locator,
+  path: ReadonlyArray<string>,
+  skipped: Skipped
+): ReadonlyArray<Block> | string => {
+  if (typeof content === "string") return [pieceBlock(textPiece(content, locator.at(path)))]
+  if (!Array.isArray(content)) return "message.content: expected a text or a list of blocks"
+  const blocks: Array<Block> = []
+  for (const [index, item] of content.entries()) {
+    const block = readBlock(item, index, locator)
+    if (typeof block === "string") return `message.${block}`
+    if (block === undefined) skipped.add(`block: ${isJson(item) ? String(item.type) : "unknown"}`)
+    else blocks.push(block)
+  }
+  return blocks
+}
+
+const kindOf = (record: Json): Said["kind"] =>
+  record.isApiErrorMessage === true
+    ? "api error"
+    : record.isCompactSummary === true
+      ? "summary"
+      : record.isMeta === true
+        ? "program"
+        : "message"
+
+const contentPath = ["message", "content"]
+
+const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): Said | string => {
+  const message = record.message
+  if (!isJson(message)) return "message: expected an object with role and content"
+  const blocks = readBlocks(message.content, locate(record, text, contentPath), contentPath, skipped)
+  if (typeof blocks === "string") return blocks
+  const role = record.type === "assistant" ? "model" : "user"
+  return {
+    role,
+    message: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
+    model: textAt(message, "model"),
+    blocks,
+    kind: kindOf(record)
+  }
+}
+
+const isMessage = (record: Json): boolean => record.type === "user" || record.type === "assistant"
+const isBoundary = (record: Json): boolean => record.type === "system" && record.subtype === "compact_boundary"
+
+const kindName = (record: Json): string => {
+  const type = textAt(record, "type") ?? "unknown"
+  const subtype = textAt(record, "subtype")
+  return type === "system" && subtype !== undefined ? `system: ${subtype}` : type
+}
+
+const boundaryOf = (record: Json): Line["boundary"] => {
+  if (!isBoundary(record)) return undefined
+  const tokens = isJson(record.compactMetadata) ? record.compactMetadata.preTokens : undefined
+  return { tokens: typeof tokens === "number" ? tokens : undefined }
+}
+
+/** One Content to be: the lines it is made of. */
+interface Turn {
+  readonly _tag: "Model" | "Answers" | "Other"
+  readonly lines: Array<Line>
+}
+type Stretch = Turn | { readonly _tag: "Compaction"; readonly summary: Line; readonly tokens: number | undefined }
+
+/** A message line with what it says. */
+const saidBy = (line: Line): Said | undefined => (line.said?.kind === "api error" ? undefined : line.said)
+const answersIn = (line: Line): ReadonlyArray<string> =>
+  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
+const callsIn = (line: Line): ReadonlyArray<string> =>
+  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
+
+/** The tree as it is being read. */
+class Tree {
+  readonly lines = new Map<string, Line>()
+  readonly messages: Array<Line> = []
+  private readonly last: Record<"main" | "side", Line | undefined> = { main: undefined, side: undefined }
+
+  /** The message line that comes right before what is read next. */
+  previous(sidechain: boolean): Line | undefined {
+    return this.last[sidechain ? "side" : "main"]
+  }
+
+  add(line: Line): void {
+    this.lines.set(line.uuid, line)
+    if (line.said === undefined) return
+    this.messages.push(line)
+    this.last[line.sidechain ? "side" : "main"] = line
+  }
+
+  /** The last message; a file that has nothing but a sidechain is a subagent's own transcript. */
+  get leaf(): Line | undefined {
+    return this.last.main ?? this.last.side
+  }
+
+  /**
+   * The line before this one in the conversation. Where the parent is unknown, lines are missing from the file, and all
+   * that came before would be lost with them: the nearest earlier message goes on. A root ends the chain, save where a
+   * compaction began a new one.
+   */
+  before(line: Line): { readonly line: Line | undefined; readonly guessed: boolean } {
+    const compaction = line.boundary !== undefined || line.said?.kind === "summary"
+    if (line.parent === null && !compaction) return { line: undefined, guessed: false }
+    const known = this.lines.get(line.parent ?? line.logicalParent ?? "")
+    return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
+  }
+
+  /** The conversation from its first line to the leaf. */
+  chain(): ReadonlyArray<Line> | Problem {
+    const seen = new Set<Line>()
+    for (let line = this.leaf; line !== undefined;) {
+      seen.add(line)
+      const next = this.before(line)
+      if (next.line !== undefined && seen.has(next.line)) {
+        if (next.guessed) break
+        return {
+          line: line.number,
+          message: "its parentUuid leads back to itself; expected a chain that ends at a root"
+        }
+      }
+      line = next.line
+    }
+    return [...seen].reverse()
+  }
+}
+
+/** The chain cut into turns: lines of one API message are one, and so are tool answers that follow each other. */
+const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretch> => {
+  const stretches: Array<Stretch> = []
+  let open = new Map<string, Turn>()
+  let boundary: Line | undefined
+  const dropBoundary = () => {
+    if (boundary !== undefined) skipped.add("system: compact_boundary")
+    boundary = undefined
+  }
+  for (const line of chain) {
+    if (line.boundary !== undefined) {
+      dropBoundary()
+      boundary = line
+      continue
+    }
+    const said = saidBy(line)
+    if (said === undefined) continue
+    if (said.kind === "summary") {
+      stretches.push({ _tag: "Compaction", summary: line, tokens: boundary?.boundary?.tokens })
+      boundary = undefined
+      open = new Map()
+      continue
+    }
+    dropBoundary()
+    const answers = said.role === "user" && said.blocks.some(isAnswer)
+    const last = stretches.at(-1)
+    const same = said.role === "model" ? open.get(said.message) : answers && last?._tag === "Answers" ? last : undefined
+    if (same !== undefined) {
+      same.lines.push(line)
+      continue
+    }
+    const turn: Turn = { _tag: said.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
+    if (said.role === "model") open.set(said.message, turn)
+    stretches.push(turn)
+  }
+  dropBoundary()
+  return stretches
+}
+
+/**
+ * Parallel calls and their answers hang on different lines of one message, so only one of them lies on the chain. The
+ * others join their turn: lines that share its message id, and answers to its calls that nothing on the chain gives.
+ */
+const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
+  const used = new Set<Line>()
+  const byMessage = new Map<string, Turn>()
+  for (const turn of stretches) {
+    const message = turn._tag === "Model" ? turn.lines[0]?.said?.message : undefined
+    if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
+  }
+  for (const line of aside) {
+    const turn = saidBy(line)?.role === "model" ? byMessage.get(line.said?.message ?? "") : undefined
+    if (turn === undefined) continue
+    turn.lines.push(line)
+    used.add(line)
+  }
+  const callers = new Map<string, Stretch>()
+  const answered = new Set<string>()
+  for (const turn of stretches) {
+    if (turn._tag === "Compaction") continue
+    for (const line of turn.lines) {
+      for (const call of callsIn(line)) callers.set(call, turn)
+      for (const answer of answersIn(line)) answered.add(answer)
+    }
+  }
+  const late = new Map<Stretch, Array<Line>>()
+  for (const line of aside) {
+    const ids = answersIn(line)
+    const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
+    if (caller === undefined || ids.some((id) => answered.has(id))) continue
+    for (const id of ids) answered.add(id)
+    late.set(caller, [...(late.get(caller) ?? []), line])
+    used.add(line)
+  }
+  for (const [caller, lines] of late) {
+    const at = stretches.indexOf(caller) + 1
+    const next = stretches[at]
+    if (next?._tag === "Answers") next.lines.push(...lines)
+    else stretches.splice(at, 0, { _tag: "Answers", lines })
+  }
+  return used
+}
+
+const piecesOf = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Array<Piece> =>
+  lines.flatMap((line) =>
+    (line.said?.blocks ?? []).map((block) =>
+      block._tag === "Piece"
+        ? block.piece
+        : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
+    )
+  )
+
+const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
+  const inFileOrder = [...lines].sort((a, b) => a.number - b.number)
+  const first = inFileOrder[0]
+  return draftOf(first?.said?.role ?? "user", piecesOf(inFileOrder, names), {
+    at: first?.at,
+    author: lines.every((line) => line.said?.kind === "program")
+      ? "program"
+      : first?.said?.kind === "summary"
+        ? "summary"
+        : undefined,
+    line: first?.number ?? 0,
+    ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : []))
+  })
+}
+
+const namesIn = (lines: ReadonlyArray<Line>): ReadonlyMap<string, string> =>
+  new Map(
+    lines.flatMap((line) =>
+      (line.said?.blocks ?? []).flatMap((block) =>
+        block._tag === "Piece" && block.call !== undefined && block.name !== undefined
+          ? [[block.call, block.name] as const]
+          : []
+      )
+    )
+  )
+
+const step = (stretch: Stretch, names: ReadonlyMap<string, string>): Step =>
+  stretch._tag === "Compaction"
+    ? {
+        _tag: "Compaction",
+        summary: draft([stretch.summary], names),
+        keptFrom: undefined,
+        tokensBefore: stretch.tokens
+      }
+    : { _tag: "Message", draft: draft(stretch.lines, names) }
+
+/** Counts the messages that are no part of the conversation. */
+const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void => {
+  const ours = tree.leaf?.sidechain ?? false
+  for (const line of tree.messages) {
+    if (line.said?.kind === "api error") skipped.add("api error")
+    else if (!taken.has(line)) skipped.add(line.sidechain === ours ? "dead branch" : "sidechain")
+  }
+}
+
+const transcript = (tree: Tree, cwd: string | undefined, skipped: Skipped): Transcript | Problem => {
+  const lines = tree.chain()
+  if ("message" in lines) return lines
+  const onChain = new Set(lines)
+  const side = tree.leaf?.sidechain ?? false
+  const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
+  const stretches = stretchesOf(lines, skipped)
+  const used = gather(stretches, aside)
+  countRest(tree, new Set([...lines, ...used]), skipped)
+  for (const line of tree.lines.values()) {
+    if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
+  }
+  const names = namesIn(tree.messages)
+  return {
+    format: "claude",
+    session: tree.leaf?.session,
+    cwd,
+    model: lines.findLast((line) => line.said?.model !== undefined && line.said.model !== "<synthetic>")?.said?.model,
+    steps: stretches.map((stretch) => step(stretch, names)),
+    skipped: skipped.counts
+  }
+}
+
+/**
+ * Reads a Claude Code transcript. The conversation is the chain from the last message back by `parentUuid`, over a compact
+ * boundary by `logicalParentUuid`; one API message is one Content, and answers to its calls follow it as one Content.
+ */
+export const claudeReader = (): LineReader => {
+  const tree = new Tree()
+  const skipped = new Skipped()
+  let cwd: string | undefined
+  return {
+    line: (record, text, number) => {
+      if (!isJson(record)) return { line: number, message: "expected a record: an object with a type" }
+      const message = isMessage(record)
+      const named = textAt(record, "uuid")
+      const uuid = named ?? `line ${number}`
+      if (tree.lines.has(uuid)) {
+        skipped.add("repeated line")
+        return undefined
+      }
+      const said = message ? readSaid(record, text, uuid, skipped) : undefined
+      if (typeof said === "string") return { line: number, message: said }
+      const boundary = boundaryOf(record)
+      if (!message && boundary === undefined) skipped.add(kindName(record))
+      cwd ??= textAt(record, "cwd")
+      if (!message && named === undefined) return undefined
+      const sidechain = record.isSidechain === true
+      tree.add({
+        number,
+        uuid,
+        named: named !== undefined,
+        parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
+        logicalParent: textAt(record, "logicalParentUuid"),
+        sidechain,
+        at: timeAt(record),
+        session: textAt(record, "sessionId"),
+        said,
+        boundary,
+        previous: tree.previous(sidechain)
+      })
+      return undefined
+    },
+    end: () => transcript(tree, cwd, skipped)
+  }
+}

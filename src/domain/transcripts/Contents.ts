@@ -1,0 +1,353 @@
+import { Result, Schema, SchemaIssue } from "effect"
+import { type Content, ContentShape, isText, needsSource, type Part, plainText } from "../Content.ts"
+import type { Author, Draft } from "../Conversation.ts"
+import { runtimeMark } from "../Projection.ts"
+import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
+import type { Problem, Step, Transcript } from "./Transcript.ts"
+
+/**
+ * Parts in the wire shape of the Gemini API: a whole JSON document of them, and the pieces from which the readers of other
+ * formats build theirs, each with its exact JSON text where writing it again would give another (law 1).
+ */
+
+export type Json = { readonly [key: string]: unknown }
+export const isJson = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The text under a key; undefined when there is none or it is something else. */
+export const textAt = (record: Json, key: string): string | undefined => {
+  const value = record[key]
+  return typeof value === "string" ? value : undefined
+}
+
+/** Milliseconds since 1970 of a record's `timestamp`, ISO text or number. */
+export const timeAt = (record: Json): number | undefined => {
+  const value = record.timestamp
+  const time = typeof value === "string" ? Date.parse(value) : value
+  return typeof time === "number" && Number.isFinite(time) ? time : undefined
+}
+
+/** A part, and the JSON text it was read from where it has to be kept. */
+export interface Piece {
+  readonly part: Part
+  readonly source: SourceText | undefined
+}
+
+/** The exact JSON text of a value somewhere in a record; undefined where writing the value again gives the same text. */
+export type Exact = () => SourceText | undefined
+
+/** Whether no slice of the text can differ from writing its value again (escaped surrogates differ from raw bytes). */
+const isCanonical = (value: unknown, text: string): boolean =>
+  !text.includes("\\ud") && !text.includes("\\uD") && JSON.stringify(value) === text
+
+/**
+ * Finds exact texts in one record. `list` is where its blocks are; `under(index, key)` is a value of a block. Nothing is
+ * compared or searched before it is asked for.
+ */
+export const locate = (value: unknown, text: string, list: ReadonlyArray<string>) => {
+  let canonical: boolean | undefined
+  let blocks: ReadonlyArray<SourceText> | undefined
+  const at = (path: ReadonlyArray<string>): SourceText | undefined => {
+    canonical ??= isCanonical(value, text)
+    return canonical ? undefined : sliceAt(text, path)
+  }
+  const block = (index: number): SourceText | undefined => {
+    blocks ??= arraySlices(at(list) ?? "")
+    return blocks[index]
+  }
+  return {
+    at:
+      (path: ReadonlyArray<string>): Exact =>
+      () =>
+        at(path),
+    under:
+      (index: number, key: string): Exact =>
+      () => {
+        const slice = block(index)
+        return slice === undefined ? undefined : sliceAt(slice, [key])
+      }
+  }
+}
+export type Locator = ReturnType<typeof locate>
+
+/** `build` wraps the exact inner text into the text of the whole part. */
+const piece = (part: Part, exact: Exact, build: (inner: SourceText) => SourceText): Piece => {
+  const inner = exact()
+  if (inner === undefined) return { part, source: undefined }
+  const slice = build(inner)
+  return { part, source: needsSource(part, slice) ? slice : undefined }
+}
+
+/** The object with these members, in this order; members whose text is undefined are left out. */
+const spliced = (members: ReadonlyArray<readonly [key: string, text: SourceText | undefined]>): SourceText =>
+  `{${members.flatMap(([key, text]) => (text === undefined ? [] : [`"${key}":${text}`])).join(",")}}`
+
+const json = (value: string | undefined): SourceText | undefined =>
+  value === undefined ? undefined : JSON.stringify(value)
+
+const given = <const Key extends string>(key: Key, value: string | undefined): { readonly [K in Key]?: string } =>
+  value === undefined ? {} : ({ [key]: value } as { readonly [K in Key]: string })
+
+export const textPiece = (text: string, exact: Exact): Piece =>
+  text.isWellFormed()
+    ? { part: { text }, source: undefined }
+    : piece({ text }, exact, (inner) => spliced([["text", inner]]))
+
+export const thoughtPiece = (text: string, signature: string | undefined, exact: Exact): Piece => {
+  const part: Part = { text, thought: true, ...given("thoughtSignature", signature) }
+  return text.isWellFormed()
+    ? { part, source: undefined }
+    : piece(part, exact, (inner) =>
+        spliced([
+          ["text", inner],
+          ["thought", "true"],
+          ["thoughtSignature", json(signature)]
+        ])
+      )
+}
+
+export const callPiece = (
+  call: {
+    readonly id: string | undefined
+    readonly name: string
+    readonly args: unknown
+    readonly signature?: string | undefined
+  },
+  exact: Exact
+): Piece =>
+  piece(
+    {
+      functionCall: {
+        ...given("id", call.id),
+        name: call.name,
+        ...(call.args === undefined ? {} : { args: call.args })
+      },
+      ...given("thoughtSignature", call.signature)
+    },
+    call.args === undefined ? () => undefined : exact,
+    (inner) =>
+      spliced([
+        [
+          "functionCall",
+          spliced([
+            ["id", json(call.id)],
+            ["name", json(call.name)],
+            ["args", inner]
+          ])
+        ],
+        ["thoughtSignature", json(call.signature)]
+      ])
+  )
+
+/** What a tool answered, as the other agent wrote it down: a text, or a list of blocks. */
+export interface Answer {
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly failed: boolean
+  readonly content: unknown
+}
+
+/** The one text of an answer: it is a text itself, has a single text block, or nothing. */
+const answerText = (content: unknown): string | undefined => {
+  if (content === undefined || content === null) return ""
+  if (typeof content === "string") return content
+  if (!Array.isArray(content) || content.length > 1) return undefined
+  const only: unknown = content[0]
+  if (only === undefined) return ""
+  return isJson(only) && only.type === "text" && typeof only.text === "string" ? only.text : undefined
+}
+
+/** Whether writing an answer again might give another text than the one it was read from. */
+export const needsExact = (content: unknown): boolean => answerText(content)?.isWellFormed() !== true
+
+/**
+ * A tool's answer: one text as `{output}` or, when the tool failed, `{error}`; several blocks (or media) as `{content}` or
+ * `{error}` with the blocks as they were, because joining them would lose where one ends.
+ */
+export const answerPiece = (answer: Answer, exact: Exact): Piece => {
+  const text = answerText(answer.content)
+  const key = answer.failed ? "error" : text === undefined ? "content" : "output"
+  const part: Part = {
+    functionResponse: {
+      ...given("id", answer.id),
+      ...given("name", answer.name),
+      response: { [key]: text ?? answer.content }
+    }
+  }
+  if (!needsExact(answer.content)) return { part, source: undefined }
+  return piece(part, exact, (inner) => {
+    // The exact text is that of the list of blocks, also where its only block's text stands for it.
+    const value = text === undefined || typeof answer.content === "string" ? inner : sliceAt(inner, [0, "text"])
+    return spliced([
+      [
+        "functionResponse",
+        spliced([
+          ["id", json(answer.id)],
+          ["name", json(answer.name)],
+          ["response", spliced([[key, value]])]
+        ])
+      ]
+    ])
+  })
+}
+
+/** The message of some pieces, with everything its record says about it. */
+export const draftOf = (
+  role: Content["role"],
+  pieces: ReadonlyArray<Piece>,
+  about: {
+    readonly at: number | undefined
+    readonly author: Author | undefined
+    readonly line: number
+    readonly ids: ReadonlyArray<string>
+  }
+): Draft => {
+  const source = sourcesOf(pieces.map((one) => one.source))
+  return {
+    content: { role, parts: pieces.map((one) => one.part) },
+    ...(about.at === undefined ? {} : { at: about.at }),
+    ...(about.author === undefined ? {} : { author: about.author }),
+    ...(source === undefined ? {} : { source }),
+    origin: { line: about.line, ids: about.ids }
+  }
+}
+
+const sourcesOf = (sources: ReadonlyArray<SourceText | undefined>): Record<string, string> | undefined => {
+  const kept = sources.flatMap((source, index) => (source === undefined ? [] : [[String(index), source] as const]))
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** Counts what a reader skips, by kind. */
+export class Skipped {
+  private readonly kinds = new Map<string, number>()
+  add(kind: string): void {
+    this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
+  }
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.kinds)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+const isContent = Schema.is(ContentShape)
+const decodeContent = Schema.decodeUnknownResult(ContentShape)
+const issues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const pathText = (path: ReadonlyArray<unknown>): string =>
+  path
+    .map((key) => (typeof key === "number" || /^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`))
+    .join("")
+
+const oneLine = (text: string, limit = 160): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > limit ? `${line.slice(0, limit)}…` : line
+}
+
+/** Why a value is no Content, with the place. */
+const contentProblem = (value: unknown, place: string): string => {
+  if (!isJson(value))
+    return `${place}: expected a Content (an object with role and parts), got ${oneLine(JSON.stringify(value), 40)}`
+  if (value.role !== "user" && value.role !== "model") {
+    return `${place}.role: expected "user" or "model", got ${oneLine(JSON.stringify(value.role) ?? "nothing", 40)}`
+  }
+  const result = decodeContent(value)
+  if (Result.isSuccess(result)) return `${place}: expected a Content`
+  const issue = issues(result.failure.issue).issues[0]
+  const path = (issue?.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment))
+  return oneLine(`${place}${pathText(path)}: ${issue?.message ?? "expected a Content"}`)
+}
+
+const environmentMarks = ["<session_context>", "This is the Gemini CLI. We are setting up the context for our chat."]
+const snapshotMark = "<state_snapshot>"
+
+const authorOf = (content: Content, isFirstUser: boolean): Author | undefined => {
+  if (content.role !== "user" || !content.parts.some(isText)) return undefined
+  const said = plainText(content).trimStart()
+  if (isFirstUser && environmentMarks.some((mark) => said.startsWith(mark))) return "environment"
+  const opens = said.startsWith(snapshotMark) || (said.startsWith(runtimeMark) && said.includes(snapshotMark))
+  return opens ? "summary" : undefined
+}
+
+/** Where the messages of a document are, and its other keys. */
+const listOf = (value: unknown): { readonly key: string | undefined; readonly list: unknown } => {
+  if (Array.isArray(value) || !isJson(value)) return { key: undefined, list: value }
+  const key = "history" in value ? "history" : "contents"
+  return { key, list: value[key] }
+}
+
+const partSlices = (slice: SourceText): ReadonlyArray<SourceText> => arraySlices(sliceAt(slice, ["parts"]) ?? "")
+
+const sourceOf = (content: Content, slice: SourceText | undefined): Record<string, string> | undefined => {
+  if (slice === undefined) return undefined
+  const slices = partSlices(slice)
+  return sourcesOf(
+    content.parts.map((part, index) => {
+      const own = slices[index]
+      return own !== undefined && needsSource(part, own) ? own : undefined
+    })
+  )
+}
+
+/** The number of the line each slice begins on, in order. */
+const lineNumbers = (text: string, slices: ReadonlyArray<SourceText>): ReadonlyArray<number> => {
+  let line = 1
+  let counted = 0
+  let from = 0
+  return slices.map((slice) => {
+    const start = text.indexOf(slice, from)
+    for (let at = text.indexOf("\n", counted); at >= 0 && at < start; at = text.indexOf("\n", counted)) {
+      line += 1
+      counted = at + 1
+    }
+    from = start + slice.length
+    return line
+  })
+}
+
+/** The messages with their exact texts; a document that is written as we would write it needs none. */
+const slicesOf = (value: unknown, text: string, key: string | undefined): ReadonlyArray<SourceText> | undefined => {
+  if (isCanonical(value, text)) return undefined
+  return arraySlices(key === undefined ? text : (sliceAt(text, [key]) ?? ""))
+}
+
+/**
+ * Reads a JSON array of `Content`, `{"history": […]}` or `{"contents": […], …}`. `value` is what `text` parses to. Keys
+ * beside the messages (system instruction, tools) are counted as skipped.
+ */
+export const readContents = (value: unknown, text: string): Transcript | Problem => {
+  const { key, list } = listOf(value)
+  if (!Array.isArray(list)) {
+    return { line: 0, message: 'expected a list of Content, {"history": […]} or {"contents": […]}' }
+  }
+  const slices = slicesOf(value, text, key)
+  const lines = slices === undefined ? undefined : lineNumbers(text, slices)
+  const steps: Array<Step> = []
+  let userSeen = false
+  for (const [index, item] of list.entries()) {
+    const whole: unknown = isJson(item) && item.parts === undefined ? { ...item, parts: [] } : item
+    if (!isContent(whole)) return { line: 0, message: contentProblem(whole, `${key ?? ""}[${index}]`) }
+    const author = authorOf(whole, whole.role === "user" && !userSeen)
+    userSeen = userSeen || whole.role === "user"
+    const source = sourceOf(whole, slices?.[index])
+    steps.push({
+      _tag: "Message",
+      draft: {
+        content: whole,
+        ...(author === undefined ? {} : { author }),
+        ...(source === undefined ? {} : { source }),
+        origin: { line: lines?.[index] ?? 1, ids: [] }
+      }
+    })
+  }
+  const skipped = new Skipped()
+  if (isJson(value)) for (const other of Object.keys(value)) if (other !== key) skipped.add(other)
+  return {
+    format: "contents",
+    session: undefined,
+    cwd: undefined,
+    model: isJson(value) ? textAt(value, "model") : undefined,
+    steps,
+    skipped: skipped.counts
+  }
+}

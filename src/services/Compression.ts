@@ -1,0 +1,336 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import * as Domain from "../domain/Compression.ts"
+import { type Part, text, withOutput } from "../domain/Content.ts"
+import {
+  compressed,
+  type Conversation,
+  type Entry,
+  entryId,
+  itemParts,
+  type Patch,
+  view,
+  viewTokens
+} from "../domain/Conversation.ts"
+import type { Span } from "../domain/Evidence.ts"
+import type { FailureMemory } from "../domain/FailureMemory.ts"
+import { type Handle, handleOf } from "../domain/Handle.ts"
+import { runtimeMark } from "../domain/Projection.ts"
+import { answerOf, plan as planPalimpsest, rungs, sizeOf, shortenedText, stubborn } from "../domain/strategies/Palimpsest.ts"
+import { TokenCount } from "../domain/Tokens.ts"
+import * as Work from "../domain/Work.ts"
+import { HookSystem } from "./HookSystem.ts"
+import { type HandleIndex, makeEntry } from "./Intake.ts"
+import { type Summary, Summarizer, type SummarizerError } from "./Summarizer.ts"
+import { TempStore } from "./TempStore.ts"
+import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
+
+/** The plan was made for another state of the conversation. Make a new one. */
+export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused", {
+  planned: Schema.Natural,
+  found: Schema.Natural
+}) {
+  override get message() {
+    return `the plan was made for version ${this.planned} of the conversation, which is at version ${this.found}; make a new plan`
+  }
+}
+
+export interface CompressRequest {
+  readonly conversation: Conversation
+  readonly policy: Domain.Policy
+  /** A person asked for it: no threshold, no failure memory. */
+  readonly forced: boolean
+  readonly memory: FailureMemory
+  /** Handles the session has given out. */
+  readonly held: HandleIndex
+  readonly cwd?: string | undefined
+}
+
+/** What a compression came to, and the handle under which all that it dropped can be recalled. */
+export interface Ended {
+  readonly outcome: Domain.Outcome
+  readonly dropped: Handle | undefined
+}
+
+/**
+ * The workflow: hook, plan, summary, audit, check, outcome. Changes nothing itself: the outcome carries a patch, and only
+ * `Chat` lays it over the conversation. Interruptible at every step.
+ */
+export class Compression extends Context.Service<
+  Compression,
+  {
+    /** What would be done, decided and not done. */
+    readonly plan: (request: CompressRequest) => Effect.Effect<Domain.Decision>
+    readonly compress: (request: CompressRequest) => Effect.Effect<Ended>
+    /** Carries out a plan that was made before. */
+    readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<Ended, PlanRefused>
+  }
+>()("palimpsest/services/Compression") {
+  static readonly layer = Layer.effect(
+    Compression,
+    Effect.gen(function* () {
+      const hooks = yield* HookSystem
+      const summarizer = yield* Summarizer
+      const counter = yield* TokenCounter
+      const store = yield* TempStore
+      const carryOut = (request: CompressRequest, plan: Domain.Plan) =>
+        attempt(request, plan).pipe(
+          Effect.provideService(Summarizer, summarizer),
+          Effect.provideService(TokenCounter, counter),
+          Effect.provideService(TempStore, store)
+        )
+
+      const decide = (request: CompressRequest, rung: number) =>
+        Work.run(planPalimpsest(request.conversation, request.policy, { ...request, rung }))
+
+      const skipped = (decision: Extract<Domain.Decision, { _tag: "Skip" }>): Ended => ({
+        outcome: Domain.Noop.make({ reason: decision.reason, before: TokenCount.make(decision.before) }),
+        dropped: undefined
+      })
+
+      /** From rung to rung until one fits; of those that only made progress, the smallest. */
+      const climb = Effect.fnUntraced(function* (request: CompressRequest, from: number): Effect.fn.Return<Ended> {
+        let best: Ended | undefined
+        let degraded: Domain.Degraded | null = null
+        const last = request.policy.ladder ? rungs : from + 1
+        for (let rung = from; rung < last; rung += 1) {
+          const decision = yield* decide(request, rung)
+          if (decision._tag === "Skip") {
+            if (rung === 0 || best === undefined) best ??= skipped(decision)
+            continue
+          }
+          const made = yield* carryOut(request, decision.plan)
+          const result = rung === 0 ? made : asLadder(made, degraded)
+          if (fits(result.outcome, request.policy)) return result
+          degraded ??= reasonOf(result.outcome, request)
+          best = better(best, result)
+        }
+        return best ?? skipped({ _tag: "Skip", reason: "nothing to compress", before: viewTokens(request.conversation) })
+      })
+
+      return {
+        plan: (request) => decide(request, 0),
+        compress: Effect.fn("Compression.compress")(function* (request) {
+          yield* Effect.annotateCurrentSpan({ tokens: viewTokens(request.conversation), forced: request.forced })
+          if (view(request.conversation).length === 0) {
+            return skipped({ _tag: "Skip", reason: "empty", before: 0 })
+          }
+          yield* hooks.fire({ _tag: "PreCompress", trigger: request.forced ? "manual" : "auto" })
+          return yield* climb(request, 0)
+        }),
+        apply: Effect.fn("Compression.apply")(function* (request, plan) {
+          if (plan.version !== request.conversation.version) {
+            return yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
+          }
+          yield* hooks.fire({ _tag: "PreCompress", trigger: "manual" })
+          return yield* carryOut(request, plan)
+        })
+      }
+    })
+  )
+}
+
+const fits = (outcome: Domain.Outcome, policy: Domain.Policy): boolean =>
+  (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") && outcome.after <= policy.limit
+
+/** Why a rung was not enough, for the outcome of the one that was. */
+const reasonOf = (outcome: Domain.Outcome, request: CompressRequest): Domain.Degraded =>
+  Domain.Outcome.matchOrElse(
+    outcome,
+    {
+      Compressed: ({ after }) => ({
+        reason: "over the limit",
+        message: `the first plan left ${after} tokens, over the limit of ${request.policy.limit}`
+      }),
+      FailedInflatedTokenCount: ({ after, before, reason }) => ({
+        reason,
+        message: `the first plan came from ${before} to ${after} tokens`
+      }),
+      FailedSummarizer: ({ message, reason }) => ({ reason, message })
+    },
+    () => ({ reason: Domain.statusOf(outcome), message: "the first plan did not help" })
+  )
+
+const asLadder = (made: Ended, degraded: Domain.Degraded | null): Ended => ({
+  ...made,
+  outcome: Domain.Outcome.matchOrElse(
+    made.outcome,
+    {
+      Compressed: (outcome): Domain.Outcome => Domain.Compressed.make({ ...outcome, by: "ladder", degraded }),
+      ContentTruncated: (outcome) => Domain.ContentTruncated.make({ ...outcome, degraded })
+    },
+    (outcome) => outcome
+  )
+})
+
+/** The one that changes something and leaves least; of two that change nothing, the first. */
+const better = (one: Ended | undefined, other: Ended): Ended => {
+  if (one === undefined) return other
+  if (Domain.patchOf(other.outcome) === undefined) return one
+  if (Domain.patchOf(one.outcome) === undefined) return other
+  return Domain.tokensOf(other.outcome).after < Domain.tokensOf(one.outcome).after ? other : one
+}
+
+const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
+
+const opening = (from: string, to: string, dropped: Handle): string =>
+  `${runtimeMark} The messages ${from} to ${to} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
+
+/** Carries out one plan, up to an outcome. */
+const attempt = Effect.fn("Compression.attempt")(
+  function* (
+    request: CompressRequest,
+    plan: Domain.Plan
+  ): Effect.fn.Return<Ended, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+    const { conversation, policy } = request
+    const items = view(conversation)
+    const shorten = yield* shortened(request, plan)
+    const summarize = plan.steps.find((step) => step._tag === "Summarize")
+    const layout = plan.steps.find((step) => step._tag === "Layout")
+    if (summarize === undefined || layout === undefined) {
+      return judged(request, plan, { insert: [], shorten }, undefined)
+    }
+    const from = items.findIndex((item) => item.entry.id === summarize.from)
+    const to = items.findIndex((item) => item.entry.id === summarize.to)
+    const dropped = items.slice(from, to + 1).filter((item) => item.entry.author !== "environment")
+    const replaced = new Map(shorten.map((one) => [`${one.entry}:${one.part}`, one.replacement]))
+    const kept = items.slice(to + 1).map((item) =>
+      itemParts(item)
+        .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
+        .join("\n")
+    )
+    const summarizer = yield* Summarizer
+    const summary = yield* summarizer.summarize({
+      entries: dropped.map((item) => item.entry),
+      kept,
+      budget: summarize.budget,
+      focus: policy.focus,
+      cwd: request.cwd,
+      pins: pinsOf(plan, conversation),
+      verify: summarize.verify
+    })
+    if (summary.text.trim() === "") {
+      return {
+        outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan }),
+        dropped: undefined
+      }
+    }
+    const store = yield* TempStore
+    const names = dropped.map((item) => `${item.entry.id} ${item.entry.handles.join(" ")}`).join("\n")
+    const range = handleOf(yield* store.hash(new TextEncoder().encode(names)))
+    const insert: Array<Entry> = []
+    const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
+      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${summary.text}` },
+      ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
+    ]
+    for (const message of messages) {
+      const draft = { content: { role: message.role, parts: [text(message.text)] }, author: "summary" as const }
+      insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
+    }
+    const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
+    return judged(request, plan, patch, { ...summary, range })
+  },
+  (effect, _request, plan) =>
+    Effect.catchTags(effect, {
+      TokenCountError: (error) =>
+        Effect.succeed<Ended>({
+          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message: error.message }),
+          dropped: undefined
+        }),
+      SummarizerError: (error) =>
+        Effect.succeed<Ended>({
+          outcome: Domain.FailedSummarizer.make({
+            before: plan.before,
+            plan,
+            reason: error.reason,
+            message: error.message
+          }),
+          dropped: undefined
+        })
+    })
+)
+
+const partText = (part: Part): string =>
+  part.functionCall === undefined
+    ? part.functionResponse === undefined
+      ? (part.text ?? "")
+      : answerOf(part, undefined)
+    : `${part.functionCall.name} ${JSON.stringify(part.functionCall.args ?? {})}`
+
+/** The parts a plan shortens, as they will stand in the view. */
+const shortened = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const items = new Map(view(request.conversation).map((item) => [item.entry.id, item]))
+  const parts: Array<Patch["shorten"][number]> = []
+  for (const step of plan.steps) {
+    if (step._tag !== "Shorten") continue
+    const item = items.get(step.entry)
+    const original = item?.entry.content.parts[step.part]
+    if (item === undefined || original === undefined) continue
+    const output = shortenedText(item, step.part, step.form, sizeOf(plan, step.form))
+    if (output === undefined) continue
+    const replacement = withOutput(original, output)
+    const [tokens = 0] = yield* counter.count([replacement])
+    parts.push({ entry: step.entry, part: step.part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return parts
+})
+
+const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
+  const pin = (why: "original request" | "latest request"): Span | undefined => {
+    const step = plan.steps.find((candidate) => candidate._tag === "Pin" && candidate.why === why)
+    if (step?._tag !== "Pin") return undefined
+    const entry = view(conversation).find((item) => item.entry.id === step.entry)?.entry
+    const whole = entry?.content.parts[step.part]?.text ?? ""
+    return {
+      entry: step.entry,
+      part: step.part,
+      start: step.start,
+      end: step.end,
+      text: whole.slice(step.start, step.end),
+      handle: entry?.handles[step.part]
+    }
+  }
+  return { original: pin("original request"), latest: pin("latest request") }
+}
+
+interface MadeSummary extends Summary {
+  readonly range: Handle
+}
+
+/** Counts both sides alike and says what the plan came to. */
+const judged = (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  patch: Patch,
+  summary: MadeSummary | undefined
+): Ended => {
+  const { policy } = request
+  const next = compressed(request.conversation, patch)
+  const before = plan.before
+  const after = TokenCount.make(policy.overhead + viewTokens(next))
+  const enough = after < before && after <= before * (1 - policy.minGain)
+  if (!enough) {
+    const kept = new Set(view(next).map((item) => item.entry.id))
+    return {
+      outcome: Domain.FailedInflatedTokenCount.make({
+        reason: after >= before ? "inflated" : "below minimum gain",
+        before,
+        after,
+        plan,
+        stubborn: stubborn(request.conversation, kept)
+      }),
+      dropped: undefined
+    }
+  }
+  const common = { before, after, plan, patch, degraded: summary?.degraded ?? null }
+  return summary === undefined
+    ? { outcome: Domain.ContentTruncated.make(common), dropped: undefined }
+    : {
+        outcome: Domain.Compressed.make({ ...common, by: summary.by, snapshot: summary.text, audit: summary.audit }),
+        dropped: summary.range
+      }
+}
+

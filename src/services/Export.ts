@@ -1,0 +1,129 @@
+import { Effect, FileSystem, Path, PlatformError, Random, Schema, type Scope } from "effect"
+import { encode } from "../domain/Bytes.ts"
+import { encodeLine, spillable } from "../domain/LogFormat.ts"
+import { project, sentJson } from "../domain/Projection.ts"
+import { type SessionEvent, spillBytes, type Spilled, step, emptySession } from "../domain/Session.ts"
+import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "./TempStore.ts"
+
+/** A file could not be written. Nothing of it is there; what was there before still is. */
+export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", {
+  path: Schema.String,
+  message: Schema.String
+}) {}
+
+/** Formats that can be written in this version. */
+export const writable = ["palimpsest", "contents"] as const
+export type Writable = (typeof writable)[number]
+
+/** The log that lies in the blob folder of a file whose own format has no room for one. */
+export const sidecarLog = (path: string): string => `${blobFolderOf(path)}/session.jsonl`
+
+type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
+
+/** Characters of log lines that are made between two chances for an interruption. */
+const slice = 1_000_000
+
+const reason = (error: PlatformError.PlatformError | TempStoreError): string => {
+  const cause = error._tag === "TempStoreError" ? error.reason : error
+  const code = cause.cause instanceof Error ? cause.cause.message : ("message" in cause ? cause.message : "")
+  return code === "" ? error._tag : code
+}
+
+/** Blobs and folders that were not there before go again unless the export succeeds. */
+const staged = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const before = new Set(yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []))
+  const existed = yield* Effect.orElseSucceed(fs.exists(folder), () => false)
+  yield* Effect.addFinalizer((exit) => {
+    if (exit._tag === "Success") return Effect.void
+    if (!existed) return Effect.ignore(fs.remove(folder, { recursive: true }))
+    return fs.readDirectory(folder).pipe(
+      Effect.flatMap(
+        Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))
+      ),
+      Effect.ignore
+    )
+  })
+})
+
+/** Writes a text under a temporary name, readable by its owner only, syncs it and renames it. */
+const writeWhole = Effect.fnUntraced(function* (
+  path: string,
+  chunks: ReadonlyArray<Uint8Array>
+): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const suffix = yield* Random.nextIntBetween(0, 0x7fffffff)
+  const temporary = `${path}.${suffix.toString(36)}.tmp`
+  yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
+      for (const chunk of chunks) yield* file.writeAll(chunk)
+      yield* file.sync
+    })
+  )
+  yield* fs.rename(temporary, path)
+})
+
+/** The lines of a log, its large parts put into the store that is provided. */
+const logChunks = Effect.fnUntraced(function* (
+  events: ReadonlyArray<SessionEvent>
+): Effect.fn.Return<ReadonlyArray<Uint8Array>, TempStoreError, TempStore> {
+  const store = yield* TempStore
+  const chunks: Array<Uint8Array> = []
+  let lines: Array<string> = []
+  let size = 0
+  const flush = () => {
+    chunks.push(encode(lines.join("")))
+    lines = []
+    size = 0
+  }
+  for (const event of events) {
+    const spilled = new Map<string, Spilled>()
+    for (const { form, key, text } of spillable(event, spillBytes)) {
+      const bytes = encode(text)
+      spilled.set(key, { hash: yield* store.put(bytes), size: bytes.length, form })
+    }
+    const line = `${encodeLine(event, spilled)}\n`
+    lines.push(line)
+    size += line.length
+    if (size > slice) {
+      flush()
+      yield* Effect.yieldNow
+    }
+  }
+  flush()
+  return chunks
+})
+
+/**
+ * Writes a conversation to a file and its blobs beside it. Old or new, never between: an interruption or a full disk
+ * leaves what was there. The history of format `contents` has no room for what left the window, so the log travels in
+ * its blob folder and handles keep working.
+ */
+export const write = Effect.fn("Export.write")(
+  function* (path: string, format: Writable, events: ReadonlyArray<SessionEvent>): Effect.fn.Return<void, PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
+    const fs = yield* FileSystem.FileSystem
+    const folders = yield* BlobFolder
+    const folder = blobFolderOf(path)
+    yield* staged(folder)
+    const chunks = yield* Effect.provide(logChunks(events), folders.at(folder))
+    if (format === "palimpsest") return yield* writeWhole(path, chunks)
+    yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+    yield* writeWhole(sidecarLog(path), chunks)
+    const { conversation } = events.reduce(step, emptySession)
+    yield* writeWhole(path, [encode(`${sentJson(project(conversation))}\n`)])
+  },
+  (effect, path) =>
+    Effect.scoped(effect).pipe(
+      Effect.mapError((error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` }))
+    )
+)
+
+/** Writes a text file: all of it, or nothing. */
+export const writeText = Effect.fn("Export.writeText")(
+  (path: string, text: string) => Effect.scoped(writeWhole(path, [encode(text)])),
+  (effect, path) =>
+    Effect.mapError(effect, (error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` }))
+)

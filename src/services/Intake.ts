@@ -1,0 +1,70 @@
+import { Effect } from "effect"
+import { encode } from "../domain/Bytes.ts"
+import { payload } from "../domain/Content.ts"
+import { type Draft, type Entry, type EntryId, sourceOf } from "../domain/Conversation.ts"
+import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
+import { TempStore } from "./TempStore.ts"
+import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
+
+/**
+ * Which handle names which bytes in one session. The same bytes always get the same handle; a handle names one thing only.
+ * Mutable: one session has one, and every entry made for the session goes through it.
+ */
+export class HandleIndex {
+  /** The hash, or for what was read back from a log, the way to its text: it is hashed only if somebody asks. */
+  private readonly held = new Map<Handle, Hash | (() => string)>()
+
+  /** The handle of some bytes: the shortest that no other bytes hold. From now on these hold it. */
+  readonly assign = Effect.fnUntraced(
+    { self: this as HandleIndex },
+    function* (this: HandleIndex, hash: Hash): Effect.fn.Return<Handle, never, TempStore> {
+      const store = yield* TempStore
+      const others = new Set<Handle>()
+      for (;;) {
+        const handle = handleOf(hash, (candidate) => others.has(candidate))
+        const holder = this.held.get(handle)
+        const held = typeof holder === "function" ? yield* store.hash(encode(holder())) : holder
+        if (held !== undefined && held !== hash) {
+          this.held.set(handle, held)
+          others.add(handle)
+          continue
+        }
+        this.held.set(handle, hash)
+        return handle
+      }
+    }
+  )
+
+  /** Holds the handles that entries were given before, as in a session that is opened again. */
+  restore(entries: ReadonlyArray<Entry>): void {
+    for (const entry of entries) {
+      for (const [index, part] of entry.content.parts.entries()) {
+        const handle = entry.handles[index]
+        if (handle !== undefined && !this.held.has(handle)) {
+          this.held.set(handle, () => payload(part, sourceOf(entry, index)).text)
+        }
+      }
+    }
+  }
+}
+
+/**
+ * The entry of a message: its tokens counted once, and a handle for each part, under which `recall` gives back exactly
+ * what was read. Nothing is stored.
+ */
+export const makeEntry = Effect.fnUntraced(function* (
+  draft: Draft,
+  id: EntryId,
+  held: HandleIndex
+): Effect.fn.Return<Entry, TokenCountError, TokenCounter | TempStore> {
+  const counter = yield* TokenCounter
+  const store = yield* TempStore
+  const { parts } = draft.content
+  const tokens = yield* counter.count(parts)
+  const handles: Array<Handle> = []
+  for (const [index, part] of parts.entries()) {
+    const hash = yield* store.hash(encode(payload(part, sourceOf(draft, index)).text))
+    handles.push(yield* held.assign(hash))
+  }
+  return { ...draft, id, tokens, handles }
+})

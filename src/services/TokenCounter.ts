@@ -1,0 +1,28 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { outputText, type Part } from "../domain/Content.ts"
+import { partTokens } from "../domain/Tokens.ts"
+import * as Work from "../domain/Work.ts"
+
+/** Tokens could not be counted. */
+export class TokenCountError extends Schema.TaggedError<TokenCountError>()("TokenCountError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Counts tokens, part by part, so that a count can be kept with its part and never be made again. */
+export class TokenCounter extends Context.Service<
+  TokenCounter,
+  {
+    /** Tokens of each part, in order. */
+    readonly count: (parts: ReadonlyArray<Part>) => Effect.Effect<ReadonlyArray<number>, TokenCountError>
+  }
+>()("palimpsest/services/TokenCounter") {
+  /** By class of character: offline, deterministic, under 10 ms a MiB. */
+  static readonly layerEstimate = Layer.succeed(TokenCounter, {
+    count: Effect.fnUntraced(function* (parts) {
+      const counts: Array<number> = []
+      for (const part of parts) counts.push(yield* Work.run(partTokens(part, outputText(part))))
+      return counts
+    })
+  })
+}

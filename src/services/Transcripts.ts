@@ -1,0 +1,639 @@
+import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Result, Schema, Stdio, Stream } from "effect"
+import { decode, encode } from "../domain/Bytes.ts"
+import {
+  compressed,
+  type Conversation,
+  type Entry,
+  type EntryId,
+  entryId,
+  entryTokens,
+  type Patch,
+  sequenceOf,
+  view,
+  viewTokens
+} from "../domain/Conversation.ts"
+import { type Hash } from "../domain/Handle.ts"
+import { type DecodedLine, decodeLine, entriesOf, filled, type LineProblem } from "../domain/LogFormat.ts"
+import { emptySession, logVersion, type Session, type SessionEvent, type Spilled, step } from "../domain/Session.ts"
+import { estimatorVersion, TokenCount } from "../domain/Tokens.ts"
+import { claudeReader } from "../domain/transcripts/Claude.ts"
+import { readContents, Skipped } from "../domain/transcripts/Contents.ts"
+import { classify, detect } from "../domain/transcripts/Detect.ts"
+import { piReader } from "../domain/transcripts/Pi.ts"
+import {
+  type FormatName,
+  isProblem,
+  type LineReader,
+  type Problem,
+  type Step,
+  type Transcript
+} from "../domain/transcripts/Transcript.ts"
+import { HandleIndex, makeEntry } from "./Intake.ts"
+import { TempStore } from "./TempStore.ts"
+import type { TokenCounter, TokenCountError } from "./TokenCounter.ts"
+
+/** A conversation could not be read. `message` says where and what was expected, in one line. */
+export class TranscriptError extends Schema.TaggedError<TranscriptError>()("TranscriptError", {
+  path: Schema.String,
+  /** From 1; 0 when it is about the whole file. */
+  line: Schema.Natural,
+  message: Schema.String
+}) {}
+
+/** A conversation that was read from a file. */
+export interface Loaded {
+  readonly format: FormatName
+  /** The conversation as events of ours, `Started` first; `session` is their fold. */
+  readonly events: ReadonlyArray<SessionEvent>
+  readonly session: Session
+  /** Records that are no part of the conversation, by kind. */
+  readonly skipped: Readonly<Record<string, number>>
+  /** The number of the last line when it broke off in the middle and was left out. */
+  readonly torn: number | undefined
+  readonly bytes: number
+  /** What a file of another agent said; undefined for a log of our own. */
+  readonly transcript: Transcript | undefined
+}
+
+export interface LoadOptions {
+  /** The format, when it is not to be detected. */
+  readonly from?: FormatName
+  /** Lines that cannot be read are skipped and counted. */
+  readonly lenient?: boolean
+}
+
+type Requirements = FileSystem.FileSystem | Path.Path | Stdio.Stdio | TokenCounter | TempStore
+
+const chunkBytes = 1024 * 1024
+/** Bytes read between two chances for an interruption. */
+const sliceBytes = 256 * 1024
+/** Bytes from which the format is told. */
+const headBytes = 64 * 1024
+const mebibyte = 1024 * 1024
+const lineLimit = 128 * mebibyte
+/** A JSON document is one text, and texts cannot be much longer. */
+const documentLimit = 256 * mebibyte
+
+// --- what is said when something is wrong -----------------------------------------------------------------------------
+
+const nameOf = (path: string): string => (path === "-" ? "standard input" : path)
+
+/** One line without control characters, of bounded length. */
+const oneLine = (text: string): string => {
+  // oxlint-disable-next-line no-control-regex -- control characters are what has to go
+  const line = text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim()
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line
+}
+
+const wrong = (path: string, line: number, message: string): TranscriptError =>
+  new TranscriptError({
+    path,
+    line,
+    message: `${nameOf(path)}${line > 0 ? `, line ${line}` : ""}: ${oneLine(message)}`
+  })
+
+const unreadable = (path: string, error: PlatformError.PlatformError): TranscriptError => {
+  const { reason } = error
+  switch (reason._tag) {
+    case "NotFound":
+      return wrong(path, 0, "there is no such file")
+    case "PermissionDenied":
+      return wrong(path, 0, "you are not allowed to read this file")
+    default:
+      return wrong(path, 0, `cannot be read (${reason.description ?? reason._tag})`)
+  }
+}
+
+const readable = "palimpsest, contents, pi or claude"
+const hint = "; use --lenient to skip broken lines"
+
+const unsupported = (path: string, format: string): TranscriptError =>
+  wrong(path, 0, `the format ${format} cannot be read yet in this version; expected ${readable}`)
+
+const parse = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => `not JSON (${oneLine(error instanceof Error ? error.message : String(error))})`
+  })
+
+// --- bytes to lines ---------------------------------------------------------------------------------------------------
+
+const joined = (pieces: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
+  const [only] = pieces
+  if (pieces.length === 1 && only !== undefined) return only
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+/** Cuts bytes into lines. A line that spans chunks is copied once, when it is complete. */
+class Splitter {
+  private pieces: Array<Uint8Array> = []
+  /** Bytes of the line that is not complete yet. */
+  pending = 0
+
+  /** The lines that are complete with this chunk, without their line breaks. */
+  push(chunk: Uint8Array): Array<Uint8Array> {
+    const lines: Array<Uint8Array> = []
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      this.keep(chunk.subarray(from, end))
+      lines.push(this.rest())
+      from = end + 1
+    }
+    this.keep(chunk.subarray(from))
+    return lines
+  }
+
+  /** What is left without a line break at its end. */
+  rest(): Uint8Array {
+    const line = joined(this.pieces, this.pending)
+    this.pieces = []
+    this.pending = 0
+    return line
+  }
+
+  private keep(piece: Uint8Array): void {
+    if (piece.length === 0) return
+    this.pieces.push(piece)
+    this.pending += piece.length
+  }
+}
+
+const lineText = (bytes: Uint8Array, number: number): string => {
+  const end = bytes.at(-1) === 13 ? bytes.length - 1 : bytes.length
+  const { text } = decode(bytes.subarray(0, end))
+  return number === 1 && text.startsWith("\uFEFF") ? text.slice(1) : text
+}
+
+// --- other agents' conversations as ours --------------------------------------------------------------------------------
+
+/** The patch of a compaction: the summary in place of everything before the first message that was kept. */
+const patchOf = (
+  conversation: Conversation,
+  messages: ReadonlyMap<EntryId, number>,
+  keptFrom: number | undefined,
+  summary: Entry
+): Patch => {
+  const shown = view(conversation).filter((item) => item.entry.author !== "environment")
+  const kept = keptFrom === undefined ? -1 : shown.findIndex((item) => (messages.get(item.entry.id) ?? -1) >= keptFrom)
+  const dropped = kept < 0 ? shown : shown.slice(0, kept)
+  const from = dropped[0]?.entry.id
+  const to = dropped.at(-1)?.entry.id
+  return {
+    ...(from === undefined || to === undefined ? {} : { drop: { from, to } }),
+    insert: [summary],
+    shorten: []
+  }
+}
+
+const compaction = (
+  conversation: Conversation,
+  messages: ReadonlyMap<EntryId, number>,
+  keptFrom: number | undefined,
+  summary: Entry,
+  at: number
+): SessionEvent => {
+  const patch = patchOf(conversation, messages, keptFrom, summary)
+  return {
+    _tag: "Compressed",
+    at,
+    status: "COMPRESSED",
+    strategy: "imported",
+    trigger: "auto",
+    before: TokenCount.make(viewTokens(conversation)),
+    after: TokenCount.make(viewTokens(compressed(conversation, patch))),
+    patch
+  }
+}
+
+const base32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+/** A UUIDv7 that is always the same for the same time and bytes: reading a file twice gives the same session (law 7). */
+const sessionId = (at: number, hash: Hash): string => {
+  const time = Math.max(0, Math.floor(at)).toString(16).padStart(12, "0").slice(-12)
+  const random = Array.from(hash, (char) => (base32.indexOf(char) % 16).toString(16)).join("")
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6, 18)}`
+}
+
+const draftOf = (one: Step) => (one._tag === "Message" ? one.draft : one.summary)
+
+const startedOf = Effect.fnUntraced(function* (
+  transcript: Transcript,
+  events: ReadonlyArray<SessionEvent>
+): Effect.fn.Return<Extract<SessionEvent, { readonly _tag: "Started" }>, never, TempStore> {
+  const store = yield* TempStore
+  const first = transcript.steps.map(draftOf).find((draft) => draft.at !== undefined)?.at ?? 0
+  const handles = events.flatMap((event) => entriesOf(event).flatMap((entry) => entry.handles))
+  const hash = yield* store.hash(encode([transcript.format, transcript.session ?? "", ...handles].join("\n")))
+  return {
+    _tag: "Started",
+    version: logVersion,
+    session: sessionId(first, hash),
+    at: first,
+    estimator: estimatorVersion,
+    ...(transcript.model === undefined ? {} : { model: transcript.model }),
+    ...(transcript.cwd === undefined ? {} : { cwd: transcript.cwd }),
+    importedFrom: {
+      format: transcript.format,
+      ...(transcript.session === undefined ? {} : { session: transcript.session })
+    }
+  }
+})
+
+/** Tokens made into entries between two chances for an interruption. */
+const importSlice = 50_000
+
+/** The events of a transcript and what they fold to. */
+const imported = Effect.fnUntraced(function* (
+  transcript: Transcript
+): Effect.fn.Return<
+  { readonly events: ReadonlyArray<SessionEvent>; readonly session: Session },
+  TokenCountError,
+  TokenCounter | TempStore
+> {
+  const held = new HandleIndex()
+  const events: Array<SessionEvent> = []
+  const messages = new Map<EntryId, number>()
+  let session = emptySession
+  let at = 0
+  let done = 0
+  for (const one of transcript.steps) {
+    const draft = draftOf(one)
+    at = draft.at ?? at
+    const entry = yield* makeEntry(draft, entryId(session.conversation.next), held)
+    const event: SessionEvent =
+      one._tag === "Message"
+        ? { _tag: "Appended", entry }
+        : compaction(session.conversation, messages, one.keptFrom, entry, at)
+    if (one._tag === "Message") messages.set(entry.id, messages.size)
+    session = step(session, event)
+    events.push(event)
+    done += entryTokens(entry) + entry.tokens.length
+    if (done > importSlice) {
+      done = 0
+      yield* Effect.yieldNow
+    }
+  }
+  const started = yield* startedOf(transcript, events)
+  return { events: [started, ...events], session: { ...session, started } }
+})
+
+/**
+ * Another agent's conversation as events of ours: `Started`, an `Appended` a message, a `Compressed` a compaction. The
+ * same transcript always gives the same events, session id included.
+ */
+export const importTranscript = Effect.fn("Transcripts.importTranscript")(function* (
+  transcript: Transcript
+): Effect.fn.Return<ReadonlyArray<SessionEvent>, TokenCountError, TokenCounter | TempStore> {
+  const { events } = yield* imported(transcript)
+  return events
+})
+
+// --- readers ----------------------------------------------------------------------------------------------------------
+
+/** What takes a file's bytes, chunk by chunk, and gives what they say. */
+interface Reader {
+  readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, Requirements>
+  readonly end: Effect.Effect<Omit<Loaded, "bytes">, TranscriptError, Requirements>
+}
+
+/** What takes the JSON values of a file's lines. A Problem may be skipped when the person said so, an error may not. */
+interface Lines {
+  readonly line: (
+    value: unknown,
+    text: string,
+    number: number
+  ) => Effect.Effect<Problem | undefined, TranscriptError, Requirements>
+  readonly end: Effect.Effect<
+    Pick<Loaded, "events" | "session" | "skipped" | "transcript">,
+    TranscriptError,
+    Requirements
+  >
+}
+
+const finish = Effect.fnUntraced(function* (
+  path: string,
+  read: Transcript | Problem
+): Effect.fn.Return<
+  Pick<Loaded, "events" | "session" | "skipped" | "transcript">,
+  TranscriptError,
+  TokenCounter | TempStore
+> {
+  if (isProblem(read)) return yield* wrong(path, read.line, read.message)
+  const { events, session } = yield* imported(read).pipe(
+    Effect.mapError((error) => wrong(path, 0, `its tokens could not be counted (${error.message})`))
+  )
+  return { events, session, skipped: read.skipped, transcript: read }
+})
+
+const foreignLines = (path: string, reader: LineReader): Lines => ({
+  line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
+  end: Effect.suspend(() => finish(path, reader.end()))
+})
+
+const lineProblem = (problem: LineProblem): string => {
+  switch (problem._tag) {
+    case "NewerVersion":
+      return `written by a newer version (log format ${problem.version}); update palimpsest to read it`
+    case "UnknownEvent":
+      return `an event of an unknown kind: ${problem.event}`
+    case "Malformed":
+      return problem.message
+  }
+}
+
+/** Why an event cannot come next, if it cannot. `gaps`: entries may be missing, because lines were skipped. */
+const misfit = (session: Session, event: SessionEvent, gaps: boolean): string | undefined => {
+  if (session.started === undefined) {
+    return event._tag === "Started" ? undefined : `expected the event Started first, got ${event._tag}`
+  }
+  if (event._tag === "Started") return "a second event Started; expected one, at the beginning"
+  let next = session.conversation.next
+  for (const entry of entriesOf(event)) {
+    const sequence = sequenceOf(entry.id)
+    if (gaps ? sequence < next : sequence !== next)
+      return `entry ${entry.id} is out of order; expected ${entryId(next)}`
+    const { parts } = entry.content
+    if (entry.tokens.length !== parts.length || entry.handles.length !== parts.length) {
+      return `entry ${entry.id}: expected a token count and a handle for each of its ${parts.length} parts`
+    }
+    next = sequence + 1
+  }
+  if (event._tag !== "Compressed") return undefined
+  const places = new Map(view(session.conversation).map((item, index) => [item.entry.id, index]))
+  const { drop, shorten } = event.patch
+  const missing = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)].find(
+    (id) => !places.has(id)
+  )
+  if (missing !== undefined) return `the compression refers to ${missing}, which is not in view`
+  return drop !== undefined && (places.get(drop.from) ?? 0) > (places.get(drop.to) ?? 0)
+    ? `the compression drops from ${drop.from} to ${drop.to}, which come in the other order`
+    : undefined
+}
+
+/** The folders that may hold the blobs of a log. */
+const blobFolders = (path: string, paths: Path.Path): ReadonlyArray<string> => {
+  const { dir, name } = paths.parse(path)
+  return [...new Set([`${path}.blobs`, paths.join(dir, `${name}.blobs`)])]
+}
+
+const readBlob = Effect.fnUntraced(function* (
+  path: string,
+  number: number,
+  note: Spilled
+): Effect.fn.Return<string, TranscriptError, FileSystem.FileSystem | Path.Path | TempStore> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const store = yield* TempStore
+  if (path === "-") {
+    return yield* wrong(
+      path,
+      number,
+      `the stored part ${note.hash} is not in the log; read the file by its name, with its folder of blobs beside it`
+    )
+  }
+  const folders = blobFolders(path, paths)
+  for (const folder of folders) {
+    const bytes = yield* Effect.result(fs.readFile(paths.join(folder, note.hash)))
+    if (Result.isFailure(bytes)) {
+      if (bytes.failure.reason._tag === "NotFound") continue
+      return yield* wrong(path, number, unreadable(paths.join(folder, note.hash), bytes.failure).message)
+    }
+    if (bytes.success.length !== note.size || (yield* store.hash(bytes.success)) !== note.hash) {
+      return yield* wrong(path, number, `the stored part ${paths.join(folder, note.hash)} is not what was put there`)
+    }
+    return decode(bytes.success).text
+  }
+  return yield* wrong(path, number, `the stored part ${note.hash} is missing; expected it in ${folders.join(" or ")}`)
+})
+
+const fetchSpilled = Effect.fnUntraced(function* (path: string, number: number, line: DecodedLine) {
+  const texts = new Map<string, string>()
+  for (const [key, note] of line.spilled) texts.set(key, yield* readBlob(path, number, note))
+  return texts
+})
+
+const logLines = (path: string, lenient: boolean): Lines => {
+  const skipped = new Skipped()
+  const events: Array<SessionEvent> = []
+  let session = emptySession
+  return {
+    line: Effect.fnUntraced(function* (value, _text, number) {
+      const decoded = decodeLine(value, session.started?.version)
+      if (Result.isFailure(decoded)) {
+        const problem = { line: number, message: lineProblem(decoded.failure) }
+        return decoded.failure._tag === "NewerVersion" ? yield* wrong(path, number, problem.message) : problem
+      }
+      if (decoded.success === undefined) {
+        skipped.add("ignorable event")
+        return undefined
+      }
+      const texts = yield* fetchSpilled(path, number, decoded.success)
+      const event = filled(decoded.success, texts)
+      if (Result.isFailure(event)) return yield* wrong(path, number, event.failure)
+      const message = misfit(session, event.success, lenient)
+      if (message !== undefined) return { line: number, message }
+      session = step(session, event.success)
+      events.push(event.success)
+      return undefined
+    }),
+    end: Effect.suspend(() =>
+      session.started === undefined
+        ? Effect.fail(wrong(path, 0, "expected the event Started, which opens every palimpsest log"))
+        : Effect.succeed({ events, session, skipped: skipped.counts, transcript: undefined })
+    )
+  }
+}
+
+/** Reads a file of lines. */
+const linesReader = (path: string, format: FormatName, lines: Lines, lenient: boolean): Reader => {
+  const splitter = new Splitter()
+  const skipped = new Skipped()
+  let number = 0
+  let values = 0
+  let torn: { readonly line: number; readonly message: string } | undefined
+
+  /** Skips a line that is wrong, or gives up. */
+  const refuse = (message: string, kind = "broken line"): Effect.Effect<void, TranscriptError> => {
+    if (!lenient) return Effect.fail(wrong(path, number, message + hint))
+    skipped.add(kind)
+    return Effect.void
+  }
+
+  const accept = Effect.fnUntraced(function* (bytes: Uint8Array, complete: boolean) {
+    number += 1
+    if (bytes.length > lineLimit) return yield* wrong(path, number, tooLong)
+    const text = lineText(bytes, number)
+    if (text.trim() === "") return
+    const value = parse(text)
+    if (Result.isFailure(value)) {
+      if (complete) return yield* refuse(value.failure)
+      torn = { line: number, message: value.failure }
+      return
+    }
+    values += 1
+    const found = classify(value.success)
+    if (found !== undefined && found !== format) {
+      return yield* refuse(`a line of the format ${found} in a file of the format ${format}`, `${found} line`)
+    }
+    const problem = yield* lines.line(value.success, text, number)
+    if (problem !== undefined) return yield* refuse(problem.message)
+  })
+
+  return {
+    push: Effect.fnUntraced(function* (chunk) {
+      let done = 0
+      for (const line of splitter.push(chunk)) {
+        yield* accept(line, true)
+        done += line.length
+        if (done > sliceBytes) {
+          done = 0
+          yield* Effect.yieldNow
+        }
+      }
+      if (splitter.pending > lineLimit) return yield* wrong(path, number + 1, tooLong)
+    }),
+    end: Effect.gen(function* () {
+      if (splitter.pending > 0) yield* accept(splitter.rest(), false)
+      // Half a record and nothing else is no conversation.
+      if (torn !== undefined && values === 0) return yield* wrong(path, torn.line, torn.message)
+      const read = yield* lines.end
+      return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn?.line }
+    })
+  }
+}
+
+const tooLong = `the line is longer than ${lineLimit / mebibyte} MiB`
+
+/** Reads a file that is one JSON document. */
+const documentReader = (path: string): Reader => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  return {
+    push: (chunk) => {
+      chunks.push(chunk)
+      size += chunk.length
+      return size > documentLimit
+        ? Effect.fail(wrong(path, 0, `the document is longer than ${documentLimit / mebibyte} MiB`))
+        : Effect.void
+    },
+    end: Effect.gen(function* () {
+      const text = lineText(joined(chunks, size), 1)
+      yield* Effect.yieldNow
+      const value = parse(text)
+      if (Result.isFailure(value)) return yield* wrong(path, 0, value.failure)
+      yield* Effect.yieldNow
+      return { ...(yield* finish(path, readContents(value.success, text))), format: "contents", torn: undefined }
+    })
+  }
+}
+
+const readerOf = (path: string, format: FormatName, lenient: boolean): Effect.Effect<Reader, TranscriptError> => {
+  switch (format) {
+    case "contents":
+      return Effect.succeed(documentReader(path))
+    case "claude":
+      return Effect.succeed(linesReader(path, format, foreignLines(path, claudeReader()), lenient))
+    case "pi":
+      return Effect.succeed(linesReader(path, format, foreignLines(path, piReader()), lenient))
+    case "palimpsest":
+      return Effect.succeed(linesReader(path, format, logLines(path, lenient), lenient))
+    case "gemini":
+    case "codex":
+      return Effect.fail(unsupported(path, format))
+  }
+}
+
+/** The reader for a file that begins with these bytes. */
+const choose = (path: string, head: Uint8Array, options: LoadOptions): Effect.Effect<Reader, TranscriptError> => {
+  if (head.includes(0)) return Effect.fail(wrong(path, 0, `is binary; expected text in UTF-8 (${readable})`))
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    return Effect.fail(wrong(path, 0, "is compressed with gzip; unpack it first"))
+  }
+  const text = lineText(head, 1)
+  if (text.trim() === "") return Effect.fail(wrong(path, 0, `is empty; expected a conversation (${readable})`))
+  const format = options.from ?? detect(text)
+  return format === undefined
+    ? Effect.fail(wrong(path, 0, `its format is not known; expected ${readable}, or say --from FORMAT`))
+    : readerOf(path, format, options.lenient ?? false)
+}
+
+// --- files ------------------------------------------------------------------------------------------------------------
+
+const kinds: Readonly<Record<string, string>> = {
+  Directory: "is a directory",
+  FIFO: "is a pipe",
+  Socket: "is a socket",
+  CharacterDevice: "is a device",
+  BlockDevice: "is a device"
+}
+
+/** The bytes of a regular file, or of standard input. Whatever else has this name is not even opened: a pipe would hang. */
+const bytesOf = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<Stream.Stream<Uint8Array, TranscriptError>, TranscriptError, FileSystem.FileSystem | Stdio.Stdio> {
+  const fs = yield* FileSystem.FileSystem
+  const stdio = yield* Stdio.Stdio
+  const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
+  if (path === "-") return Stream.mapError(stdio.stdin, fail)
+  const { type } = yield* Effect.mapError(fs.stat(path), fail)
+  if (type !== "File") {
+    const advice = type === "Directory" ? "" : "; use - to read standard input"
+    return yield* wrong(path, 0, `${kinds[type] ?? "is no regular file"}; expected a file${advice}`)
+  }
+  return Stream.mapError(fs.stream(path, { chunkSize: chunkBytes }), fail)
+})
+
+/**
+ * Reads a conversation from a file, or from standard input (`-`), in any of the formats; writes nothing. Bytes are taken
+ * a chunk at a time and the reading can be interrupted between any two. Fails with a `TranscriptError` and nothing else.
+ */
+export const load = Effect.fn("Transcripts.load")(function* (
+  path: string,
+  options: LoadOptions = {}
+): Effect.fn.Return<Loaded, TranscriptError, Requirements> {
+  const bytes = yield* bytesOf(path)
+  const head: Array<Uint8Array> = []
+  let size = 0
+  let reader: Reader | undefined
+  /** Once the head is there, the reader is chosen and gets it. */
+  const begin = Effect.fnUntraced(function* () {
+    const whole = joined(head, size)
+    const chosen = yield* choose(path, whole, options)
+    reader = chosen
+    yield* chosen.push(whole)
+    return chosen
+  })
+  yield* Stream.runForEach(
+    bytes,
+    Effect.fnUntraced(function* (chunk: Uint8Array) {
+      size += chunk.length
+      if (reader === undefined) {
+        head.push(chunk)
+        if (size >= headBytes) yield* begin()
+      } else yield* reader.push(chunk)
+      yield* Effect.yieldNow
+    })
+  )
+  const chosen = reader ?? (yield* begin())
+  return { ...(yield* chosen.end), bytes: size }
+})
+
+/** Reading conversations as a service, for callers that do not want to know what it needs. */
+export class Transcripts extends Context.Service<
+  Transcripts,
+  { readonly load: (path: string, options?: LoadOptions) => Effect.Effect<Loaded, TranscriptError> }
+>()("palimpsest/services/Transcripts") {
+  static readonly layer: Layer.Layer<Transcripts, never, Requirements> = Layer.effect(
+    Transcripts,
+    Effect.gen(function* () {
+      const context = yield* Effect.context<Requirements>()
+      return { load: (path, options) => Effect.provideContext(load(path, options), context) }
+    })
+  )
+}

@@ -1,0 +1,167 @@
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import path from "node:path"
+
+/** What one file imports and from where; `import type` counts like any other import. */
+interface Source {
+  /** From the root of the project, with forward slashes. */
+  readonly file: string
+  readonly text: string
+}
+
+/** The services in their order: a lower one never imports a higher one (DESIGN.md, Folders). */
+const order: ReadonlyArray<ReadonlyArray<string>> = [
+  ["Model", "TokenCounter", "TempStore", "HookSystem", "SessionStore", "Memory"],
+  ["Intake", "Transcripts", "Export", "Summarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
+  ["Compression"],
+  ["Chat"],
+  ["Agent"],
+  ["Subagents"]
+]
+
+const rankOf = (file: string): number | undefined => {
+  const name = path.posix.basename(file, ".ts")
+  const rank = order.findIndex((names) => names.some((known) => name === known || name === `${known}s`))
+  return rank < 0 ? undefined : rank
+}
+
+const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")
+
+const statement = /^[ \t]*(?:import|export)\s+(?:type\s+)?[\w$*{}\s,]+?\bfrom\s*["']([^"'\n]+)["']/gm
+const reexport = /^[ \t]*export\s+(?:type\s+)?(?:\*[\w$\s]*|\{[\w$\s,]*\})\s*from\s*["']/m
+const bare = /^[ \t]*import\s*["']([^"'\n]+)["']/gm
+const dynamic = /\bimport\(\s*["']([^"'\n]+)["']/g
+
+/** The module names that a source imports or re-exports. */
+const importsOf = (text: string): ReadonlyArray<string> =>
+  [statement, bare, dynamic].flatMap((form) => [...code(text).matchAll(form)].map((match) => match[1] ?? ""))
+
+const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
+  packages.some((known) => name === known || name.startsWith(`${known}/`))
+
+const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
+const composers = ["Live.ts", "Offline.ts", "Strategy.ts"]
+/** Functions that layers share and that are no layer: they are imported like a library. */
+const sharedByLayers = ["Sha256.ts"]
+const vagueNames = /^(utils?|common|helpers?|types?|misc|shared|index)\.ts$/i
+
+/** Every import and name of `sources` that STYLE.md section 5 forbids. */
+const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
+  sources.flatMap(({ file, text }) => {
+    const found: Array<string> = []
+    const base = path.posix.basename(file)
+    const folder = file.split("/").slice(0, 2).join("/")
+    if (vagueNames.test(base)) found.push(`${file}: a file is named after the concept it holds`)
+    if (reexport.test(code(text))) {
+      found.push(`${file}: re-exports another module (barrel)`)
+    }
+    for (const name of importsOf(text)) {
+      const forbid = (rule: string) => found.push(`${file}: ${rule} (${name})`)
+      const target = name.startsWith(".") ? path.posix.join(path.posix.dirname(file), name) : undefined
+      const isNode = name.startsWith("node:")
+      const isEffect = isPackage(name, "effect")
+      const isIn = (...folders: ReadonlyArray<string>) =>
+        target !== undefined && folders.some((each) => target.startsWith(`${each}/`))
+      const isVendor = target === undefined && !isEffect && !isNode
+
+      if (file.startsWith("src/") && isIn("test", "bench", "scripts")) forbid("the program imports no test")
+      if (isPackage(name, "@google/genai") && !base.startsWith("Google")) forbid("only Google*.ts import the SDK")
+      if (isNode && file.startsWith("src/") && folder !== "src/layers" && file !== "src/cli/main.ts") {
+        forbid("node: belongs to layers and main.ts")
+      }
+      if (folder === "src/domain" && !isEffect && !isIn("src/domain")) forbid("domain imports effect and domain only")
+      if (folder === "src/services") {
+        if (isIn("src/layers", "src/cli") || isVendor) forbid("services import no layers, no cli, no vendors")
+        const from = rankOf(file)
+        const to = target === undefined || !isIn("src/services") ? undefined : rankOf(target)
+        if (from !== undefined && to !== undefined && to > from) forbid("a lower service imports a higher one")
+      }
+      if (folder === "src/layers") {
+        if (isIn("src/cli")) forbid("layers import no cli")
+        if (isIn("src/layers") && !composers.includes(base) && !sharedByLayers.includes(path.posix.basename(name))) {
+          forbid("a layer imports another layer")
+        }
+      }
+      if (folder === "src/cli" && file !== "src/cli/main.ts") {
+        if (isIn("src/layers")) forbid("commands import no layers")
+        if (isVendor || isPackage(name, ...platform)) forbid("commands import no vendors")
+      }
+    }
+    return found
+  })
+
+describe("the rules", () => {
+  const cases: ReadonlyArray<readonly [rule: string, file: string, text: string]> = [
+    ["domain imports effect and domain only", "src/domain/A.ts", `import { B } from "../services/B.ts"`],
+    ["domain imports effect and domain only", "src/domain/strategies/A.ts", `import "zod"`],
+    ["node: belongs to layers and main.ts", "src/domain/A.ts", `import { readFileSync } from "node:fs"`],
+    ["node: belongs to layers and main.ts", "src/cli/Output.ts", `import process from "node:process"`],
+    ["node: belongs to layers and main.ts", "src/services/A.ts", `const fs = await import("node:fs")`],
+    ["services import no layers", "src/services/A.ts", `import type { B } from "../layers/B.ts"`],
+    ["services import no layers", "src/services/A.ts", `import {\n  one,\n  two\n} from "../cli/Output.ts"`],
+    ["services import no layers", "src/services/A.ts", `import * as Node from "@effect/platform-node"`],
+    ["layers import no cli", "src/layers/A.ts", `import { B } from "../cli/Output.ts"`],
+    ["a layer imports another layer", "src/layers/A.ts", `import * as B from "./MemoryTempStore.ts"`],
+    ["commands import no layers", "src/cli/commands/a.ts", `import * as Live from "../../layers/Live.ts"`],
+    [
+      "commands import no layers",
+      "src/cli/commands/a.ts",
+      `const Live = yield* load(() => import("../../layers/Live.ts"))`
+    ],
+    ["commands import no vendors", "src/cli/commands/a.ts", `import { NodeServices } from "@effect/platform-node"`],
+    ["the program imports no test", "src/layers/A.ts", `import { f } from "../../test/support/f.ts"`],
+    ["only Google*.ts import the SDK", "src/layers/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
+    ["a lower service imports a higher one", "src/services/TempStore.ts", `import { Chat } from "./Chat.ts"`],
+    ["a lower service imports a higher one", "src/services/Compression.ts", `import { Agent } from "./Agent.ts"`],
+    ["re-exports another module (barrel)", "src/domain/A.ts", `export * from "./B.ts"`],
+    ["re-exports another module (barrel)", "src/domain/A.ts", `export { B } from "./B.ts"`],
+    ["named after the concept", "src/domain/utils.ts", ""],
+    ["named after the concept", "src/services/index.ts", ""]
+  ]
+  for (const [rule, file, text] of cases) {
+    it(`${rule}: ${text.replace(/\s+/g, " ") || file}`, () => {
+      const found = violations([{ file, text }])
+      assert.isTrue(
+        found.some((violation) => violation.includes(rule)),
+        `expected a violation, found ${JSON.stringify(found)}`
+      )
+    })
+  }
+
+  it("allows what is allowed", () => {
+    const allowed: ReadonlyArray<Source> = [
+      { file: "src/domain/A.ts", text: `import { Schema } from "effect"\nimport * as B from "./strategies/B.ts"` },
+      { file: "src/services/Chat.ts", text: `import { Compression } from "./Compression.ts"` },
+      { file: "src/layers/A.ts", text: `import { hash } from "./Sha256.ts"\nimport fs from "node:fs"` },
+      { file: "src/layers/Live.ts", text: `import * as A from "./A.ts"` },
+      { file: "src/layers/GoogleModel.ts", text: `import { GoogleGenAI } from "@google/genai"` },
+      {
+        file: "src/cli/main.ts",
+        text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/Live.ts"`
+      },
+      { file: "src/cli/commands/a.ts", text: `// import "../../layers/Live.ts"\nimport { Command } from "effect/cli"` },
+      { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }
+    ]
+    assert.deepStrictEqual(violations(allowed), [])
+  })
+})
+
+describe("the sources", () => {
+  const root = path.dirname(import.meta.dirname)
+  const sources = globSync("src/**/*.ts", { cwd: root }).map((file) => ({
+    file: file.replaceAll("\\", "/"),
+    text: readFileSync(path.join(root, file), "utf8")
+  }))
+
+  it("are found", () => assert.isAbove(sources.length, 20))
+
+  it("keep to them", () => assert.deepStrictEqual(violations(sources), []))
+
+  it("have every service in the order", () => {
+    const unranked = sources.filter(({ file }) => file.startsWith("src/services/") && rankOf(file) === undefined)
+    assert.deepStrictEqual(
+      unranked.map(({ file }) => file),
+      []
+    )
+  })
+})

@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { execFileSync } from "node:child_process"
+import { readdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import packageJson from "../../package.json" with { type: "json" }
+import { program, run } from "./program.ts"
+
+const oneLine = /^palimpsest: [^\n]+\n$/
+const lineAndHint = /^palimpsest: [^\n]+\nTry "palimpsest[^\n]*--help"\.\n$/
+
+/** One message of a Claude Code transcript, to feed for as long as it takes. */
+const message = `${JSON.stringify({
+  type: "user",
+  uuid: "00000000-0000-7000-8000-000000000001",
+  parentUuid: null,
+  sessionId: "00000000-0000-7000-8000-000000000000",
+  timestamp: "2026-01-01T00:00:00.000Z",
+  message: { role: "user", content: "Hello" }
+})}\n`
+
+describe("palimpsest", () => {
+  it.effect("says its version", () =>
+    Effect.gen(function* () {
+      const { status, stderr, stdout } = yield* run(["--version"])
+      assert.deepStrictEqual([status, String(stdout), stderr], [0, `palimpsest v${packageJson.version}\n`, ""])
+    })
+  )
+
+  it.effect("helps when asked, on stdout", () =>
+    Effect.gen(function* () {
+      for (const args of [["--help"], ["inspect", "--help"], []]) {
+        const { status, stderr, stdout } = yield* run(args)
+        assert.deepStrictEqual([status, stderr], [0, ""])
+        assert.include(String(stdout), "USAGE")
+      }
+    })
+  )
+
+  it.effect("prints completions", () =>
+    Effect.gen(function* () {
+      const { status, stdout } = yield* run(["--completions", "bash"])
+      assert.strictEqual(status, 0)
+      assert.include(String(stdout), "inspect")
+    })
+  )
+
+  for (const args of [
+    ["--bogus"],
+    ["inspect"],
+    ["inspect", "--bogus", "x"],
+    ["inspct", "x"],
+    ["inspect", "a", "b"],
+    ["inspect", "x", "--from", "word"],
+    ["inspect", "x", "--log-level", "loud"],
+    ["recall", "x"],
+    ["recall", "x", "h_a", "--lines", "9-1"],
+    ["recall", "x", "h_a", "--max-tokens", "many"]
+  ]) {
+    it.effect(`refuses bad usage in one line, with status 2: ${args.join(" ")}`, () =>
+      Effect.gen(function* () {
+        const { status, stderr, stdout } = yield* run(args)
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, lineAndHint)
+      })
+    )
+  }
+
+  it.effect("refuses input that is no conversation in one line that names it, with status 2", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = (name: string) => path.join(folder, name)
+      writeFileSync(file("empty"), "")
+      writeFileSync(file("binary"), Buffer.from([0, 1, 2, 255, 0]))
+      writeFileSync(file("prose"), "Dear diary,\n")
+      writeFileSync(file("broken.jsonl"), `${message}{"type":\n${message}`)
+      execFileSync("mkfifo", [file("pipe")])
+      for (const name of ["missing", ".", "empty", "binary", "prose", "broken.jsonl", "pipe"]) {
+        const { status, stderr, stdout } = yield* run(["inspect", name])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""], name)
+        assert.match(stderr, oneLine, name)
+        assert.include(stderr, name)
+      }
+    })
+  )
+
+  it.effect("keeps terminal control out of what it says", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* run(["inspect", "a\u001b[31m\u0007b"])
+      assert.match(stderr, oneLine)
+      assert.notInclude(stderr, "\u001b")
+    })
+  )
+
+  it.effect("ends quietly when nobody reads on", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const large = path.join(folder, "large.json")
+      writeFileSync(large, JSON.stringify([{ role: "user", parts: [{ text: "line\n".repeat(1_000_000) }] }]))
+      const { stdout: json } = yield* run(["inspect", large, "--json"])
+      const { largest } = JSON.parse(String(json))
+      const { status, stderr, stdout } = yield* run(["recall", large, largest[0].handle], { hangUp: true })
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      assert.isBelow(stdout.length, 5_000_000)
+    })
+  )
+})
+
+describe("signals", () => {
+  const reading = { input: message.repeat(1_000), keepOpen: true } as const
+
+  for (const [name, expected] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129]
+  ] as const) {
+    it.effect(`${name} while reading ends with status ${expected} and writes nothing`, () =>
+      Effect.gen(function* () {
+        const { folder } = yield* program
+        const before = readdirSync(folder)
+        const { status, stderr, stdout } = yield* run(["inspect", "-"], {
+          ...reading,
+          signal: { name, after: /reading/ }
+        })
+        assert.deepStrictEqual([status, String(stdout)], [expected, ""])
+        assert.strictEqual(stderr, "palimpsest: reading standard input …\n")
+        assert.deepStrictEqual(readdirSync(folder), before)
+      })
+    )
+  }
+
+  it.effect("one key press that arrives twice, through the terminal and through npm, is one", () =>
+    Effect.gen(function* () {
+      const { status } = yield* run(["inspect", "-"], {
+        ...reading,
+        signal: { name: "SIGINT", after: /reading/, times: 2 }
+      })
+      assert.strictEqual(status, 130)
+    })
+  )
+})

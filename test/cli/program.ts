@@ -1,0 +1,70 @@
+import { Effect } from "effect"
+import { execFile, spawn } from "node:child_process"
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { promisify } from "node:util"
+
+/** The built program as a child process: what only shows there are exit statuses, signals and pipes. */
+
+const root = path.dirname(path.dirname(import.meta.dirname))
+
+/** A conversation that was recorded by Claude Code. */
+export const example = path.join(root, "examples", "claude-code-subagent.jsonl")
+
+const built = Effect.promise(async () => {
+  const folder = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "cli-"))
+  const bundle = path.join(folder, "palimpsest.mjs")
+  await promisify(execFile)(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle])
+  return { bundle, folder }
+})
+
+/** The bundle, built once, and a folder for what tests write. */
+export const program = Effect.runSync(Effect.cached(built))
+
+/** How a run ended. */
+export interface Ended {
+  /** The exit status; null when a signal ended the process instead. */
+  readonly status: number | null
+  readonly stdout: Buffer
+  readonly stderr: string
+}
+
+/** What happens around a run. */
+export interface Around {
+  readonly input?: string
+  /** Keeps standard input open after `input`. */
+  readonly keepOpen?: boolean
+  readonly cwd?: string
+  /** Sent when this much has been said on stderr. */
+  readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp; readonly times?: number }
+  /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
+  readonly hangUp?: boolean
+}
+
+/** Runs the program and waits for its end. */
+export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, around: Around = {}) {
+  const { bundle, folder } = yield* program
+  return yield* Effect.callback<Ended>((resume) => {
+    const child = spawn(process.execPath, [bundle, ...args], { cwd: around.cwd ?? folder, stdio: "pipe" })
+    const out: Array<Buffer> = []
+    let stderr = ""
+    let sent = false
+    child.stdout.on("data", (chunk: Buffer) => {
+      out.push(chunk)
+      if (around.hangUp === true) child.stdout.destroy()
+    })
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      stderr += chunk
+      if (around.signal?.after.test(stderr) === true && !sent) {
+        sent = true
+        for (let time = 0; time < (around.signal.times ?? 1); time += 1) child.kill(around.signal.name)
+      }
+    })
+    child.stdin.on("error", () => {})
+    if (around.keepOpen === true) child.stdin.write(around.input ?? "")
+    else child.stdin.end(around.input ?? "")
+    child.on("close", (status) => resume(Effect.succeed({ status, stdout: Buffer.concat(out), stderr })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+})

@@ -1,0 +1,366 @@
+import { assert, layer } from "@effect/vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
+import { TestClock } from "effect/testing"
+import { isDeepStrictEqual } from "node:util"
+import * as Bytes from "../../src/domain/Bytes.ts"
+import { call, response, text as textPart } from "../../src/domain/Content.ts"
+import { encodeLine, spillable } from "../../src/domain/LogFormat.ts"
+import { type SessionEvent, spillBytes, type Spilled } from "../../src/domain/Session.ts"
+import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/FileTempStore.ts"
+import { SessionStore } from "../../src/services/SessionStore.ts"
+import { TempStore } from "../../src/services/TempStore.ts"
+import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
+import { interruptSweep } from "../support/interruptSweep.ts"
+import { appended, fold, started } from "./SessionStore.contract.ts"
+
+/** create + append + append: a line, and a line with two parts in the blob store. */
+const events: ReadonlyArray<SessionEvent> = [
+  started("s1"),
+  appended(1, textPart("a small message")),
+  appended(
+    2,
+    call("shell", { command: "x".repeat(9_000) }, "c1"),
+    response("shell", { output: "é".repeat(9_000) }, "c1")
+  )
+]
+const next = appended(3, textPart("after it"))
+
+/** Every state the session may be in: `states[n]` after n events. */
+const states = events.map((_, index) => fold(events.slice(0, index + 1)))
+
+interface Folder {
+  readonly sessions: string
+  readonly blobs: string
+}
+
+const folderAt = (base: string): Effect.Effect<Folder, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => ({ sessions: path.join(base, "sessions"), blobs: path.join(base, "blobs") }))
+
+const freshFolder = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  return yield* folderAt(yield* fs.makeTempDirectoryScoped())
+})
+
+type Store = (folder: Folder) => Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path>
+
+const real: Store = ({ blobs, sessions }) =>
+  Layer.fresh(FileSessionStore.layer(sessions).pipe(Layer.provide(FileTempStore.layer(blobs))))
+
+/** Writes all events, noting how many were acknowledged. */
+const write = (store: Store, folder: Folder, acknowledged: Ref.Ref<number>) =>
+  Effect.gen(function* () {
+    const { create } = yield* SessionStore
+    const log = yield* create(started("s1"))
+    yield* Ref.set(acknowledged, 1)
+    for (const [index, event] of events.slice(1).entries()) {
+      yield* log.append(event)
+      yield* Ref.set(acknowledged, index + 2)
+    }
+  }).pipe(Effect.scoped, Effect.provide(store(folder)))
+
+const names = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* fs.readDirectory(folder).pipe(Effect.orElseSucceed((): Array<string> => []))
+})
+
+/**
+ * What is wrong after the last event was perhaps interrupted: the session must be what was acknowledged, or that and the
+ * event under way; whole, with every blob; nothing else may lie about; and it must go on from there.
+ */
+const violations = Effect.fnUntraced(function* (folder: Folder, acknowledged: number) {
+  const left = [
+    ...(yield* names(folder.sessions)).filter((name) => name !== "s1.jsonl"),
+    ...(yield* names(folder.blobs)).filter((name) => !/^[a-z2-7]{52}$/.test(name))
+  ].map((name) => `left behind: ${name}`)
+  if (left.length > 0) return left
+  const store = real(folder)
+  const reopen = Effect.gen(function* () {
+    const { open } = yield* SessionStore
+    const { log, session, torn } = yield* open("s1")
+    yield* log.append(next)
+    return { session, torn }
+  }).pipe(Effect.scoped, Effect.provide(store), Effect.result)
+  const found = yield* reopen
+  if (found._tag === "Failure") {
+    return found.failure.reason._tag === "SessionNotFound" && acknowledged === 0 ? [] : [found.failure.message]
+  }
+  const { session, torn } = found.success
+  const count = states.findIndex((state) => isDeepStrictEqual(state, session)) + 1
+  const again = yield* reopen
+  return [
+    ...(torn > 0 ? [`torn: ${torn} bytes`] : []),
+    ...(count >= acknowledged && count > 0 && count <= acknowledged + 1
+      ? []
+      : [`${count} events after ${acknowledged} were acknowledged`]),
+    ...(again._tag === "Success" && isDeepStrictEqual(again.success.session, fold([...events.slice(0, count), next]))
+      ? []
+      : ["does not go on"])
+  ]
+})
+
+/** Runs the three operations with one fault in the file system, then says what is wrong. */
+const withFault = Effect.fnUntraced(function* (store: Store, fault: FaultyFileSystem.Fault) {
+  const folder = yield* freshFolder
+  const acknowledged = yield* Ref.make(0)
+  const faulty = yield* FaultyFileSystem.make(fault)
+  const exit = yield* write(store, folder, acknowledged).pipe(Effect.provide(faulty.layer), Effect.exit)
+  return { failed: Exit.isFailure(exit), violations: yield* violations(folder, yield* Ref.get(acknowledged)) }
+})
+
+const callsOf = Effect.fnUntraced(function* (store: Store) {
+  const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+  yield* write(store, yield* freshFolder, yield* Ref.make(0)).pipe(Effect.provide(faulty.layer))
+  return yield* faulty.calls
+})
+
+/** Interrupts the three operations at each of their suspension points; how many there were, or what was wrong first. */
+const sweep = Effect.fnUntraced(function* (store: Store) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const base = yield* fs.makeTempDirectoryScoped()
+  const acknowledged = yield* Ref.make(0)
+  const folder = (k: number) => folderAt(path.join(base, String(k)))
+  return yield* interruptSweep(
+    (k) =>
+      Effect.andThen(
+        Ref.set(acknowledged, 0),
+        Effect.flatMap(folder(k), (_) => write(store, _, acknowledged))
+      ),
+    (_, k) =>
+      Effect.gen(function* () {
+        const [violation] = yield* violations(yield* folder(k), yield* Ref.get(acknowledged))
+        if (violation !== undefined) return yield* Effect.fail(`point ${k}: ${violation}`)
+      })
+  )
+})
+
+type Flaw = "none" | "no truncation after a failed write" | "interruptible write" | "blob put after its line"
+
+/** A store as one would write it at first, with one flaw or with none; it only writes. */
+const naive =
+  (flaw: Flaw): Store =>
+  ({ blobs, sessions }) =>
+    Layer.effect(
+      SessionStore,
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const store = yield* TempStore
+        const file = path.join(sessions, "s1.jsonl")
+
+        const puts = (event: SessionEvent) =>
+          Effect.forEach(spillable(event, spillBytes), ({ text }) => store.put(Bytes.encode(text)))
+
+        const lineOf = Effect.fnUntraced(function* (event: SessionEvent) {
+          const notes = yield* Effect.forEach(spillable(event, spillBytes), ({ form, key, text }) =>
+            Effect.map(store.hash(Bytes.encode(text)), (hash): [string, Spilled] => [
+              key,
+              { hash, size: Bytes.encode(text).length, form }
+            ])
+          )
+          return Bytes.encode(`${encodeLine(event, new Map(notes))}\n`)
+        })
+
+        return {
+          create: Effect.fnUntraced(function* (first) {
+            yield* fs.makeDirectory(sessions, { recursive: true })
+            const line = yield* lineOf(first)
+            const handle = yield* fs.open(file, { flag: "ax" }).pipe(
+              Effect.tap((opened) => opened.writeAll(line)),
+              Effect.onError(() => Effect.ignore(fs.remove(file))),
+              Effect.uninterruptible
+            )
+            let offset = line.length
+            return {
+              id: "s1",
+              append: Effect.fnUntraced(function* (event) {
+                if (flaw !== "blob put after its line") yield* puts(event)
+                const bytes = yield* lineOf(event)
+                const half = Math.floor(bytes.length / 2)
+                const commit = handle.writeAll(bytes.subarray(0, half)).pipe(
+                  Effect.andThen(handle.writeAll(bytes.subarray(half))),
+                  Effect.tapError(() =>
+                    flaw === "no truncation after a failed write" ? Effect.void : handle.truncate(offset)
+                  ),
+                  Effect.tap(() =>
+                    Effect.sync(() => {
+                      offset += bytes.length
+                    })
+                  )
+                )
+                yield* flaw === "interruptible write" ? commit : Effect.uninterruptible(commit)
+                if (flaw === "blob put after its line") yield* puts(event)
+              }, Effect.orDie)
+            }
+          }, Effect.orDie),
+          open: () => Effect.die("only writes"),
+          list: Effect.die("only writes")
+        }
+      })
+    ).pipe(Layer.provide(FileTempStore.layer(blobs)), Layer.fresh)
+
+const flatten = (runs: ReadonlyArray<{ readonly violations: ReadonlyArray<string> }>) =>
+  runs.flatMap((run) => run.violations)
+
+layer(NodeServices.layer)("a session after a crash", (it) => {
+  it.effect(
+    "opens with every whole line, wherever in the last three it was cut off",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const folder = yield* freshFolder
+        const all = [...events, next, appended(4, textPart("last, and 😀"))]
+        yield* SessionStore.use((store) =>
+          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(all.slice(1), log.append))
+        ).pipe(Effect.scoped, Effect.provide(real(folder)))
+        const file = path.join(folder.sessions, "s1.jsonl")
+        const bytes = yield* fs.readFile(file)
+        const ends = [...bytes.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []))
+        assert.strictEqual(ends.length, all.length)
+        const store = yield* Layer.build(real(folder))
+        for (let cut = ends.at(-4) ?? 0; cut <= bytes.length; cut += 1) {
+          yield* fs.writeFile(file, bytes.subarray(0, cut))
+          const { session, torn } = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(
+            Effect.provide(store)
+          )
+          const whole = ends.filter((end) => end <= cut)
+          assert.deepStrictEqual(session, fold(all.slice(0, whole.length)))
+          assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
+          assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
+        }
+      }),
+    60_000
+  )
+
+  it.effect("is old or new whichever call of the file system fails", () =>
+    Effect.gen(function* () {
+      const calls = yield* callsOf(real)
+      assert.isAtLeast(calls.filter((each) => each.mutating !== undefined).length, 20)
+      const runs = yield* Effect.forEach(calls, ({ number }) =>
+        withFault(real, FaultyFileSystem.nthCall(number, "fail"))
+      )
+      assert.deepStrictEqual(flatten(runs), [])
+      // The others are repeated, or do not matter.
+      assert.isAtLeast(runs.filter((run) => run.failed).length, 20)
+    })
+  )
+
+  it.effect("is old or new whichever write stops half-way", () =>
+    Effect.gen(function* () {
+      const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? [])
+      assert.isAtLeast(writes.length, 6)
+      const runs = yield* Effect.forEach(writes, (n) => withFault(real, FaultyFileSystem.nthWriteHalf(n)))
+      assert.deepStrictEqual(flatten(runs), [])
+      assert.isTrue(runs.every((run) => run.failed))
+    })
+  )
+
+  it.effect("is old or new when it is interrupted while a call hangs", () =>
+    Effect.gen(function* () {
+      for (const { name, number } of yield* callsOf(real)) {
+        const folder = yield* freshFolder
+        const acknowledged = yield* Ref.make(0)
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
+        const fiber = yield* Effect.forkChild(write(real, folder, acknowledged).pipe(Effect.provide(faulty.layer)))
+        yield* faulty.hanging
+        const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+        yield* Effect.yieldNow
+        yield* faulty.release
+        yield* Fiber.join(interrupting)
+        assert.deepStrictEqual(yield* violations(folder, yield* Ref.get(acknowledged)), [], `${number}: ${name}`)
+      }
+    })
+  )
+
+  it.effect("opening is interrupted at once when a read hangs, and closing waits for a hung disk only so long", () =>
+    Effect.gen(function* () {
+      const folder = yield* freshFolder
+      yield* write(real, folder, yield* Ref.make(0))
+      const open = Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(Effect.provide(real(folder)))
+      const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+      yield* open.pipe(Effect.provide(counting.layer))
+      const calls = yield* counting.calls
+      const reads = calls.filter((each) => each.mutating === undefined)
+      assert.isAtLeast(reads.length, 10)
+      for (const { number } of [...reads, ...calls.slice(-1)]) {
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
+        const fiber = yield* Effect.forkChild(open.pipe(Effect.provide(faulty.layer)))
+        yield* faulty.hanging
+        const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+        yield* TestClock.adjust("1 minute")
+        // Nothing releases the call: that this ends is the test.
+        yield* Fiber.join(interrupting)
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        yield* fs.remove(path.join(folder.sessions, "s1.lock"), { force: true })
+      }
+    })
+  )
+
+  it.effect(
+    "is old or new when it is interrupted at any suspension point",
+    () =>
+      Effect.gen(function* () {
+        assert.isAtLeast(yield* sweep(real), 500)
+      }),
+    120_000
+  )
+})
+
+layer(NodeServices.layer)("the checks above can fail", (it) => {
+  it.effect(
+    "and do not, for a store without a flaw",
+    () =>
+      Effect.gen(function* () {
+        const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])
+        const runs = yield* Effect.forEach(writes, (n) => withFault(naive("none"), FaultyFileSystem.nthWriteHalf(n)))
+        assert.deepStrictEqual(flatten(runs), [])
+        assert.isAtLeast(yield* sweep(naive("none")), 200)
+      }),
+    120_000
+  )
+
+  it.effect("no truncation after a failed write", () =>
+    Effect.gen(function* () {
+      const flawed = naive("no truncation after a failed write")
+      const writes = (yield* callsOf(flawed)).flatMap((each) => each.write ?? [])
+      const runs = yield* Effect.forEach(writes, (n) => withFault(flawed, FaultyFileSystem.nthWriteHalf(n)))
+      assert.isTrue(flatten(runs).some((violation) => violation.startsWith("torn")))
+    })
+  )
+
+  it.effect(
+    "an interruptible write",
+    () =>
+      Effect.gen(function* () {
+        assert.include(yield* Effect.flip(sweep(naive("interruptible write"))), "torn")
+      }),
+    120_000
+  )
+
+  it.effect("a blob put after its line", () =>
+    Effect.gen(function* () {
+      const flawed = naive("blob put after its line")
+      const calls = yield* callsOf(flawed)
+      const runs = yield* Effect.forEach(calls, ({ number }) =>
+        withFault(flawed, FaultyFileSystem.nthCall(number, "fail"))
+      )
+      assert.isTrue(flatten(runs).some((violation) => violation.includes("nothing is stored under")))
+    })
+  )
+
+  it.effect("the real store, over a disk that lies about truncating, renaming, removing or writing", () =>
+    Effect.gen(function* () {
+      const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? []).length
+      for (const lie of ["File.truncate", "rename", "remove", "File.writeAll"]) {
+        const { violations } = yield* withFault(real, (each) =>
+          each.name === lie ? "lie" : lie === "File.truncate" && each.write === writes ? "half" : "pass"
+        )
+        assert.isNotEmpty(violations, lie)
+      }
+    })
+  )
+})
