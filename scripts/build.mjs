@@ -1,4 +1,7 @@
-/** `npm run build`: the command line as one file, dist/palimpsest.mjs, for Node 20 and newer. */
+/**
+ * `npm run build`: the command line as one bundle, dist/main.mjs, for Node 20 and newer, and what starts it,
+ * dist/palimpsest.mjs: Node keeps the compiled bundle from run to run only for a module that is imported.
+ */
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
@@ -6,7 +9,29 @@ import { rolldown } from "rolldown"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 
-/** Builds the bundle at `file`. Whoever runs an older one meanwhile keeps it: the new one is renamed into place. */
+const starter = (version) => `#!/usr/bin/env node
+import module from "node:module"
+const [, , first, ...rest] = process.argv
+if ((first === "--version" || first === "-v") && rest.length === 0) console.log("palimpsest v${version}")
+else {
+  module.enableCompileCache?.()
+  await import("./main.mjs")
+}
+`
+
+/** Writes a file; whoever runs an older one meanwhile keeps it: the new one is renamed into place. */
+const place = async (file, text, mode) => {
+  const fresh = `${file}.${process.pid}.tmp`
+  try {
+    await writeFile(fresh, text)
+    await chmod(fresh, mode)
+    await rename(fresh, file)
+  } finally {
+    await rm(fresh, { force: true })
+  }
+}
+
+/** Builds both files into the folder of `file`, which is the one to run. */
 export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) => {
   const { version } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8"))
   const bundle = await rolldown({
@@ -19,19 +44,13 @@ export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) =>
     codeSplitting: false,
     // Half the time to read and compile; names stay in messages because none of ours depends on a function's name.
     minify: true,
-    comments: { legal: false },
-    banner: "#!/usr/bin/env node"
+    comments: { legal: false }
   })
   await bundle.close()
-  await mkdir(path.dirname(file), { recursive: true })
-  const fresh = `${file}.${process.pid}.tmp`
-  try {
-    await writeFile(fresh, output[0].code)
-    await chmod(fresh, 0o755)
-    await rename(fresh, file)
-  } finally {
-    await rm(fresh, { force: true })
-  }
+  const folder = path.dirname(file)
+  await mkdir(folder, { recursive: true })
+  await place(path.join(folder, "main.mjs"), output[0].code, 0o644)
+  await place(file, starter(version), 0o755)
   return file
 }
 

@@ -25,10 +25,15 @@ const flag = /^--[a-z][\w-]+$/
 const url = /^https?:\/\/./
 const pathLike = /^(?:~|\.{1,2})?\/?[\w@.+-]+(?:\/[\w@.+-]+)+\/?$|^\/[\w@.+-]+\/?$/
 
+/** Most words of any text: nothing of an anchor in them. */
+const plainWord = /^[A-Z]?[a-z]+$/
+
 const longest = 200
 
 const classify = (word: string): AnchorKind | undefined => {
   if (word.length < 3 || word.length > longest) return undefined
+  if (isDigit(word.charCodeAt(0)) && number.test(word)) return "number"
+  if (plainWord.test(word)) return undefined
   if (url.test(word)) return "url"
   if (uuid.test(word) || hexId.test(word) || ticket.test(word)) return "id"
   if (number.test(word) || version.test(word)) return "number"
@@ -37,28 +42,35 @@ const classify = (word: string): AnchorKind | undefined => {
   if (extension.test(word) && !word.startsWith(".")) return "path"
   if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"
   if (flag.test(word)) return "symbol"
-  if (dotted.test(word) && (word.match(/[A-Z_]/) !== null || word.split(".").length > 2 || word.length > 8)) return "symbol"
+  if (dotted.test(word) && (word.match(/[A-Z_]/) !== null || word.split(".").length > 2 || word.length > 8))
+    return "symbol"
   if (/^[@$]?[\w$]+[?!]?$/.test(word) && (hump.test(word) || snake.test(word))) return "symbol"
   return undefined
 }
 
+/** Kinds of words seen before: the same names come again and again. Numbers seldom do and are not kept. */
 const known = new Map<string, AnchorKind | undefined>()
-const knownLimit = 200_000
+const knownLimit = 50_000
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
 /** What kind of anchor a word is, if it is one. */
 export const kindOf = (word: string): AnchorKind | undefined => {
-  if (known.has(word)) return known.get(word)
+  if (isDigit(word.charCodeAt(0)) && isDigit(word.charCodeAt(word.length - 1))) return classify(word)
+  const kind = known.get(word)
+  if (kind !== undefined || known.has(word)) return kind
   if (known.size > knownLimit) known.clear()
-  const kind = classify(word)
-  known.set(word, kind)
-  return kind
+  const found = classify(word)
+  known.set(word, found)
+  return found
 }
 
 const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
 
 /** Calls `found` for every anchor in `text`, as often as it occurs, in order. */
 export const eachAnchor = (text: string, found: (anchor: string, kind: AnchorKind, at: number) => void): void => {
-  for (const match of text.matchAll(token)) {
+  token.lastIndex = 0
+  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
     const word = match[0]
     if (word.length < 3) continue
     const kind = kindOf(word)
@@ -66,6 +78,7 @@ export const eachAnchor = (text: string, found: (anchor: string, kind: AnchorKin
       found(word, kind, match.index)
       continue
     }
+    if (plainWord.test(word)) continue
     const shorter = trimmed(word)
     const otherKind = shorter === word ? undefined : kindOf(shorter)
     if (otherKind !== undefined) {

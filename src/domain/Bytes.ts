@@ -33,7 +33,7 @@ export const decode = (bytes: Uint8Array): { readonly text: string; readonly val
   } catch {
     let text = ""
     let from = 0
-    for (let i = 0; i < bytes.length; ) {
+    for (let i = 0; i < bytes.length;) {
       const length = sequence(bytes, i)
       if (length > 0) {
         i += length
@@ -54,7 +54,8 @@ export const encode = (text: string): Uint8Array => {
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0
     if (code >= 0xdc80 && code <= 0xdcff) bytes.push(code - 0xdc00)
-    else if (code >= 0xd800 && code <= 0xdfff) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f))
+    else if (code >= 0xd800 && code <= 0xdfff)
+      bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f))
     else for (const byte of encoder.encode(char)) bytes.push(byte)
   }
   return Uint8Array.from(bytes)

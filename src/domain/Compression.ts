@@ -101,7 +101,13 @@ export const Plan = Schema.Struct({
 export type Plan = typeof Plan.Type
 
 /** Why nothing is to be done. */
-export const NoopReason = Schema.Literals(["empty", "below threshold", "waiting for growth", "nothing to compress", "nothing shrank"])
+export const NoopReason = Schema.Literals([
+  "empty",
+  "below threshold",
+  "waiting for growth",
+  "nothing to compress",
+  "nothing shrank"
+])
 export type NoopReason = typeof NoopReason.Type
 
 /** What a planner says. */

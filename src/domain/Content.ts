@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { decode, encode } from "./Bytes.ts"
 import type { SourceText } from "./Source.ts"
 
 /**
@@ -143,7 +144,8 @@ export interface Payload {
   readonly text: string
 }
 
-const hasOnlyByteEscapes = (text: string): boolean => text.replace(/[\uDC80-\uDCFF]/g, "").isWellFormed()
+/** Whether all that is not well-formed in a text stands for bytes, so that its bytes read back as the same text. */
+const standsForBytes = (text: string): boolean => decode(encode(text)).text === text
 
 /** The text that stands for a part: its own, or a tool's one text. */
 const partText = (part: Part): string | undefined =>
@@ -152,7 +154,8 @@ const partText = (part: Part): string | undefined =>
 export const payload = (part: Part, source?: SourceText): Payload => {
   const value = partText(part)
   // Lone surrogates stand for bytes of the file (see Bytes.ts) unless the file itself spelled them out.
-  const isText = value?.isWellFormed() === true || (source === undefined && value !== undefined && hasOnlyByteEscapes(value))
+  const isText =
+    value?.isWellFormed() === true || (source === undefined && value !== undefined && standsForBytes(value))
   return isText && value !== undefined
     ? { form: "text", text: value }
     : { form: "json", text: source ?? JSON.stringify(part) }

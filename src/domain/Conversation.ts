@@ -81,9 +81,7 @@ export const itemParts = (item: ViewItem): ReadonlyArray<Part> =>
 export const Patch = Schema.Struct({
   drop: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
   insert: Schema.Array(Entry),
-  shorten: Schema.Array(
-    Schema.Struct({ entry: EntryId, part: Schema.Natural, replacement: Part, tokens: TokenCount })
-  )
+  shorten: Schema.Array(Schema.Struct({ entry: EntryId, part: Schema.Natural, replacement: Part, tokens: TokenCount }))
 })
 export type Patch = typeof Patch.Type
 
@@ -144,11 +142,13 @@ const applyPatch = (chain: Chain.Chain<ViewItem>, patch: Patch): Chain.Chain<Vie
   const insert = () => {
     for (const entry of patch.insert) next = appendItem(next, viewItem(entry))
   }
-  const items = Chain.toArray(chain)
-  if (patch.drop === undefined) insert()
-  for (const item of items) {
-    if (item.entry.id === patch.drop?.from) {
-      dropping = true
+  let isInserted = patch.insert.length === 0
+  for (const item of Chain.toArray(chain)) {
+    // With nothing to drop, what is inserted opens the conversation, behind the environment message.
+    const opens = patch.drop === undefined && item.entry.author !== "environment"
+    dropping = dropping || item.entry.id === patch.drop?.from
+    if (!isInserted && (opens || dropping)) {
+      isInserted = true
       insert()
     }
     const parts = shortened.get(item.entry.id)
@@ -160,6 +160,7 @@ const applyPatch = (chain: Chain.Chain<ViewItem>, patch: Patch): Chain.Chain<Vie
     }
     if (item.entry.id === patch.drop?.to) dropping = false
   }
+  if (!isInserted) insert()
   return next
 }
 
@@ -175,7 +176,10 @@ const lay = (self: Conversation, patch: Patch): Conversation => {
 }
 
 /** Lays a compression over the conversation. What could be redone no longer can. */
-export const compressed = (self: Conversation, patch: Patch): Conversation => ({ ...lay(self, patch), redoable: undefined })
+export const compressed = (self: Conversation, patch: Patch): Conversation => ({
+  ...lay(self, patch),
+  redoable: undefined
+})
 
 export const canUndo = (self: Conversation): boolean => self.undoable !== undefined
 export const canRedo = (self: Conversation): boolean => self.redoable !== undefined
@@ -202,9 +206,8 @@ export const redone = (self: Conversation): Conversation => {
 }
 
 /** The compressions that hold, oldest first: what each changed, and how many entries the log had then. */
-export const compressions = (
-  self: Conversation
-): ReadonlyArray<{ readonly patch: Patch; readonly entries: number }> => Chain.toArray(self.undoable)
+export const compressions = (self: Conversation): ReadonlyArray<{ readonly patch: Patch; readonly entries: number }> =>
+  Chain.toArray(self.undoable)
 
 /** Entries that compressions inserted: in the log as part of their events, not as entries. */
 export const inserted = (self: Conversation): ReadonlyArray<Entry> => [

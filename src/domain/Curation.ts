@@ -23,7 +23,7 @@ export const isValidModel = (content: Content, rule: ValidityRule): boolean =>
  */
 export const curatedIndexes = (contents: ReadonlyArray<Content>, rule: ValidityRule): Array<number> => {
   const kept: Array<number> = []
-  for (let i = 0; i < contents.length; ) {
+  for (let i = 0; i < contents.length;) {
     if (contents[i]?.role === "user") {
       kept.push(i)
       i += 1

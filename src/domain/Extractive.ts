@@ -105,7 +105,8 @@ const spanItems = (label: string, span: Span, budget: number): Array<Item> => {
   ]
 }
 
-const ofEntry = (entry: string, handle: string | undefined): string => (handle === undefined ? entry : `${entry} ${handle}`)
+const ofEntry = (entry: string, handle: string | undefined): string =>
+  handle === undefined ? entry : `${entry} ${handle}`
 
 const fileText = (path: string, file: FileState): string => {
   const counts = [
@@ -148,7 +149,10 @@ const touchesFocus = (text: string, focus: ReadonlyArray<string>): boolean => {
 }
 
 const focusWords = (focus: string | undefined): Array<string> =>
-  (focus ?? "").toLowerCase().match(/[\p{L}\p{N}_./-]{3,}/gu)?.filter((word) => !/^(?:the|and|keep|for|with|that|this)$/.test(word)) ?? []
+  (focus ?? "")
+    .toLowerCase()
+    .match(/[\p{L}\p{N}_./-]{3,}/gu)
+    ?.filter((word) => !/^(?:the|and|keep|for|with|that|this)$/.test(word)) ?? []
 
 const newestFirst = <A>(values: Iterable<A>): Array<A> => [...values].reverse()
 
@@ -161,7 +165,12 @@ const indexLine = /^- index of names[^:]*:\s*/
 /** Names of an earlier snapshot's index, best first. */
 const earlierIndex = (snapshot: Snapshot | undefined): Array<string> =>
   (snapshot?.key_knowledge ?? []).flatMap((known) =>
-    indexLine.test(known.text) ? known.text.replace(indexLine, "").split(/\s+/).filter((name) => name !== "") : []
+    indexLine.test(known.text)
+      ? known.text
+          .replace(indexLine, "")
+          .split(/\s+/)
+          .filter((name) => name !== "")
+      : []
   )
 
 /** Rarely wanted again unless used much: a bare number says little outside its sentence. */
@@ -176,9 +185,7 @@ const ranked = (evidence: Evidence, focus: ReadonlyArray<string>): Array<readonl
     const wanted = focus.length > 0 && touchesFocus(name, focus) ? 20 : 1
     scores.push([name, tokens, (weight * kindWeight[kind] * wanted) / tokens ** lengthPenalty])
   }
-  return scores
-    .sort((a, b) => b[2] - a[2] || (a[0] < b[0] ? -1 : 1))
-    .map(([name, tokens]) => [name, tokens] as const)
+  return scores.sort((a, b) => b[2] - a[2] || (a[0] < b[0] ? -1 : 1)).map(([name, tokens]) => [name, tokens] as const)
 }
 
 /** Of an earlier snapshot, what the new sections do not speak of, newest knowledge first. */
@@ -232,12 +239,7 @@ export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extr
     ],
     share("files")
   )
-  readFiles.push(
-    ...within(
-      carried(evidence, "file_system_state", [...readFiles, ...artifacts]),
-      share("files") / 2
-    )
-  )
+  readFiles.push(...within(carried(evidence, "file_system_state", [...readFiles, ...artifacts]), share("files") / 2))
 
   const commands = within(
     newestFirst(evidence.commands).map(([command, run]) =>
@@ -255,7 +257,12 @@ export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extr
   const todos: Array<Item> = []
   if (evidence.todos !== undefined) {
     const list = [...evidence.todos.todos].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-    todos.push(...within(list.map((todo) => item(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)), share("todos")))
+    todos.push(
+      ...within(
+        list.map((todo) => item(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)),
+        share("todos")
+      )
+    )
   }
   const failures = within(
     newestFirst(evidence.errors).map(([what, failure]) =>
@@ -280,7 +287,12 @@ export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extr
   const summary = evidence.summaries.flatMap((said) => {
     const text = said.text.slice(0, safeEnd(said.text, share("summary") * 3))
     return within(
-      [item(`summary ${said.entry}`, `an earlier summary, written by a model (${ofEntry(said.entry, said.handle)}): ${oneLine(text, text.length)}`)],
+      [
+        item(
+          `summary ${said.entry}`,
+          `an earlier summary, written by a model (${ofEntry(said.entry, said.handle)}): ${oneLine(text, text.length)}`
+        )
+      ],
       share("summary")
     )
   })
@@ -322,11 +334,19 @@ const fit = (snapshot: Snapshot, budget: number): Snapshot => {
   return current
 }
 
+/** Names that did not fit, after which no more are tried. */
+const patience = 100
+
 /** Anchors, best first, whose whereabouts an audit tells. */
-const audited = 5_000
+const audited = 2_000
 
 /** Adds the index: names by rank, as many as the budget still holds, without those that stand in the window anyway. */
-function* withIndex(snapshot: Snapshot, evidence: Evidence, options: ExtractOptions, focus: ReadonlyArray<string>): Work<Extract> {
+function* withIndex(
+  snapshot: Snapshot,
+  evidence: Evidence,
+  options: ExtractOptions,
+  focus: ReadonlyArray<string>
+): Work<Extract> {
   const text = render(snapshot)
   const candidates = ranked(evidence, focus)
   yield candidates.length * 200
@@ -339,11 +359,15 @@ function* withIndex(snapshot: Snapshot, evidence: Evidence, options: ExtractOpti
   let left = options.budget - estimateText(text) - 24
   const names: Array<string> = []
   let listed = ""
+  let misses = 0
   for (const name of earlierNamesFirst(candidates, evidence)) {
     if (left < 3) break
     // Names in a row share their rounding.
     const tokens = estimateText(name) - 0.4
-    if (tokens > left || inSnapshot.has(name) || inTail.has(name) || listed.includes(name) || text.includes(name)) continue
+    if (tokens > left) misses += 1
+    if (misses > patience) break
+    if (tokens > left || inSnapshot.has(name) || inTail.has(name) || listed.includes(name) || text.includes(name))
+      continue
     names.push(protect(name))
     listed += ` ${name}`
     left -= tokens
@@ -364,8 +388,9 @@ function* withIndex(snapshot: Snapshot, evidence: Evidence, options: ExtractOpti
   const used = candidates.slice(0, audited)
   let held = 0
   let tail = 0
+  const shown = anchorsOf(rendered)
   for (const [name] of used) {
-    if (rendered.includes(name)) held += 1
+    if (shown.has(name) || rendered.includes(name)) held += 1
     else if (inTail.has(name)) tail += 1
     yield 2_000
   }

@@ -21,11 +21,20 @@ const decodeNotes = Schema.decodeUnknownResult(SpillNotes)
 const hollow = (part: Part, form: Spilled["form"]): Part => (form === "json" ? {} : withOutput(part, ""))
 
 const hollowEntry = (entry: Entry, spilled: SpilledParts): Entry => {
+  // The exact text of a part that is stored as JSON is the blob itself: it is not written twice.
+  const source = Object.entries(entry.source ?? {}).filter(
+    ([part]) => spilled.get(spillKey(entry.id, Number(part)))?.form !== "json"
+  )
+  const { source: _source, ...rest } = entry
   const parts = entry.content.parts.map((part, index) => {
     const note = spilled.get(spillKey(entry.id, index))
     return note === undefined ? part : hollow(part, note.form)
   })
-  return { ...entry, content: { ...entry.content, parts } }
+  return {
+    ...rest,
+    content: { ...entry.content, parts },
+    ...(source.length > 0 ? { source: Object.fromEntries(source) } : {})
+  }
 }
 
 /** The entries that an event brings along. */
@@ -89,7 +98,7 @@ export const decodeLine = (
       ? Result.succeed(undefined)
       : Result.fail({ _tag: "UnknownEvent", event: value._tag })
   }
-  const current = upcasters.slice(version - 1).reduce((event, upcast) => upcast(event), value)
+  const current = upcasters.slice(Math.max(0, version - 1)).reduce((event, upcast) => upcast(event), value)
   const event = decodeEvent(current)
   if (event._tag === "Failure") return Result.fail({ _tag: "Malformed", message: event.failure.message })
   if (current.spilled === undefined) return Result.succeed({ event: event.success, spilled: new Map() })
@@ -100,7 +109,8 @@ export const decodeLine = (
 }
 
 const filledPart = (part: Part, note: Spilled, text: string): Result.Result<Part, string> => {
-  if (note.form === "text") return Result.succeed(outputText(part) === undefined ? { ...part, text } : withOutput(part, text))
+  if (note.form === "text")
+    return Result.succeed(outputText(part) === undefined ? { ...part, text } : withOutput(part, text))
   try {
     return Result.succeed(JSON.parse(text))
   } catch {

@@ -100,4 +100,3 @@ export const sentJson = (sent: ReadonlyArray<Sent>): string =>
       return `${JSON.stringify({ ...rest }).slice(0, -1)},"parts":[${body}]}`
     })
     .join(",")}]`
-

@@ -18,7 +18,10 @@ const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void)
 const isRecorded = (entry: Entry): boolean => entry.author !== "summary"
 
 /** The anchors of `before` that the agent used again in `after` before a tool or a person showed them again. */
-export function* usedAgain(before: ReadonlyArray<Entry>, after: ReadonlyArray<Entry>): Work<ReadonlyMap<string, AnchorKind>> {
+export function* usedAgain(
+  before: ReadonlyArray<Entry>,
+  after: ReadonlyArray<Entry>
+): Work<ReadonlyMap<string, AnchorKind>> {
   const occurred = new Set<string>()
   for (const entry of before) {
     let cost = 100

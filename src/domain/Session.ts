@@ -25,9 +25,7 @@ export const Started = Schema.TaggedStruct("Started", {
   model: Schema.optionalKey(Schema.String),
   cwd: Schema.optionalKey(Schema.String),
   /** The format and session it was taken over from. */
-  importedFrom: Schema.optionalKey(
-    Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) })
-  )
+  importedFrom: Schema.optionalKey(Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) }))
 })
 export type Started = typeof Started.Type
 
@@ -87,7 +85,11 @@ export const recallableOf = (session: Session): Recallable =>
 const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch): Session["ranges"] =>
   handle === undefined || drop === undefined
     ? session.ranges
-    : Chain.append(session.ranges, { handle, entries: droppedEntries(Conversation.view(session.conversation), drop) }, 0)
+    : Chain.append(
+        session.ranges,
+        { handle, entries: droppedEntries(Conversation.view(session.conversation), drop) },
+        0
+      )
 
 /** The conversation after one more event. */
 export const step = (session: Session, event: SessionEvent): Session => {
@@ -102,13 +104,21 @@ export const step = (session: Session, event: SessionEvent): Session => {
         ...session,
         conversation: Conversation.compressed(conversation, event.patch),
         ranges: dropped(session, event.dropped, event.patch),
-        memory: remember(session.memory, { status: event.status, forced: event.trigger === "manual", tokens: event.after })
+        memory: remember(session.memory, {
+          status: event.status,
+          forced: event.trigger === "manual",
+          tokens: event.after
+        })
       }
     case "CompressionFailed":
       return { ...session, memory: remember(session.memory, event) }
     case "Undone": {
       const restored = Conversation.undone(conversation)
-      return { ...session, conversation: restored, memory: afterUndo(session.memory, Conversation.viewTokens(restored)) }
+      return {
+        ...session,
+        conversation: restored,
+        memory: afterUndo(session.memory, Conversation.viewTokens(restored))
+      }
     }
     case "Redone":
       return { ...session, conversation: Conversation.redone(conversation) }

@@ -106,7 +106,10 @@ const itemsOf = (body: string): Array<Item> => {
     }
     // A line and what is indented under it belong together.
     const line = /^[^\n]*(?:\n[ \t]+[^\n]+)*/.exec(rest)?.[0] ?? rest
-    rest = rest.slice(line.length).replace(/^\s*\n/, "").trimStart()
+    rest = rest
+      .slice(line.length)
+      .replace(/^\s*\n/, "")
+      .trimStart()
     if (/^[\w ()',.-]+:$/.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
     else if (line.trim() !== "") items.push({ key: keyOf(line), text: line.trimEnd() })
   }

@@ -16,7 +16,7 @@ const space = (json: string, i: number): number => {
 
 /** Past the string that opens at `i`. */
 const stringEnd = (json: string, i: number): number => {
-  for (let at = i + 1; ; ) {
+  for (let at = i + 1; ;) {
     const quote = json.indexOf('"', at)
     if (quote < 0) return json.length
     let slashes = 0
@@ -36,7 +36,7 @@ const valueEnd = (json: string, i: number): number => {
     return at
   }
   let depth = 0
-  for (let at = i; at < json.length; ) {
+  for (let at = i; at < json.length;) {
     const code = json.charCodeAt(at)
     if (code === 34) {
       at = stringEnd(json, at)

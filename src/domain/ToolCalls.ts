@@ -23,7 +23,19 @@ const readers = new Set(["read", "read_file", "readfile", "view", "notebookread"
 const writers = new Set(["write", "write_file", "create_file", "writefile", "create"])
 const editors = new Set(["edit", "multiedit", "replace", "str_replace", "notebookedit", "edit_file", "apply_diff"])
 const shells = new Set(["bash", "shell", "run_shell_command", "shell_command", "exec_command", "local_shell", "exec"])
-const searches = new Set(["grep", "glob", "search_file_content", "grep_search", "list_directory", "ls", "find", "websearch", "google_web_search", "web_fetch", "webfetch"])
+const searches = new Set([
+  "grep",
+  "glob",
+  "search_file_content",
+  "grep_search",
+  "list_directory",
+  "ls",
+  "find",
+  "websearch",
+  "google_web_search",
+  "web_fetch",
+  "webfetch"
+])
 const todoLists = new Set(["todowrite", "write_todos", "update_plan", "todo_write"])
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -88,10 +100,14 @@ const word = /"((?:[^"\\]|\\.)*)"|'([^']*)'|((?:[^\s"'\\;&|<>()]|\\.)+)|(&&|\|\|
 /** The simple commands of a shell line, as words; here-documents are cut off. */
 const simpleCommands = (line: string): Array<Array<string>> => {
   const heredoc = line.indexOf("<<")
-  const text = heredoc < 0 ? line : line.slice(0, line.indexOf("\n", heredoc) < 0 ? undefined : line.indexOf("\n", heredoc))
+  const text =
+    heredoc < 0 ? line : line.slice(0, line.indexOf("\n", heredoc) < 0 ? undefined : line.indexOf("\n", heredoc))
   const commands: Array<Array<string>> = [[]]
   // `2>&1` and `&>/dev/null` name no file.
-  for (const match of text.slice(0, 20_000).replace(/\d*>&\d?|&>\s*\/dev\/null/g, " ").matchAll(word)) {
+  for (const match of text
+    .slice(0, 20_000)
+    .replace(/\d*>&\d?|&>\s*\/dev\/null/g, " ")
+    .matchAll(word)) {
     const operator = match[4]
     const value = match[1] ?? match[2] ?? match[3] ?? operator ?? ""
     if (operator !== undefined && !operator.startsWith(">") && !operator.startsWith("<")) commands.push([])
@@ -179,14 +195,20 @@ export const actionsOf = (call: Part, answer: Part | undefined): ReadonlyArray<A
   }
   if (todoLists.has(name)) return failed ? [] : [{ _tag: "Todos", todos: todosOf(made.args) }]
   const done = answer !== undefined && !failed
-  if (name === "apply_patch") return done ? patchActions(stringAt(made.args, ["input", "patch"]) ?? String(made.args)) : []
+  if (name === "apply_patch")
+    return done ? patchActions(stringAt(made.args, ["input", "patch"]) ?? String(made.args)) : []
   const paths = pathsOf(made.args)
   if (readers.has(name)) return done ? paths.map((path) => ({ _tag: "Read", path })) : []
   if (writers.has(name)) return done ? paths.map((path) => ({ _tag: "Write", path, created: createdBy(answer) })) : []
   if (editors.has(name)) return done ? paths.map((path) => ({ _tag: "Edit", path })) : []
   if (name === "delete_file" || name === "delete") return done ? paths.map((path) => ({ _tag: "Delete", path })) : []
   if (searches.has(name)) {
-    return [{ _tag: "Search", query: stringAt(made.args, ["pattern", "query", "url", "prompt", ...pathKeys]) ?? brief(made.args) }]
+    return [
+      {
+        _tag: "Search",
+        query: stringAt(made.args, ["pattern", "query", "url", "prompt", ...pathKeys]) ?? brief(made.args)
+      }
+    ]
   }
   return [{ _tag: "Other", summary: brief(made.args) }]
 }

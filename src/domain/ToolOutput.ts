@@ -41,7 +41,10 @@ const lineCount = (text: string): number => {
 const lastLines = (text: string, count: number): Array<string> => {
   let at = text.length
   for (let i = 0; i < count && at >= 0; i += 1) at = text.lastIndexOf("\n", at - 1)
-  return text.slice(at + 1).split("\n").slice(-count)
+  return text
+    .slice(at + 1)
+    .split("\n")
+    .slice(-count)
 }
 
 const firstLines = (text: string, count: number): string => {
@@ -85,6 +88,8 @@ export const shorten = (text: string, handle: Handle, form: OutputForm, size: Ou
   }
   const lines = lastLines(text, size.lastLines)
   const wide = lines.some((line) => line.length > size.lineWidth)
-  const shown = lines.map((line) => (line.length > size.lineWidth ? `${line.slice(0, size.lineWidth)}${cutMark}` : line))
+  const shown = lines.map((line) =>
+    line.length > size.lineWidth ? `${line.slice(0, size.lineWidth)}${cutMark}` : line
+  )
   return `${note(`The last ${lines.length} of ${total} lines${wide ? `, each cut at ${size.lineWidth} characters` : ""}`, handle)}\n...\n${shown.join("\n")}`
 }

@@ -1,5 +1,14 @@
 import { Clock, Context, Effect, Layer, Option, Ref, Schema, Semaphore } from "effect"
-import { Cancelled, type Decision, type Outcome, patchOf, type Plan, type Policy, statusOf, tokensOf } from "../domain/Compression.ts"
+import {
+  Cancelled,
+  type Decision,
+  type Outcome,
+  patchOf,
+  type Plan,
+  type Policy,
+  statusOf,
+  tokensOf
+} from "../domain/Compression.ts"
 import { canRedo, canUndo, type Conversation, type Draft, entryId, type Entry } from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import type { Handle } from "../domain/Handle.ts"
@@ -40,7 +49,9 @@ export class Chat extends Context.Service<
     readonly session: Effect.Effect<Session>
     readonly conversation: Effect.Effect<Conversation>
     /** Adds messages at the end, each one event. */
-    readonly append: (drafts: ReadonlyArray<Draft>) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
+    readonly append: (
+      drafts: ReadonlyArray<Draft>
+    ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
     /** What a compression would do. */
     readonly plan: (options: CompressOptions) => Effect.Effect<Decision>
     readonly compress: (options: CompressOptions) => Effect.Effect<Outcome, ChatBusy | PlanRefused | SessionStoreError>
@@ -68,14 +79,16 @@ export class Chat extends Context.Service<
     const doing = yield* Ref.make("another change")
 
     const alone = <A, E, R>(what: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E | ChatBusy, R> =>
-      turn.withPermitsIfAvailable(1)(Effect.andThen(Ref.set(doing, what), work)).pipe(
-        Effect.flatMap(
-          Option.match({
-            onNone: () => Effect.flatMap(Ref.get(doing), (busy) => Effect.fail(new ChatBusy({ doing: busy }))),
-            onSome: Effect.succeed
-          })
+      turn
+        .withPermitsIfAvailable(1)(Effect.andThen(Ref.set(doing, what), work))
+        .pipe(
+          Effect.flatMap(
+            Option.match({
+              onNone: () => Effect.flatMap(Ref.get(doing), (busy) => Effect.fail(new ChatBusy({ doing: busy }))),
+              onSome: Effect.succeed
+            })
+          )
         )
-      )
 
     /** The one commit point: a line in the log, then the state. A cancel that comes now counts as after it. */
     const commit = (event: SessionEvent) =>
@@ -132,7 +145,13 @@ export class Chat extends Context.Service<
           ...(dropped === undefined ? {} : { dropped })
         })
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
-        yield* commit({ _tag: "CompressionFailed", at, status, forced: options.forced, tokens: TokenCount.make(before) })
+        yield* commit({
+          _tag: "CompressionFailed",
+          at,
+          status,
+          forced: options.forced,
+          tokens: TokenCount.make(before)
+        })
       }
       yield* hooks.fire({
         _tag: "PostCompress",
@@ -144,7 +163,10 @@ export class Chat extends Context.Service<
       return outcome
     })
 
-    const change = Effect.fnUntraced(function* (tag: "Undone" | "Redone", possible: (conversation: Conversation) => boolean) {
+    const change = Effect.fnUntraced(function* (
+      tag: "Undone" | "Redone",
+      possible: (conversation: Conversation) => boolean
+    ) {
       const { conversation } = yield* Ref.get(state)
       if (!possible(conversation)) return false
       yield* commit({ _tag: tag, at: yield* Clock.currentTimeMillis })
@@ -175,4 +197,3 @@ export interface ChatOptions {
   readonly log: SessionLog
   readonly session: Session
 }
-

@@ -15,7 +15,14 @@ import type { Span } from "../domain/Evidence.ts"
 import type { FailureMemory } from "../domain/FailureMemory.ts"
 import { type Handle, handleOf } from "../domain/Handle.ts"
 import { runtimeMark } from "../domain/Projection.ts"
-import { answerOf, plan as planPalimpsest, rungs, sizeOf, shortenedText, stubborn } from "../domain/strategies/Palimpsest.ts"
+import {
+  answerOf,
+  plan as planPalimpsest,
+  rungs,
+  sizeOf,
+  shortenedText,
+  stubborn
+} from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import { HookSystem } from "./HookSystem.ts"
@@ -104,7 +111,9 @@ export class Compression extends Context.Service<
           degraded ??= reasonOf(result.outcome, request)
           best = better(best, result)
         }
-        return best ?? skipped({ _tag: "Skip", reason: "nothing to compress", before: viewTokens(request.conversation) })
+        return (
+          best ?? skipped({ _tag: "Skip", reason: "nothing to compress", before: viewTokens(request.conversation) })
+        )
       })
 
       return {
@@ -301,12 +310,7 @@ interface MadeSummary extends Summary {
 }
 
 /** Counts both sides alike and says what the plan came to. */
-const judged = (
-  request: CompressRequest,
-  plan: Domain.Plan,
-  patch: Patch,
-  summary: MadeSummary | undefined
-): Ended => {
+const judged = (request: CompressRequest, plan: Domain.Plan, patch: Patch, summary: MadeSummary | undefined): Ended => {
   const { policy } = request
   const next = compressed(request.conversation, patch)
   const before = plan.before
@@ -333,4 +337,3 @@ const judged = (
         dropped: summary.range
       }
 }
-

@@ -25,12 +25,14 @@ const slice = 1_000_000
 
 const reason = (error: PlatformError.PlatformError | TempStoreError): string => {
   const cause = error._tag === "TempStoreError" ? error.reason : error
-  const code = cause.cause instanceof Error ? cause.cause.message : ("message" in cause ? cause.message : "")
+  const code = cause.cause instanceof Error ? cause.cause.message : "message" in cause ? cause.message : ""
   return code === "" ? error._tag : code
 }
 
 /** Blobs and folders that were not there before go again unless the export succeeds. */
-const staged = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+const staged = Effect.fnUntraced(function* (
+  folder: string
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const before = new Set(yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []))
@@ -38,12 +40,12 @@ const staged = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<vo
   yield* Effect.addFinalizer((exit) => {
     if (exit._tag === "Success") return Effect.void
     if (!existed) return Effect.ignore(fs.remove(folder, { recursive: true }))
-    return fs.readDirectory(folder).pipe(
-      Effect.flatMap(
-        Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))
-      ),
-      Effect.ignore
-    )
+    return fs
+      .readDirectory(folder)
+      .pipe(
+        Effect.flatMap(Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))),
+        Effect.ignore
+      )
   })
 })
 
@@ -103,7 +105,11 @@ const logChunks = Effect.fnUntraced(function* (
  * its blob folder and handles keep working.
  */
 export const write = Effect.fn("Export.write")(
-  function* (path: string, format: Writable, events: ReadonlyArray<SessionEvent>): Effect.fn.Return<void, PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
+  function* (
+    path: string,
+    format: Writable,
+    events: ReadonlyArray<SessionEvent>
+  ): Effect.fn.Return<void, PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
     const fs = yield* FileSystem.FileSystem
     const folders = yield* BlobFolder
     const folder = blobFolderOf(path)
@@ -125,5 +131,8 @@ export const write = Effect.fn("Export.write")(
 export const writeText = Effect.fn("Export.writeText")(
   (path: string, text: string) => Effect.scoped(writeWhole(path, [encode(text)])),
   (effect, path) =>
-    Effect.mapError(effect, (error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` }))
+    Effect.mapError(
+      effect,
+      (error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` })
+    )
 )

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { encode } from "../domain/Bytes.ts"
 import { payload } from "../domain/Content.ts"
 import { type Draft, type Entry, type EntryId, sourceOf } from "../domain/Conversation.ts"
 import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
@@ -23,7 +22,7 @@ export class HandleIndex {
       for (;;) {
         const handle = handleOf(hash, (candidate) => others.has(candidate))
         const holder = this.held.get(handle)
-        const held = typeof holder === "function" ? yield* store.hash(encode(holder())) : holder
+        const held = typeof holder === "function" ? yield* store.hash(holder()) : holder
         if (held !== undefined && held !== hash) {
           this.held.set(handle, held)
           others.add(handle)
@@ -63,7 +62,7 @@ export const makeEntry = Effect.fnUntraced(function* (
   const tokens = yield* counter.count(parts)
   const handles: Array<Handle> = []
   for (const [index, part] of parts.entries()) {
-    const hash = yield* store.hash(encode(payload(part, sourceOf(draft, index)).text))
+    const hash = yield* store.hash(payload(part, sourceOf(draft, index)).text)
     handles.push(yield* held.assign(hash))
   }
   return { ...draft, id, tokens, handles }

@@ -49,8 +49,8 @@ export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempSt
 export class TempStore extends Context.Service<
   TempStore,
   {
-    /** The name of some bytes, without storing them. */
-    readonly hash: (bytes: Uint8Array) => Effect.Effect<Hash>
+    /** The name of some bytes, or of a text's (see Bytes.ts), without storing them. */
+    readonly hash: (bytes: Uint8Array | string) => Effect.Effect<Hash>
     /** Stores bytes; durable when it returns (file layers sync before they rename). */
     readonly put: (bytes: Uint8Array) => Effect.Effect<Hash, TempStoreError>
     /** The bytes stored under a name, checked against it. */

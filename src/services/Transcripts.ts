@@ -14,6 +14,7 @@ import {
 } from "../domain/Conversation.ts"
 import { type Hash } from "../domain/Handle.ts"
 import { type DecodedLine, decodeLine, entriesOf, filled, type LineProblem } from "../domain/LogFormat.ts"
+import { project, sentJson } from "../domain/Projection.ts"
 import { emptySession, logVersion, type Session, type SessionEvent, type Spilled, step } from "../domain/Session.ts"
 import { estimatorVersion, TokenCount } from "../domain/Tokens.ts"
 import { claudeReader } from "../domain/transcripts/Claude.ts"
@@ -28,8 +29,10 @@ import {
   type Step,
   type Transcript
 } from "../domain/transcripts/Transcript.ts"
+import { sidecarLog } from "./Export.ts"
+import * as Work from "../domain/Work.ts"
 import { HandleIndex, makeEntry } from "./Intake.ts"
-import { TempStore } from "./TempStore.ts"
+import { blobFolderOf, TempStore } from "./TempStore.ts"
 import type { TokenCounter, TokenCountError } from "./TokenCounter.ts"
 
 /** A conversation could not be read. `message` says where and what was expected, in one line. */
@@ -53,6 +56,8 @@ export interface Loaded {
   readonly bytes: number
   /** What a file of another agent said; undefined for a log of our own. */
   readonly transcript: Transcript | undefined
+  /** The log that travels beside a file of contents, when the file is not what it was written as. */
+  readonly sidecar: Session | undefined
 }
 
 export interface LoadOptions {
@@ -78,10 +83,13 @@ const documentLimit = 256 * mebibyte
 
 const nameOf = (path: string): string => (path === "-" ? "standard input" : path)
 
-/** One line without control characters, of bounded length. */
-const oneLine = (text: string): string => {
+/** One line without control characters. */
+const clean = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- control characters are what has to go
-  const line = text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim()
+  text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim()
+
+const oneLine = (text: string): string => {
+  const line = clean(text)
   return line.length > 300 ? `${line.slice(0, 300)}…` : line
 }
 
@@ -89,7 +97,7 @@ const wrong = (path: string, line: number, message: string): TranscriptError =>
   new TranscriptError({
     path,
     line,
-    message: `${nameOf(path)}${line > 0 ? `, line ${line}` : ""}: ${oneLine(message)}`
+    message: `${clean(nameOf(path))}${line > 0 ? `, line ${line}` : ""}: ${oneLine(message)}`
   })
 
 const unreadable = (path: string, error: PlatformError.PlatformError): TranscriptError => {
@@ -299,7 +307,7 @@ export const importTranscript = Effect.fn("Transcripts.importTranscript")(functi
 /** What takes a file's bytes, chunk by chunk, and gives what they say. */
 interface Reader {
   readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, Requirements>
-  readonly end: Effect.Effect<Omit<Loaded, "bytes">, TranscriptError, Requirements>
+  readonly end: Effect.Effect<Omit<Loaded, "bytes" | "sidecar">, TranscriptError, Requirements>
 }
 
 /** What takes the JSON values of a file's lines. A Problem may be skipped when the person said so, an error may not. */
@@ -333,7 +341,10 @@ const finish = Effect.fnUntraced(function* (
 
 const foreignLines = (path: string, reader: LineReader): Lines => ({
   line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
-  end: Effect.suspend(() => finish(path, reader.end()))
+  end: Effect.flatMap(
+    Effect.suspend(() => Work.run(reader.end())),
+    (read) => finish(path, read)
+  )
 })
 
 const lineProblem = (problem: LineProblem): string => {
@@ -379,7 +390,8 @@ const misfit = (session: Session, event: SessionEvent, gaps: boolean): string | 
 /** The folders that may hold the blobs of a log. */
 const blobFolders = (path: string, paths: Path.Path): ReadonlyArray<string> => {
   const { dir, name } = paths.parse(path)
-  return [...new Set([`${path}.blobs`, paths.join(dir, `${name}.blobs`)])]
+  // A log that travels beside a file of another format lies among its blobs.
+  return [...new Set([blobFolderOf(path), paths.join(dir, `${name}.blobs`), ...(dir.endsWith(".blobs") ? [dir] : [])])]
 }
 
 const readBlob = Effect.fnUntraced(function* (
@@ -528,7 +540,11 @@ const documentReader = (path: string): Reader => {
       const value = parse(text)
       if (Result.isFailure(value)) return yield* wrong(path, 0, value.failure)
       yield* Effect.yieldNow
-      return { ...(yield* finish(path, readContents(value.success, text))), format: "contents", torn: undefined }
+      return {
+        ...(yield* finish(path, yield* Work.run(readContents(value.success, text)))),
+        format: "contents",
+        torn: undefined
+      }
     })
   }
 }
@@ -621,7 +637,24 @@ export const load = Effect.fn("Transcripts.load")(function* (
     })
   )
   const chosen = reader ?? (yield* begin())
-  return { ...(yield* chosen.end), bytes: size }
+  const loaded: Loaded = { ...(yield* chosen.end), bytes: size, sidecar: undefined }
+  return loaded.format === "contents" && path !== "-" ? yield* withSidecar(path, loaded) : loaded
+})
+
+/**
+ * A file of contents that we wrote has its log beside it. While the file says what that log says, the log is read in its
+ * place, so that what left the window earlier stays recallable and can be undone.
+ */
+const withSidecar = Effect.fnUntraced(function* (
+  path: string,
+  loaded: Loaded
+): Effect.fn.Return<Loaded, TranscriptError, Requirements> {
+  const fs = yield* FileSystem.FileSystem
+  const log = sidecarLog(path)
+  if (!(yield* Effect.orElseSucceed(fs.exists(log), () => false))) return loaded
+  const { events, session } = yield* load(log, { from: "palimpsest" })
+  const same = sentJson(project(session.conversation)) === sentJson(project(loaded.session.conversation))
+  return same ? { ...loaded, events, session } : { ...loaded, sidecar: session }
 })
 
 /** Reading conversations as a service, for callers that do not want to know what it needs. */

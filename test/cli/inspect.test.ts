@@ -4,6 +4,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { describe as text, Report } from "../../src/cli/commands/inspect.ts"
+import { entryId } from "../../src/domain/Conversation.ts"
+import { Handle } from "../../src/domain/Handle.ts"
 import { example, program, run } from "./program.ts"
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(Report)))
@@ -93,6 +95,7 @@ describe("inspect", () => {
         largest: [],
         growth: [],
         compactions: [{ after: null, tokens: { before: 9, after: 1 } }],
+        dropped: [{ handle: Handle.make("h_aaaaaaaaaa"), messages: 2, from: entryId(1), to: entryId(2) }],
         broken: { calls: [], responses: [] },
         skipped: { progress: 3 },
         torn: 9
@@ -108,6 +111,7 @@ describe("inspect", () => {
       "By tool",
       "▁█",
       "at the start",
+      "h_aaaaaaaaaa",
       "progress",
       "Line 9"
     ]) {

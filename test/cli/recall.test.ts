@@ -109,6 +109,27 @@ describe("recall", () => {
     })
   )
 
+  it.effect("gives back what a compression dropped, whole, by its one handle", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const out = path.join(folder, "compressed.jsonl")
+      const flags = ["--force", "--limit", "40000", "--to", "palimpsest", "--out", out]
+      assert.strictEqual((yield* run(["compress", example, ...flags])).status, 0)
+      const [range] = JSON.parse(String((yield* run(["inspect", out, "--json"])).stdout)).dropped
+      const { stdout } = yield* run(["recall", out, range.handle])
+      const messages = String(stdout)
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.strictEqual(messages.length, range.messages)
+      const original = JSON.parse(String((yield* run(["inspect", example, "--json"])).stdout)).largest[0]
+      const { stdout: part } = yield* run(["recall", example, original.handle])
+      assert.isTrue(
+        String(stdout).includes(String(part)) || JSON.stringify(messages).includes(JSON.stringify(String(part)))
+      )
+    })
+  )
+
   it.effect("says how to list handles when there is no such", () =>
     Effect.gen(function* () {
       const file = yield* conversation

@@ -226,6 +226,7 @@ export const sessionStoreContract = (variant: SessionStoreVariant) => {
         const log = yield* Effect.scoped(store.create(started("s1")))
         const error = yield* Effect.flip(log.append(appended(1, textPart("too late"))))
         assert.strictEqual(error.reason._tag, "SessionUnavailable")
+        assert.strictEqual(error.message, "session s1 was closed; open it again")
         assert.deepStrictEqual((yield* reopened("s1")).session, fold([started("s1")]))
       }).pipe(Effect.provide(Layer.unwrap(variant.make)))
     )

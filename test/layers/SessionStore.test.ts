@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, layer, vi } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import { TestClock } from "effect/testing"
@@ -12,6 +12,9 @@ import { SessionStore } from "../../src/services/SessionStore.ts"
 import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { appended, fold, reopened, sessionStoreContract, started } from "./SessionStore.contract.ts"
+
+// Hundreds of real files each; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000 })
 
 /** A folder for sessions that does not exist yet. */
 const freshFolder = Effect.gen(function* () {
@@ -123,6 +126,21 @@ describe("FileSessionStore", () => {
         }
         yield* fs.writeFileString(file, `${first}\n{"_tag":"Later","ignorable":true}\n${second}\n${third}\n`)
         assert.deepStrictEqual((yield* open).session, fold(events))
+      })
+    )
+
+    it.effect("keeps nothing open when it cannot be opened, even while the scope is", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, folder, lines, store } = yield* written
+        yield* Effect.gen(function* () {
+          const { open } = yield* SessionStore
+          yield* fs.writeFileString(file, `${lines[0]}\nbroken\n${lines[2]}\n`)
+          assert.strictEqual((yield* Effect.flip(open("s1"))).reason._tag, "SessionCorrupt")
+          assert.notInclude(yield* fs.readDirectory(folder), "s1.lock")
+          yield* fs.writeFileString(file, `${lines.join("\n")}\n`)
+          assert.deepStrictEqual((yield* open("s1")).session, fold(events))
+        }).pipe(Effect.scoped, Effect.provide(store))
       })
     )
 

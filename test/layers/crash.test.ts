@@ -1,10 +1,11 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, layer, vi } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import { isDeepStrictEqual } from "node:util"
 import * as Bytes from "../../src/domain/Bytes.ts"
 import { call, response, text as textPart } from "../../src/domain/Content.ts"
+import { entries, sequenceOf } from "../../src/domain/Conversation.ts"
 import { encodeLine, spillable } from "../../src/domain/LogFormat.ts"
 import { type SessionEvent, spillBytes, type Spilled } from "../../src/domain/Session.ts"
 import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
@@ -14,6 +15,9 @@ import { TempStore } from "../../src/services/TempStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { appended, fold, started } from "./SessionStore.contract.ts"
+
+// Hundreds of real files each; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000 })
 
 /** create + append + append: a line, and a line with two parts in the blob store. */
 const events: ReadonlyArray<SessionEvent> = [
@@ -270,9 +274,87 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
         yield* Effect.yieldNow
         yield* faulty.release
         yield* Fiber.join(interrupting)
+        yield* faulty.settled
         assert.deepStrictEqual(yield* violations(folder, yield* Ref.get(acknowledged)), [], `${number}: ${name}`)
       }
     })
+  )
+
+  it.effect("goes on in the same log after an append was interrupted while a call hung", () =>
+    Effect.gen(function* () {
+      const [first, second, third] = events
+      if (first?._tag !== "Started" || second === undefined || third === undefined) return assert.fail("no events")
+      const opening = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+      yield* Effect.scoped(SessionStore.use(({ create }) => Effect.asVoid(create(first)))).pipe(
+        Effect.provide(Layer.provide(real(yield* freshFolder), opening.layer))
+      )
+      // Closing the scope releases the lock: two calls.
+      const opened = (yield* opening.calls).length - 2
+      const total = (yield* callsOf(real)).length - 2
+      for (let number = opened + 1; number <= total; number += 1) {
+        const folder = yield* freshFolder
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
+        const exit = yield* Effect.gen(function* () {
+          const { create } = yield* SessionStore
+          const log = yield* create(first)
+          const fiber = yield* Effect.forkChild(Effect.andThen(log.append(second), log.append(third)))
+          yield* faulty.hanging
+          const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+          for (let i = 0; i < 10; i += 1) yield* Effect.yieldNow
+          yield* faulty.release
+          yield* Fiber.join(interrupting)
+          yield* faulty.settled
+          yield* log.append(next)
+        }).pipe(Effect.scoped, Effect.provide(Layer.provide(real(folder), faulty.layer)), Effect.exit)
+        assert.isTrue(Exit.isSuccess(exit), `${number}`)
+        const found = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
+          Effect.provide(real(folder))
+        )
+        const allowed = [1, 2, 3].map((count) => fold([...events.slice(0, count), next]))
+        assert.isTrue(
+          allowed.some((state) => isDeepStrictEqual(state, found.session)),
+          `${number}`
+        )
+      }
+    })
+  )
+
+  it.effect(
+    "goes on in the same log after an append was interrupted at any suspension point",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* freshFolder
+        const interrupted = (k: number) => appended(2 * k, textPart(`${k} ${"x".repeat(9_000)}`))
+        const after = (k: number) => appended(2 * k + 1, textPart(`after ${k}`))
+        const done: Array<boolean> = []
+        yield* Effect.gen(function* () {
+          const log = yield* SessionStore.use((store) => store.create(started("s1")))
+          yield* interruptSweep(
+            (k) => log.append(interrupted(k)),
+            (exit, k) => {
+              done.push(Exit.isSuccess(exit))
+              return log.append(after(k))
+            }
+          )
+        }).pipe(Effect.scoped, Effect.provide(real(folder)))
+        assert.isAtLeast(done.length, 100)
+        const { session } = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
+          Effect.provide(real(folder))
+        )
+        const found = new Set(entries(session.conversation).map(({ id }) => sequenceOf(id)))
+        const order = [...found]
+        assert.deepStrictEqual(
+          order,
+          order.toSorted((a, b) => a - b)
+        )
+        assert.strictEqual(order.length, entries(session.conversation).length)
+        for (const [index, success] of done.entries()) {
+          assert.isTrue(found.has(2 * index + 3))
+          // An interruption during the commit counts as after it.
+          if (success) assert.isTrue(found.has(2 * index + 2))
+        }
+      }),
+    60_000
   )
 
   it.effect("opening is interrupted at once when a read hangs, and closing waits for a hung disk only so long", () =>

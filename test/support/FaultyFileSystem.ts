@@ -1,4 +1,4 @@
-import { Deferred, Effect, FileSystem, Layer, PlatformError, type Scope } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Layer, PlatformError, type Scope } from "effect"
 
 /** One call of a file system, or of a file that it opened, as the wrapper saw it. */
 export interface Call {
@@ -14,8 +14,8 @@ export interface Call {
 
 /**
  * What happens to a call. `fail`: it changes nothing and fails. `half`: a write writes half its bytes, then fails; any
- * other call fails. `hang`: it does nothing until `release`, then goes on as if it had been slow. `lie`: it does nothing and
- * reports success.
+ * other call fails. `hang`: it does nothing until `release`, then it is carried out, whether or not its caller was
+ * interrupted meanwhile: nothing calls back what the kernel was told. `lie`: it does nothing and reports success.
  */
 export type Verdict = "pass" | "fail" | "hang" | "half" | "lie"
 
@@ -47,8 +47,10 @@ export interface Faulty {
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
   /** Waits until a call hangs. */
   readonly hanging: Effect.Effect<void>
-  /** Lets the calls that hang go on. */
+  /** Lets the call that hangs go on. */
   readonly release: Effect.Effect<void>
+  /** Waits until the call that hung has ended. */
+  readonly settled: Effect.Effect<void>
 }
 
 const broken = (method: string) =>
@@ -61,6 +63,7 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
   const real = yield* FileSystem.FileSystem
   const hanging = yield* Deferred.make<void>()
   const released = yield* Deferred.make<void>()
+  const settled = yield* Deferred.make<void>()
   const calls: Array<Call> = []
   let mutating = 0
   let writes = 0
@@ -92,9 +95,12 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
         case "half":
           return Effect.andThen(options.half ?? Effect.void, Effect.fail(broken(name)))
         case "hang":
-          return Deferred.succeed(hanging, undefined).pipe(
-            Effect.andThen(Deferred.await(released)),
-            Effect.andThen(call)
+          return Deferred.await(released).pipe(
+            Effect.andThen(call),
+            Effect.ensuring(Deferred.succeed(settled, undefined)),
+            Effect.forkDetach({ startImmediately: true }),
+            Effect.tap(Deferred.succeed(hanging, undefined)),
+            Effect.flatMap(Fiber.join)
           )
         case "lie":
           return options.lie ?? Effect.die(`no lie for ${name}`)
@@ -174,6 +180,7 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
     layer: Layer.succeed(FileSystem.FileSystem, wrapped),
     calls: Effect.sync(() => [...calls]),
     hanging: Deferred.await(hanging),
-    release: Effect.asVoid(Deferred.succeed(released, undefined))
+    release: Effect.asVoid(Deferred.succeed(released, undefined)),
+    settled: Deferred.await(settled)
   }
 })

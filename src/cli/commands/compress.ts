@@ -222,13 +222,8 @@ const elidedParts = (
       item?.entry.content.parts.forEach((_, part) => add(index, part, 0))
     }
   }
-  for (const one of shorten) {
-    add(
-      items.findIndex((item) => item.entry.id === one.entry),
-      one.part,
-      one.tokens
-    )
-  }
+  const places = new Map(items.map((item, index) => [item.entry.id, index]))
+  for (const one of shorten) add(places.get(one.entry) ?? -1, one.part, one.tokens)
   return elided
 }
 
@@ -266,12 +261,12 @@ const outcomeJson = (outcome: Outcome): Record<string, unknown> => {
   return rest
 }
 
-const historyOf = (conversation: Conversation): string =>
-  sentJson(
-    project(conversation).filter(
-      ({ entry }) => view(conversation).find((item) => item.entry.id === entry)?.entry.author !== "environment"
-    )
+const historyOf = (conversation: Conversation): string => {
+  const environment = new Set(
+    view(conversation).flatMap(({ entry }) => (entry.author === "environment" ? [entry.id] : []))
   )
+  return sentJson(project(conversation).filter(({ entry }) => !environment.has(entry)))
+}
 
 const failureLine = Outcome.match({
   Compressed: () => undefined,
@@ -297,13 +292,15 @@ const noopText: Record<typeof NoopReason.Type, string> = {
   "nothing shrank": "nothing got smaller"
 }
 
-const describe = (
-  report: Report,
-  outcome: Outcome,
-  dropped: Handle | undefined,
-  file: string,
-  style: Output.Style
-): string => {
+/** Where what left the window can be read: all of it in what was written, else part by part in what was read. */
+const recallHint = (report: Report, dropped: Handle | undefined, written: string | undefined, file: string): string => {
+  const largest = [...report.elided].sort((a, b) => b.tokensBefore - a.tokensBefore)[0]?.handle ?? ""
+  return written === undefined || dropped === undefined
+    ? `palimpsest recall ${printable(file)} ${largest}   (the largest part; --json lists all)`
+    : `palimpsest recall ${printable(written)} ${dropped}   (all that left the window)`
+}
+
+const describe = (report: Report, outcome: Outcome, hint: string, style: Output.Style): string => {
   const { after, before, limit } = report.tokens
   const saved = before === 0 ? "" : `, ${Output.share(before - after, before)} saved`
   const lines = [
@@ -327,7 +324,7 @@ const describe = (
         "facts",
         `of ${outcome.audit.anchors} names, paths and numbers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in what is kept, the rest by recall`
       ],
-      ...(dropped === undefined ? [] : [["recall", `palimpsest recall ${file} ${dropped}`]])
+      ["recall", hint]
     ]
     lines.push(...Output.table(rows.map((row) => ["", ...row])).split("\n"), "", outcome.snapshot)
   }
@@ -435,7 +432,7 @@ export const compress = Command.make(
       yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
     } else {
       yield* Output.text(
-        describe(report, outcome, after.ranges?.value.handle, printable(out ?? input.file), yield* Output.style)
+        describe(report, outcome, recallHint(report, after.ranges?.value.handle, out, input.file), yield* Output.style)
       )
     }
     const problem = failureLine(outcome)

@@ -1,6 +1,10 @@
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
+import * as Chain from "../../domain/Chain.ts"
+import { EntryId } from "../../domain/Conversation.ts"
+import { Handle } from "../../domain/Handle.ts"
 import { Inspection, type Kind, inspect as inspectConversation, printable, viewSizes } from "../../domain/Inspection.ts"
+import type { Session } from "../../domain/Session.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Work from "../../domain/Work.ts"
 import * as Input from "../Input.ts"
@@ -15,6 +19,8 @@ export const Report = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   cwd: Schema.NullOr(Schema.String),
   ...Inspection.fields,
+  /** What compressions dropped, oldest first: one handle names all of it. */
+  dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
   /** Records of the file that are no part of the conversation, by kind. */
   skipped: Schema.Record(Schema.String, Schema.Natural),
   /** The number of the last line when it broke off in the middle and was left out. */
@@ -122,6 +128,14 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
     ])
     sections.push(section("Past compactions (tokens of the view)", table(rows, "lrlr")))
   }
+  if (report.dropped.length > 0) {
+    const rows = report.dropped.map(({ from, handle, messages, to }) => [
+      `${from} to ${to}`,
+      plural(messages, "message"),
+      handle
+    ])
+    sections.push(section("Dropped ranges (recall <file> <handle> has them whole)", table(rows)))
+  }
   const { calls, responses } = report.broken
   if (calls.length + responses.length > 0) {
     const rows = [
@@ -149,6 +163,15 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
   return sections.join("\n\n")
 }
 
+const droppedRanges = (session: Session): Report["dropped"] =>
+  Chain.toArray(session.ranges).flatMap(({ entries, handle }) => {
+    const [first] = entries
+    const last = entries.at(-1)
+    return first === undefined || last === undefined
+      ? []
+      : [{ handle, messages: entries.length, from: first.id, to: last.id }]
+  })
+
 /** `palimpsest inspect <file>`. */
 export const inspect = Command.make(
   "inspect",
@@ -165,6 +188,7 @@ export const inspect = Command.make(
       model: loaded.transcript?.model ?? started?.model ?? null,
       cwd: loaded.transcript?.cwd ?? started?.cwd ?? null,
       ...inspection,
+      dropped: droppedRanges(loaded.session),
       skipped: loaded.skipped,
       torn: loaded.torn ?? null
     }

@@ -4,7 +4,8 @@ import { decode, encode } from "../../domain/Bytes.ts"
 import type { Selection } from "../../domain/Excerpt.ts"
 import { isHandle, matches } from "../../domain/Handle.ts"
 import { printable } from "../../domain/Inspection.ts"
-import { find, recallable } from "../../domain/Recall.ts"
+import { find } from "../../domain/Recall.ts"
+import { recallableOf } from "../../domain/Session.ts"
 import { BlobFolder, select, TempStore } from "../../services/TempStore.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
@@ -55,8 +56,9 @@ export const recall = Command.make(
   Effect.fn("cli.recall")(function* (input) {
     const file = printable(input.file)
     const name = printable(input.handle)
-    const { session } = yield* Input.load(input)
-    const found = find(recallable(session.conversation), name)
+    const { session, sidecar } = yield* Input.load(input)
+    const own = find(recallableOf(session), name)
+    const found = own._tag === "Unknown" && sidecar !== undefined ? find(recallableOf(sidecar), name) : own
     if (found._tag === "Ambiguous") {
       return yield* badInput(`${name} is the beginning of ${found.handles.length} handles: ${found.handles.join(", ")}`)
     }

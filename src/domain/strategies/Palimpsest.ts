@@ -42,7 +42,12 @@ const rung = (policy: Policy, level: number): Rung =>
   level === 0
     ? { preserve: 1, tools: 1, form: policy.outputForm, size: seedSize }
     : level === 1
-      ? { preserve: 0.4, tools: 0.1, form: "last-lines", size: { ...seedSize, lastLines: 10, lineWidth: 240, singleLine: 800 } }
+      ? {
+          preserve: 0.4,
+          tools: 0.1,
+          form: "last-lines",
+          size: { ...seedSize, lastLines: 10, lineWidth: 240, singleLine: 800 }
+        }
       : { preserve: 0, tools: 0, form: "note", size: noteOnly }
 
 /** Below the threshold by this much, so that a turn or two fit before the next compression. */
@@ -52,11 +57,10 @@ const snapshotShare = { ofDropped: 0.25, ofCeiling: 0.35, least: 320, most: 8_00
 /** Of the tail's budget, the share that must be used before a cut is moved to the beginning of a turn. */
 const turnPreference = 0.6
 
-/** What a shortened part would look like. */
-export interface Shortening {
+/** A part that is shown shortened, in tokens. */
+interface Shortening {
   readonly item: number
   readonly part: number
-  readonly replacement: string
   readonly before: number
   readonly after: number
 }
@@ -66,7 +70,12 @@ export const answerOf = (part: Part, source: string | undefined): string =>
   outputText(part) ?? payload(part, source).text
 
 /** The text that an output would be shortened to at this rung. */
-export const shortenedText = (item: ViewItem, part: number, form: OutputForm | "note", size: OutputSize): string | undefined => {
+export const shortenedText = (
+  item: ViewItem,
+  part: number,
+  form: OutputForm | "note",
+  size: OutputSize
+): string | undefined => {
   const original = item.entry.content.parts[part]
   const handle = item.entry.handles[part]
   if (original === undefined || handle === undefined) return undefined
@@ -75,32 +84,51 @@ export const shortenedText = (item: ViewItem, part: number, form: OutputForm | "
 
 /** A step's size, by its form and rung. */
 export const sizeOf = (plan: Plan, form: OutputForm | "note"): OutputSize =>
-  form === "note" ? noteOnly : plan.rung === 1 ? { ...seedSize, lastLines: 10, lineWidth: 240, singleLine: 800 } : seedSize
+  form === "note"
+    ? noteOnly
+    : plan.rung === 1
+      ? { ...seedSize, lastLines: 10, lineWidth: 240, singleLine: 800 }
+      : seedSize
 
-/** Tool outputs beyond the budget, newest kept in full; only what really gets smaller. */
-function* shortenings(items: ReadonlyArray<ViewItem>, budget: number, level: Rung): Work<Array<Shortening>> {
-  const found: Array<Shortening> = []
+/** About what a shortened output takes, for those that are not looked at more closely (tokens). */
+const shortenedSize = 600
+
+/** Tool outputs beyond the budget, newest kept in full: where they are and what they take now. */
+const beyond = (items: ReadonlyArray<ViewItem>, budget: number): Array<Omit<Shortening, "after">> => {
+  const found: Array<Omit<Shortening, "after">> = []
   let used = 0
   for (let index = items.length - 1; index >= 0; index -= 1) {
     const item = items[index]
-    if (item === undefined) continue
+    if (item === undefined || item.entry.content.role === "model") continue
     for (let at = item.entry.content.parts.length - 1; at >= 0; at -= 1) {
       const part = item.entry.content.parts[at]
       if (part === undefined || !isResponse(part)) continue
       const before = item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0
-      if (used + before <= budget) {
-        used += before
-        continue
+      if (used + before <= budget) used += before
+      else {
+        used += Math.min(before, shortenedSize)
+        found.push({ item: index, part: at, before })
       }
-      const replacement = shortenedText(item, at, level.form, level.size)
-      if (replacement === undefined) continue
-      // The frame of the response (its name, its id) stays what it was.
-      const frame = 10
-      const after = Math.min(estimateText(replacement) + frame, before)
-      yield replacement.length + 100
-      used += after
-      if (after < before * 0.9) found.push({ item: index, part: at, replacement, before, after })
     }
+  }
+  return found
+}
+
+/** Of these outputs the ones that really get smaller, and by how much. */
+function* shortenings(
+  items: ReadonlyArray<ViewItem>,
+  outputs: ReadonlyArray<Omit<Shortening, "after">>,
+  level: Rung
+): Work<Array<Shortening>> {
+  const found: Array<Shortening> = []
+  for (const one of outputs) {
+    const item = items[one.item]
+    const replacement = item === undefined ? undefined : shortenedText(item, one.part, level.form, level.size)
+    if (replacement === undefined) continue
+    // The frame of the response (its name, its id) stays what it was.
+    const after = estimateText(replacement) + 10
+    yield replacement.length + 100
+    if (after < one.before * 0.9) found.push({ ...one, after })
   }
   return found
 }
@@ -131,10 +159,12 @@ const unanswered = (items: ReadonlyArray<ViewItem>): number =>
 /** The first index of what has to stay: a message that the model has not answered yet, with the calls it answers. */
 const pendingFrom = (items: ReadonlyArray<ViewItem>, clean: ReadonlyArray<boolean>): number => {
   const last = items[items.length - 1]
-  if (last === undefined || (last.entry.content.role === "model" && !last.entry.content.parts.some(isCall))) return items.length
+  if (last === undefined || (last.entry.content.role === "model" && !last.entry.content.parts.some(isCall)))
+    return items.length
   let from = items.length - 1
   // Several messages of the user in a row wait together.
-  while (from > 0 && items[from - 1]?.entry.content.role === "user" && items[from]?.entry.content.role === "user") from -= 1
+  while (from > 0 && items[from - 1]?.entry.content.role === "user" && items[from]?.entry.content.role === "user")
+    from -= 1
   while (from > 0 && !clean[from]) from -= 1
   return from
 }
@@ -190,10 +220,12 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const window = policy.threshold < 1 ? policy.threshold * policy.limit : policy.limit
   const ceiling = Math.max(0, window * headroom - policy.overhead)
   const toolBudget = Math.min(policy.toolBudget, ceiling * 0.5) * level.tools
-  const shorter = yield* shortenings(items, toolBudget, level)
-  const saved = new Map<number, number>()
-  for (const one of shorter) saved.set(one.item, (saved.get(one.item) ?? 0) + one.before - one.after)
-  const sizes = items.map((item, index) => itemTokens(item) - (saved.get(index) ?? 0))
+  const large = beyond(items, toolBudget)
+  const savedAbout = new Map<number, number>()
+  for (const { before: tokens, item } of large) {
+    savedAbout.set(item, (savedAbout.get(item) ?? 0) + Math.max(0, tokens - shortenedSize))
+  }
+  const sizes = items.map((item, index) => itemTokens(item) - (savedAbout.get(index) ?? 0))
   const total = sizes.reduce((sum, size) => sum + size, 0)
   yield items.length * 20
 
@@ -204,18 +236,33 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const tailBudget = Math.min(policy.preserve * level.preserve * total, Math.max(0, ceiling - snapshotMost))
   const split = cut(items, sizes, clean, must, tailBudget)
 
+  const shorter = yield* shortenings(
+    items,
+    large.filter(({ item }) => item >= split),
+    level
+  )
+
   const dropped = items.slice(0, split)
   const droppedTokens = dropped.reduce((sum, item) => sum + itemTokens(item), 0)
   const first = dropped[0]
   const last = dropped[dropped.length - 1]
-  const onlySnapshot = dropped.every((item) => item.entry.author === "summary" || item.entry.content.role === "model") &&
+  const onlySnapshot =
+    dropped.every((item) => item.entry.author === "summary" || item.entry.content.role === "model") &&
     dropped.filter((item) => item.entry.author !== "summary").length <= 1
   const steps: Array<PlanStep> = []
-  for (const one of shorter) if (one.item >= split) steps.push(...shortenStep(items, one, level.form))
+  for (const one of shorter) steps.push(...shortenStep(items, one, level.form))
   if (first === undefined || last === undefined || (onlySnapshot && dropped.length <= 2)) {
-    const everything = shorter.flatMap((one) => shortenStep(items, one, level.form))
+    const everything = split === 0 ? shorter : yield* shortenings(items, large, level)
     if (everything.length === 0) return { _tag: "Skip", reason: "nothing to compress", before }
-    return go(conversation, policy, options, everything, before, policy.overhead + total)
+    const saved = everything.reduce((sum, one) => sum + one.before - one.after, 0)
+    return go(
+      conversation,
+      policy,
+      options,
+      everything.flatMap((one) => shortenStep(items, one, level.form)),
+      before,
+      before - saved
+    )
   }
   const budget = Math.round(
     Math.min(
@@ -244,8 +291,9 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
     acknowledge: kept[0]?.entry.content.role !== "model"
   })
   yield items.length * 40
-  const tail = sizes.slice(split).reduce((sum, size) => sum + size, 0)
-  return go(conversation, policy, options, steps, before, policy.overhead + tail + budget)
+  const tail = kept.reduce((sum, item) => sum + itemTokens(item), 0)
+  const saved = shorter.reduce((sum, one) => sum + one.before - one.after, 0)
+  return go(conversation, policy, options, steps, before, policy.overhead + tail - saved + budget)
 }
 
 const go = (
@@ -301,7 +349,12 @@ export const stubborn = (
     .filter((item) => kept.has(item.entry.id))
     .map((item) => ({
       entry: item.entry.id,
-      what: item.entry.content.role === "user" ? (hasResponses(item.entry.content) ? "tool output" : "user text") : "model message",
+      what:
+        item.entry.content.role === "user"
+          ? hasResponses(item.entry.content)
+            ? "tool output"
+            : "user text"
+          : "model message",
       tokens: tokenCount(entryTokens(item.entry))
     }))
     .sort((a, b) => b.tokens - a.tokens)

@@ -1,3 +1,4 @@
+import type { Work } from "../Work.ts"
 import type { Draft } from "../Conversation.ts"
 import {
   type Answer,
@@ -387,7 +388,7 @@ const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void
   }
 }
 
-const transcript = (tree: Tree, cwd: string | undefined, skipped: Skipped): Transcript | Problem => {
+function* transcript(tree: Tree, cwd: string | undefined, skipped: Skipped): Work<Transcript | Problem> {
   const lines = tree.chain()
   if ("message" in lines) return lines
   const onChain = new Set(lines)
@@ -400,12 +401,18 @@ const transcript = (tree: Tree, cwd: string | undefined, skipped: Skipped): Tran
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
   }
   const names = namesIn(tree.messages)
+  yield tree.lines.size * 200
+  const steps: Array<Step> = []
+  for (const stretch of stretches) {
+    steps.push(step(stretch, names))
+    yield 1_000
+  }
   return {
     format: "claude",
     session: tree.leaf?.session,
     cwd,
     model: lines.findLast((line) => line.said?.model !== undefined && line.said.model !== "<synthetic>")?.said?.model,
-    steps: stretches.map((stretch) => step(stretch, names)),
+    steps,
     skipped: skipped.counts
   }
 }

@@ -3,6 +3,7 @@ import { type Content, ContentShape, isText, needsSource, type Part, plainText }
 import type { Author, Draft } from "../Conversation.ts"
 import { runtimeMark } from "../Projection.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
+import type { Work } from "../Work.ts"
 import type { Problem, Step, Transcript } from "./Transcript.ts"
 
 /**
@@ -85,8 +86,9 @@ const spliced = (members: ReadonlyArray<readonly [key: string, text: SourceText 
 const json = (value: string | undefined): SourceText | undefined =>
   value === undefined ? undefined : JSON.stringify(value)
 
-const given = <const Key extends string>(key: Key, value: string | undefined): { readonly [K in Key]?: string } =>
-  value === undefined ? {} : ({ [key]: value } as { readonly [K in Key]: string })
+const withId = (id: string | undefined) => (id === undefined ? {} : { id })
+const withName = (name: string | undefined) => (name === undefined ? {} : { name })
+const signed = (thoughtSignature: string | undefined) => (thoughtSignature === undefined ? {} : { thoughtSignature })
 
 export const textPiece = (text: string, exact: Exact): Piece =>
   text.isWellFormed()
@@ -94,7 +96,7 @@ export const textPiece = (text: string, exact: Exact): Piece =>
     : piece({ text }, exact, (inner) => spliced([["text", inner]]))
 
 export const thoughtPiece = (text: string, signature: string | undefined, exact: Exact): Piece => {
-  const part: Part = { text, thought: true, ...given("thoughtSignature", signature) }
+  const part: Part = { text, thought: true, ...signed(signature) }
   return text.isWellFormed()
     ? { part, source: undefined }
     : piece(part, exact, (inner) =>
@@ -118,11 +120,11 @@ export const callPiece = (
   piece(
     {
       functionCall: {
-        ...given("id", call.id),
+        ...withId(call.id),
         name: call.name,
         ...(call.args === undefined ? {} : { args: call.args })
       },
-      ...given("thoughtSignature", call.signature)
+      ...signed(call.signature)
     },
     call.args === undefined ? () => undefined : exact,
     (inner) =>
@@ -169,8 +171,8 @@ export const answerPiece = (answer: Answer, exact: Exact): Piece => {
   const key = answer.failed ? "error" : text === undefined ? "content" : "output"
   const part: Part = {
     functionResponse: {
-      ...given("id", answer.id),
-      ...given("name", answer.name),
+      ...withId(answer.id),
+      ...withName(answer.name),
       response: { [key]: text ?? answer.content }
     }
   }
@@ -313,9 +315,10 @@ const slicesOf = (value: unknown, text: string, key: string | undefined): Readon
 
 /**
  * Reads a JSON array of `Content`, `{"history": […]}` or `{"contents": […], …}`. `value` is what `text` parses to. Keys
- * beside the messages (system instruction, tools) are counted as skipped.
+ * beside the messages (system instruction, tools) are counted as skipped. Work, because a document is read at once and may
+ * be long.
  */
-export const readContents = (value: unknown, text: string): Transcript | Problem => {
+export function* readContents(value: unknown, text: string): Work<Transcript | Problem> {
   const { key, list } = listOf(value)
   if (!Array.isArray(list)) {
     return { line: 0, message: 'expected a list of Content, {"history": […]} or {"contents": […]}' }
@@ -329,6 +332,7 @@ export const readContents = (value: unknown, text: string): Transcript | Problem
     if (!isContent(whole)) return { line: 0, message: contentProblem(whole, `${key ?? ""}[${index}]`) }
     const author = authorOf(whole, whole.role === "user" && !userSeen)
     userSeen = userSeen || whole.role === "user"
+    yield slices?.[index]?.length ?? 1_000
     const source = sourceOf(whole, slices?.[index])
     steps.push({
       _tag: "Message",

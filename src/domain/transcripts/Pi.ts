@@ -1,3 +1,4 @@
+import type { Work } from "../Work.ts"
 import type { Author, Draft } from "../Conversation.ts"
 import {
   answerPiece,
@@ -294,16 +295,19 @@ class Steps {
   }
 }
 
-const transcript = (
+function* transcript(
   entries: ReadonlyArray<Entry>,
   header: Json,
   tree: boolean,
   skipped: Skipped
-): Transcript | Problem => {
+): Work<Transcript | Problem> {
   const path = pathOf(entries, tree)
   if ("message" in path) return path
   const steps = new Steps()
-  for (const entry of path) steps.add(entry)
+  for (const entry of path) {
+    steps.add(entry)
+    yield 1_000
+  }
   steps.flush()
   const onPath = new Set(path)
   for (const entry of entries) {

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { Draft } from "../Conversation.ts"
+import type { Work } from "../Work.ts"
 
 /** The formats a conversation can be read from (CLI contract, input formats). */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
@@ -39,11 +40,11 @@ export interface Problem {
 
 /**
  * Reads a format line by line. `line` takes one line of the file, already checked to be JSON, with its text (so that exact
- * slices can be kept) and says what is wrong with it, if anything; `end` gives what was read.
+ * slices can be kept) and says what is wrong with it, if anything; `end` gives what was read, sliced.
  */
 export interface LineReader {
   readonly line: (value: unknown, text: string, number: number) => Problem | undefined
-  readonly end: () => Transcript | Problem
+  readonly end: () => Work<Transcript | Problem>
 }
 
 export const isProblem = (value: Transcript | Problem): value is Problem => "message" in value

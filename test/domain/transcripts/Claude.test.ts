@@ -1,3 +1,4 @@
+import * as Work from "../../../src/domain/Work.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
@@ -18,7 +19,7 @@ const read = (lines: ReadonlyArray<string>): Transcript | Problem => {
     const problem = reader.line(JSON.parse(text), text, index + 1)
     if (problem !== undefined) return problem
   }
-  return reader.end()
+  return Work.runSync(reader.end())
 }
 const ok = (value: Transcript | Problem): Transcript => {
   if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)

@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type Content, type Part, payload } from "../../../src/domain/Content.ts"
 import { runtimeMark } from "../../../src/domain/Projection.ts"
+import { runSync } from "../../../src/domain/Work.ts"
 import { readContents } from "../../../src/domain/transcripts/Contents.ts"
 import { isProblem, type Problem, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 
-const read = (text: string): Transcript | Problem => readContents(JSON.parse(text), text)
+const read = (text: string): Transcript | Problem => runSync(readContents(JSON.parse(text), text))
 const ok = (value: Transcript | Problem): Transcript => {
   if (isProblem(value)) throw new Error(value.message)
   return value

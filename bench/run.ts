@@ -1,0 +1,187 @@
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { defaultPolicy } from "../src/domain/Compression.ts"
+import { append, type Conversation, empty, entries, entryId } from "../src/domain/Conversation.ts"
+import { freshMemory } from "../src/domain/FailureMemory.ts"
+import { plan } from "../src/domain/strategies/Palimpsest.ts"
+import { estimateText } from "../src/domain/Tokens.ts"
+import { runSync } from "../src/domain/Work.ts"
+import * as Live from "../src/layers/Live.ts"
+import { Compression } from "../src/services/Compression.ts"
+import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
+import { load } from "../src/services/Transcripts.ts"
+import { claudeLines } from "./corpus.ts"
+
+/**
+ * `npm run bench`: how fast, as ratios to something measured in the same run on the same machine. Prints a table; a row
+ * that is over its bound is marked, and the exit status says so.
+ */
+
+const median = (values: ReadonlyArray<number>): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+const times = (n: number, work: () => void): number => {
+  const taken: Array<number> = []
+  for (let i = 0; i < n; i += 1) {
+    const start = performance.now()
+    work()
+    taken.push(performance.now() - start)
+  }
+  return median(taken)
+}
+
+interface Row {
+  readonly what: string
+  readonly value: string
+  readonly bound: string
+  readonly ok: boolean
+}
+const rows: Array<Row> = []
+const ratio = (what: string, measured: number, floor: number, bound: number) =>
+  rows.push({
+    what,
+    value: `${(measured / floor).toFixed(2)} × (${measured.toFixed(1)} ms to ${floor.toFixed(1)} ms)`,
+    bound: `${bound} ×`,
+    ok: measured / floor <= bound
+  })
+
+const run = <A, E>(effect: Effect.Effect<A, E, never>) => Effect.runPromise(effect)
+const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-"))
+const bundle = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
+const node = process.execPath
+
+// --- start-up ---------------------------------------------------------------------------------------------------------
+const bare = times(15, () => spawnSync(node, ["-e", "0"]))
+const version = times(15, () => spawnSync(node, [bundle, "--version"]))
+ratio("palimpsest --version, to node -e 0", version, bare, 3)
+
+// --- reading, planning, compressing 10,000 messages of 30 MB ----------------------------------------------------------
+const file = join(folder, "talk.jsonl")
+const lines = claudeLines(10_000, 30_000_000)
+writeFileSync(file, `${lines.join("\n")}\n`)
+const bytes = readFileSync(file).length
+const text = readFileSync(file, "utf8")
+  .split("\n")
+  .filter((line) => line !== "")
+const floor = times(5, () => {
+  for (const line of text) JSON.stringify(JSON.parse(line))
+})
+
+const compressFile = Effect.gen(function* () {
+  const compression = yield* Compression
+  const { session } = yield* load(file)
+  const held = new HandleIndex()
+  held.restore(entries(session.conversation))
+  const started = performance.now()
+  const { outcome } = yield* compression.compress({
+    conversation: session.conversation,
+    policy: defaultPolicy,
+    forced: true,
+    memory: freshMemory,
+    held
+  })
+  return { status: outcome._tag, compressing: performance.now() - started, session }
+})
+const services = Effect.provide(Live.layer)
+const taken: Array<number> = []
+let compressing = 0
+for (let i = 0; i < 4; i += 1) {
+  const start = performance.now()
+  const result = await run(compressFile.pipe(services, Effect.provide(NodeServices.layer)))
+  if (result.status !== "Compressed") throw new Error(`the benchmark conversation ended as ${result.status}`)
+  taken.push(performance.now() - start)
+  compressing = result.compressing
+}
+ratio(
+  `read, plan, compress 10,000 messages, ${(bytes / 1e6).toFixed(0)} MB, to parse and stringify`,
+  median(taken),
+  floor,
+  8
+)
+
+const peak = spawnSync(
+  "/usr/bin/env",
+  [
+    "sh",
+    "-c",
+    `"${node}" -e '
+  process.argv = [process.argv[0], "${bundle}", "compress", "${file}", "--force", "--json"];
+  process.stdout.write = () => true;
+  process.on("exit", () => process.stderr.write("peak " + process.resourceUsage().maxRSS));
+  import("${bundle}")'`
+  ],
+  { encoding: "utf8", maxBuffer: 1e9 }
+)
+const megabytes = Number(/peak (\d+)/.exec(peak.stderr)?.[1] ?? Number.NaN) / 1024
+rows.push({
+  what: "peak memory of palimpsest compress on that file",
+  value: `${megabytes.toFixed(0)} MB`,
+  bound: "600 MB",
+  ok: megabytes <= 600
+})
+
+// --- planning grows linearly ------------------------------------------------------------------------------------------
+const conversationOf = (count: number) =>
+  Effect.gen(function* () {
+    const held = new HandleIndex()
+    let conversation: Conversation = empty
+    const sample = yield* load(file)
+    const drafts = entries(sample.session.conversation)
+    for (let i = 0; i < count; i += 1) {
+      const draft = drafts[i % drafts.length]
+      if (draft !== undefined) conversation = append(conversation, { ...draft, id: entryId(i + 1) })
+    }
+    return { conversation, held }
+  }).pipe(services, Effect.provide(NodeServices.layer))
+
+const sizes = [12_500, 25_000, 50_000, 100_000]
+const planned: Array<number> = []
+for (const size of sizes) {
+  const { conversation } = await run(conversationOf(size))
+  planned.push(
+    times(5, () => runSync(plan(conversation, defaultPolicy, { forced: true, memory: freshMemory, rung: 0 })))
+  )
+}
+const exponent = Math.log((planned[3] ?? 1) / (planned[0] ?? 1)) / Math.log(8)
+rows.push({
+  what: `planning ${sizes.map((size) => size.toLocaleString("en")).join(", ")} messages`,
+  value: `${planned.map((ms) => `${ms.toFixed(0)} ms`).join(", ")}; grows as n^${exponent.toFixed(2)}`,
+  bound: "n^1.2",
+  ok: exponent <= 1.2
+})
+
+// --- one more message -------------------------------------------------------------------------------------------------
+const oneMore = (count: number) =>
+  Effect.gen(function* () {
+    const { conversation, held } = yield* Effect.promise(() => run(conversationOf(count)))
+    const draft = { content: { role: "user" as const, parts: [{ text: "and one more thing" }] } }
+    const start = performance.now()
+    for (let i = 0; i < 1_000; i += 1) append(conversation, yield* makeEntry(draft, entryId(count + 1), held))
+    return (performance.now() - start) / 1_000
+  }).pipe(services, Effect.provide(NodeServices.layer))
+await run(oneMore(1_000))
+const short = await run(oneMore(1_000))
+const long = await run(oneMore(100_000))
+ratio("counting and appending one message after 100,000, to after 1,000", long, short, 1.5)
+
+// --- estimating -------------------------------------------------------------------------------------------------------
+const sample = lines.join("\n").slice(0, 8 << 20)
+estimateText(sample)
+const estimating = times(5, () => estimateText(sample)) / 8
+rows.push({
+  what: "estimating tokens",
+  value: `${estimating.toFixed(1)} ms a MiB`,
+  bound: "10 ms",
+  ok: estimating <= 10
+})
+
+rmSync(folder, { recursive: true })
+const width = Math.max(...rows.map((row) => row.what.length))
+console.log(`Node ${process.version}, ${process.arch}; medians; compressing alone took ${compressing.toFixed(0)} ms`)
+for (const row of rows)
+  console.log(`${row.ok ? "ok  " : "OVER"}  ${row.what.padEnd(width)}  ${row.value}  (at most ${row.bound})`)
+process.exitCode = rows.every((row) => row.ok) ? 0 : 1

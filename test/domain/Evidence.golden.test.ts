@@ -1,0 +1,401 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { gunzipSync } from "node:zlib"
+import { entries } from "../../src/domain/Conversation.ts"
+import { type Evidence, gather, type Recent } from "../../src/domain/Evidence.ts"
+import { compose, type Extract } from "../../src/domain/Extractive.ts"
+import { isSnapshot, parse, type SectionName, sectionNames, wordsIn } from "../../src/domain/Snapshot.ts"
+import { estimateText } from "../../src/domain/Tokens.ts"
+import * as Work from "../../src/domain/Work.ts"
+import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
+import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { load } from "../../src/services/Transcripts.ts"
+
+/**
+ * What code reads out of recorded conversations, against a second reading of the same files that shares nothing with it:
+ * test/golden/compute.py, whose rules its head tells.
+ */
+
+const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
+
+const FileFact = Schema.Struct({
+  state: Schema.Literals(["read", "created", "modified", "deleted"]),
+  reads: Schema.Natural,
+  changes: Schema.Natural,
+  how: Schema.Array(Schema.String)
+})
+const Golden = Schema.Struct({
+  said: Schema.Array(Schema.String),
+  originalRequest: Schema.String,
+  latestRequest: Schema.String,
+  files: Schema.Record(Schema.String, FileFact),
+  commands: Schema.Array(
+    Schema.Struct({ command: Schema.String, exit: Schema.NullOr(Schema.Int), times: Schema.Natural })
+  ),
+  failures: Schema.Array(
+    Schema.Struct({ tool: Schema.String, target: Schema.NullOr(Schema.String), lines: Schema.Array(Schema.String) })
+  ),
+  todos: Schema.NullOr(Schema.Array(Schema.Struct({ text: Schema.String, status: Schema.String }))),
+  recent: Schema.Array(
+    Schema.Struct({ tool: Schema.String, target: Schema.NullOr(Schema.String), failed: Schema.Boolean })
+  )
+})
+type Golden = typeof Golden.Type
+
+const decodeGolden = Schema.decodeUnknownEffect(Schema.fromJsonString(Golden))
+
+const read = Effect.fnUntraced(function* (relative: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* fs.readFile(yield* path.fromFileUrl(new URL(relative, import.meta.url)))
+})
+
+const gathered = Effect.fnUntraced(function* (name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const contents = name.startsWith("gemini")
+  const bytes = contents
+    ? yield* read(`../fixtures/contents/${name}.json`)
+    : gunzipSync(yield* read(`../fixtures/sessions/${name}.jsonl.gz`))
+  const file = path.join(yield* fs.makeTempDirectoryScoped(), name)
+  yield* fs.writeFile(file, bytes)
+  const { session } = yield* load(file)
+  const golden = yield* decodeGolden(new TextDecoder().decode(yield* read(`../golden/${name}.json`)))
+  return { evidence: Work.runSync(gather(entries(session.conversation))), golden }
+})
+
+/** What only a reader sees who knows more than the file tools, `>`, `rm` and `mv`. */
+const subtle = new Set(["cp", "sed -i", "tee", "replace, new file"])
+const isSubtle = ({ how }: typeof FileFact.Type): boolean => how.some((name) => subtle.has(name))
+
+const filesWhere = (golden: Golden, which: (fact: typeof FileFact.Type) => boolean) =>
+  Object.fromEntries(
+    Object.entries(golden.files).flatMap(([path, fact]) =>
+      which(fact) ? [[path, { state: fact.state, reads: fact.reads, changes: fact.changes }]] : []
+    )
+  )
+const filesIn = (evidence: Evidence, which: (path: string) => boolean) =>
+  Object.fromEntries(
+    [...evidence.files].flatMap(([path, { changes, reads, state }]) =>
+      which(path) ? [[path, { state, reads, changes }]] : []
+    )
+  )
+
+const targetOf = ({ action }: Recent): string | null =>
+  "path" in action ? action.path : action._tag === "Command" ? action.command : null
+
+/** Calls, without what a shell command did to files beside running. */
+const calls = (evidence: Evidence, golden: Golden) => {
+  const shells = new Set(["Bash", "bash", "run_shell_command"])
+  return evidence.recent
+    .filter((recent) => !shells.has(recent.tool) || recent.action._tag === "Command")
+    .map((recent) => ({ tool: recent.tool, target: targetOf(recent), failed: recent.failed }))
+    .slice(-golden.recent.length)
+}
+
+const oneLine = (text: string, length: number): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > length ? line.slice(0, length) : line
+}
+
+/** Whether `line` is one of the lines of a failure, or the beginning of a long one. */
+const isLineOf = (lines: ReadonlyArray<string>, line: string): boolean =>
+  lines.some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
+
+const composed = (evidence: Evidence, budget: number): Extract => Work.runSync(compose(evidence, { budget, kept: [] }))
+
+/** The body of each section, as the text has it. */
+const sectionsOf = (text: string): Readonly<Record<SectionName, string>> => {
+  const body = (name: SectionName) => {
+    const pieces = text.split(new RegExp(`^  </?${name}>$`, "m"))
+    assert.strictEqual(pieces.length, 3, `${name} stands there once`)
+    return pieces[1] ?? ""
+  }
+  return {
+    overall_goal: body("overall_goal"),
+    active_constraints: body("active_constraints"),
+    key_knowledge: body("key_knowledge"),
+    artifact_trail: body("artifact_trail"),
+    file_system_state: body("file_system_state"),
+    recent_actions: body("recent_actions"),
+    task_state: body("task_state")
+  }
+}
+
+const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
+const commandLine = /^- (.+?) → (?:exit (-?\d+)|no exit code)(?=, last line|…? \(e\d)/gm
+
+/** Everything the text claims that the golden file denies. */
+const contradictions = (text: string, golden: Golden): Array<string> => {
+  const sections = sectionsOf(text)
+  const wrong: Array<string> = []
+  for (const name of ["artifact_trail", "file_system_state"] as const) {
+    for (const [, path = "", state] of sections[name].matchAll(fileLine)) {
+      const fact = golden.files[path]
+      if (fact?.state !== state) wrong.push(`${path} is ${fact?.state ?? "unknown"}, not ${state}`)
+      if ((state === "read") !== (name === "file_system_state")) wrong.push(`${path} is in ${name}`)
+    }
+  }
+  for (const [, shown = "", exit] of sections.recent_actions.matchAll(commandLine)) {
+    if (/^e\d+ \S+: ran /.test(shown)) continue
+    const command = golden.commands.find((known) => shown.replace(/…$/, "") === oneLine(known.command, 160))
+    const code = command?.exit === null || command === undefined ? undefined : String(command.exit)
+    if (command === undefined) wrong.push(`nobody ran ${shown}`)
+    else if (code !== exit) wrong.push(`${shown} ended with ${code}, not ${exit}`)
+  }
+  for (const words of wordsIn(text)) {
+    if (!golden.said.some((said) => said.includes(words.text))) wrong.push(`the user never said: ${words.text}`)
+  }
+  const lists = golden.todos ?? []
+  for (const [, status, todo = ""] of sections.task_state.matchAll(/^- \[(\w+)\] (.+)$/gm)) {
+    const known = lists.find(({ text }) => todo.replace(/…$/, "") === oneLine(text, 240).replaceAll("<", "&lt;"))
+    if (known?.status !== status) wrong.push(`${todo} is ${known?.status ?? "no todo"}, not ${status}`)
+  }
+  for (const [, what = "", lines = ""] of sections.task_state.matchAll(
+    /^- unresolved failure of (.+?) \(e\d[^)]*\):\n((?: {4}.*\n)+)/gm
+  )) {
+    for (const line of lines.trimEnd().split("\n")) {
+      const known = golden.failures.some((failure) =>
+        isLineOf(
+          failure.lines.map((one) => one.replaceAll("\t", " ")),
+          line.trim().replaceAll("\t", " ")
+        )
+      )
+      if (!known) wrong.push(`not a line of an unresolved failure (${what}): ${line.trim()}`)
+    }
+  }
+  return wrong
+}
+
+const fixtures = [
+  "claude-code-1512-lines",
+  "claude-code-subagent",
+  "claude-code-tools",
+  "pi-1019-lines",
+  "gemini-parser-fix"
+]
+/** More than everything of any of them takes, so that nothing is left out for want of room. */
+const ample = 1_000_000
+
+layer(services)((it) => {
+  describe.each(fixtures)("%s: evidence", (name) => {
+    it.effect("the original request", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.strictEqual(evidence.requests[0]?.text, golden.originalRequest)
+      })
+    )
+    it.effect("the latest request, and no other words than the user's", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(
+          [...evidence.requests, ...evidence.constraints]
+            .map(({ text }) => text)
+            .filter((text) => !golden.said.some((said) => said.includes(text))),
+          []
+        )
+        assert.strictEqual(evidence.requests.at(-1)?.text, golden.latestRequest)
+      })
+    )
+    it.effect("files the tools, `>`, `rm` and `mv` touched: last state and counts", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const plain = filesWhere(golden, (fact) => !isSubtle(fact))
+        assert.deepStrictEqual(
+          filesIn(evidence, (path) => {
+            const fact = golden.files[path]
+            return fact === undefined || !isSubtle(fact)
+          }),
+          plain
+        )
+      })
+    )
+    it.effect("files that `cp`, `sed -i`, `tee` or a `replace` of nothing made or changed", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const wanted = filesWhere(golden, isSubtle)
+        assert.deepStrictEqual(
+          filesIn(evidence, (path) => path in wanted),
+          wanted
+        )
+      })
+    )
+    it.effect("shell commands with their last exit code, and how often they ran", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const found = new Map(
+          [...evidence.commands].map(([command, run]) => [command, { exit: run.exit ?? null, times: run.times }])
+        )
+        const wanted = new Map(golden.commands.map(({ command, exit, times }) => [command, { exit, times }]))
+        const wrong = [...new Set([...found.keys(), ...wanted.keys()])].filter(
+          (command) => JSON.stringify(found.get(command)) !== JSON.stringify(wanted.get(command))
+        )
+        assert.deepStrictEqual(
+          wrong.map((command) => ({ command, found: found.get(command), wanted: wanted.get(command) })),
+          []
+        )
+      })
+    )
+    it.effect("every unresolved failure, in lines that stand in the answer", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
+        for (const failure of golden.failures) {
+          assert.isTrue(
+            found.some((lines) => lines.length > 0 && lines.every((line) => isLineOf(failure.lines, line))),
+            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
+          )
+        }
+      })
+    )
+    it.effect("no failure that something later resolved", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const resolved = [...evidence.errors].filter(
+          ([, { text }]) =>
+            !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
+        )
+        assert.deepStrictEqual(
+          resolved.map(([what, { text }]) => `${what}: ${text}`),
+          []
+        )
+      })
+    )
+    it.effect("the last todo list", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
+      })
+    )
+    it.effect("the last actions, failed ones too", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
+      })
+    )
+  })
+
+  describe.each(fixtures)("%s: the snapshot with room for everything", (name) => {
+    it.effect("overall_goal: the original and the latest request, word for word", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const words = wordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
+        assert.include(words, golden.originalRequest)
+        assert.include(words, golden.latestRequest)
+      })
+    )
+    it.effect("active_constraints: only what the user said, and all of it that was found", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const words = wordsIn(sectionsOf(composed(evidence, ample).text).active_constraints).map(({ text }) => text)
+        for (const text of words)
+          assert.isTrue(
+            golden.said.some((said) => said.includes(text)),
+            text
+          )
+        assert.deepStrictEqual(new Set(words), new Set(evidence.constraints.map(({ text }) => text)))
+      })
+    )
+    it.effect("artifact_trail and file_system_state: every file, each in its section", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const sections = sectionsOf(composed(evidence, ample).text)
+        for (const [path, fact] of Object.entries(golden.files)) {
+          if (isSubtle(fact)) continue
+          const section = fact.state === "read" ? sections.file_system_state : sections.artifact_trail
+          assert.include(section, `\n- ${path}: ${fact.state} (`)
+        }
+      })
+    )
+    it.effect("recent_actions: every command with its exit code, and the last actions in order", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).recent_actions
+        for (const { command } of golden.commands) assert.include(section, `\n- ${oneLine(command, 160)}`)
+        const lines = section.split("\n").filter((line) => /^- e\d+ \S+: /.test(line))
+        let at = lines.length
+        for (const { target, tool } of [...golden.recent].reverse()) {
+          const sought = oneLine(target ?? "", 100)
+          at = lines.findLastIndex((line, index) => index < at && line.includes(`${tool}: `) && line.includes(sought))
+          assert.isAtLeast(at, 0, `${tool} ${target ?? ""}`)
+        }
+      })
+    )
+    it.effect("task_state: the todo list, and every unresolved failure with its lines", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).task_state
+        for (const { status, text } of golden.todos ?? []) {
+          assert.include(section, `- [${status}] ${text.replaceAll("<", "&lt;")}`)
+        }
+        const shown = [...section.matchAll(/^- unresolved failure of [\s\S]+?\):\n((?: {4}.*(?:\n|$))+)/gm)].map(
+          ([, lines = ""]) =>
+            lines
+              .trimEnd()
+              .split("\n")
+              .map((line) => line.trim())
+        )
+        for (const failure of golden.failures) {
+          assert.isTrue(
+            shown.some((lines) => lines.every((line) => isLineOf(failure.lines, line))),
+            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
+          )
+        }
+      })
+    )
+    it.effect("key_knowledge: the index names only what was used", () =>
+      Effect.gen(function* () {
+        const { evidence } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).key_knowledge
+        const index = /^- index of names [^:]*: (.+)$/m.exec(section)?.[1]?.split(" ") ?? []
+        assert.isAbove(index.length, 0)
+        assert.deepStrictEqual(
+          index.filter((word) => !evidence.anchors.has(word)),
+          []
+        )
+      })
+    )
+    it.effect("nothing contradicts the golden facts", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(contradictions(composed(evidence, ample).text, golden), [])
+      })
+    )
+  })
+
+  describe.each(fixtures)("%s: small snapshots", (name) => {
+    it.effect.each([600, 2_000, 4_000])("%i tokens: within the budget, seven sections, still a snapshot", (budget) =>
+      Effect.gen(function* () {
+        const { evidence } = yield* gathered(name)
+        const { snapshot, text } = composed(evidence, budget)
+        assert.isAtMost(estimateText(text), budget)
+        assert.strictEqual(Object.keys(sectionsOf(text)).length, sectionNames.length)
+        const parsed = parse(text)
+        assert.isTrue(isSnapshot(parsed), String(parsed))
+        assert.deepStrictEqual(Object.keys(parsed), Object.keys(snapshot))
+      })
+    )
+    it.effect.each([600, 2_000, 4_000])("%i tokens: shows nothing but golden facts", (budget) =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
+      })
+    )
+    it.effect("2,000 tokens: the beginning of both requests and the newest artifact are in it", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const sections = sectionsOf(composed(evidence, 2_000).text)
+        const words = wordsIn(sections.overall_goal).map(({ text }) => text)
+        for (const request of [golden.originalRequest, golden.latestRequest]) {
+          assert.isTrue(
+            words.some((shown) => shown.length > 0 && request.startsWith(shown)),
+            request
+          )
+        }
+        const newest = [...evidence.files].findLast(([, { state }]) => state !== "read")
+        if (newest !== undefined) assert.include(sections.artifact_trail, `- ${newest[0]}: ${newest[1].state}`)
+      })
+    )
+  })
+})

@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { afterUndo, type FailureMemory, freshMemory, remember } from "../../src/domain/FailureMemory.ts"
+
+const failed: FailureMemory = { failed: true, waitUntil: 500 }
+const statuses = [
+  "COMPRESSED",
+  "CONTENT_TRUNCATED",
+  "NOOP",
+  "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+  "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+  "COMPRESSION_FAILED_EMPTY_SUMMARY",
+  "FAILED_SUMMARIZER",
+  "CANCELLED"
+]
+/** Flag after, for a flag that was false and one that was true. */
+const table: ReadonlyArray<readonly [status: string, forced: boolean, fresh: boolean, set: boolean]> = statuses.flatMap(
+  (status) =>
+    [true, false].map((forced) =>
+      status === "COMPRESSED"
+        ? ([status, forced, false, false] as const)
+        : ([status, forced, status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" && !forced, true] as const)
+    )
+)
+
+describe("FailureMemory", () => {
+  it.each(table)(
+    "spec 3.7: after %s (forced: %s) the flag is %s, or %s when it was set",
+    (status, forced, fresh, set) => {
+      assert.strictEqual(remember(freshMemory, { status, forced, tokens: 1_000 }).failed, fresh)
+      assert.strictEqual(remember(failed, { status, forced, tokens: 1_000 }).failed, set)
+    }
+  )
+
+  it("law 4: success forgets the growth mark too", () => {
+    assert.deepStrictEqual(remember(failed, { status: "COMPRESSED", forced: false, tokens: 9 }), freshMemory)
+    assert.deepStrictEqual(remember(failed, { status: "COMPRESSED", forced: true, tokens: 9 }), freshMemory)
+  })
+
+  it.each([
+    "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+    "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+    "COMPRESSION_FAILED_EMPTY_SUMMARY",
+    "FAILED_SUMMARIZER"
+  ])("law 4: after an unforced %s the next attempt waits for a tenth more", (status) => {
+    assert.strictEqual(remember(freshMemory, { status, forced: false, tokens: 1_001 }).waitUntil, 1_102)
+    assert.strictEqual(remember(failed, { status, forced: false, tokens: 0 }).waitUntil, 0)
+  })
+
+  it.each(statuses.filter((status) => status !== "COMPRESSED"))("a forced %s moves no mark", (status) => {
+    assert.deepStrictEqual(remember(failed, { status, forced: true, tokens: 9_999 }), failed)
+    assert.deepStrictEqual(remember(freshMemory, { status, forced: true, tokens: 9_999 }), freshMemory)
+  })
+
+  it.each(["NOOP", "CANCELLED", "CONTENT_TRUNCATED"])("%s changes nothing", (status) => {
+    assert.strictEqual(remember(failed, { status, forced: false, tokens: 9_999 }), failed)
+  })
+
+  it("marks grow with the conversation: the mark is above the tokens it was made for", () => {
+    for (const tokens of [1, 9, 10, 99, 123_456]) {
+      const { waitUntil } = remember(freshMemory, { status: "FAILED_SUMMARIZER", forced: false, tokens })
+      assert.isAbove(waitUntil, tokens)
+      assert.isAtMost(waitUntil, tokens * 1.1 + 1)
+    }
+  })
+
+  it("after an undo the next automatic compression waits for growth, the flag stays", () => {
+    assert.deepStrictEqual(afterUndo(freshMemory, 1_001), { failed: false, waitUntil: 1_102 })
+    assert.deepStrictEqual(afterUndo(failed, 10), { failed: true, waitUntil: 11 })
+  })
+
+  it("never changes the memory it was given", () => {
+    const before = { ...failed }
+    remember(before, { status: "COMPRESSED", forced: false, tokens: 1 })
+    afterUndo(before, 7)
+    assert.deepStrictEqual(before, failed)
+  })
+})

@@ -1,0 +1,207 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import { encode } from "../../src/domain/Bytes.ts"
+import { partJson, payload } from "../../src/domain/Content.ts"
+import { type Draft, type Entry, sourceOf } from "../../src/domain/Conversation.ts"
+import type { Handle } from "../../src/domain/Handle.ts"
+import { arraySlices, sliceAt } from "../../src/domain/Source.ts"
+import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/FileTempStore.ts"
+import {
+  type Law,
+  lawOfPlayed,
+  notices,
+  type Played,
+  property,
+  scripts,
+  thousand,
+  worldOf
+} from "../support/generate.ts"
+
+/** Law 1: every byte that entered a conversation stays readable under its handle. */
+
+const same = (one: string, other: string): boolean => Buffer.compare(encode(one), encode(other)) === 0
+
+const show = (text: string): string =>
+  JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}… (${text.length})` : text)
+
+/** What is wrong with the text that a handle gives back, if anything. */
+const recalled = Effect.fnUntraced(function* (
+  chat: Played["chat"],
+  handle: Handle | undefined,
+  what: string,
+  wrong: (text: string) => string | undefined
+) {
+  if (handle === undefined) return `${what} has no handle`
+  const found = yield* Effect.result(chat.recall(handle))
+  if (found._tag === "Failure") return `${what}: ${handle} cannot be recalled: ${found.failure.message}`
+  const problem = wrong(found.success.text)
+  return problem === undefined ? undefined : `${what}: ${handle} ${problem}`
+})
+
+/** Every part of some messages comes back as it was said. */
+const everyPart = Effect.fnUntraced(function* (
+  chat: Played["chat"],
+  said: ReadonlyArray<{ readonly draft: Draft; readonly entry: Entry }>
+) {
+  for (const { draft, entry } of said) {
+    for (const [at, part] of draft.content.parts.entries()) {
+      const expected = payload(part, sourceOf(draft, at)).text
+      const violation = yield* recalled(chat, entry.handles[at], `${entry.id} part ${at}`, (text) =>
+        same(text, expected) ? undefined : `gives ${show(text)} for ${show(expected)}`
+      )
+      if (violation !== undefined) return violation
+    }
+  }
+  return undefined
+})
+
+/** What a line of a dropped range has to hold. Line breaks between the tokens of what was read are spaces there. */
+const lineProblem = (line: string, { content, ...draft }: Draft): string | undefined => {
+  const { parts, ...rest } = content
+  const { parts: _parts, ...found } = JSON.parse(line)
+  if (JSON.stringify(found) !== JSON.stringify(rest))
+    return `gives ${show(line)} for a message of ${JSON.stringify(rest)}`
+  const slices = arraySlices(sliceAt(line, ["parts"]) ?? "")
+  if (slices.length !== parts.length) return `gives ${slices.length} parts of ${parts.length}`
+  const at = parts.findIndex(
+    (part, index) => slices[index] !== partJson(part, sourceOf({ content, ...draft }, index)).replace(/[\r\n]+/g, " ")
+  )
+  return at < 0 ? undefined : `gives ${show(slices[at] ?? "")} for part ${at}`
+}
+
+/** Every dropped range comes back as JSON Lines, a message a line. */
+const everyRange = Effect.fnUntraced(function* (chat: Played["chat"], { dropped, entered }: Played) {
+  const said = new Map(entered.map(({ draft, entry }) => [entry.id, draft]))
+  for (const { entries, handle } of dropped) {
+    const violation = yield* recalled(chat, handle, "a dropped range", (text) => {
+      const lines = text.split("\n")
+      if (lines.pop() !== "" || lines.length !== entries.length)
+        return `gives ${lines.length} lines for ${entries.length}`
+      return lines
+        .map((line, index) => {
+          const entry = entries[index]
+          return entry === undefined ? "gives a line too many" : lineProblem(line, said.get(entry.id) ?? entry)
+        })
+        .find((problem) => problem !== undefined)
+    })
+    if (violation !== undefined) return violation
+  }
+  return undefined
+})
+
+const afterwards = Effect.fnUntraced(function* (chat: Played["chat"], played: Played) {
+  return (yield* everyPart(chat, played.entered)) ?? (yield* everyRange(chat, played))
+})
+
+/** What was said and what was dropped, before and after a restart. */
+const nothingIsLost: Law = lawOfPlayed(
+  Effect.fnUntraced(function* (played) {
+    return (yield* afterwards(played.chat, played)) ?? (yield* afterwards(yield* played.reopen, played))
+  })
+)
+
+/** The same of the snapshots that compressions put into the conversation: they were part of it, too. */
+const noSnapshotIsLost: Law = lawOfPlayed(
+  Effect.fnUntraced(function* (played) {
+    const said = played.inserted.map((entry) => ({ draft: entry, entry }))
+    return (yield* everyPart(played.chat, said)) ?? (yield* everyPart(yield* played.reopen, said))
+  })
+)
+
+/** Sessions on disk, in a folder that the scope removes. */
+const onDisk = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped()
+  return worldOf({
+    sessions: FileSessionStore.layer(path.join(folder, "sessions")).pipe(
+      Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))),
+      Layer.provide(NodeServices.layer)
+    )
+  })
+})
+
+const changed = <E extends { readonly entry: Entry }>(event: E, change: (text: string) => string): E => ({
+  ...event,
+  entry: {
+    ...event.entry,
+    content: {
+      ...event.entry.content,
+      parts: event.entry.content.parts.map((part) =>
+        part.text === undefined ? part : { ...part, text: change(part.text) }
+      )
+    }
+  }
+})
+
+describe("law 1: nothing is lost", () => {
+  it.effect.prop(
+    "every part and every dropped range comes back, in memory and after a restart",
+    [scripts],
+    ([script]) => property(nothingIsLost, worldOf())(script),
+    { arbitrary: thousand("law 1"), timeout: 120_000 }
+  )
+
+  it.effect.prop(
+    "snapshots that compressions inserted come back as well",
+    [scripts],
+    ([script]) => property(noSnapshotIsLost, worldOf())(script),
+    { arbitrary: thousand("law 1, snapshots", 300), timeout: 120_000 }
+  )
+
+  it.effect.prop(
+    "the same from files",
+    [scripts],
+    ([script]) =>
+      Effect.scoped(Effect.flatMap(onDisk, (world) => property(nothingIsLost, world)(script))).pipe(
+        Effect.provide(NodeServices.layer)
+      ),
+    { arbitrary: thousand("law 1, files", 60), timeout: 120_000 }
+  )
+
+  describe("notices", () => {
+    it.effect("a recall that cuts", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => ({
+            ...chat,
+            recall: (handle, selection) =>
+              Effect.map(chat.recall(handle, selection), (found) => ({ ...found, text: found.text.slice(0, 200) }))
+          })
+        })
+        assert.isTrue(yield* notices(nothingIsLost, world))
+      })
+    )
+
+    it.effect("a log that repairs broken text", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          log: (log) => ({
+            id: log.id,
+            append: (event) =>
+              log.append(event._tag === "Appended" ? changed(event, (text) => text.toWellFormed()) : event)
+          })
+        })
+        assert.isTrue(yield* notices(nothingIsLost, world))
+      })
+    )
+
+    it.effect("a compression that gives another range than it dropped", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => ({
+            ...chat,
+            recall: (handle, selection) =>
+              Effect.map(chat.recall(handle, selection), (found) => ({
+                ...found,
+                text: found.text.replace(/^\{"role":"user".*\n/, "")
+              }))
+          })
+        })
+        assert.isTrue(yield* notices(nothingIsLost, world))
+      })
+    )
+  })
+})

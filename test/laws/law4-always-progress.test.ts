@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import type { Outcome } from "../../src/domain/Compression.ts"
+import { outputText, type Part, text, user } from "../../src/domain/Content.ts"
+import { type Conversation, itemParts, view } from "../../src/domain/Conversation.ts"
+import { project, runtimeMark } from "../../src/domain/Projection.ts"
+import type { Session } from "../../src/domain/Session.ts"
+import { partTokens, TokenCount } from "../../src/domain/Tokens.ts"
+import * as Work from "../../src/domain/Work.ts"
+import { Summarizer } from "../../src/services/Summarizer.ts"
+import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import {
+  type Beat,
+  described,
+  draftsOf,
+  type Law,
+  lawOfPlayed,
+  notices,
+  policyOf,
+  property,
+  type Script,
+  scripts,
+  thousand,
+  worldOf
+} from "../support/generate.ts"
+
+/** Law 4: a compression shrinks the request by the stated minimum or says why not, and it never loops. */
+
+const estimate = (parts: ReadonlyArray<Part>): number =>
+  parts.reduce((tokens, part) => tokens + Work.runSync(partTokens(part, outputText(part))), 0)
+
+/** Tokens of the view, counted again from nothing. */
+const recount = (conversation: Conversation): number =>
+  view(conversation).reduce(
+    (tokens, item) => (item.entry.author === "environment" ? tokens : tokens + estimate(itemParts(item))),
+    0
+  )
+
+/** Tokens of what is sent, counted again from nothing. */
+const sentTokens = (conversation: Conversation): number => {
+  const environment = new Set(
+    view(conversation).flatMap(({ entry }) => (entry.author === "environment" ? [entry.id] : []))
+  )
+  return project(conversation).reduce(
+    (tokens, { content, entry }) => (environment.has(entry) ? tokens : tokens + estimate(content.parts)),
+    0
+  )
+}
+
+const unremembered = (session: Session): string => described({ ...session, memory: { failed: false, waitUntil: 0 } })
+
+const shrank = (outcome: Outcome): outcome is Extract<Outcome, { _tag: "Compressed" | "ContentTruncated" }> =>
+  outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
+
+/** Whether a failure says what it is, and says it rightly. */
+const saysWhy = (outcome: Outcome): boolean => {
+  switch (outcome._tag) {
+    case "FailedInflatedTokenCount":
+      return outcome.reason === (outcome.after >= outcome.before ? "inflated" : "below minimum gain")
+    case "FailedSummarizer":
+      return outcome.reason !== "" && outcome.message !== ""
+    case "FailedTokenCountError":
+      return outcome.message !== ""
+    default:
+      return true
+  }
+}
+
+/** What one compression claims is true, and what claims to have changed nothing has changed nothing. */
+const claims = (script: Script, outcome: Outcome, before: Session, after: Session): string | undefined => {
+  const { minGain, overhead } = policyOf(script)
+  if (!shrank(outcome)) {
+    if (unremembered(before) !== unremembered(after)) return `${outcome._tag} changed the conversation`
+    if (outcome._tag === "Noop" && described(before) !== described(after)) return "Noop changed what is remembered"
+    return saysWhy(outcome) ? undefined : `${outcome._tag} does not say why: ${JSON.stringify(outcome).slice(0, 200)}`
+  }
+  const was = overhead + recount(before.conversation)
+  const is = overhead + recount(after.conversation)
+  if (outcome.before !== was || outcome.after !== is) {
+    return `counted ${outcome.before} and ${outcome.after} for what is ${was} and ${is}`
+  }
+  return is <= was * (1 - minGain) ? undefined : `from ${was} to ${is} is less than the minimum gain`
+}
+
+const progress: Law = lawOfPlayed(
+  Effect.fnUntraced(function* ({ chat, moments }, script) {
+    for (const { after, before, outcome } of moments) {
+      const problem = outcome === undefined ? undefined : claims(script, outcome, before, after)
+      if (problem !== undefined) return problem
+    }
+    // Once more and once more: each ends, and none makes it larger.
+    for (let again = 0; again < 2; again += 1) {
+      const before = yield* chat.session
+      const outcome = yield* Effect.orDie(chat.compress({ policy: policyOf(script), forced: true }))
+      const after = yield* chat.session
+      if (recount(after.conversation) > recount(before.conversation)) return "compressing again made it larger"
+      const problem = claims(script, outcome, before, after)
+      if (problem !== undefined) return `again: ${problem}`
+    }
+    return undefined
+  })
+)
+
+/** What leaves for the model is no larger after a compression: the view is not all that counts. */
+const sendsLess: Law = lawOfPlayed(
+  Effect.fnUntraced(function* ({ moments }) {
+    for (const { after, before, outcome } of moments) {
+      if (outcome === undefined || !shrank(outcome)) continue
+      const was = sentTokens(before.conversation)
+      const is = sentTokens(after.conversation)
+      if (is >= was) return `${outcome.before} to ${outcome.after} in the view, but ${was} to ${is} in the request`
+    }
+    return undefined
+  })
+)
+
+/** Twenty compressions, a little said before each: it stays within the window. */
+const staysBounded: Law = lawOfPlayed(
+  Effect.fnUntraced(function* ({ chat }, script) {
+    const policy = { ...policyOf(script), ladder: true }
+    const limit = TokenCount.make(6_000)
+    const beats: ReadonlyArray<Beat> = [
+      { kind: "asks", saying: { words: "constraint", size: "once" } },
+      { kind: "exchange", saying: { words: "plain", size: "page" } },
+      { kind: "writes a file", saying: { words: "emoji", size: "once" } },
+      { kind: "answers", saying: { words: "plain", size: "paragraph" } }
+    ]
+    for (let round = 1; round <= 20; round += 1) {
+      yield* Effect.orDie(chat.append(draftsOf(beats, round * 100)))
+      yield* Effect.orDie(chat.compress({ policy: { ...policy, limit }, forced: true }))
+      const tokens = policy.overhead + recount(yield* chat.conversation)
+      if (tokens > limit) return `${tokens} tokens after ${round} compressions`
+    }
+    return undefined
+  })
+)
+
+/** The extractive summarizer, and after it what `change` makes of each summary. */
+const summarizing = (change: (text: string) => string) =>
+  Layer.effect(
+    Summarizer,
+    Effect.map(Summarizer, (real) => ({
+      summarize: (request) =>
+        Effect.map(real.summarize(request), (summary) => ({ ...summary, text: change(summary.text) }))
+    }))
+  ).pipe(Layer.provide(Summarizer.layerExtractive))
+
+describe("law 4: always progress", () => {
+  it.effect.prop(
+    "a compression gains what it claims, or changes nothing and says why",
+    [scripts],
+    ([script]) => property(progress, worldOf())(script),
+    { arbitrary: thousand("law 4"), timeout: 120_000 }
+  )
+
+  it.effect.prop("what is sent gets smaller, too", [scripts], ([script]) => property(sendsLess, worldOf())(script), {
+    arbitrary: thousand("law 4, sent", 500),
+    timeout: 120_000
+  })
+
+  it.effect.prop(
+    "twenty compressions in a row stay within the window",
+    [scripts],
+    ([script]) => property(staysBounded, worldOf())(script),
+    { arbitrary: thousand("law 4, twenty", 50), timeout: 120_000 }
+  )
+
+  it.effect.prop(
+    "it holds for a summarizer that writes more than it was given, or nothing",
+    [scripts],
+    ([script]) =>
+      Effect.andThen(
+        property(
+          progress,
+          worldOf({ summarizer: summarizing((text) => text + "and so on and so forth ".repeat(2_000)) })
+        )(script),
+        property(progress, worldOf({ summarizer: summarizing(() => " ") }))(script)
+      ),
+    { arbitrary: thousand("law 4, bad summarizers", 100), timeout: 120_000 }
+  )
+
+  describe("notices", () => {
+    it.effect("a counter that counts the new cheaper than the old", () =>
+      Effect.gen(function* () {
+        const counter = Layer.succeed(TokenCounter, {
+          count: (parts) =>
+            Effect.succeed(
+              parts.map((part) => Math.ceil(estimate([part]) / (part.text?.startsWith(runtimeMark) === true ? 2 : 1)))
+            )
+        })
+        assert.isTrue(yield* notices(progress, worldOf({ counter })))
+      })
+    )
+
+    it.effect("a compression that is content with any gain", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          compression: (real) => ({
+            ...real,
+            compress: (request) => real.compress({ ...request, policy: { ...request.policy, minGain: 0 } })
+          })
+        })
+        assert.isTrue(yield* notices(progress, world))
+      })
+    )
+
+    it.effect("a compression that fails and adds a message", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => ({
+            ...chat,
+            compress: (options) =>
+              Effect.tap(chat.compress(options), (outcome) =>
+                shrank(outcome) ? Effect.void : Effect.orDie(chat.append([{ content: user(text("It failed.")) }]))
+              )
+          })
+        })
+        assert.isTrue(yield* notices(progress, world))
+      })
+    )
+
+    it.effect("a compression that grows the window", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => ({
+            ...chat,
+            compress: (options) =>
+              Effect.tap(chat.compress(options), () =>
+                Effect.orDie(chat.append([{ content: user(text("and so on ".repeat(600))) }]))
+              )
+          })
+        })
+        assert.isTrue(yield* notices(staysBounded, world))
+      })
+    )
+  })
+})
