@@ -6,7 +6,8 @@ import { isCall, isText, isThought, type Part } from "./Content.ts"
  */
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
 
-const token = /[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?/g
+/** Words; of an escape spelled out in a text (`\\n`) the letter is none. */
+const token = /(?<!\\)[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?/g
 
 const extension =
   /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
@@ -30,6 +31,12 @@ const plainWord = /^[A-Z]?[a-z]+$/
 
 const longest = 200
 
+/** `and/or`, `Read/Write` name no file: a lone slash needs an extension, a root, or lower case on both sides. */
+const isPath = (word: string): boolean =>
+  pathLike.test(word) &&
+  /[A-Za-z]/.test(word) &&
+  (/^[/~.]/.test(word) || extension.test(word) || word.indexOf("/") !== word.lastIndexOf("/") || !/[A-Z]/.test(word))
+
 const classify = (word: string): AnchorKind | undefined => {
   if (word.length < 3 || word.length > longest) return undefined
   if (isDigit(word.charCodeAt(0)) && number.test(word)) return "number"
@@ -38,7 +45,7 @@ const classify = (word: string): AnchorKind | undefined => {
   if (uuid.test(word) || hexId.test(word) || ticket.test(word)) return "id"
   if (number.test(word) || version.test(word)) return "number"
   if (arity.test(word) && !word.startsWith("/")) return "symbol"
-  if (word.includes("/")) return pathLike.test(word) && /[A-Za-z]/.test(word) ? "path" : undefined
+  if (word.includes("/")) return isPath(word) ? "path" : undefined
   if (extension.test(word) && !word.startsWith(".")) return "path"
   if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"
   if (flag.test(word)) return "symbol"

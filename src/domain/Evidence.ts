@@ -86,6 +86,8 @@ export interface Anchor {
   readonly kind: AnchorKind
   /** How much it matters: uses by the agent and the person, recent ones weighing more; what only tools showed, a little. */
   readonly weight: number
+  /** Whether the agent or the person used it, and not only a tool showed it. */
+  readonly used: boolean
 }
 
 /** Fitted on recorded conversations: messages after which a use weighs half; what a person's or a tool's mention weighs. */
@@ -390,7 +392,7 @@ export function* gather(entries: ReadonlyArray<Entry>): Work<Evidence> {
     const weight =
       used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
       ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
-    anchors.set(name, { kind, weight })
+    anchors.set(name, { kind, weight, used: used > 0 })
   }
   yield anchors.size * 20
   return {

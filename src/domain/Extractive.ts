@@ -158,9 +158,20 @@ const newestFirst = <A>(values: Iterable<A>): Array<A> => [...values].reverse()
 
 const open = (status: string): boolean => !/^(?:completed|done|cancelled|canceled)$/i.test(status)
 
-/** The key of the item that lists names; a later snapshot's list supersedes it. */
-const indexKey = "index of names"
-const indexLine = /^- index of names[^:]*:\s*/
+/** The items that list names: those the agent or the person used, and those that only tools showed. */
+const indexKeys = ["names used", "names shown by tools"] as const
+const indexLine = /^- names (?:used|shown by tools)[^:]*:\s*/
+const indexTexts: Readonly<Record<(typeof indexKeys)[number], string>> = {
+  "names used": "- names used by the agent or the user, by weight:",
+  "names shown by tools": "- names shown by tools only, newest first:"
+}
+
+/** The index as items: no item for a list without names. */
+const indexItems = (names: ReadonlyArray<readonly [name: string, used: boolean]>): Array<Item> =>
+  indexKeys.flatMap((key) => {
+    const listed = names.filter(([, used]) => used === (key === "names used")).map(([name]) => protect(name))
+    return listed.length === 0 ? [] : [{ key, text: `${indexTexts[key]} ${listed.join(" ")}` }]
+  })
 
 /** Names of an earlier snapshot's index, best first. */
 const earlierIndex = (snapshot: Snapshot | undefined): Array<string> =>
@@ -356,8 +367,8 @@ function* withIndex(
     for (const name of anchorsOf(kept).keys()) inTail.add(name)
     yield kept.length * 8
   }
-  let left = options.budget - estimateText(text) - 24
-  const names: Array<string> = []
+  let left = options.budget - estimateText(text) - 32
+  const names: Array<readonly [name: string, used: boolean]> = []
   let listed = ""
   let misses = 0
   for (const name of earlierNamesFirst(candidates, evidence)) {
@@ -368,22 +379,12 @@ function* withIndex(
     if (misses > patience) break
     if (tokens > left || inSnapshot.has(name) || inTail.has(name) || listed.includes(name) || text.includes(name))
       continue
-    names.push(protect(name))
+    names.push([name, evidence.anchors.get(name)?.used ?? true])
     listed += ` ${name}`
     left -= tokens
     yield 2_000
   }
-  const complete: Snapshot =
-    names.length === 0
-      ? snapshot
-      : {
-          ...snapshot,
-          key_knowledge: [
-            ...snapshot.key_knowledge,
-            { key: indexKey, text: `- index of names the agent used, most used first: ${names.join(" ")}` }
-          ]
-        }
-  const final = shrunkIndex(complete, options.budget)
+  const { final, restored } = shrunkIndex(snapshot, names, options.budget)
   const rendered = render(final)
   const used = candidates.slice(0, audited)
   let held = 0
@@ -394,7 +395,6 @@ function* withIndex(
     else if (inTail.has(name)) tail += 1
     yield 2_000
   }
-  const restored = final.key_knowledge.some((known) => known.key === indexKey) ? names.length : 0
   return { snapshot: final, text: rendered, audit: { anchors: used.length, inSnapshot: held, inTail: tail, restored } }
 }
 
@@ -413,20 +413,18 @@ const earlierNamesFirst = (candidates: ReadonlyArray<readonly [string, number]>,
   return [...new Set(merged)]
 }
 
-const shrunkIndex = (snapshot: Snapshot, budget: number): Snapshot => {
-  let current = snapshot
-  while (snapshotTokens(current) > budget) {
-    const index = current.key_knowledge.find((known) => known.key === indexKey)
-    if (index === undefined) return current
-    const names = index.text.split(" ")
-    const fewer = names.slice(0, Math.floor(names.length * 0.95) - 1)
-    const rest = current.key_knowledge.filter((known) => known !== index)
-    current = {
-      ...current,
-      key_knowledge: fewer.length < 12 ? rest : [...rest, { key: indexKey, text: fewer.join(" ") }]
-    }
+/** The snapshot with as many of the names as its budget holds. */
+const shrunkIndex = (
+  snapshot: Snapshot,
+  names: ReadonlyArray<readonly [name: string, used: boolean]>,
+  budget: number
+): { readonly final: Snapshot; readonly restored: number } => {
+  for (let count = names.length; count > 0; count = Math.floor(count * 0.97) - 1) {
+    const items = indexItems(names.slice(0, count))
+    const final = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...items] }
+    if (snapshotTokens(final) <= budget) return { final, restored: count }
   }
-  return current
+  return { final: snapshot, restored: 0 }
 }
 
 /** The extractive snapshot of some entries. */

@@ -24,9 +24,9 @@ type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
 const slice = 1_000_000
 
 const reason = (error: PlatformError.PlatformError | TempStoreError): string => {
-  const cause = error._tag === "TempStoreError" ? error.reason : error
-  const code = cause.cause instanceof Error ? cause.cause.message : "message" in cause ? cause.message : ""
-  return code === "" ? error._tag : code
+  if (error._tag === "TempStoreError") return error.message
+  const { cause, description } = { description: undefined, cause: undefined, ...error.reason }
+  return cause instanceof Error ? cause.message : (description ?? error.message)
 }
 
 /** Blobs and folders that were not there before go again unless the export succeeds. */
@@ -66,6 +66,24 @@ const writeWhole = Effect.fnUntraced(function* (
     })
   )
   yield* fs.rename(temporary, path)
+})
+
+/** A file goes into a folder that is there, and not over a folder: told before anything is written. */
+const placeFor = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  yield* fs.readDirectory(paths.dirname(paths.resolve(path)))
+  const there = yield* Effect.option(fs.stat(path))
+  if (there._tag === "Some" && there.value.type === "Directory") {
+    return yield* PlatformError.systemError({
+      _tag: "AlreadyExists",
+      module: "FileSystem",
+      method: "write",
+      description: "it is a directory"
+    })
+  }
 })
 
 /** The lines of a log, its large parts put into the store that is provided. */
@@ -113,6 +131,7 @@ export const write = Effect.fn("Export.write")(
     const fs = yield* FileSystem.FileSystem
     const folders = yield* BlobFolder
     const folder = blobFolderOf(path)
+    yield* placeFor(path)
     yield* staged(folder)
     const chunks = yield* Effect.provide(logChunks(events), folders.at(folder))
     if (format === "palimpsest") return yield* writeWhole(path, chunks)

@@ -1,4 +1,4 @@
-import { Context, Effect, Schema, type Scope } from "effect"
+import { Context, type Effect, Schema, type Scope } from "effect"
 import type { Session, SessionEvent, Started } from "../domain/Session.ts"
 
 /** There is no such session. */

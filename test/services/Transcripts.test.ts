@@ -1,3 +1,4 @@
+import * as Work from "../../src/domain/Work.ts"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path, PlatformError, Result, Schema, Stdio, Stream } from "effect"
@@ -273,7 +274,7 @@ layer(services)((it) => {
           record("4", "3", says("c"))
         ]
         records.forEach((one, index) => reader.line(one, JSON.stringify(one), index + 1))
-        const read = reader.end()
+        const read = yield* Work.run(reader.end())
         if (isProblem(read)) throw new Error(read.message)
         const { conversation } = (yield* importTranscript(read)).reduce(step, emptySession)
         assert.deepStrictEqual(texts(conversation), ["s", "b", "c"])

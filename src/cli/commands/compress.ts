@@ -152,7 +152,7 @@ const checked = Effect.fnUntraced(function* (input: Flags): Effect.fn.Return<voi
     return yield* badInput("--in-place needs a file; standard input cannot be written to")
   const fs = yield* FileSystem.FileSystem
   if (input.out === undefined || input.file === "-") return
-  const [read, written] = yield* Effect.all([input.file, input.out].map((path) => Effect.option(fs.realPath(path))))
+  const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
     return yield* badInput(`--out names the file that is read; say --in-place to write over ${input.out}`)
   }
@@ -180,7 +180,7 @@ const readPlan = Effect.fnUntraced(function* (
   const text = yield* fs
     .readFileString(path)
     .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan that --plan --out wrote`)))
-  const file = yield* Schema.decodeUnknownEffect(planJson)(text).pipe(
+  const file = yield* Schema.decodeEffect(planJson)(text).pipe(
     Effect.mapError(() => badInput(`${path} is no plan; expected what --plan --out wrote`))
   )
   if (file.fingerprint !== (yield* fingerprint(conversation))) {
@@ -284,7 +284,7 @@ const failureLine = Outcome.match({
   Cancelled: () => "cancelled; nothing was changed"
 })
 
-const noopText: Record<typeof NoopReason.Type, string> = {
+const noopText: Record<NoopReason, string> = {
   empty: "the conversation is empty",
   "below threshold": "below the threshold; --force compresses all the same",
   "waiting for growth": "waiting for the conversation to grow after a failure; --force compresses all the same",

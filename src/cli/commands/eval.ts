@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type AnchorKind } from "../../domain/Anchors.ts"
 import { adopt, defaultPolicy, patchOf, StrategyName, statusOf } from "../../domain/Compression.ts"
 import { append, compressions, empty, entries, type Entry, itemParts, view } from "../../domain/Conversation.ts"
+import { isCall } from "../../domain/Content.ts"
 import { freshMemory } from "../../domain/FailureMemory.ts"
 import { printable } from "../../domain/Inspection.ts"
 import { retention, textOf, usedAgain } from "../../domain/Retention.ts"
@@ -53,6 +54,13 @@ const standardBudgets = [2_000, 4_000, 8_000]
 const standardPoints = [0.25, 0.5, 0.75]
 const fewest = 4
 
+/** The first point from `count` on at which no call waits for its answer. */
+const answeredFrom = (all: ReadonlyArray<Entry>, count: number): number => {
+  let point = count
+  while (point < all.length && all[point - 1]?.content.parts.some(isCall) === true) point += 1
+  return point
+}
+
 /**
  * Measures twice: the snapshot alone when it has to stand for everything before the point, as a recorded summary did, and
  * the context that the runtime would give the agent, with the end of the conversation kept.
@@ -61,7 +69,7 @@ const tryOnce = Effect.fnUntraced(function* (
   before: ReadonlyArray<Entry>,
   used: ReadonlyMap<string, AnchorKind>,
   budget: number,
-  options: { readonly strategy: typeof StrategyName.Type; readonly cwd: string | undefined }
+  options: { readonly strategy: StrategyName; readonly cwd: string | undefined }
 ) {
   const compression = yield* Compression
   const conversation = before.reduce(append, empty)
@@ -175,7 +183,10 @@ export const evaluate = Command.make(
       const cuts =
         recorded.length > 0
           ? recorded.map(({ entries: count, patch }) => ({ count, summary: patch.insert.map(textOf).join("\n") }))
-          : standardPoints.map((part) => ({ count: Math.floor(all.length * part), summary: undefined }))
+          : standardPoints.map((part) => ({
+              count: answeredFrom(all, Math.floor(all.length * part)),
+              summary: undefined
+            }))
       const points: Array<Point> = []
       for (const { count, summary } of cuts) {
         if (count < fewest || all.length - count < fewest) continue

@@ -7,6 +7,12 @@ import { Inspection, type Kind, inspect as inspectConversation, printable, viewS
 import type { Session } from "../../domain/Session.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Work from "../../domain/Work.ts"
+import { defaultPolicy, NoopReason, type Plan } from "../../domain/Compression.ts"
+import { view as conversationView } from "../../domain/Conversation.ts"
+import { freshMemory } from "../../domain/FailureMemory.ts"
+import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import { Compression } from "../../services/Compression.ts"
+import { HandleIndex } from "../../services/Intake.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
@@ -23,6 +29,13 @@ export const Report = Schema.Struct({
   dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
   /** Records of the file that are no part of the conversation, by kind. */
   skipped: Schema.Record(Schema.String, Schema.Natural),
+  /** What a compression would do now. */
+  next: Schema.Struct({
+    /** Why an automatic one would leave the conversation alone; null: it would not. */
+    waits: Schema.NullOr(NoopReason),
+    /** Tokens of the request before and, as planned, after one that is asked for; null: there is nothing to compress. */
+    forced: Schema.NullOr(Schema.Struct({ before: Schema.Natural, after: Schema.Natural, messages: Schema.Natural }))
+  }),
   /** The number of the last line when it broke off in the middle and was left out. */
   torn: Schema.NullOr(Schema.Natural)
 })
@@ -136,6 +149,7 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
     ])
     sections.push(section("Dropped ranges (recall <file> <handle> has them whole)", table(rows)))
   }
+  sections.push(section("Next compression", nextText(report.next)))
   const { calls, responses } = report.broken
   if (calls.length + responses.length > 0) {
     const rows = [
@@ -172,6 +186,35 @@ const droppedRanges = (session: Session): Report["dropped"] =>
       : [{ handle, messages: entries.length, from: first.id, to: last.id }]
   })
 
+/** What the standard policy would do in the window of the conversation's model. */
+const nextCompression = Effect.fnUntraced(function* (session: Session) {
+  const compression = yield* Compression
+  const policy = { ...defaultPolicy, limit: TokenCount.make(tokenLimit(session.started?.model ?? "")) }
+  const request = { conversation: session.conversation, memory: freshMemory, policy, held: new HandleIndex() }
+  const automatic = yield* compression.plan({ ...request, forced: false })
+  const forced = yield* compression.plan({ ...request, forced: true })
+  const next: Report["next"] = {
+    waits: automatic._tag === "Skip" ? automatic.reason : null,
+    forced: forced._tag === "Skip" ? null : { ...forced.plan, messages: summarised(session, forced.plan) }
+  }
+  return next
+})
+
+const summarised = (session: Session, plan: Plan): number => {
+  const layout = plan.steps.find((step) => step._tag === "Layout")
+  const entries = conversationView(session.conversation).filter(({ entry }) => entry.author !== "environment")
+  return layout === undefined ? 0 : entries.length - layout.kept.length
+}
+
+const nextText = ({ forced, waits }: Report["next"]): string => {
+  const automatic = waits === null ? "it is due" : `not yet: ${waits}`
+  return forced === null
+    ? `${automatic}
+there is nothing to compress`
+    : `${automatic}
+--force would put a snapshot in the place of ${plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
+}
+
 /** `palimpsest inspect <file>`. */
 export const inspect = Command.make(
   "inspect",
@@ -190,6 +233,7 @@ export const inspect = Command.make(
       ...inspection,
       dropped: droppedRanges(loaded.session),
       skipped: loaded.skipped,
+      next: yield* nextCompression(loaded.session),
       torn: loaded.torn ?? null
     }
     yield* input.json

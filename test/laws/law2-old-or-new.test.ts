@@ -1,0 +1,515 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler } from "effect"
+import { TestClock } from "effect/testing"
+import type { Outcome } from "../../src/domain/Compression.ts"
+import { text, user } from "../../src/domain/Content.ts"
+import { freshMemory } from "../../src/domain/FailureMemory.ts"
+import { type Session, type SessionEvent, step } from "../../src/domain/Session.ts"
+import { Chat, type ChatBusy } from "../../src/services/Chat.ts"
+import type { PlanRefused } from "../../src/services/Compression.ts"
+import { HookSystem, type Subscriber } from "../../src/services/HookSystem.ts"
+import { type SessionLog, SessionStoreError, SessionUnavailable } from "../../src/services/SessionStore.ts"
+import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
+import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
+import { interruptSweep } from "../support/interruptSweep.ts"
+import {
+  described,
+  draftsOf,
+  nativeScripts,
+  play,
+  policyOf,
+  recorded,
+  type Script,
+  type World,
+  worldOf
+} from "../support/generate.ts"
+
+/** Law 2: whatever stops an operation, the conversation is what it was before, or what it is after. */
+
+type Operation = "compress" | "append" | "undo" | "redo"
+
+/** A conversation that every operation has something to do in. */
+const busy: Script = {
+  opening: "environment",
+  beats: [
+    { kind: "asks", saying: { words: "constraint", size: "page" } },
+    { kind: "parallel calls", saying: { words: "plain", size: "page" } },
+    { kind: "answers", saying: { words: "emoji", size: "page" } },
+    { kind: "writes a file", saying: { words: "plain", size: "paragraph" } },
+    { kind: "asks", saying: { words: "user words", size: "paragraph" } },
+    { kind: "runs a command that fails", saying: { words: "plain", size: "page" } },
+    { kind: "answers", saying: { words: "plain", size: "once" } }
+  ],
+  steps: [{ action: "compress", beats: [] }],
+  wanted: {
+    limit: 6_000,
+    preserve: 0.3,
+    toolBudget: 400,
+    outputForm: "last-lines",
+    overhead: 0,
+    ladder: true,
+    focus: ""
+  }
+}
+
+const more = draftsOf(
+  [
+    { kind: "exchange", saying: { words: "plain", size: "page" } },
+    { kind: "asks", saying: { words: "line breaks", size: "paragraph" } }
+  ],
+  500
+)
+
+const inWorld =
+  (world: World) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R | Layer.Success<World["services"]>>) =>
+    Effect.provide(effect, Layer.fresh(world.services))
+
+/** The session that a script leads to, made ready for an operation: something to compress, to undo, to redo. */
+const readyFor = (script: Script, operation: Operation) =>
+  Effect.gen(function* () {
+    const { chat } = yield* play(worldOf(), script)
+    yield* Effect.orDie(chat.append(more))
+    if (operation === "redo") yield* Effect.orDie(chat.undo)
+    return yield* chat.session
+  }).pipe(Effect.scoped, inWorld(worldOf()))
+
+/** One conversation in memory, from a session on, and the log that it writes. */
+const beginning = Effect.fnUntraced(function* (world: World, session: Session) {
+  const events: Array<SessionEvent> = []
+  const memory: SessionLog = { id: "law", append: () => Effect.void }
+  const log = recorded(memory, events)
+  const chat = yield* Chat.make({ log: world.log?.(log) ?? log, session })
+  return { chat: world.chat?.(chat) ?? chat, events }
+})
+type Begun = Effect.Success<ReturnType<typeof beginning>>
+
+/** Does it; of a compression, how it ended. */
+const operate = (
+  script: Script,
+  { chat }: Begun,
+  operation: Operation,
+  cancel?: Effect.Effect<unknown>
+): Effect.Effect<Outcome | undefined, ChatBusy | PlanRefused | SessionStoreError | TokenCountError> => {
+  switch (operation) {
+    case "compress":
+      return chat.compress({ policy: policyOf(script), forced: true, cancel })
+    case "append":
+      return Effect.as(chat.append(more), undefined)
+    case "undo":
+      return Effect.as(chat.undo, undefined)
+    case "redo":
+      return Effect.as(chat.redo, undefined)
+  }
+}
+
+/** The states that an operation may leave: before, after, and between the messages of one `append`. */
+const allowedStates = Effect.fnUntraced(function* (script: Script, session: Session, operation: Operation) {
+  const begun = yield* beginning(worldOf(), session)
+  yield* Effect.orDie(operate(script, begun, operation))
+  const states = begun.events.map((_, index) => begun.events.slice(0, index + 1).reduce(step, session))
+  return new Set([session, ...states].map(described))
+})
+
+/** What is wrong with a conversation that something happened to. */
+const inconsistent = Effect.fnUntraced(function* (
+  script: Script,
+  { chat, events }: Begun,
+  session: Session,
+  allowed: ReadonlySet<string>
+) {
+  const now = described(yield* chat.session)
+  if (!allowed.has(now)) return "the conversation is neither what it was nor what it is after"
+  if (described(events.reduce(step, session)) !== now) return "the log says something else than the conversation"
+  const next = yield* Effect.exit(chat.compress({ policy: policyOf(script), forced: true }))
+  if (Exit.isFailure(next)) return `the next compression does not work: ${String(next.cause)}`
+  return described(events.reduce(step, session)) === described(yield* chat.session)
+    ? undefined
+    : "after the next compression the log says something else than the conversation"
+})
+
+interface Swept {
+  readonly points: number
+  readonly violation: string | undefined
+}
+
+/** Interrupts an operation at every suspension point. */
+const interrupted = Effect.fnUntraced(function* (world: World, script: Script, operation: Operation) {
+  const session = yield* readyFor(script, operation)
+  const allowed = yield* allowedStates(script, session, operation)
+  let begun: Begun | undefined
+  let violation: string | undefined
+  const points = yield* interruptSweep(
+    () =>
+      Effect.gen(function* () {
+        begun = undefined
+        begun = yield* beginning(world, session)
+        yield* operate(script, begun, operation)
+      }),
+    (_, k) =>
+      Effect.gen(function* () {
+        if (begun === undefined) return
+        const problem = yield* inconsistent(script, begun, session, allowed)
+        if (problem !== undefined) violation ??= `${operation} interrupted at point ${k}: ${problem}`
+      })
+  )
+  return { points, violation } satisfies Swept
+})
+
+/** Does something once, at the k-th opportunity to yield. */
+class ActAt extends Scheduler.MixedScheduler {
+  private seen = 0
+  hit = false
+  readonly k: number
+  readonly act: () => void
+
+  constructor(k: number, act: () => void) {
+    super()
+    this.k = k
+    this.act = act
+  }
+
+  override shouldYield(): boolean {
+    this.seen += 1
+    if (this.seen !== this.k) return false
+    this.hit = true
+    queueMicrotask(this.act)
+    return true
+  }
+}
+
+/** Cancels a compression at every point, until there is none left. */
+const cancelled = Effect.fnUntraced(function* (world: World, script: Script) {
+  const session = yield* readyFor(script, "compress")
+  const allowed = yield* allowedStates(script, session, "compress")
+  for (let k = 1; ; k += 1) {
+    const cancel = yield* Deferred.make<void>()
+    const scheduler = new ActAt(k, () => Deferred.doneUnsafe(cancel, Exit.void))
+    const begun = yield* beginning(world, session)
+    const exit = yield* operate(script, begun, "compress", Deferred.await(cancel)).pipe(
+      Effect.provideService(Scheduler.Scheduler, scheduler),
+      Effect.exit
+    )
+    const gaveUp = Exit.isSuccess(exit) && exit.value?._tag === "Cancelled"
+    const changed = described(yield* begun.chat.session) !== described(session)
+    const wrong = !Exit.isSuccess(exit)
+      ? `ended with ${String(exit.cause)}`
+      : gaveUp && (changed || begun.events.length > 0)
+        ? "ended as Cancelled and changed the conversation"
+        : yield* inconsistent(script, begun, session, allowed)
+    if (wrong !== undefined) return { points: k, violation: `cancelled at point ${k}: ${wrong}` } satisfies Swept
+    if (!scheduler.hit) return { points: k - 1, violation: undefined } satisfies Swept
+  }
+})
+
+const broken = new SessionStoreError({
+  reason: new SessionUnavailable({ operation: "append", message: "no space", cause: "no space" })
+})
+
+const operations: ReadonlyArray<Operation> = ["compress", "append", "undo", "redo"]
+
+/** How an operation of a world goes wrong: what fails, and at which call. */
+const Trouble = Schema.Struct({
+  operation: Schema.Literals(operations),
+  what: Schema.Literals(["log", "counter", "summarizer fails", "summarizer dies", "hook fails", "hook dies"]),
+  call: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 }))
+})
+
+/** The real thing, save that its n-th call ends so. */
+const nth = (n: number) => {
+  let calls = 0
+  return <A, E, R, E2>(real: Effect.Effect<A, E, R>, instead: Effect.Effect<never, E2>): Effect.Effect<A, E | E2, R> =>
+    Effect.suspend((): Effect.Effect<A, E | E2, R> => {
+      calls += 1
+      return calls === n ? instead : real
+    })
+}
+
+const troubled = ({ call, what }: typeof Trouble.Type): World => {
+  const at = nth(call)
+  switch (what) {
+    case "log":
+      return worldOf({ log: (log) => ({ id: log.id, append: (event) => at(log.append(event), Effect.fail(broken)) }) })
+    case "counter":
+      return worldOf({
+        counter: Layer.effect(
+          TokenCounter,
+          Effect.map(TokenCounter, (real) => ({
+            count: (parts) => at(real.count(parts), Effect.fail(new TokenCountError({ message: "gone", cause: "gone" })))
+          }))
+        ).pipe(Layer.provide(TokenCounter.layerEstimate))
+      })
+    case "summarizer fails":
+      return worldOf({
+        summarizer: Layer.succeed(Summarizer, {
+          summarize: () => Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429" }))
+        })
+      })
+    case "summarizer dies":
+      return worldOf({
+        summarizer: Layer.effect(
+          Summarizer,
+          Effect.map(Summarizer, (real) => ({
+            summarize: (request) => at(real.summarize(request), Effect.die("a bug"))
+          }))
+        ).pipe(Layer.provide(Summarizer.layerExtractive))
+      })
+    case "hook fails":
+    case "hook dies":
+      return worldOf({
+        hooks: Layer.effect(
+          HookSystem,
+          Effect.gen(function* () {
+            const hooks = yield* HookSystem
+            yield* hooks.subscribe("bad", () => at(Effect.void, what === "hook dies" ? Effect.die("a bug") : Effect.fail("no")))
+            return hooks
+          })
+        ).pipe(Layer.provide(HookSystem.layer))
+      })
+  }
+}
+
+describe("law 2: old or new", () => {
+  for (const operation of operations) {
+    it.effect(`${operation}, interrupted at every suspension point`, () =>
+      Effect.gen(function* () {
+        const { points, violation } = yield* interrupted(worldOf(), busy, operation)
+        assert.isUndefined(violation)
+        assert.isAbove(points, operation === "compress" ? 100 : 10)
+      }).pipe(inWorld(worldOf()))
+    )
+  }
+
+  it.effect("a compression, cancelled at every point", () =>
+    Effect.gen(function* () {
+      const { points, violation } = yield* cancelled(worldOf(), busy)
+      assert.isUndefined(violation)
+      assert.isAbove(points, 100)
+    }).pipe(inWorld(worldOf()))
+  )
+
+  it.effect.prop(
+    "any conversation, interrupted at every point of any operation, and cancelled",
+    [nativeScripts, Schema.Literals(operations)],
+    ([script, operation]) =>
+      Effect.gen(function* () {
+        const { violation } = yield* interrupted(worldOf(), script, operation)
+        if (violation !== undefined) return yield* Effect.fail(violation)
+        const stopped = yield* cancelled(worldOf(), script)
+        return stopped.violation === undefined ? true : yield* Effect.fail(stopped.violation)
+      }).pipe(inWorld(worldOf())),
+    { arbitrary: { runs: 20, seed: "law 2", size: 10, maxShrinks: 100 }, timeout: 120_000 }
+  )
+
+  it.effect.prop(
+    "any conversation whose log, counter, summarizer or hook fails at any call",
+    [nativeScripts, Trouble],
+    ([script, trouble]) =>
+      Effect.gen(function* () {
+        const session = yield* readyFor(script, trouble.operation)
+        const world = troubled(trouble)
+        yield* Effect.gen(function* () {
+          const begun = yield* beginning(world, session)
+          const exit = yield* Effect.exit(operate(script, begun, trouble.operation))
+          const state = yield* begun.chat.session
+          const logged = begun.events.reduce(step, session)
+          if (described(logged) !== described(state)) return yield* Effect.fail("the log and the conversation differ")
+          const changes = begun.events.filter(({ _tag }) => _tag !== "CompressionFailed")
+          if (Exit.isFailure(exit) && changes.length > 0 && trouble.operation !== "append") {
+            return yield* Effect.fail("it failed and changed the conversation")
+          }
+          const next = yield* Effect.exit(begun.chat.append([{ content: user(text("go on")) }]))
+          if (Exit.isFailure(next) && String(next.cause).includes("ChatBusy")) return yield* Effect.fail("it is still busy")
+          const after = begun.events.reduce(step, session)
+          if (described(after) !== described(yield* begun.chat.session)) return yield* Effect.fail("then they differ")
+          return true
+        }).pipe(inWorld(world))
+        return true
+      }),
+    { arbitrary: { runs: 1_000, seed: "law 2, trouble", size: 10, maxShrinks: 100 }, timeout: 120_000 }
+  )
+
+  it.effect("a log that hangs: reading goes on, an interruption waits, and counts as after", () =>
+    Effect.gen(function* () {
+      const session = yield* readyFor(busy, "compress")
+      const hanging = yield* Deferred.make<void>()
+      const release = yield* Deferred.make<void>()
+      const begun = yield* beginning(
+        worldOf({
+          log: (log) => ({
+            id: log.id,
+            append: (event) =>
+              Deferred.succeed(hanging, undefined).pipe(
+                Effect.andThen(Deferred.await(release)),
+                Effect.andThen(log.append(event))
+              )
+          })
+        }),
+        session
+      )
+      const fiber = yield* Effect.forkChild(operate(busy, begun, "compress"))
+      yield* Deferred.await(hanging)
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      assert.strictEqual(described(yield* begun.chat.session), described(session))
+      const other = yield* Effect.flip(begun.chat.undo)
+      assert.strictEqual(other._tag, "ChatBusy")
+      yield* Deferred.succeed(release, undefined)
+      yield* Fiber.join(interrupting)
+      assert.deepStrictEqual(
+        begun.events.map(({ _tag }) => _tag),
+        ["Compressed"]
+      )
+      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+      assert.isTrue(yield* begun.chat.undo)
+    }).pipe(inWorld(worldOf()))
+  )
+
+  it.effect("a cancel while the log hangs counts as after", () =>
+    Effect.gen(function* () {
+      const session = yield* readyFor(busy, "compress")
+      const cancel = yield* Deferred.make<void>()
+      const begun = yield* beginning(
+        worldOf({
+          log: (log) => ({
+            id: log.id,
+            append: (event) => Effect.andThen(Deferred.succeed(cancel, undefined), Effect.andThen(Effect.yieldNow, log.append(event)))
+          })
+        }),
+        session
+      )
+      const outcome = yield* begun.chat.compress({ policy: policyOf(busy), forced: true, cancel: Deferred.await(cancel) })
+      assert.strictEqual(outcome._tag, "Compressed")
+      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+    }).pipe(inWorld(worldOf()))
+  )
+
+  it.effect("a summarizer that hangs is interrupted by cancel, and nothing has changed", () =>
+    Effect.gen(function* () {
+      const hanging = yield* Deferred.make<void>()
+      const seen = yield* Deferred.make<void>()
+      const world = worldOf({
+        summarizer: Layer.succeed(Summarizer, {
+          summarize: () =>
+            Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never).pipe(
+              Effect.onInterrupt(() => Deferred.succeed(seen, undefined))
+            )
+        })
+      })
+      const session = yield* readyFor(busy, "compress")
+      yield* Effect.gen(function* () {
+        const begun = yield* beginning(world, session)
+        const cancel = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(
+          begun.chat.compress({ policy: policyOf(busy), forced: true, cancel: Deferred.await(cancel) })
+        )
+        yield* Deferred.await(hanging)
+        yield* Deferred.succeed(cancel, undefined)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Cancelled")
+        yield* Deferred.await(seen)
+        assert.deepStrictEqual(begun.events, [])
+        assert.strictEqual(described(yield* begun.chat.session), described(session))
+        assert.strictEqual((yield* begun.chat.append(more)).length, more.length)
+      }).pipe(inWorld(world))
+    })
+  )
+
+  it.effect("a failing summarizer without a ladder is remembered by nobody who forced it, and by all others", () =>
+    Effect.gen(function* () {
+      const world = troubled({ operation: "compress", what: "summarizer fails", call: 1 })
+      const session = yield* readyFor(busy, "compress")
+      yield* Effect.gen(function* () {
+        const policy = { ...policyOf(busy), ladder: false, threshold: 0 }
+        for (const forced of [true, false]) {
+          const begun = yield* beginning(world, session)
+          const outcome = yield* begun.chat.compress({ policy, forced })
+          assert.strictEqual(outcome._tag, "FailedSummarizer")
+          const { memory } = yield* begun.chat.session
+          if (forced) assert.deepStrictEqual(memory, freshMemory)
+          else assert.isAbove(memory.waitUntil, 0)
+        }
+      }).pipe(inWorld(world))
+    })
+  )
+
+  describe("a hook subscriber", () => {
+    const subscribers: ReadonlyArray<readonly [string, Subscriber]> = [
+      ["that fails", () => Effect.fail("no")],
+      ["that dies", () => Effect.die("a bug")],
+      ["that throws", () => assert.fail("a bug")],
+      ["that interrupts itself", () => Effect.interrupt],
+      ["that never answers", () => Effect.never],
+      ["that never answers and cannot be interrupted", () => Effect.uninterruptible(Effect.never)]
+    ]
+    for (const [name, subscriber] of subscribers) {
+      it.effect(`${name} does not keep a compression from its end`, () =>
+        Effect.gen(function* () {
+          const session = yield* readyFor(busy, "compress")
+          const begun = yield* beginning(worldOf(), session)
+          const hooks = yield* HookSystem
+          yield* hooks.subscribe("bad", subscriber)
+          const fiber = yield* Effect.forkDetach(operate(busy, begun, "compress"))
+          for (let minute = 0; minute < 4; minute += 1) yield* TestClock.adjust("61 seconds")
+          const exit = fiber.pollUnsafe()
+          assert.isDefined(exit, "it still waits")
+          assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "it was interrupted")
+          assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+        }).pipe(Effect.scoped, inWorld(worldOf()))
+      )
+    }
+  })
+
+  describe("notices", () => {
+    it.effect("a commit that can be interrupted between the log and the state", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          log: (log) => ({
+            id: log.id,
+            append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
+          })
+        })
+        assert.isDefined((yield* interrupted(world, busy, "compress")).violation)
+        assert.isDefined((yield* interrupted(world, busy, "undo")).violation)
+      }).pipe(inWorld(worldOf()))
+    )
+
+    it.effect("a chat that stays busy when it is interrupted", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => {
+            let taken = false
+            return {
+              ...chat,
+              compress: (options) =>
+                Effect.suspend(() => {
+                  if (taken) return Effect.die("busy for ever")
+                  taken = true
+                  return Effect.tap(chat.compress(options), () =>
+                    Effect.sync(() => {
+                      taken = false
+                    })
+                  )
+                })
+            }
+          }
+        })
+        assert.isDefined((yield* interrupted(world, busy, "compress")).violation)
+      }).pipe(inWorld(worldOf()))
+    )
+
+    it.effect("a cancel that does not stop the commit", () =>
+      Effect.gen(function* () {
+        const world = worldOf({
+          chat: (chat) => ({
+            ...chat,
+            compress: ({ cancel, ...options }) =>
+              Effect.gen(function* () {
+                const outcome = yield* chat.compress(options)
+                return cancel === undefined ? outcome : { _tag: "Cancelled" as const }
+              })
+          })
+        })
+        assert.isDefined((yield* cancelled(world, busy)).violation)
+      }).pipe(inWorld(worldOf()))
+    )
+  })
+})

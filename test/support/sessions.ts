@@ -1,0 +1,43 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { gunzipSync } from "node:zlib"
+
+/** The recorded conversations that the tests carry, unpacked (see fixtures/sessions/LICENSE.md). */
+export const sessionNames = [
+  "claude-code-1512-lines",
+  "claude-code-short",
+  "claude-code-subagent",
+  "claude-code-tools",
+  "pi-1019-lines"
+] as const
+export type SessionName = (typeof sessionNames)[number]
+
+const packed = (name: SessionName): string =>
+  path.join(import.meta.dirname, "..", "fixtures", "sessions", `${name}.jsonl.gz`)
+
+/** The file's text. */
+export const sessionText = (name: SessionName): string => gunzipSync(readFileSync(packed(name))).toString("utf8")
+
+/** The file, written into a folder of its own. */
+export const sessionFile = (name: SessionName): string => {
+  const folder = path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "sessions")
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, `${name}.jsonl`)
+  writeFileSync(file, sessionText(name))
+  return file
+}
+
+const strings = (value: unknown, visit: (text: string) => void): void => {
+  if (typeof value === "string") visit(value)
+  else if (Array.isArray(value)) for (const item of value) strings(item, visit)
+  else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) strings(item, visit)
+}
+
+/** Every string that stands anywhere in the file's records: what an exact recall of a text must be one of. */
+export const rawStrings = (name: SessionName): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (const line of sessionText(name).split("\n"))
+    if (line !== "") strings(JSON.parse(line), (text) => found.add(text))
+  return found
+}
