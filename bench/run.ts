@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
@@ -11,7 +11,6 @@ import { plan } from "../src/domain/strategies/Palimpsest.ts"
 import { estimateText } from "../src/domain/Tokens.ts"
 import { runSync } from "../src/domain/Work.ts"
 import * as Live from "../src/layers/Live.ts"
-import { Compression } from "../src/services/Compression.ts"
 import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
 import { load } from "../src/services/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
@@ -59,72 +58,58 @@ const bare = times(15, () => spawnSync(node, ["-e", "0"]))
 const version = times(15, () => spawnSync(node, [bundle, "--version"]))
 ratio("palimpsest --version, to node -e 0", version, bare, 3)
 
-// --- reading, planning, compressing 10,000 messages of 30 MB ----------------------------------------------------------
+// --- reading, planning, compressing 10,000 messages of 30 MB, whole processes in turn -----------------------------------
 const file = join(folder, "talk.jsonl")
 const lines = claudeLines(10_000, 30_000_000)
 writeFileSync(file, `${lines.join("\n")}\n`)
 const bytes = readFileSync(file).length
-const text = readFileSync(file, "utf8")
-  .split("\n")
-  .filter((line) => line !== "")
-const floor = times(5, () => {
-  for (const line of text) JSON.stringify(JSON.parse(line))
-})
-
-const compressFile = Effect.gen(function* () {
-  const compression = yield* Compression
-  const { session } = yield* load(file)
-  const held = new HandleIndex()
-  held.restore(entries(session.conversation))
-  const started = performance.now()
-  const { outcome } = yield* compression.compress({
-    conversation: session.conversation,
-    policy: defaultPolicy,
-    forced: true,
-    memory: freshMemory,
-    held
-  })
-  return { status: outcome._tag, compressing: performance.now() - started, session }
-})
-const services = Effect.provide(Live.layer)
-const taken: Array<number> = []
-let compressing = 0
-for (let i = 0; i < 4; i += 1) {
+const floorScript = join(folder, "floor.mjs")
+writeFileSync(
+  floorScript,
+  `import { readFileSync } from "node:fs"
+for (const line of readFileSync(${JSON.stringify(file)}, "utf8").split("\\n")) if (line !== "") JSON.stringify(JSON.parse(line))
+`
+)
+const processTime = (args: ReadonlyArray<string>): number => {
   const start = performance.now()
-  const result = await run(compressFile.pipe(services, Effect.provide(NodeServices.layer)))
-  if (result.status !== "Compressed") throw new Error(`the benchmark conversation ended as ${result.status}`)
-  taken.push(performance.now() - start)
-  compressing = result.compressing
+  const { status, stderr } = spawnSync(node, args, { maxBuffer: 1e9, encoding: "utf8" })
+  if (status !== 0) throw new Error(`${args.join(" ")} ended with ${status}: ${stderr}`)
+  return performance.now() - start
 }
+const floors: Array<number> = []
+const compressions: Array<number> = []
+for (let i = 0; i < 6; i += 1) {
+  floors.push(processTime([floorScript]))
+  compressions.push(processTime([bundle, "compress", file, "--force", "--json"]))
+}
+const size = `10,000 messages, ${(bytes / 1e6).toFixed(0)} MB`
 ratio(
-  `read, plan, compress 10,000 messages, ${(bytes / 1e6).toFixed(0)} MB, to parse and stringify`,
-  median(taken),
-  floor,
+  `palimpsest compress of ${size}, to node that parses and stringifies its lines`,
+  median(compressions),
+  median(floors),
   8
 )
 
-const peak = spawnSync(
-  "/usr/bin/env",
-  [
-    "sh",
-    "-c",
-    `"${node}" -e '
-  process.argv = [process.argv[0], "${bundle}", "compress", "${file}", "--force", "--json"];
-  process.stdout.write = () => true;
-  process.on("exit", () => process.stderr.write("peak " + process.resourceUsage().maxRSS));
-  import("${bundle}")'`
-  ],
-  { encoding: "utf8", maxBuffer: 1e9 }
+const preload = join(folder, "peak.mjs")
+writeFileSync(
+  preload,
+  `process.on("exit", () => process.stderr.write("peak " + process.resourceUsage().maxRSS + "\\n"))`
 )
-const megabytes = Number(/peak (\d+)/.exec(peak.stderr)?.[1] ?? Number.NaN) / 1024
+const { stderr: said } = spawnSync(node, ["--import", preload, bundle, "compress", file, "--force", "--json"], {
+  maxBuffer: 1e9,
+  encoding: "utf8"
+})
+const megabytes = Number(/peak (\d+)/.exec(said)?.[1] ?? Number.NaN) / 1024
 rows.push({
-  what: "peak memory of palimpsest compress on that file",
+  what: "peak memory of it",
   value: `${megabytes.toFixed(0)} MB`,
   bound: "600 MB",
   ok: megabytes <= 600
 })
 
 // --- planning grows linearly ------------------------------------------------------------------------------------------
+const services = Effect.provide(Live.layer)
+
 const conversationOf = (count: number) =>
   Effect.gen(function* () {
     const held = new HandleIndex()
@@ -181,7 +166,7 @@ rows.push({
 
 rmSync(folder, { recursive: true })
 const width = Math.max(...rows.map((row) => row.what.length))
-console.log(`Node ${process.version}, ${process.arch}; medians; compressing alone took ${compressing.toFixed(0)} ms`)
+console.log(`Node ${process.version}, ${process.arch}, ${cpus().length} cores; medians`)
 for (const row of rows)
   console.log(`${row.ok ? "ok  " : "OVER"}  ${row.what.padEnd(width)}  ${row.value}  (at most ${row.bound})`)
 process.exitCode = rows.every((row) => row.ok) ? 0 : 1

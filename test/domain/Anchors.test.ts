@@ -13,7 +13,7 @@ const kinds: ReadonlyArray<readonly [kind: AnchorKind, words: ReadonlyArray<stri
   ["url", ["https://example.com", "http://localhost:8080/a?b=1&c=2", "https://github.com/a/b/issues/1343"]],
   [
     "symbol",
-    ["parseDate", "ChatBusy", "SCREAMING_CASE", "snake_case", "__init__", "Effect.gen", "String.replace/4", "--max-old-space-size", "TypeError", "iPhone"]
+    ["parseDate", "ChatBusy", "SCREAMING_CASE", "snake_case", "Effect.gen", "String.replace/4", "--max-old-space-size", "TypeError", "iPhone"]
   ],
   ["id", ["#123", "PROJ-42", "spotter-dov.3", "29b3aa8", "d703a1a9-1b7b-4fb1-b512-c9738b1fe617", "toolu_016i8caCv6EqBx4nQUJmnEvU"]],
   ["number", ["128", "3.14", "1.2.3", "v1.2.3", "1763681581544"]]
@@ -46,7 +46,7 @@ describe("in a sentence", () => {
     ["src/a.ts:12:3 - error", ["path src/a.ts"]],
     ["\"src/a.ts\"", ["path src/a.ts"]],
     ["path=src/a.ts", ["path src/a.ts"]],
-    ["Did you call parseDate?", ["symbol parseDate"]],
+    ["Elixir has Enum.empty? and String.length/1", ["symbol Enum.empty?", "symbol String.length/1"]],
     ["It took 128 ms.", ["number 128"]],
     ["**src/b.ts**", ["path src/b.ts"]],
     ["https://example.com/a.", ["url https://example.com/a"]],

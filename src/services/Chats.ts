@@ -1,0 +1,52 @@
+import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
+import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
+import { estimatorVersion } from "../domain/Tokens.ts"
+import { Chat } from "./Chat.ts"
+import { Compression } from "./Compression.ts"
+import { HookSystem } from "./HookSystem.ts"
+import { SessionStore, type SessionStoreError } from "./SessionStore.ts"
+import { TempStore } from "./TempStore.ts"
+import { TokenCounter } from "./TokenCounter.ts"
+
+/**
+ * Conversations by id. All who open the same id share one `Chat`; its session stays open, and locked against other
+ * processes, until the last of them closes their scope. An id that is not known yet begins a new session.
+ */
+export class Chats extends Context.Service<
+  Chats,
+  {
+    readonly open: (id: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
+  }
+>()("palimpsest/services/Chats") {
+  static readonly layer = Layer.effect(
+    Chats,
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      // Without the layer's scope: each session has the scope of those who opened it.
+      const context = Context.omit(Scope.Scope)(
+        yield* Effect.context<Compression | HookSystem | TokenCounter | TempStore>()
+      )
+
+      const begin = Effect.fnUntraced(function* (id: string) {
+        const started: Started = {
+          _tag: "Started",
+          version: logVersion,
+          session: id,
+          at: yield* Clock.currentTimeMillis,
+          estimator: estimatorVersion
+        }
+        return { log: yield* store.create(started), session: step(emptySession, started) }
+      })
+
+      const chats = yield* RcMap.make({
+        lookup: (id: string) =>
+          store.open(id).pipe(
+            Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id)),
+            Effect.flatMap(Chat.make),
+            Effect.provideContext(context)
+          )
+      })
+      return { open: (id) => RcMap.get(chats, id) }
+    })
+  )
+}
