@@ -112,7 +112,8 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
             const name = yield* Sha256.hash(bytes)
             const there = yield* content(name).pipe(Effect.catchIf(isNotFound, () => Effect.void))
             if (there === undefined || Buffer.compare(there, bytes) !== 0) {
-              yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
+              // Interrupted, it would be made after whoever cleans up has looked.
+              yield* Effect.uninterruptible(fs.makeDirectory(directory, { recursive: true, mode: 0o700 }))
               yield* write(name, bytes)
             }
             // Also for what was there: whoever renamed it may have been stopped right after.

@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Path, PlatformError, Random, Schema, type Scope } from "effect"
+import { Effect, FileSystem, Path, PlatformError, Random, Ref, Schema, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
+import type { Hash } from "../domain/Handle.ts"
 import { encodeLine, spillable } from "../domain/LogFormat.ts"
 import { project, sentJson } from "../domain/Projection.ts"
 import { type SessionEvent, spillBytes, type Spilled, step, emptySession } from "../domain/Session.ts"
@@ -15,8 +16,19 @@ export class ExportError extends Schema.TaggedError<ExportError>()("ExportError"
 export const writable = ["palimpsest", "contents"] as const
 export type Writable = (typeof writable)[number]
 
-/** The log that lies in the blob folder of a file whose own format has no room for one. */
-export const sidecarLog = (path: string): string => `${blobFolderOf(path)}/session.jsonl`
+/**
+ * The logs that lie in the blob folder of a file whose own format has no room for one, named by their content. There is
+ * more than one only when a write was cut short.
+ */
+export const sidecarLogs = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const folder = blobFolderOf(path)
+  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
+  return names.filter((name) => /^[a-z2-7]{52}\.jsonl$/.test(name)).map((name) => paths.join(folder, name))
+})
 
 type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
 
@@ -29,44 +41,61 @@ const reason = (error: PlatformError.PlatformError | TempStoreError): string => 
   return cause instanceof Error ? cause.message : (description ?? error.message)
 }
 
-/** Blobs and folders that were not there before go again unless the export succeeds. */
+/** Blobs and folders that were not there before go again, unless what refers to them has been written. */
 const staged = Effect.fnUntraced(function* (
-  folder: string
+  folder: string,
+  written: Ref.Ref<boolean>
 ): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const before = new Set(yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []))
   const existed = yield* Effect.orElseSucceed(fs.exists(folder), () => false)
-  yield* Effect.addFinalizer((exit) => {
-    if (exit._tag === "Success") return Effect.void
-    if (!existed) return Effect.ignore(fs.remove(folder, { recursive: true }))
-    return fs
-      .readDirectory(folder)
-      .pipe(
-        Effect.flatMap(Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))),
-        Effect.ignore
-      )
-  })
+  const clear = existed
+    ? fs
+        .readDirectory(folder)
+        .pipe(
+          Effect.flatMap(
+            Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))
+          )
+        )
+    : fs.remove(folder, { recursive: true })
+  yield* Effect.addFinalizer(() =>
+    Effect.flatMap(Ref.get(written), (keep) => (keep ? Effect.void : Effect.ignore(clear)))
+  )
 })
 
-/** Writes a text under a temporary name, readable by its owner only, syncs it and renames it. */
-const writeWhole = Effect.fnUntraced(function* (
+/**
+ * Writes bytes under a temporary name, readable by the owner only, and syncs them; what comes back gives them their name.
+ * Every call that changes the disk is carried out or not begun: an interrupted one would happen behind our back.
+ */
+const prepared = Effect.fnUntraced(function* (
   path: string,
   chunks: ReadonlyArray<Uint8Array>
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Scope.Scope> {
+): Effect.fn.Return<
+  Effect.Effect<void, PlatformError.PlatformError>,
+  PlatformError.PlatformError,
+  FileSystem.FileSystem | Scope.Scope
+> {
   const fs = yield* FileSystem.FileSystem
   const suffix = yield* Random.nextIntBetween(0, 0x7fffffff)
   const temporary = `${path}.${suffix.toString(36)}.tmp`
   yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const file = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
-      for (const chunk of chunks) yield* file.writeAll(chunk)
+      const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "wx", mode: 0o600 }))
+      for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
       yield* file.sync
     })
   )
-  yield* fs.rename(temporary, path)
+  return fs.rename(temporary, path)
 })
+
+/** The commit: the file has its new name and what it refers to stays, or neither. */
+const commit = (
+  rename: Effect.Effect<void, PlatformError.PlatformError>,
+  written: Ref.Ref<boolean>
+): Effect.Effect<void, PlatformError.PlatformError> =>
+  Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
 /** A file goes into a folder that is there, and not over a folder: told before anything is written. */
 const placeFor = Effect.fnUntraced(function* (
@@ -131,14 +160,20 @@ export const write = Effect.fn("Export.write")(
     const fs = yield* FileSystem.FileSystem
     const folders = yield* BlobFolder
     const folder = blobFolderOf(path)
+    const blobs = folders.at(folder)
     yield* placeFor(path)
-    yield* staged(folder)
-    const chunks = yield* Effect.provide(logChunks(events), folders.at(folder))
-    if (format === "palimpsest") return yield* writeWhole(path, chunks)
-    yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-    yield* writeWhole(sidecarLog(path), chunks)
+    const written = yield* Ref.make(false)
+    yield* staged(folder, written)
+    const chunks = yield* Effect.provide(logChunks(events), blobs)
+    if (format === "palimpsest") return yield* commit(yield* prepared(path, chunks), written)
+    const older = yield* sidecarLogs(path)
+    yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
+    const hash = yield* Effect.provide(nameOf(chunks), blobs)
+    const log = `${folder}/${hash}.jsonl`
+    yield* Effect.uninterruptible(yield* prepared(log, chunks))
     const { conversation } = events.reduce(step, emptySession)
-    yield* writeWhole(path, [encode(`${sentJson(project(conversation))}\n`)])
+    yield* commit(yield* prepared(path, [encode(`${sentJson(project(conversation))}\n`)]), written)
+    yield* Effect.forEach(older, (one) => (one === log ? Effect.void : Effect.ignore(fs.remove(one))))
   },
   (effect, path) =>
     Effect.scoped(effect).pipe(
@@ -146,9 +181,15 @@ export const write = Effect.fn("Export.write")(
     )
 )
 
+/** The name of a log: the hash of its bytes. */
+const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> =>
+  TempStore.use((store) =>
+    Effect.flatMap(Effect.forEach(chunks, store.hash), (hashes) => store.hash(hashes.join("\n")))
+  )
+
 /** Writes a text file: all of it, or nothing. */
 export const writeText = Effect.fn("Export.writeText")(
-  (path: string, text: string) => Effect.scoped(writeWhole(path, [encode(text)])),
+  (path: string, text: string) => Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), Effect.uninterruptible)),
   (effect, path) =>
     Effect.mapError(
       effect,

@@ -29,7 +29,7 @@ import {
   type Step,
   type Transcript
 } from "../domain/transcripts/Transcript.ts"
-import { sidecarLog } from "./Export.ts"
+import { sidecarLogs } from "./Export.ts"
 import * as Work from "../domain/Work.ts"
 import { HandleIndex, makeEntry } from "./Intake.ts"
 import { blobFolderOf, TempStore } from "./TempStore.ts"
@@ -649,12 +649,14 @@ const withSidecar = Effect.fnUntraced(function* (
   path: string,
   loaded: Loaded
 ): Effect.fn.Return<Loaded, TranscriptError, Requirements> {
-  const fs = yield* FileSystem.FileSystem
-  const log = sidecarLog(path)
-  if (!(yield* Effect.orElseSucceed(fs.exists(log), () => false))) return loaded
-  const { events, session } = yield* load(log, { from: "palimpsest" })
-  const same = sentJson(project(session.conversation)) === sentJson(project(loaded.session.conversation))
-  return same ? { ...loaded, events, session } : { ...loaded, sidecar: session }
+  const said = sentJson(project(loaded.session.conversation))
+  let sidecar: Session | undefined
+  for (const log of yield* sidecarLogs(path)) {
+    const { events, session } = yield* load(log, { from: "palimpsest" })
+    if (sentJson(project(session.conversation)) === said) return { ...loaded, events, session }
+    sidecar = session
+  }
+  return { ...loaded, sidecar }
 })
 
 /** Reading conversations as a service, for callers that do not want to know what it needs. */

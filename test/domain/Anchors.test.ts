@@ -8,14 +8,47 @@ const found = (of: string): Array<string> => [...anchorsOf(of)].map(([name, kind
 const kinds: ReadonlyArray<readonly [kind: AnchorKind, words: ReadonlyArray<string>]> = [
   [
     "path",
-    ["src/a.ts", "README.md", "/etc/hosts", "/tmp", "./x/y", "../x", "package.json", "@effect/vitest", "a/b/c.d", "~/notes.md", "~/.bashrc", ".gitignore"]
+    [
+      "src/a.ts",
+      "README.md",
+      "/etc/hosts",
+      "/tmp",
+      "./x/y",
+      "../x",
+      "package.json",
+      "@effect/vitest",
+      "a/b/c.d",
+      "~/notes.md",
+      "~/.bashrc",
+      ".gitignore"
+    ]
   ],
   ["url", ["https://example.com", "http://localhost:8080/a?b=1&c=2", "https://github.com/a/b/issues/1343"]],
   [
     "symbol",
-    ["parseDate", "ChatBusy", "SCREAMING_CASE", "snake_case", "Effect.gen", "String.replace/4", "--max-old-space-size", "TypeError", "iPhone"]
+    [
+      "parseDate",
+      "ChatBusy",
+      "SCREAMING_CASE",
+      "snake_case",
+      "Effect.gen",
+      "String.replace/4",
+      "--max-old-space-size",
+      "TypeError",
+      "iPhone"
+    ]
   ],
-  ["id", ["#123", "PROJ-42", "spotter-dov.3", "29b3aa8", "d703a1a9-1b7b-4fb1-b512-c9738b1fe617", "toolu_016i8caCv6EqBx4nQUJmnEvU"]],
+  [
+    "id",
+    [
+      "#123",
+      "PROJ-42",
+      "spotter-dov.3",
+      "29b3aa8",
+      "d703a1a9-1b7b-4fb1-b512-c9738b1fe617",
+      "toolu_016i8caCv6EqBx4nQUJmnEvU"
+    ]
+  ],
   ["number", ["128", "3.14", "1.2.3", "v1.2.3", "1763681581544"]]
 ]
 
@@ -25,13 +58,28 @@ describe("kinds", () => {
     assert.deepStrictEqual(found(`See ${word} there`), [`${kind} ${word}`])
   })
 
-  it.each(["hello", "The", "a", "is", "HTTP", "it's", "12", "7", "-v", "e.g", "...", "--", "/", "well-known", "foo.bar", "decade", "feed"])(
-    "%j is none",
-    (word) => {
-      assert.isUndefined(kindOf(word))
-      assert.deepStrictEqual(found(`so ${word} then`), [])
-    }
-  )
+  it.each([
+    "hello",
+    "The",
+    "a",
+    "is",
+    "HTTP",
+    "it's",
+    "12",
+    "7",
+    "-v",
+    "e.g",
+    "...",
+    "--",
+    "/",
+    "well-known",
+    "foo.bar",
+    "decade",
+    "feed"
+  ])("%j is none", (word) => {
+    assert.isUndefined(kindOf(word))
+    assert.deepStrictEqual(found(`so ${word} then`), [])
+  })
 
   it("a word of more than 200 characters is none", () => {
     assert.isUndefined(kindOf(`src/${"a".repeat(200)}.ts`))
@@ -44,7 +92,7 @@ describe("in a sentence", () => {
     ["(see README.md), please!", ["path README.md"]],
     ["`parseDate` and 'ChatBusy': both", ["symbol parseDate", "symbol ChatBusy"]],
     ["src/a.ts:12:3 - error", ["path src/a.ts"]],
-    ["\"src/a.ts\"", ["path src/a.ts"]],
+    ['"src/a.ts"', ["path src/a.ts"]],
     ["path=src/a.ts", ["path src/a.ts"]],
     ["Elixir has Enum.empty? and String.length/1", ["symbol Enum.empty?", "symbol String.length/1"]],
     ["It took 128 ms.", ["number 128"]],
@@ -79,7 +127,25 @@ describe("in a sentence", () => {
 const Text = Schema.Array(
   Schema.Union([
     Schema.String,
-    Schema.Literals(["src/a.ts", "parseDate", "#12", "128", " ", " ", ":", "=", "/", ".", "https://x.y/z", "v1.2", "29b3aa8", "\n", "é", "(", ")."])
+    Schema.Literals([
+      "src/a.ts",
+      "parseDate",
+      "#12",
+      "128",
+      " ",
+      " ",
+      ":",
+      "=",
+      "/",
+      ".",
+      "https://x.y/z",
+      "v1.2",
+      "29b3aa8",
+      "\n",
+      "é",
+      "(",
+      ")."
+    ])
   ])
 )
 
@@ -122,7 +188,14 @@ describe("stability", () => {
   )
 
   it("is quick where a pattern could go back and forth", () => {
-    for (const trap of ["a.".repeat(50_000), "/".repeat(100_000), "a-".repeat(50_000), "a/".repeat(50_000), "=".repeat(100_000), "A".repeat(100_000)]) {
+    for (const trap of [
+      "a.".repeat(50_000),
+      "/".repeat(100_000),
+      "a-".repeat(50_000),
+      "a/".repeat(50_000),
+      "=".repeat(100_000),
+      "A".repeat(100_000)
+    ]) {
       const started = performance.now()
       anchorsOf(trap)
       assert.isBelow(performance.now() - started, 2_000, trap.slice(0, 4))
@@ -138,15 +211,32 @@ describe("whose words", () => {
   }
   it("the agent's: what it said and thought, and every value of a call's arguments", () => {
     assert.deepStrictEqual(
-      texts((push) => agentTexts(call("edit", { path: "a.ts", edits: [{ old: "x", line: 128 }], dry: true, none: null }), push)),
+      texts((push) =>
+        agentTexts(call("edit", { path: "a.ts", edits: [{ old: "x", line: 128 }], dry: true, none: null }), push)
+      ),
       ["a.ts", "x", "128"]
     )
-    assert.deepStrictEqual(texts((push) => agentTexts(text("said"), push)), ["said"])
-    assert.deepStrictEqual(texts((push) => agentTexts({ text: "hm", thought: true }, push)), ["hm"])
-    assert.deepStrictEqual(texts((push) => agentTexts(response("read", { output: "no" }), push)), [])
+    assert.deepStrictEqual(
+      texts((push) => agentTexts(text("said"), push)),
+      ["said"]
+    )
+    assert.deepStrictEqual(
+      texts((push) => agentTexts({ text: "hm", thought: true }, push)),
+      ["hm"]
+    )
+    assert.deepStrictEqual(
+      texts((push) => agentTexts(response("read", { output: "no" }), push)),
+      []
+    )
   })
   it("the tool's: every value of its answer", () => {
-    assert.deepStrictEqual(texts((push) => toolTexts(response("read", { output: "yes", n: [1] }), push)), ["yes", "1"])
-    assert.deepStrictEqual(texts((push) => toolTexts(text("said"), push)), [])
+    assert.deepStrictEqual(
+      texts((push) => toolTexts(response("read", { output: "yes", n: [1] }), push)),
+      ["yes", "1"]
+    )
+    assert.deepStrictEqual(
+      texts((push) => toolTexts(text("said"), push)),
+      []
+    )
   })
 })

@@ -1,10 +1,12 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { gunzipSync } from "node:zlib"
-import { entries } from "../../src/domain/Conversation.ts"
+import { call, type Content, hasResponses, model, response, text, user } from "../../src/domain/Content.ts"
+import { entries, type Entry, entryId } from "../../src/domain/Conversation.ts"
 import { type Evidence, gather, type Recent } from "../../src/domain/Evidence.ts"
 import { compose, type Extract } from "../../src/domain/Extractive.ts"
+import { Handle } from "../../src/domain/Handle.ts"
 import { isSnapshot, parse, type SectionName, sectionNames, wordsIn } from "../../src/domain/Snapshot.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
 import * as Work from "../../src/domain/Work.ts"
@@ -62,8 +64,31 @@ const gathered = Effect.fnUntraced(function* (name: string) {
   yield* fs.writeFile(file, bytes)
   const { session } = yield* load(file)
   const golden = yield* decodeGolden(new TextDecoder().decode(yield* read(`../golden/${name}.json`)))
-  return { evidence: Work.runSync(gather(entries(session.conversation))), golden }
+  const log = entries(session.conversation)
+  return { log, evidence: Work.runSync(gather(log)), golden }
 })
+
+/** The middle of a log, where the user speaks and no call waits for its answer. */
+const middle = (log: ReadonlyArray<Entry>): number => {
+  const half = Math.floor(log.length / 2)
+  const begins = (entry: Entry) => entry.content.role === "model" || !hasResponses(entry.content)
+  const after = log.findIndex((entry, index) => index >= half && begins(entry))
+  return after < 0 ? half : after
+}
+
+/** What is known when the first half was compressed before, and the snapshot of it is all that is left. */
+const gatheredTwice = (log: ReadonlyArray<Entry>): Evidence => {
+  const cut = middle(log)
+  const earlier = composed(Work.runSync(gather(log.slice(0, cut))), ample)
+  const summary: Entry = {
+    id: entryId(log.length + 100),
+    content: user(text(earlier.text)),
+    author: "summary",
+    tokens: [estimateText(earlier.text)],
+    handles: [Handle.make("h_aaaaaaaaaa")]
+  }
+  return Work.runSync(gather([summary, ...log.slice(cut)]))
+}
 
 /** What only a reader sees who knows more than the file tools, `>`, `rm` and `mv`. */
 const subtle = new Set(["cp", "sed -i", "tee", "replace, new file"])
@@ -139,10 +164,12 @@ const contradictions = (text: string, golden: Golden): Array<string> => {
   }
   for (const [, shown = "", exit] of sections.recent_actions.matchAll(commandLine)) {
     if (/^e\d+ \S+: ran /.test(shown)) continue
-    const command = golden.commands.find((known) => shown.replace(/…$/, "") === oneLine(known.command, 160))
-    const code = command?.exit === null || command === undefined ? undefined : String(command.exit)
-    if (command === undefined) wrong.push(`nobody ran ${shown}`)
-    else if (code !== exit) wrong.push(`${shown} ended with ${code}, not ${exit}`)
+    // Long commands may share the beginning that is shown.
+    const codes = golden.commands
+      .filter(({ command }) => shown.replace(/…$/, "") === oneLine(command, 160))
+      .map((command) => (command.exit === null ? undefined : String(command.exit)))
+    if (codes.length === 0) wrong.push(`nobody ran ${shown}`)
+    else if (!codes.includes(exit)) wrong.push(`${shown} ended with ${codes.join()}, not ${exit}`)
   }
   for (const words of wordsIn(text)) {
     if (!golden.said.some((said) => said.includes(words.text))) wrong.push(`the user never said: ${words.text}`)
@@ -364,6 +391,60 @@ layer(services)((it) => {
     )
   })
 
+  describe.each(fixtures)("%s: compressed twice", (name) => {
+    it.effect("the original request is still the first thing asked, the latest the last", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const words = wordsIn(sectionsOf(composed(gatheredTwice(log), ample).text).overall_goal).map(({ text }) => text)
+        assert.strictEqual(words[0], golden.originalRequest)
+        assert.include(words, golden.latestRequest)
+      })
+    )
+    it.effect("every file is there once, in its last state", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const sections = sectionsOf(composed(gatheredTwice(log), ample).text)
+        const shown = [...`${sections.artifact_trail}\n${sections.file_system_state}`.matchAll(fileLine)]
+        assert.deepStrictEqual(
+          shown
+            .map(([, path = "", state]) => `${path}: ${state}`)
+            .filter((one) => !one.startsWith("cwd"))
+            .toSorted(),
+          Object.entries(golden.files)
+            .filter(([path, fact]) => !isSubtle(fact) || shown.some(([, one]) => one === path))
+            .map(([path, { state }]) => `${path}: ${state}`)
+            .toSorted()
+        )
+      })
+    )
+    it.effect("failures of the first half that nothing resolved are still there", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const once = sectionsOf(composed(Work.runSync(gather(log)), ample).text).task_state
+        const twice = sectionsOf(composed(gatheredTwice(log), ample).text).task_state
+        const shownIn = (section: string, line: string) => section.includes(`\n    ${line.slice(0, 200)}`)
+        for (const { lines, target, tool } of golden.failures) {
+          if (!lines.some((line) => shownIn(once, line))) continue
+          assert.isTrue(
+            lines.some((line) => shownIn(twice, line)),
+            `${tool} ${target ?? ""}`
+          )
+        }
+      })
+    )
+    it.effect("nothing contradicts the golden facts", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const text = composed(gatheredTwice(log), ample).text
+        const once = contradictions(composed(Work.runSync(gather(log)), ample).text, golden)
+        assert.deepStrictEqual(
+          contradictions(text, golden).filter((wrong) => !once.includes(wrong)),
+          []
+        )
+      })
+    )
+  })
+
   describe.each(fixtures)("%s: small snapshots", (name) => {
     it.effect.each([600, 2_000, 4_000])("%i tokens: within the budget, seven sections, still a snapshot", (budget) =>
       Effect.gen(function* () {
@@ -397,5 +478,137 @@ layer(services)((it) => {
         if (newest !== undefined) assert.include(sections.artifact_trail, `- ${newest[0]}: ${newest[1].state}`)
       })
     )
+  })
+})
+
+/** The smallest conversations that show one rule each. */
+describe("rules", () => {
+  const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
+    id: entryId(sequence),
+    content,
+    tokens: content.parts.map(() => 1),
+    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa")),
+    ...(author === undefined ? {} : { author })
+  })
+  /** Calls, each with its answer; undefined: none came. */
+  const made = (from: number, ...calls: ReadonlyArray<readonly [tool: string, args: unknown, answer?: object]>) =>
+    calls.flatMap(([tool, args, answer], index) => [
+      entryOf(from + index * 2, model(call(tool, args, `${from + index}`))),
+      ...(answer === undefined ? [] : [entryOf(from + index * 2 + 1, user(response(tool, answer, `${from + index}`)))])
+    ])
+  const of = (...log: ReadonlyArray<Entry>) => Work.runSync(gather(log))
+  const states = (evidence: Evidence) => [...evidence.files].map(([path, { state }]) => `${path}: ${state}`)
+  const sh = (command: string) => ["Bash", { command }] as const
+  const done = { output: "" }
+  const created = { output: "File created successfully at: it" }
+  /** What is known when these were compressed into a snapshot and those came after it. */
+  const after = (before: ReadonlyArray<Entry>, ...later: ReadonlyArray<Entry>): Evidence =>
+    of(entryOf(90, user(text(composed(of(...before), ample).text)), "summary"), ...later)
+  const shown = (evidence: Evidence) => sectionsOf(composed(evidence, ample).text)
+
+  it("a command that is running again has not resolved its failure yet", () => {
+    const evidence = of(...made(1, [...sh("make"), { error: "Exit code 2\nno rule" }], sh("make")))
+    assert.deepStrictEqual([...evidence.errors.keys()], ["make"])
+  })
+
+  it("a failure is told by the file, whatever argument comes first", () => {
+    const edit = (instruction: string) => ["replace", { instruction, file_path: "a.ts", old_string: "x" }] as const
+    const evidence = of(
+      ...made(
+        1,
+        [...edit("once"), { error: "0 occurrences found" }],
+        [...edit("twice"), { output: "Successfully modified" }]
+      )
+    )
+    assert.deepStrictEqual([...evidence.errors.keys()], [])
+  })
+
+  it("a search that succeeds resolves its failure", () => {
+    const grep = ["Grep", { pattern: "x" }] as const
+    assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).errors.size, 0)
+  })
+
+  it("labels of a shell's answer are not what went wrong", () => {
+    const answer = { output: "Command: x\nOutput: TypeError: no\nError: (none)\nExit Code: 1\nSignal: (none)" }
+    const evidence = of(...made(1, ["run_shell_command", { command: "x" }, answer]))
+    assert.strictEqual(evidence.errors.get("x")?.text, "Output: TypeError: no")
+  })
+
+  it("removing a folder removes what is in it", () => {
+    const evidence = of(...made(1, ["Write", { file_path: "old/a.ts" }, created], [...sh("rm -r old"), done]))
+    assert.notInclude(states(evidence), "old/a.ts: created")
+  })
+
+  it("files in file_path and in a shell's folder are the same file", () => {
+    const evidence = of(...made(1, ["Write", { file_path: "pkg/a.ts" }, created], [...sh("cd pkg && rm a.ts"), done]))
+    assert.deepStrictEqual(states(evidence), ["pkg/a.ts: deleted"])
+  })
+
+  it("text that a program put in the user's place is not the user's (law 6)", () => {
+    for (const injected of [
+      "<task-notification>\n<task-id>b1</task-id>\n</task-notification>\nRead the output file",
+      "<system-reminder>never do this</system-reminder>",
+      "<local-command-stdout>ok</local-command-stdout>",
+      "<local-command-stderr>must not</local-command-stderr>",
+      "<bash-input>rm a</bash-input>",
+      "<bash-stdout>always</bash-stdout><bash-stderr></bash-stderr>",
+      "<user-prompt-submit-hook>never push</user-prompt-submit-hook>",
+      "[Request interrupted by user for tool use]"
+    ]) {
+      const evidence = of(entryOf(1, user(text(injected))))
+      assert.deepStrictEqual([evidence.requests, evidence.constraints], [[], []], injected)
+    }
+  })
+
+  it("a file made before the last compression and edited after it is still one that was made", () => {
+    const evidence = after(
+      made(1, ["Write", { file_path: "src/a.ts" }, created]),
+      ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: created (")
+    assert.notInclude(shown(evidence).artifact_trail, "modified")
+  })
+
+  it("a file read before the last compression and changed after it stands there once", () => {
+    const evidence = after(
+      made(1, ["Read", { file_path: "src/a.ts" }, done]),
+      ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: modified (")
+    assert.notInclude(shown(evidence).file_system_state, "src/a.ts")
+  })
+
+  it("a file changed before the last compression and only read after it is not one that was only read", () => {
+    const evidence = after(
+      made(1, ["Edit", { file_path: "src/a.ts" }, done]),
+      ...made(100, ["Read", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: modified (")
+    assert.notInclude(shown(evidence).file_system_state, "src/a.ts: read")
+  })
+
+  it("README.md has capitals and stands there once", () => {
+    const evidence = after(
+      made(1, ["Edit", { file_path: "README.md" }, done]),
+      ...made(100, ["Edit", { file_path: "README.md" }, done])
+    )
+    assert.strictEqual(shown(evidence).artifact_trail.split("README.md:").length, 2)
+  })
+
+  it("a failure told by the last snapshot is gone when the command has succeeded since", () => {
+    const evidence = after(
+      made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
+      ...made(100, [...sh("make"), done])
+    )
+    assert.notInclude(shown(evidence).task_state, "unresolved failure of make")
+  })
+
+  it("a failure told by the last snapshot stays when a todo list was written since", () => {
+    const evidence = after(
+      made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
+      ...made(100, ["TodoWrite", { todos: [{ content: "go on", status: "pending" }] }, done])
+    )
+    assert.include(shown(evidence).task_state, "unresolved failure of make")
+    assert.include(shown(evidence).task_state, "[pending] go on")
   })
 })

@@ -20,7 +20,11 @@ describe("excerpt", () => {
   })
 
   it("lines count from 1, both ends included", () => {
-    assert.deepStrictEqual(part(ten, { lines: [2, 4] }), { text: "line 2\nline 3\nline 4", totalLines: 10, omittedLines: 0 })
+    assert.deepStrictEqual(part(ten, { lines: [2, 4] }), {
+      text: "line 2\nline 3\nline 4",
+      totalLines: 10,
+      omittedLines: 0
+    })
     assert.strictEqual(part(ten, { lines: [10, 10] }).text, "line 10")
   })
 
@@ -37,7 +41,10 @@ describe("excerpt", () => {
   })
 
   it("grep within lines keeps the numbers of the whole text", () => {
-    assert.strictEqual(part(ten, { lines: [5, 10], grep: "^line .$" }).text, "5: line 5\n6: line 6\n7: line 7\n8: line 8\n9: line 9")
+    assert.strictEqual(
+      part(ten, { lines: [5, 10], grep: "^line .$" }).text,
+      "5: line 5\n6: line 6\n7: line 7\n8: line 8\n9: line 9"
+    )
   })
 
   it("a budget keeps whole lines from the beginning and counts the others", () => {

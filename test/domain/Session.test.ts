@@ -5,7 +5,15 @@ import * as Conversation from "../../src/domain/Conversation.ts"
 import { freshMemory } from "../../src/domain/FailureMemory.ts"
 import { Handle } from "../../src/domain/Handle.ts"
 import { recall } from "../../src/domain/Recall.ts"
-import { emptySession, logVersion, recallableOf, type Session, SessionEvent, spillBytes, step } from "../../src/domain/Session.ts"
+import {
+  emptySession,
+  logVersion,
+  recallableOf,
+  type Session,
+  SessionEvent,
+  spillBytes,
+  step
+} from "../../src/domain/Session.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const id = Conversation.entryId
@@ -83,7 +91,10 @@ describe("the fold", () => {
     const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400))
     assert.deepStrictEqual(session.memory, { failed: true, waitUntil: 441 })
     assert.strictEqual(session.conversation.version, 4)
-    assert.deepStrictEqual(fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", true, 400)).memory, freshMemory)
+    assert.deepStrictEqual(
+      fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", true, 400)).memory,
+      freshMemory
+    )
   })
 
   it("Undone gives the view back and waits for growth; Redone lays it again", () => {
@@ -99,8 +110,7 @@ describe("the fold", () => {
   })
 
   it("law 1: what was dropped can be recalled by its one handle, undone or compressed again", () => {
-    const expected =
-      '{"role":"user","parts":[{"text":"ask 1"}]}\n{"role":"model","parts":[{"text":"say 2"}]}\n'
+    const expected = '{"role":"user","parts":[{"text":"ask 1"}]}\n{"role":"model","parts":[{"text":"say 2"}]}\n'
     for (const session of [
       fold(...four, compressed(1, 2, 5)),
       fold(...four, compressed(1, 2, 5), undone),

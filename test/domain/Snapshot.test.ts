@@ -13,6 +13,7 @@ import {
   type SectionName,
   sectionNames,
   type Snapshot,
+  type SnapshotProblem,
   snapshotTokens,
   unprotect,
   validate,
@@ -57,7 +58,21 @@ const tags = reserved.flatMap((name) => spellings.map((spell) => spell(name)))
 const Piece = Schema.Union([
   Schema.Literals(tags),
   Schema.String,
-  Schema.Literals(["&", "&amp;", "lt;", "<", "\n", "- ", "  ", '"', "- none", "original request:", "\n    ", "\r\n", "&amp;lt;"])
+  Schema.Literals([
+    "&",
+    "&amp;",
+    "lt;",
+    "<",
+    "\n",
+    "- ",
+    "  ",
+    '"',
+    "- none",
+    "original request:",
+    "\n    ",
+    "\r\n",
+    "&amp;lt;"
+  ])
 ])
 const Sneaky = Arbitrary.map(Arbitrary.schema(Schema.Array(Piece)), (pieces) => pieces.join(""))
 const runs = (seed: string) => ({ arbitrary: { runs: 2_000, seed, size: 12 } })
@@ -71,7 +86,12 @@ describe("protected text", () => {
     }
   })
 
-  it.prop("unprotect is the inverse of protect", [Sneaky], ([text]) => assert.strictEqual(unprotect(protect(text)), text), runs("protect"))
+  it.prop(
+    "unprotect is the inverse of protect",
+    [Sneaky],
+    ([text]) => assert.strictEqual(unprotect(protect(text)), text),
+    runs("protect")
+  )
 
   it.prop(
     "nothing protected can open or close anything",
@@ -91,11 +111,20 @@ describe("protected text", () => {
 /** Items as code makes them: one line, or a line with indented ones under it, or the user's words. */
 const line = (text: string) => text.replace(/\s+/g, " ").trim()
 const AnyItem = Arbitrary.map(
-  Arbitrary.all([Sneaky, Arbitrary.schema(Schema.Array(Schema.Literals(tags))), Arbitrary.schema(Schema.Literals(["line", "block", "words"]))]),
+  Arbitrary.all([
+    Sneaky,
+    Arbitrary.schema(Schema.Array(Schema.Literals(tags))),
+    Arbitrary.schema(Schema.Literals(["line", "block", "words"]))
+  ]),
   ([text, more, form]): Item =>
     form === "words"
       ? labelled("original request", { entry: "e7", text })
-      : item("key", form === "line" || more.length === 0 ? `x${line(text)}` : `x${line(text)}:\n${more.map((one) => `    ${line(one)}`).join("\n")}`)
+      : item(
+          "key",
+          form === "line" || more.length === 0
+            ? `x${line(text)}`
+            : `x${line(text)}:\n${more.map((one) => `    ${line(one)}`).join("\n")}`
+        )
 )
 const AnySnapshot = Arbitrary.map(
   Arbitrary.array(Arbitrary.array(AnyItem, { minLength: 1, maxLength: 4 }), { minLength: 7, maxLength: 7 }),
@@ -169,7 +198,9 @@ describe("render and parse", () => {
 
   it("the user's words stand alone or under their label", () => {
     const words = { entry: "e3", text: "Keep it\n  simple.\n" }
-    const parsed = read(render(only("active_constraints", wordsItem("w", words), labelled("the user said (e3)", words))))
+    const parsed = read(
+      render(only("active_constraints", wordsItem("w", words), labelled("the user said (e3)", words)))
+    )
     assert.deepStrictEqual(
       parsed.active_constraints.map((one) => one.text),
       [wordsItem("w", words).text, labelled("the user said (e3)", words).text]
@@ -217,7 +248,7 @@ describe("parse", () => {
     )
   })
 
-  it.each([
+  const unusable: ReadonlyArray<readonly [text: string, problem: SnapshotProblem]> = [
     ["", "no snapshot"],
     ["I could not do it.", "no snapshot"],
     ["<state_snapshot><overall_goal>x</overall_goal>", "not closed"],
@@ -225,7 +256,8 @@ describe("parse", () => {
     [wrap("nothing here"), "no section"],
     [wrap("<overall_goal>x"), "no section"],
     [wrap("<overall_goal>x<task_state>y</task_state></overall_goal>"), "nested section"]
-  ])("why %j is none: %s", (text, problem) => {
+  ]
+  it.each(unusable)("why %j is none: %s", (text, problem) => {
     assert.strictEqual(parse(text), problem)
   })
 
@@ -242,14 +274,19 @@ describe("scratchpad", () => {
     assert.strictEqual(withoutScratchpad("a <scratchpad>x\ny</scratchpad>b<SCRATCHPAD>z</ScratchPad>c"), "a bc")
   })
   it("one that is never closed ends where the snapshot begins", () => {
-    assert.strictEqual(withoutScratchpad("<scratchpad>hm\n<state_snapshot>s</state_snapshot>"), "<state_snapshot>s</state_snapshot>")
+    assert.strictEqual(
+      withoutScratchpad("<scratchpad>hm\n<state_snapshot>s</state_snapshot>"),
+      "<state_snapshot>s</state_snapshot>"
+    )
   })
   it("one that is never closed and no snapshot: nothing is left", () => {
     assert.strictEqual(withoutScratchpad("<scratchpad>hm"), "")
     assert.strictEqual(parse("<scratchpad>hm"), "no snapshot")
   })
   it("what is kept has none of it", () => {
-    const snapshot = read("<scratchpad>secret</scratchpad><state_snapshot><overall_goal>x</overall_goal></state_snapshot>")
+    const snapshot = read(
+      "<scratchpad>secret</scratchpad><state_snapshot><overall_goal>x</overall_goal></state_snapshot>"
+    )
     assert.notInclude(render(snapshot), "secret")
   })
 })

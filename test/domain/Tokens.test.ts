@@ -21,7 +21,12 @@ const classes: ReadonlyArray<readonly [name: string, sample: string]> = [
   ["Korean", "빠른 갈색 여우가 게으른 개를 뛰어넘어 집으로 갔습니다. ".repeat(30)],
   ["emoji", "😀🎉🚀🔥👍".repeat(40)],
   ["mathematics", "∀x∈ℝ: ∃y≥x², ∑∞ √2 ≈ 1.414 → ⇒ ".repeat(30)],
-  ["code", "const parse = (text: string): Date | undefined => {\n  return text === \"\" ? undefined : new Date(text)\n}\n".repeat(20)],
+  [
+    "code",
+    'const parse = (text: string): Date | undefined => {\n  return text === "" ? undefined : new Date(text)\n}\n'.repeat(
+      20
+    )
+  ],
   ["camel case", "getElementByIdFromRegistry handleRequestAnimationFrame ".repeat(30)],
   ["capitals", "THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG. ".repeat(30)],
   ["JSON", JSON.stringify(Array.from({ length: 50 }, (_, id) => ({ id, name: `item-${id}`, ok: true })))],
@@ -82,9 +87,14 @@ describe("the estimate", () => {
     { arbitrary: { runs: 1_000, seed: "monotone" } }
   )
 
-  it.prop("in slices it is the same as at once", [Text], ([a]) => assert.strictEqual(ofText(a.join("")), estimateText(a.join(""))), {
-    arbitrary: { runs: 500, seed: "sliced" }
-  })
+  it.prop(
+    "in slices it is the same as at once",
+    [Text],
+    ([a]) => assert.strictEqual(ofText(a.join("")), estimateText(a.join(""))),
+    {
+      arbitrary: { runs: 500, seed: "sliced" }
+    }
+  )
 
   it("in slices it is the same as at once, over many slices", () => {
     for (const sample of ["word ", "aB3-", "a", "7", "中é", " ", "😀x"]) {
@@ -127,7 +137,9 @@ describe("parts", () => {
   })
 
   it("parts within a response count", () => {
-    const part: Part = { functionResponse: { name: "read", response: { output: "x" }, parts: [{ text: "y".repeat(3_000) }] } }
+    const part: Part = {
+      functionResponse: { name: "read", response: { output: "x" }, parts: [{ text: "y".repeat(3_000) }] }
+    }
     assert.isAbove(ofPart(part), ofPart(response("read", { output: "x" })) + 300)
   })
 
@@ -147,7 +159,14 @@ describe("parts", () => {
 describe("windows", () => {
   it("spec 2: every Gemini model and every unknown one has 1,048,576 tokens", () => {
     assert.strictEqual(defaultLimit, 1_048_576)
-    for (const model of ["gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-1.5-flash", "claude-x", ""]) {
+    for (const model of [
+      "gemini-2.5-pro",
+      "gemini-2.5-flash",
+      "gemini-3-pro-preview",
+      "gemini-1.5-flash",
+      "claude-x",
+      ""
+    ]) {
       assert.strictEqual(tokenLimit(model), 1_048_576)
     }
   })

@@ -14,7 +14,13 @@ const split = (shortened: string) => {
 
 describe("seed numbers", () => {
   it("spec 3.4: 30 lines of 1,000 characters, 4,000 of a single line, 40,000 characters, 1,000 lines", () => {
-    assert.deepStrictEqual(seedSize, { lastLines: 30, lineWidth: 1_000, singleLine: 4_000, chars: 40_000, lines: 1_000 })
+    assert.deepStrictEqual(seedSize, {
+      lastLines: 30,
+      lineWidth: 1_000,
+      singleLine: 4_000,
+      chars: 40_000,
+      lines: 1_000
+    })
   })
   it("there are three forms", () => {
     assert.deepStrictEqual([...OutputForm.literals], ["last-lines", "head-tail-chars", "head-tail-lines"])

@@ -3,8 +3,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import { encode } from "../../src/domain/Bytes.ts"
 import { partJson, payload } from "../../src/domain/Content.ts"
-import { type Draft, type Entry, sourceOf } from "../../src/domain/Conversation.ts"
-import type { Handle } from "../../src/domain/Handle.ts"
+import { type Draft, type Entry, sourceOf, view } from "../../src/domain/Conversation.ts"
+import { type Handle, mentions } from "../../src/domain/Handle.ts"
 import { arraySlices, sliceAt } from "../../src/domain/Source.ts"
 import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/FileTempStore.ts"
@@ -91,8 +91,26 @@ const everyRange = Effect.fnUntraced(function* (chat: Played["chat"], { dropped,
   return undefined
 })
 
+/** Somebody said it, it names nothing. */
+const saidHandle = "h_aaaaaaaaaa"
+
+/** Every handle that the window names leads somewhere. */
+const everyMention = Effect.fnUntraced(function* (chat: Played["chat"]) {
+  const named = view(yield* chat.conversation).flatMap(({ entry, shortened }) => [
+    ...(entry.author === "summary" ? entry.content.parts : []),
+    ...[...shortened.values()].map(({ part }) => part)
+  ])
+  for (const handle of new Set(named.flatMap((part) => mentions(JSON.stringify(part))))) {
+    const violation = handle.startsWith(saidHandle)
+      ? undefined
+      : yield* recalled(chat, handle, "the window names a handle", () => undefined)
+    if (violation !== undefined) return violation
+  }
+  return undefined
+})
+
 const afterwards = Effect.fnUntraced(function* (chat: Played["chat"], played: Played) {
-  return (yield* everyPart(chat, played.entered)) ?? (yield* everyRange(chat, played))
+  return (yield* everyPart(chat, played.entered)) ?? (yield* everyRange(chat, played)) ?? (yield* everyMention(chat))
 })
 
 /** What was said and what was dropped, before and after a restart. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Arbitrary, Effect, Layer } from "effect"
 import type { Outcome } from "../../src/domain/Compression.ts"
 import { outputText, type Part, text, user } from "../../src/domain/Content.ts"
 import { type Conversation, itemParts, view } from "../../src/domain/Conversation.ts"
@@ -16,6 +16,7 @@ import {
   type Law,
   lawOfPlayed,
   notices,
+  play,
   policyOf,
   property,
   type Script,
@@ -182,6 +183,24 @@ describe("law 4: always progress", () => {
         property(progress, worldOf({ summarizer: summarizing(() => " ") }))(script)
       ),
     { arbitrary: thousand("law 4, bad summarizers", 100), timeout: 120_000 }
+  )
+
+  it.effect("the cases of the laws reach what there is to reach", () =>
+    Effect.gen(function* () {
+      const ends = new Map<string, number>()
+      for (const script of yield* Arbitrary.sampleEffect(scripts, { count: 200, size: 24, seed: "reach" })) {
+        const world = worldOf()
+        const { moments } = yield* play(world, script).pipe(Effect.scoped, Effect.provide(Layer.fresh(world.services)))
+        for (const { action, outcome } of moments) {
+          const end = outcome?._tag ?? action
+          ends.set(end, (ends.get(end) ?? 0) + 1)
+        }
+      }
+      for (const end of ["ContentTruncated", "FailedInflatedTokenCount", "Noop", "append", "undo", "redo", "reopen"]) {
+        assert.isAbove(ends.get(end) ?? 0, 0, end)
+      }
+      assert.isAbove(ends.get("Compressed") ?? 0, 100)
+    })
   )
 
   describe("notices", () => {

@@ -18,9 +18,10 @@ import { illegal, runsOf, unanswered } from "../support/legal.ts"
 
 /** Law 5: what is sent is a legal conversation, whatever was done to it. */
 
-type Project = (conversation: Conversation) => ReadonlyArray<Sent>
+type Message = Pick<Sent, "entry" | "content">
+type Project = (conversation: Conversation) => ReadonlyArray<Message>
 
-const contentsOf = (sent: ReadonlyArray<Sent>): ReadonlyArray<Content> => sent.map(({ content }) => content)
+const contentsOf = (sent: ReadonlyArray<Message>): ReadonlyArray<Content> => sent.map(({ content }) => content)
 const viewContents = (conversation: Conversation): ReadonlyArray<Content> =>
   view(conversation).map(({ entry }) => entry.content)
 
@@ -172,7 +173,7 @@ describe("law 5: valid by construction", () => {
 
   describe("notices", () => {
     const raw: Project = (conversation) =>
-      view(conversation).map(({ entry }) => ({ entry: entry.id, content: entry.content, source: new Map() }))
+      view(conversation).map(({ entry }) => ({ entry: entry.id, content: entry.content }))
 
     it.effect("a projection that repairs nothing", () =>
       Effect.gen(function* () {

@@ -23,7 +23,7 @@ import { Compression } from "../../src/services/Compression.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
 import { type SessionLog, SessionStore } from "../../src/services/SessionStore.ts"
 import { Summarizer } from "../../src/services/Summarizer.ts"
-import { TempStore } from "../../src/services/TempStore.ts"
+import type { TempStore } from "../../src/services/TempStore.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
 
 /**
