@@ -6,8 +6,8 @@ import { isCall, isText, isThought, type Part } from "./Content.ts"
  */
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
 
-/** Words; of an escape spelled out in a text (`\\n`) the letter is none. */
-const token = /(?<!\\)[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?/g
+/** Words, and numbers with commas as one word; of an escape spelled out in a text (`\\n`) the letter is none. */
+const token = /(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
 
 const extension =
   /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
@@ -24,7 +24,10 @@ const dotted = /^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+[?!]?$/
 const arity = /^[\w.?!]+\/\d+$/
 const flag = /^--[a-z][\w-]+$/
 const url = /^https?:\/\/./
-const pathLike = /^(?:~|\.{1,2})?\/?[\w@.+-]+(?:\/[\w@.+-]+)+\/?$|^\/[\w@.+-]+\/?$/
+const pathLike = /^(?:~|\.{1,2})?\/?[\w@.+-]+(?:\/[\w@.+-]+)+\/?$|^~?\/[\w@.+-]+\/?$/
+/** Files that begin with a dot, by the names that are usual: `.map` and `.length` are methods. */
+const dotFile =
+  /^\.(?:\w+ignore|\w{2,}rc|git(?:attributes|modules|keep)|editorconfig|env|(?:bash_|z)?profile|bash_history|tool-versions)(?:\.\w+)*$/
 
 /** Most words of any text: nothing of an anchor in them. */
 const plainWord = /^[A-Z]?[a-z]+$/
@@ -46,7 +49,7 @@ const classify = (word: string): AnchorKind | undefined => {
   if (number.test(word) || version.test(word)) return "number"
   if (arity.test(word) && !word.startsWith("/")) return "symbol"
   if (word.includes("/")) return isPath(word) ? "path" : undefined
-  if (extension.test(word) && !word.startsWith(".")) return "path"
+  if (word.startsWith(".") ? dotFile.test(word) : extension.test(word)) return "path"
   if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"
   if (flag.test(word)) return "symbol"
   if (dotted.test(word) && (word.match(/[A-Z_]/) !== null || word.split(".").length > 2 || word.length > 8))
@@ -74,10 +77,10 @@ export const kindOf = (word: string): AnchorKind | undefined => {
 
 const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
 
-/** Calls `found` for every anchor in `text`, as often as it occurs, in order. */
+/** Calls `found` for every anchor in `text`, as often as it occurs, in order. `found` may itself search. */
 export const eachAnchor = (text: string, found: (anchor: string, kind: AnchorKind, at: number) => void): void => {
-  token.lastIndex = 0
-  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
+  const words = new RegExp(token)
+  for (let match = words.exec(text); match !== null; match = words.exec(text)) {
     const word = match[0]
     if (word.length < 3) continue
     const kind = kindOf(word)

@@ -60,3 +60,20 @@ export const encode = (text: string): Uint8Array => {
   }
   return Uint8Array.from(bytes)
 }
+
+const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
+const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
+
+/** Whether a cut before `at` would part a character that takes two UTF-16 units. */
+const parts = (text: string, at: number): boolean =>
+  at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
+
+/** The first `length` units of a text, one less where a character would be parted. */
+export const firstUnits = (text: string, length: number): string =>
+  text.slice(0, parts(text, length) ? length - 1 : length)
+
+/** The last `length` units of a text, one less where a character would be parted. */
+export const lastUnits = (text: string, length: number): string => {
+  const at = Math.max(0, text.length - length)
+  return text.slice(parts(text, at) ? at + 1 : at)
+}

@@ -149,7 +149,7 @@ export const Outcome = Schema.TaggedUnion({
   ContentTruncated: changed,
   Noop: { reason: NoopReason, before: TokenCount },
   FailedInflatedTokenCount: {
-    reason: Schema.Literals(["inflated", "below minimum gain", "over the limit"]),
+    reason: Schema.Literals(["inflated", "below minimum gain"]),
     before: TokenCount,
     after: TokenCount,
     plan: Plan,

@@ -101,6 +101,8 @@ export interface Conversation {
   readonly view: Chain.Chain<ViewItem>
   readonly undoable: Chain.Chain<Layer>
   readonly redoable: Chain.Chain<Patch>
+  /** What compressions inserted, undone ones included: their handles stay good (law 1). */
+  readonly inserted: Chain.Chain<Entry>
   /** The next entry's number. */
   readonly next: number
   /** Counts every change; a plan is made for one version. */
@@ -112,6 +114,7 @@ export const empty: Conversation = {
   view: undefined,
   undoable: undefined,
   redoable: undefined,
+  inserted: undefined,
   next: 1,
   version: 0
 }
@@ -178,7 +181,8 @@ const lay = (self: Conversation, patch: Patch): Conversation => {
 /** Lays a compression over the conversation. What could be redone no longer can. */
 export const compressed = (self: Conversation, patch: Patch): Conversation => ({
   ...lay(self, patch),
-  redoable: undefined
+  redoable: undefined,
+  inserted: patch.insert.reduce<Chain.Chain<Entry>>((chain, entry) => Chain.append(chain, entry, 0), self.inserted)
 })
 
 export const canUndo = (self: Conversation): boolean => self.undoable !== undefined
@@ -210,10 +214,7 @@ export const compressions = (self: Conversation): ReadonlyArray<{ readonly patch
   Chain.toArray(self.undoable)
 
 /** Entries that compressions inserted: in the log as part of their events, not as entries. */
-export const inserted = (self: Conversation): ReadonlyArray<Entry> => [
-  ...Chain.toArray(self.undoable).flatMap((layer) => layer.patch.insert),
-  ...Chain.toArray(self.redoable).flatMap((patch) => patch.insert)
-]
+export const inserted = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.inserted)
 
 /** Where a part stands: index in the list, index of the part. */
 export interface Place {
@@ -232,19 +233,31 @@ export const placeKey = (place: Place): string => `${place.item}:${place.part}`
 
 /**
  * Which response answers which call. Ids decide; a response without a known id takes the first open call of the same
- * name that has no id of its own, else none. A call is answered once, after it was made.
+ * name that has no id of its own, else none. A call is answered once, after it was made; where an id or a name is used
+ * again in a later run of messages, that run's call is meant (ids like `call_0` begin anew each turn).
  */
-export const pairing = (contents: ReadonlyArray<{ readonly parts: ReadonlyArray<Part> }>): Pairing => {
+export const pairing = (
+  contents: ReadonlyArray<{ readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }>
+): Pairing => {
+  let run = 0
+  let role: string | undefined
+  const runs: Array<number> = []
   const responseOf = new Map<string, Place>()
   const callOf = new Map<string, Place>()
   const byId = new Map<string, Array<Place>>()
   const byName = new Map<string, Array<Place>>()
   const open = (calls: Map<string, Array<Place>>, key: string, place: Place) => {
     const places = calls.get(key)
-    if (places === undefined) calls.set(key, [place])
+    const last = places?.[places.length - 1]
+    if (places === undefined || last === undefined || runs[last.item] !== run) calls.set(key, [place])
     else places.push(place)
   }
   contents.forEach((content, item) => {
+    if (content.parts.length > 0 && content.role !== role) {
+      run += 1
+      role = content.role
+    }
+    runs.push(run)
     content.parts.forEach((part, index) => {
       const place = { item, part: index }
       if (isCall(part)) {

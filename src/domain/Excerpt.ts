@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { firstUnits } from "./Bytes.ts"
 import { estimateText } from "./Tokens.ts"
 
 /** Which part of a stored text is wanted. Lines count from 1, both ends included. */
@@ -34,7 +35,7 @@ const cut = (line: string, tokens: number): string => {
     if (estimateText(line.slice(0, middle)) <= tokens) low = middle
     else high = middle - 1
   }
-  return line.slice(0, low)
+  return firstUnits(line, low)
 }
 
 /**

@@ -1,8 +1,20 @@
 import { type AnchorKind, anchorsOf } from "./Anchors.ts"
+import { firstUnits } from "./Bytes.ts"
 import type { Entry } from "./Conversation.ts"
-import { type Evidence, type FileState, gather, type Recent, type Span } from "./Evidence.ts"
+import {
+  type Evidence,
+  failureLine,
+  type FileState,
+  gather,
+  oneLine,
+  type Recent,
+  shortSubject,
+  type Span,
+  type Witness
+} from "./Evidence.ts"
 import {
   emptySnapshot,
+  fileLine,
   type Item,
   item,
   labelled,
@@ -21,6 +33,8 @@ import type { Work } from "./Work.ts"
  * its share of one budget; what sections leave over goes to the index of names.
  */
 export interface ExtractOptions {
+  /** Whether the user wrote these words in that entry; absent: by the entries that are summarised. */
+  readonly said?: Witness | undefined
   /** Upper bound for the rendered snapshot, in estimated tokens. */
   readonly budget: number
   /** What the person wants kept: names and sentences that speak of it come first. */
@@ -77,17 +91,6 @@ const within = (items: Iterable<Item>, budget: number): Array<Item> => {
   return kept
 }
 
-const oneLine = (text: string, length: number): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > length ? `${line.slice(0, length)}…` : line
-}
-
-/** Cut so that no surrogate pair is parted. */
-const safeEnd = (text: string, length: number): number => {
-  const code = text.charCodeAt(length - 1)
-  return length < text.length && code >= 0xd800 && code <= 0xdbff ? length - 1 : length
-}
-
 /** The person's words: all of them if they fit the budget, else their beginning and where to find the rest. */
 const spanItems = (label: string, span: Span, budget: number): Array<Item> => {
   const whole = labelled(label, span)
@@ -96,12 +99,12 @@ const spanItems = (label: string, span: Span, budget: number): Array<Item> => {
   while (length > 0 && cost(labelled(label, { ...span, text: span.text.slice(0, length) })) > budget - 24) {
     length = Math.floor(length * 0.85)
   }
-  const end = safeEnd(span.text, length)
-  if (end <= 0) return []
+  const shown = firstUnits(span.text, length)
+  if (shown === "") return []
   const where = span.handle === undefined ? "" : `; all of it: ${span.handle}`
   return [
-    labelled(label, { ...span, text: span.text.slice(0, end) }),
-    item(`${label} rest`, `${span.text.length - end} more characters of these words are not shown${where}`)
+    labelled(label, { ...span, text: shown }),
+    item(`${label} rest`, `${span.text.length - shown.length} more characters of these words are not shown${where}`)
   ]
 }
 
@@ -133,7 +136,7 @@ const actionText = (action: Action): string => {
     case "Todos":
       return `wrote the todo list (${action.todos.length})`
     case "Other":
-      return oneLine(action.summary, 100)
+      return action.summary === "" ? "called" : oneLine(action.summary, 100)
   }
 }
 
@@ -199,13 +202,19 @@ const ranked = (evidence: Evidence, focus: ReadonlyArray<string>): Array<readonl
   return scores.sort((a, b) => b[2] - a[2] || (a[0] < b[0] ? -1 : 1)).map(([name, tokens]) => [name, tokens] as const)
 }
 
-/** Of an earlier snapshot, what the new sections do not speak of, newest knowledge first. */
+/**
+ * Of an earlier snapshot, what the new sections do not speak of, newest knowledge first. Files and failures are not
+ * carried as text: the evidence has taken them over.
+ */
 const carried = (evidence: Evidence, name: SectionName, taken: ReadonlyArray<Item>): Array<Item> => {
   const keys = new Set(taken.map((known) => known.key))
   return (evidence.previous?.[name] ?? []).filter(
-    (known) => !keys.has(known.key) && known.text !== "- none" && !indexLine.test(known.text)
+    ({ key, text }) => !keys.has(key) && !indexLine.test(text) && !fileLine.test(text) && !failureLine.test(text)
   )
 }
+
+/** `[pending] text`: one entry of a todo list, which the next list replaces as a whole. */
+const todoLine = /^- \[[^\]]+\] /
 
 /** Writes the snapshot of what `gather` found. */
 export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extract> {
@@ -279,14 +288,16 @@ export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extr
     newestFirst(evidence.errors).map(([what, failure]) =>
       item(
         what,
-        `unresolved failure of ${oneLine(what, 100)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
+        `unresolved failure of ${shortSubject(what)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
       )
     ),
     share("errors")
   )
   const task = [...todos, ...failures]
-  // A todo list replaces the one before it.
-  if (evidence.todos === undefined) task.push(...within(carried(evidence, "task_state", task), share("todos")))
+  const older = carried(evidence, "task_state", task)
+  task.push(
+    ...within(evidence.todos === undefined ? older : older.filter(({ text }) => !todoLine.test(text)), share("todos"))
+  )
 
   const decisions = within(
     [
@@ -296,7 +307,7 @@ export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extr
     share("decisions")
   )
   const summary = evidence.summaries.flatMap((said) => {
-    const text = said.text.slice(0, safeEnd(said.text, share("summary") * 3))
+    const text = firstUnits(said.text, share("summary") * 3)
     return within(
       [
         item(
@@ -429,5 +440,5 @@ const shrunkIndex = (
 
 /** The extractive snapshot of some entries. */
 export function* extract(entries: ReadonlyArray<Entry>, options: ExtractOptions): Work<Extract> {
-  return yield* compose(yield* gather(entries), options)
+  return yield* compose(yield* gather(entries, options.said), options)
 }

@@ -1,4 +1,4 @@
-import { type Content, isCall, isResponse, type Part, partJson, response } from "./Content.ts"
+import { type Content, isCall, isResponse, outputText, type Part, partJson, response } from "./Content.ts"
 import {
   type Conversation,
   type EntryId,
@@ -12,6 +12,8 @@ import {
 } from "./Conversation.ts"
 import { isValidModel } from "./Curation.ts"
 import type { Handle } from "./Handle.ts"
+import { partTokens } from "./Tokens.ts"
+import * as Work from "./Work.ts"
 
 /**
  * From the view to what is sent: the same messages, made legal. Empty messages are left out, a call that never got its
@@ -27,6 +29,8 @@ export interface Sent {
   readonly content: Content
   /** By part: the exact JSON where it is known to differ from writing the part again. */
   readonly source: ReadonlyMap<number, string>
+  /** As it is sent: of a part that is left out none, of a note the note's. The environment message has none. */
+  readonly tokens: number
 }
 
 const orphanNote = (part: Part, handle: Handle | undefined): Part => ({
@@ -34,6 +38,26 @@ const orphanNote = (part: Part, handle: Handle | undefined): Part => ({
     handle === undefined ? "" : ` Recall it with ${handle}.`
   }`
 })
+
+/** Only the model calls. */
+const misplacedNote = (part: Part, handle: Handle | undefined): Part => ({
+  text: `${runtimeMark} A call of ${part.functionCall?.name ?? "a tool"} stood here in the user's role.${
+    handle === undefined ? "" : ` Recall it with ${handle}.`
+  }`
+})
+
+const foreignNotes = {
+  summary: `${runtimeMark} What follows was written by a model: a summary of what was said before.`,
+  program: `${runtimeMark} What follows was put here by a program, not by the user.`
+}
+
+/** Says whose words they are when a message in the user's role is not the user's and does not say so itself (law 6). */
+const foreignNote = ({ entry }: ViewItem): string | undefined =>
+  entry.content.role !== "user" || (entry.author !== "summary" && entry.author !== "program")
+    ? undefined
+    : entry.content.parts[0]?.text?.startsWith(runtimeMark) === true
+      ? undefined
+      : foreignNotes[entry.author]
 
 const noResult = "no result: the call was interrupted before it answered"
 
@@ -61,21 +85,43 @@ export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => {
   }
   /** A response counts only in the run right after its call's, where the protocol wants it. */
   const answers = (call: Place | undefined, answer: Place | undefined): boolean =>
-    call !== undefined && answer !== undefined && (runs[call.item] ?? -1) + 1 === runs[answer.item]
+    call !== undefined &&
+    answer !== undefined &&
+    shown[call.item]?.role === "model" &&
+    (runs[call.item] ?? -1) + 1 === runs[answer.item]
   const sent: Array<Sent> = []
+  /** By run: the last message that holds answers. What is owed comes after them, so that order pairs as before. */
+  const lastAnswer = new Map<number, number>()
+  shown.forEach(({ parts }, index) => {
+    const isAnswer = (part: Part, at: number) =>
+      isResponse(part) && answers(callOf.get(placeKey({ item: index, part: at })), { item: index, part: at })
+    if (parts.some(isAnswer)) lastAnswer.set(runs[index] ?? -1, index)
+  })
   let owed: Array<Part> = []
   shown.forEach(({ item, parts, role }, index) => {
     const kept: Array<Part> = []
     const source = new Map<number, string>()
-    if (role === "user" && runs[index] !== -1) {
-      kept.push(...owed)
+    let tokens = 0
+    const keep = (part: Part, cost = Work.runSync(partTokens(part, outputText(part)))) => {
+      kept.push(part)
+      tokens += cost
+    }
+    const whose = foreignNote(item)
+    if (whose !== undefined && runs[index] !== -1) keep({ text: whose })
+    const last = lastAnswer.get(runs[index] ?? -1)
+    if (role === "user" && runs[index] !== -1 && last === undefined) {
+      for (const part of owed) keep(part)
       owed = []
     }
     parts.forEach((part, at) => {
       if (!isKept(role, part)) return
       const place = { item: index, part: at }
+      if (isCall(part) && role === "user") {
+        keep(misplacedNote(part, item.entry.handles[at]))
+        return
+      }
       if (isResponse(part) && !answers(callOf.get(placeKey(place)), place)) {
-        kept.push(orphanNote(part, item.entry.handles[at]))
+        keep(orphanNote(part, item.entry.handles[at]))
         return
       }
       if (isCall(part) && !answers(place, responseOf.get(placeKey(place))) && runs[index] !== run) {
@@ -83,12 +129,26 @@ export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => {
       }
       const text = item.shortened.has(at) ? undefined : sourceOf(item.entry, at)
       if (text !== undefined) source.set(kept.length, text)
-      kept.push(part)
+      keep(part, item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0)
     })
-    if (kept.length > 0) sent.push({ entry: item.entry.id, content: { ...item.entry.content, parts: kept }, source })
+    if (role === "user" && last === index) {
+      for (const part of owed) keep(part)
+      owed = []
+    }
+    if (kept.length > 0)
+      sent.push({
+        entry: item.entry.id,
+        content: { ...item.entry.content, parts: kept },
+        source,
+        tokens: item.entry.author === "environment" ? 0 : tokens
+      })
   })
   return sent
 }
+
+/** Tokens of what is sent for these entries: what a compression has to make smaller (law 4). */
+export const requestTokens = (items: ReadonlyArray<ViewItem>): number =>
+  projectItems(items).reduce((total, { tokens }) => total + tokens, 0)
 
 /** The history as JSON, parts exactly as they were read (law 1). */
 export const sentJson = (sent: ReadonlyArray<Sent>): string =>

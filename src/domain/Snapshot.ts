@@ -71,7 +71,11 @@ export const wordsIn = (snapshotText: string): Array<Words> =>
   [...snapshotText.matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({ entry, text: unprotect(text) }))
 
 /** A statement by code or a model. */
-export const item = (key: string, text: string): Item => ({ key, text: `- ${protect(text)}` })
+export const item = (key: string, text: string): Item => ({
+  key,
+  // Lines of one item are indented, or they would be read as items of their own.
+  text: `- ${protect(text.trim()).replace(/\s*\n\s*/g, "\n    ")}`
+})
 
 /** A scratchpad is the model thinking aloud; it is no part of the snapshot. */
 export const withoutScratchpad = (text: string): string => {
@@ -82,11 +86,19 @@ export const withoutScratchpad = (text: string): string => {
 
 const subject = /^[-*+\d.)\s[\]x>]*(?:\*\*([^*]+)\*\*|`([^`]+)`|([^\s:]*[/._][^\s:]*)(?=[:\s]|$)|([^:\n]{2,80}):\s)/
 
+/** A line that tells the state of a file, as the extractive snapshot writes it: its key is the path, letter by letter. */
+export const fileLine = /^- (.+): (read|created|modified|deleted) \(([^()]*)\)$/
+
 /** What a line speaks of: its bold, quoted or path-like beginning, else all of it. */
 const keyOf = (line: string): string => {
+  const path = fileLine.exec(line)?.[1]
+  if (path !== undefined) return unprotect(path)
   const match = subject.exec(line)
   return (match?.[1] ?? match?.[2] ?? match?.[3] ?? match?.[4] ?? line).trim().toLowerCase()
 }
+
+/** Stands in a section that has nothing to say. */
+const nothing = "- none"
 
 const itemsOf = (body: string): Array<Item> => {
   const items: Array<Item> = []
@@ -111,7 +123,7 @@ const itemsOf = (body: string): Array<Item> => {
       .replace(/^\s*\n/, "")
       .trimStart()
     if (/^[\w ()',.-]+:$/.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
-    else if (line.trim() !== "") items.push({ key: keyOf(line), text: line.trimEnd() })
+    else if (line.trim() !== "" && line.trim() !== nothing) items.push({ key: keyOf(line), text: line.trimEnd() })
   }
   return items
 }
@@ -121,6 +133,31 @@ export const labelled = (label: string, words: Words): Item => ({
   key: label,
   text: `${label}:\n${wordsItem(label, words).text}`
 })
+
+/**
+ * An earlier snapshot as far as somebody stands for it (law 6): words that `said` does not know for the user's, and
+ * constraints that quote nobody, are marked as written by a model.
+ */
+export const trusted = (snapshot: Snapshot, said: (words: Words) => boolean): Snapshot => {
+  const marked = (known: Item): Item =>
+    item(
+      known.key,
+      `written by a model: ${unprotect(known.text.replace(wordsPattern, "$2"))
+        .replace(/\s+/g, " ")
+        .replace(/^- /, "")
+        .trim()}`
+    )
+  const judged: Record<SectionName, ReadonlyArray<Item>> = { ...emptySnapshot }
+  for (const name of sectionNames) {
+    judged[name] = snapshot[name].map((known) => {
+      const words = wordsIn(known.text)
+      if (words.length > 0) return words.every(said) ? known : marked(known)
+      const constraint = name === "active_constraints"
+      return constraint && !known.text.startsWith("- written by a model: ") ? marked(known) : known
+    })
+  }
+  return judged
+}
 
 /** Why a text is no usable snapshot. */
 export type SnapshotProblem = "no snapshot" | "not closed" | "more than one snapshot" | "no section" | "nested section"
@@ -171,7 +208,7 @@ export const merge = (older: Snapshot, newer: Snapshot): Snapshot => {
 export const render = (snapshot: Snapshot): string => {
   const sections = sectionNames.map((name) => {
     const body = snapshot[name].map((item) => item.text).join("\n")
-    return `  <${name}>\n${body === "" ? "- none" : body}\n  </${name}>`
+    return `  <${name}>\n${body === "" ? nothing : body}\n  </${name}>`
   })
   return `<${rootTag}>\n${sections.join("\n")}\n</${rootTag}>`
 }

@@ -52,11 +52,14 @@ const stringAt = (args: unknown, keys: ReadonlyArray<string>): string | undefine
 
 const pathKeys = ["file_path", "path", "absolute_path", "notebook_path", "filename", "file"]
 
+const isPattern = (path: string): boolean => /[*?{}]/.test(path)
+
+/** The files that arguments name; patterns among many paths are none. */
 const pathsOf = (args: unknown): ReadonlyArray<string> => {
   const one = stringAt(args, pathKeys)
   if (one !== undefined) return [one]
   const many = isRecord(args) ? (args.paths ?? args.include) : undefined
-  return Array.isArray(many) ? many.filter((path) => typeof path === "string") : []
+  return Array.isArray(many) ? many.filter((path) => typeof path === "string" && !isPattern(path)) : []
 }
 
 const commandOf = (args: unknown): string | undefined => {
@@ -75,82 +78,242 @@ export const answerText = (part: Part | undefined): string => {
   return outputText(part) ?? JSON.stringify(part.functionResponse?.response ?? "")
 }
 
-const exitPatterns = [
-  /^Exit code:? (-?\d+)/i,
-  /(?:^|\n)Exit Code: (-?\d+)/,
-  /(?:^|\n)Command exited with code (-?\d+)\s*$/,
-  /"exit_code":\s*(-?\d+)/,
-  /(?:^|\n)Process exited with code (-?\d+)/
+/** Answers that come before the end of a command, or instead of one (Claude Code, Codex, Gemini CLI). */
+const unfinished =
+  /^(?:Command (?:running in background with ID|moved to background|was (?:automatically )?cancelled)|(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID)/
+
+/** How Codex tells an exit code: where its own words stand, so that none of the command's output is taken for them. */
+const codexForms = [
+  /^Exit code: (-?\d+)\nWall time: /,
+  /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/,
+  /^\{"output":[^]*"metadata":\{"exit_code":(-?\d+)[^{}]*\}\}\s*$/
 ]
 
-/** The exit code a shell's answer tells; 0 when it answered without an error and told none. */
+/** How Claude Code and Pi tell one, in errors only: what succeeded is the command's output and nothing else. */
+const errorForms = [/^Exit code:? (-?\d+)/i, /(?:^|\n)Command exited with code (-?\d+)\s*$/]
+
+const labelledForm = /^(?:Command|Output): /
+const label = /^(Exit Code|Signal|Background PIDs|Process Group PGID): (.*)$/
+
+/**
+ * The exit code in Gemini CLI's labelled form, of which only the labels behind the output are the tool's. Newer versions
+ * leave out what is 0 or none.
+ */
+const labelledExit = (text: string): number | undefined => {
+  const labels = new Map<string, string>()
+  for (const line of text.trimEnd().split("\n").reverse()) {
+    const [, name, value] = label.exec(line) ?? []
+    if (name === undefined || value === undefined || labels.has(name)) break
+    labels.set(name, value)
+  }
+  if ((labels.get("Signal") ?? "(none)") !== "(none)") return undefined
+  const code = Number(labels.get("Exit Code") ?? 0)
+  return Number.isNaN(code) ? undefined : code
+}
+
+/**
+ * The exit code a shell's answer tells; 0 when it answered without an error and told none. Undefined when there is none:
+ * no answer yet, still running, ended by a signal or by something that is no exit.
+ */
 export const exitCode = (answer: Part | undefined): number | undefined => {
   if (answer === undefined) return undefined
   const text = answerText(answer)
   const edges = text.length > 2_000 ? `${text.slice(0, 1_000)}\n${text.slice(-1_000)}` : text
-  for (const pattern of exitPatterns) {
-    const code = pattern.exec(edges)?.[1]
+  if (unfinished.test(edges)) return undefined
+  const isError = isErrorResponse(answer)
+  for (const form of isError ? [...codexForms, ...errorForms] : codexForms) {
+    const code = form.exec(edges)?.[1]
     if (code !== undefined) return Number(code)
   }
-  return isErrorResponse(answer) ? undefined : 0
+  if (isError) return undefined
+  return labelledForm.test(edges) ? labelledExit(edges) : 0
 }
 
-const word = /"((?:[^"\\]|\\.)*)"|'([^']*)'|((?:[^\s"'\\;&|<>()]|\\.)+)|(&&|\|\||[;|\n]|>>?|<<?)/g
+/** A simple command of a shell line. */
+interface SimpleCommand {
+  readonly words: Array<string>
+  /** The files that its output goes to. */
+  readonly targets: Array<string>
+  /** How many subshells it is in. */
+  readonly depth: number
+}
 
-/** The simple commands of a shell line, as words; here-documents are cut off. */
-const simpleCommands = (line: string): Array<Array<string>> => {
-  const heredoc = line.indexOf("<<")
-  const text =
-    heredoc < 0 ? line : line.slice(0, line.indexOf("\n", heredoc) < 0 ? undefined : line.indexOf("\n", heredoc))
-  const commands: Array<Array<string>> = [[]]
-  // `2>&1` and `&>/dev/null` name no file.
-  for (const match of text
-    .slice(0, 20_000)
-    .replace(/\d*>&\d?|&>\s*\/dev\/null/g, " ")
-    .matchAll(word)) {
-    const operator = match[4]
-    const value = match[1] ?? match[2] ?? match[3] ?? operator ?? ""
-    if (operator !== undefined && !operator.startsWith(">") && !operator.startsWith("<")) commands.push([])
-    else commands[commands.length - 1]?.push(value)
+const heredoc = /(?<!<)<<(-?)[ \t]*\\?["']?([A-Za-z_][\w-]*)/g
+
+/** The text without the bodies of its here-documents. */
+const withoutBodies = (text: string): string => {
+  const awaited: Array<{ readonly end: string; readonly isIndented: boolean }> = []
+  const isKept = (line: string): boolean => {
+    const [body] = awaited
+    if (body === undefined) {
+      for (const [, dash, end = ""] of line.matchAll(heredoc)) awaited.push({ end, isIndented: dash === "-" })
+      return true
+    }
+    if ((body.isIndented ? line.replace(/^\t+/, "") : line) === body.end) awaited.shift()
+    return false
   }
-  return commands.filter((words) => words.length > 0)
+  return text.includes("<<") ? text.split("\n").filter(isKept).join("\n") : text
+}
+
+/** The tokens of a shell, each where it may stand; quotes that nothing closes reach to the end. */
+const shellToken = new RegExp(
+  [
+    /(?<blank>(?:[ \t\r]|\\\n)+|(?<![^\s;|&()])#[^\n]*)/,
+    // `2>&1` names no file.
+    /(?<copied>\d*[<>]&[\d-]+)/,
+    /(?<output>(?:(?<!\w)\d+|&)?>[>|&]?)/,
+    /(?<input>(?:(?<!\w)\d+)?<(?:<<|<-?|[>&])?)/,
+    /(?<separator>&&|\|[|&]?|[;&\n()])/,
+    /"(?<double>(?:[^"\\]|\\[^])*)(?:"|$)|'(?<single>[^']*)(?:'|$)|\\(?<escaped>[^])|(?<bare>[^\s"'\\;&|<>()]+)/
+  ]
+    .map((form) => form.source)
+    .join("|"),
+  "g"
+)
+
+/** Of a longer command only the beginning is read. */
+const longestCommand = 20_000
+
+/** The simple commands of a shell line, in order; what here-documents hold is none. */
+const simpleCommands = (line: string): Array<SimpleCommand> => {
+  let command: SimpleCommand = { words: [], targets: [], depth: 0 }
+  const commands = [command]
+  let word: string | undefined
+  let role: "word" | "output" | "input" = "word"
+  const endWord = (): void => {
+    if (word === undefined) return
+    if (role === "word") command.words.push(word)
+    else if (role === "output") command.targets.push(word)
+    word = undefined
+    role = "word"
+  }
+  for (const { groups = {} } of withoutBodies(line).slice(0, longestCommand).matchAll(shellToken)) {
+    const { bare, double, escaped, input, output, separator, single } = groups
+    const piece = bare ?? single ?? escaped ?? double?.replace(/\\(["\\$`\n])/g, "$1")
+    if (piece !== undefined) {
+      word = `${word ?? ""}${piece}`
+      continue
+    }
+    endWord()
+    if (output !== undefined) role = "output"
+    else if (input !== undefined) role = "input"
+    else if (separator !== undefined) {
+      role = "word"
+      const deeper = separator === "(" ? 1 : separator === ")" ? -1 : 0
+      command = { words: [], targets: [], depth: Math.max(0, command.depth + deeper) }
+      commands.push(command)
+    }
+  }
+  endWord()
+  return commands
 }
 
 const isPlainPath = (path: string): boolean => /[\w]/.test(path) && !/[*?$`{}]/.test(path) && !path.startsWith("/dev/")
 
-/** What a shell command that succeeded did to files, as far as its words say. */
+/** What stands before the name of a program. */
+const isPrefix = (word: string): boolean => word === "git" || word === "sudo" || /^[A-Za-z_]\w*=/.test(word)
+
+const removed = (path: string): Action => ({ _tag: "Delete", path })
+const written = (path: string, created?: boolean): Action => ({ _tag: "Write", path, created })
+
+/** From and to, of `mv` and `cp`: into a folder when there are several or the target says that it is one. */
+const transfers = (operands: ReadonlyArray<string>): ReadonlyArray<readonly [from: string, to: string]> => {
+  const to = operands.at(-1)
+  const sources = operands.slice(0, -1)
+  if (to === undefined) return []
+  const isFolder = sources.length > 1 || /(?:^|\/)\.{0,2}$/.test(to)
+  return sources.map((from) => {
+    const name = from.replace(/\/+$/, "").replace(/^.*\//, "")
+    return [from, isFolder ? `${to.replace(/\/+$/, "")}/${name}` : to]
+  })
+}
+
+/** What a program does to files when it succeeds. */
+const programs = new Map<
+  string,
+  (operands: ReadonlyArray<string>, options: ReadonlyArray<string>) => ReadonlyArray<Action>
+>([
+  ["rm", (operands, options) => (options.includes("--cached") ? [] : operands.map(removed))],
+  ["unlink", (operands) => operands.map(removed)],
+  ["mv", (operands) => transfers(operands).flatMap(([from, to]) => [removed(from), written(to, true)])],
+  ["cp", (operands) => transfers(operands).map(([, to]) => written(to))],
+  ["touch", (operands) => operands.map((path) => written(path))],
+  ["tee", (operands) => operands.map((path) => written(path))],
+  [
+    "sed",
+    (operands, options) => {
+      if (!options.some((option) => /^(?:-[nErsuz]*i|--in-place)/.test(option))) return []
+      // `-e` and `-f` take an operand each; without them the first one is the script.
+      const scripts = options.filter((option) => /^(?:-\w*[ef]|--expression|--file)$/.test(option)).length
+      return operands.slice(Math.max(1, scripts)).map((path): Action => ({ _tag: "Edit", path }))
+    }
+  ]
+])
+
+/** What one command did to files, the paths as it names them. */
+const commandEffects = ({ targets, words }: SimpleCommand): ReadonlyArray<Action> => {
+  const first = words.findIndex((word) => !isPrefix(word))
+  const effects = first < 0 ? undefined : programs.get(words[first] ?? "")
+  const redirected = targets.map((path) => written(path))
+  if (effects === undefined) return redirected
+  const rest = words.slice(first + 1)
+  const dashes = rest.indexOf("--")
+  const [open, closed] = dashes < 0 ? [rest, []] : [rest.slice(0, dashes), rest.slice(dashes + 1)]
+  const operands = [...open.filter((word) => !word.startsWith("-")), ...closed].filter((word) => word !== "")
+  return [
+    ...redirected,
+    ...effects(
+      operands,
+      open.filter((word) => word.startsWith("-"))
+    )
+  ]
+}
+
+/** `path` as seen from where the shell began, when it stands in `folder`; undefined: nobody knows where that is. */
+const pathFrom = (folder: string | undefined, path: string): string | undefined => {
+  if (folder === "" || /^[/~]/.test(path)) return path
+  if (folder === undefined) return undefined
+  const segments: Array<string> = []
+  for (const segment of `${folder}/${path}`.split("/")) {
+    if (segment === ".." && /[^.]/.test(segments.at(-1) ?? "")) segments.pop()
+    else if (segment !== "." && (segment !== "" || segments.length === 0)) segments.push(segment)
+  }
+  return segments.join("/")
+}
+
+/** Where `cd` leads to from `folder`. */
+const folderAfter = (folder: string | undefined, [target]: ReadonlyArray<string>): string | undefined =>
+  target === undefined || target.startsWith("-") || /[*?$`{}]/.test(target) ? undefined : pathFrom(folder, target)
+
+/** What a shell command that succeeded did to files, as far as its words say; paths are from where it began. */
 export const shellFileActions = (command: string): Array<Action> => {
   const actions: Array<Action> = []
-  for (const words of simpleCommands(command)) {
-    const redirect = words.findIndex((value) => value === ">" || value === ">>")
-    const target = redirect < 0 ? undefined : words[redirect + 1]
-    if (target !== undefined && isPlainPath(target) && !target.startsWith("&")) {
-      actions.push({ _tag: "Write", path: target, created: undefined })
-    }
-    const [program, ...rest] = words[0] === "git" || words[0] === "sudo" ? words.slice(1) : words
-    const operands = (redirect < 0 ? rest : rest.slice(0, Math.max(0, redirect - 1))).filter(
-      (value) => !value.startsWith("-") && isPlainPath(value)
-    )
-    if (program === "rm" || program === "unlink") {
-      for (const path of operands) actions.push({ _tag: "Delete", path })
-    } else if (program === "mv" && operands.length === 2) {
-      const [from = "", to = ""] = operands
-      actions.push({ _tag: "Delete", path: from }, { _tag: "Write", path: to, created: true })
-    } else if (program === "touch") {
-      for (const path of operands) actions.push({ _tag: "Write", path, created: undefined })
+  /** The folder of each subshell that is open; the outermost is the first. */
+  const folders: Array<string | undefined> = [""]
+  for (const simple of simpleCommands(command)) {
+    folders.length = Math.min(folders.length, simple.depth + 1)
+    while (folders.length <= simple.depth) folders.push(folders.at(-1))
+    const folder = folders[simple.depth]
+    if (simple.words[0] === "cd") folders[simple.depth] = folderAfter(folder, simple.words.slice(1))
+    for (const action of commandEffects(simple)) {
+      if (!("path" in action) || !isPlainPath(action.path)) continue
+      const path = pathFrom(folder, action.path)
+      if (path !== undefined) actions.push({ ...action, path })
     }
   }
   return actions
 }
 
+const patchedFile = /^\*\*\* (Add|Update|Delete) File: (.+)$(?:\n\*\*\* Move to: (.+)$)?/gm
+
+/** What a patch in Codex's form did; a file that it moved is deleted and created elsewhere. */
 const patchActions = (patch: string): Array<Action> =>
-  [...patch.matchAll(/^\*\*\* (Add|Update|Delete) File: (.+)$/gm)].map(([, kind, path = ""]) =>
-    kind === "Delete"
-      ? { _tag: "Delete", path: path.trim() }
-      : kind === "Add"
-        ? { _tag: "Write", path: path.trim(), created: true }
-        : { _tag: "Edit", path: path.trim() }
-  )
+  [...patch.matchAll(patchedFile)].flatMap(([, kind, file = "", moved]): Array<Action> => {
+    const path = file.trim()
+    if (kind === "Delete") return [removed(path)]
+    if (kind === "Add") return [written(path, true)]
+    return moved === undefined ? [{ _tag: "Edit", path }] : [removed(path), written(moved.trim(), true)]
+  })
 
 const todosOf = (args: unknown): ReadonlyArray<Todo> => {
   const list = isRecord(args) ? (args.todos ?? args.plan ?? args.items) : undefined
@@ -161,11 +324,17 @@ const todosOf = (args: unknown): ReadonlyArray<Todo> => {
   })
 }
 
-const createdBy = (answer: Part | undefined): boolean | undefined => {
-  const text = answerText(answer).slice(0, 500)
-  if (/\bcreated\b/i.test(text)) return true
-  return /\b(?:updated|overwr[io]te?|modified)\b/i.test(text) ? false : undefined
+/** Whether the tool says that it made a new file: by the first verb of its first line that is no part of a path. */
+const createdBy = (path: string, answer: Part | undefined): boolean | undefined => {
+  const [line = ""] = answerText(answer).slice(0, 2_000).split("\n", 1)
+  const said = line.replaceAll(path, "").replace(/\S*[/\\]\S*/g, "")
+  const verb = /\b(created|updated|overwrote|overwritten|modified)\b/i.exec(said)?.[1]
+  return verb === undefined ? undefined : verb.toLowerCase() === "created"
 }
+
+/** An editor that was told to replace nothing may have made the file. */
+const editedOrCreated = (path: string, answer: Part | undefined): Action =>
+  createdBy(path, answer) === true ? written(path, true) : { _tag: "Edit", path }
 
 const brief = (value: unknown): string => {
   const text = isRecord(value)
@@ -199,9 +368,9 @@ export const actionsOf = (call: Part, answer: Part | undefined): ReadonlyArray<A
     return done ? patchActions(stringAt(made.args, ["input", "patch"]) ?? String(made.args)) : []
   const paths = pathsOf(made.args)
   if (readers.has(name)) return done ? paths.map((path) => ({ _tag: "Read", path })) : []
-  if (writers.has(name)) return done ? paths.map((path) => ({ _tag: "Write", path, created: createdBy(answer) })) : []
-  if (editors.has(name)) return done ? paths.map((path) => ({ _tag: "Edit", path })) : []
-  if (name === "delete_file" || name === "delete") return done ? paths.map((path) => ({ _tag: "Delete", path })) : []
+  if (writers.has(name)) return done ? paths.map((path) => written(path, createdBy(path, answer))) : []
+  if (editors.has(name)) return done ? paths.map((path) => editedOrCreated(path, answer)) : []
+  if (name === "delete_file" || name === "delete") return done ? paths.map(removed) : []
   if (searches.has(name)) {
     return [
       {

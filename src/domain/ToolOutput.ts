@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { firstUnits, lastUnits } from "./Bytes.ts"
 import { runtimeMark } from "./Projection.ts"
 import type { Handle } from "./Handle.ts"
 
@@ -40,7 +41,7 @@ const lineCount = (text: string): number => {
 /** The last `count` lines, found from the end. */
 const lastLines = (text: string, count: number): Array<string> => {
   let at = text.length
-  for (let i = 0; i < count && at >= 0; i += 1) at = text.lastIndexOf("\n", at - 1)
+  for (let i = 0; i < count && at >= 0; i += 1) at = at === 0 ? -1 : text.lastIndexOf("\n", at - 1)
   return text
     .slice(at + 1)
     .split("\n")
@@ -61,6 +62,29 @@ const noun = (count: number, one: string): string => `${count} ${one}${count ===
 
 const note = (shown: string, handle: Handle): string => `${runtimeMark} ${shown}. The whole output: recall ${handle}`
 
+/** Columns at which seed 002 breaks wide lines of an output that has few (spec 5.1). */
+const wrapWidth = 120
+
+const wrapped = (line: string): Array<string> => {
+  const pieces: Array<string> = []
+  for (let rest = line; rest !== "" || pieces.length === 0;) {
+    const piece = firstUnits(rest, wrapWidth)
+    pieces.push(piece)
+    rest = rest.slice(piece.length)
+  }
+  return pieces
+}
+
+/** The first fifth and the last four fifths of `size.lines` lines; an output of few, wide lines is wrapped first. */
+const headAndTail = (text: string, lines: number, handle: Handle, size: OutputSize): string => {
+  const shown = lines <= size.lines ? text.split("\n").flatMap(wrapped).join("\n") : text
+  const total = lineCount(shown)
+  if (total <= size.lines) return text
+  const head = Math.floor(size.lines / 5)
+  const tail = size.lines - head
+  return `${note(`The first ${head} and last ${tail} of ${total} lines`, handle)}\n${firstLines(shown, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(shown, tail).join("\n")}`
+}
+
 /**
  * The text that stands in the window for an output, with the handle of the whole. Not shorter for every text: compare
  * before using it.
@@ -72,24 +96,19 @@ export const shorten = (text: string, handle: Handle, form: OutputForm, size: Ou
     const tail = size.chars - head
     if (text.length <= size.chars) return text
     const omitted = text.length - size.chars
-    return `${note(`The first ${head} and last ${tail} of ${text.length} characters`, handle)}\n${text.slice(0, head)}\n\n... [${omitted} characters omitted] ...\n\n${text.slice(-tail)}`
+    return `${note(`The first ${head} and last ${tail} of ${text.length} characters`, handle)}\n${firstUnits(text, head)}\n\n... [${omitted} characters omitted] ...\n\n${lastUnits(text, tail)}`
   }
-  if (form === "head-tail-lines" && size.lines > 0) {
-    if (total <= size.lines) return text
-    const head = Math.floor(size.lines / 5)
-    const tail = size.lines - head
-    return `${note(`The first ${head} and last ${tail} of ${total} lines`, handle)}\n${firstLines(text, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(text, tail).join("\n")}`
-  }
+  if (form === "head-tail-lines" && size.lines > 0) return headAndTail(text, total, handle, size)
   if (size.lastLines === 0) {
     return note(`An output of ${noun(total, "line")}, ${text.length} characters, stood here`, handle)
   }
   if (total === 1) {
-    return `${note(`The last ${Math.min(size.singleLine, text.length)} of ${text.length} characters of one line`, handle)}\n...\n${text.slice(-size.singleLine)}`
+    return `${note(`The last ${Math.min(size.singleLine, text.length)} of ${text.length} characters of one line`, handle)}\n...\n${lastUnits(text, size.singleLine)}`
   }
   const lines = lastLines(text, size.lastLines)
   const wide = lines.some((line) => line.length > size.lineWidth)
   const shown = lines.map((line) =>
-    line.length > size.lineWidth ? `${line.slice(0, size.lineWidth)}${cutMark}` : line
+    line.length > size.lineWidth ? `${firstUnits(line, size.lineWidth)}${cutMark}` : line
   )
   return `${note(`The last ${lines.length} of ${total} lines${wide ? `, each cut at ${size.lineWidth} characters` : ""}`, handle)}\n...\n${shown.join("\n")}`
 }

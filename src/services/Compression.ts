@@ -4,6 +4,7 @@ import { type Part, text, withOutput } from "../domain/Content.ts"
 import {
   compressed,
   type Conversation,
+  entries,
   type Entry,
   entryId,
   itemParts,
@@ -11,10 +12,10 @@ import {
   view,
   viewTokens
 } from "../domain/Conversation.ts"
-import type { Span } from "../domain/Evidence.ts"
+import { saidIn, type Span } from "../domain/Evidence.ts"
 import type { FailureMemory } from "../domain/FailureMemory.ts"
 import { type Handle, handleOf } from "../domain/Handle.ts"
-import { runtimeMark } from "../domain/Projection.ts"
+import { requestTokens, runtimeMark } from "../domain/Projection.ts"
 import {
   answerOf,
   plan as planPalimpsest,
@@ -112,7 +113,8 @@ export class Compression extends Context.Service<
           best = better(best, result)
         }
         return (
-          best ?? skipped({ _tag: "Skip", reason: "nothing to compress", before: viewTokens(request.conversation) })
+          (best === undefined ? undefined : tooLarge(best, request)) ??
+          skipped({ _tag: "Skip", reason: "nothing to compress", before: viewTokens(request.conversation) })
         )
       })
 
@@ -171,6 +173,25 @@ const asLadder = (made: Ended, degraded: Domain.Degraded | null): Ended => ({
   )
 })
 
+/** Says what keeps the best that could be done over the limit. */
+const tooLarge = (best: Ended, request: CompressRequest): Ended => {
+  const { outcome } = best
+  if (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated") return best
+  const kept = new Set(view(compressed(request.conversation, outcome.patch)).map((item) => item.entry.id))
+  const parts = stubborn(request.conversation, kept).map(({ entry, tokens, what }) => `${entry} ${what} ${tokens}`)
+  const degraded = {
+    reason: "over the limit",
+    message: `${outcome.after} tokens are left, over the limit of ${request.policy.limit}; what cannot be made to fit: ${parts.join(", ")}`
+  }
+  return {
+    ...best,
+    outcome:
+      outcome._tag === "Compressed"
+        ? Domain.Compressed.make({ ...outcome, degraded })
+        : Domain.ContentTruncated.make({ ...outcome, degraded })
+  }
+}
+
 /** The one that changes something and leaves least; of two that change nothing, the first. */
 const better = (one: Ended | undefined, other: Ended): Ended => {
   if (one === undefined) return other
@@ -215,6 +236,7 @@ const attempt = Effect.fn("Compression.attempt")(
       focus: policy.focus,
       cwd: request.cwd,
       pins: pinsOf(plan, conversation),
+      said: saidIn(entries(conversation)),
       verify: summarize.verify
     })
     if (summary.text.trim() === "") {
@@ -314,7 +336,7 @@ const judged = (request: CompressRequest, plan: Domain.Plan, patch: Patch, summa
   const { policy } = request
   const next = compressed(request.conversation, patch)
   const before = plan.before
-  const after = TokenCount.make(policy.overhead + viewTokens(next))
+  const after = TokenCount.make(policy.overhead + requestTokens(view(next)))
   const enough = after < before && after <= before * (1 - policy.minGain)
   if (!enough) {
     const kept = new Set(view(next).map((item) => item.entry.id))

@@ -1,4 +1,4 @@
-import { Cause, Context, Duration, Effect, Exit, Layer, Schema, type Scope } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Schema, type Scope } from "effect"
 import { TokenCount } from "../domain/Tokens.ts"
 
 /** Why a compression is attempted. */
@@ -67,16 +67,18 @@ const told = Effect.fnUntraced(function* (
   timeout: Duration.Input
 ): Effect.fn.Return<ReadonlyArray<HookFailure>> {
   // A subscriber's own fiber, so that one that cannot be interrupted cannot hold us either.
-  const exit = yield* Effect.suspend(() => subscriber(event)).pipe(
+  const fiber = yield* Effect.forkDetach(Effect.suspend(() => subscriber(event)))
+  const letGo = Effect.sync(() => fiber.interruptUnsafe())
+  const exit = yield* Fiber.await(fiber).pipe(
     Effect.timeoutOrElse({
       duration: timeout,
-      orElse: () => Effect.fail(`no answer within ${Duration.format(Duration.fromInputUnsafe(timeout))}`)
+      orElse: () =>
+        Effect.as(letGo, Exit.fail(`no answer within ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
     }),
-    Effect.exit
+    Effect.onInterrupt(() => letGo)
   )
   if (Exit.isSuccess(exit)) return []
-  if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
-  const error = Cause.squash(exit.cause)
+  const error = Cause.hasInterruptsOnly(exit.cause) ? "it was interrupted" : Cause.squash(exit.cause)
   const message = error instanceof Error ? error.message : String(error)
   yield* Effect.logWarning(`hook ${name} failed on ${event._tag}: ${message}`)
   return [{ subscriber: name, message }]

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Degraded } from "../domain/Compression.ts"
 import type { Entry } from "../domain/Conversation.ts"
-import type { Span } from "../domain/Evidence.ts"
+import type { Witness, Span } from "../domain/Evidence.ts"
 import { type Audit, extract } from "../domain/Extractive.ts"
 import * as Work from "../domain/Work.ts"
 
@@ -24,6 +24,8 @@ export interface SummaryRequest {
   readonly cwd: string | undefined
   /** The user's words that have to be shown exactly. */
   readonly pins: { readonly original: Span | undefined; readonly latest: Span | undefined }
+  /** Whether the user wrote these words in that entry, by the whole log: earlier snapshots may claim so. */
+  readonly said: Witness
   readonly verify: boolean
 }
 

@@ -98,6 +98,7 @@ describe("inspect", () => {
         dropped: [{ handle: Handle.make("h_aaaaaaaaaa"), messages: 2, from: entryId(1), to: entryId(2) }],
         broken: { calls: [], responses: [] },
         skipped: { progress: 3 },
+        next: { waits: "below threshold", forced: { before: 410, after: 90, messages: 1 } },
         torn: 9
       },
       [10, 400]

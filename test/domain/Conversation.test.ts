@@ -264,8 +264,13 @@ describe("any history of changes", () => {
 })
 
 describe("pairing", () => {
+  /** A message of calls is the model's, one of answers the user's. */
+  const inTurn = (parts: ReadonlyArray<Part>) => ({
+    role: parts.some((part) => part.functionCall !== undefined) ? ("model" as const) : ("user" as const),
+    parts
+  })
   const pairs = (...contents: ReadonlyArray<ReadonlyArray<Part>>) =>
-    [...Conversation.pairing(contents.map((parts) => ({ parts }))).responseOf].map(
+    [...Conversation.pairing(contents.map(inTurn)).responseOf].map(
       ([from, to]) => `${from}>${Conversation.placeKey(to)}`
     )
   const asks = (name: string, callId?: string) => call(name, {}, callId)
@@ -317,7 +322,7 @@ describe("pairing", () => {
     const contents = [
       [asks("a", "1"), asks("b")],
       [gives("b"), gives("a", "1"), gives("c", "7")]
-    ].map((parts) => ({ parts }))
+    ].map(inTurn)
     const { callOf, responseOf } = Conversation.pairing(contents)
     assert.deepStrictEqual(
       new Map([...responseOf].map(([from, to]) => [Conversation.placeKey(to), from])),

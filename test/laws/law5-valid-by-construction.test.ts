@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Content, hasResponses, isCall } from "../../src/domain/Content.ts"
 import { type Conversation, entryId, pairing, sequenceOf, view, type ViewItem } from "../../src/domain/Conversation.ts"
-import { project as realProject, type Sent } from "../../src/domain/Projection.ts"
+import { project as realProject, type Sent, runtimeMark } from "../../src/domain/Projection.ts"
 import {
   type Law,
   lawOfPlayed,
@@ -39,14 +39,31 @@ const isLegal = (project: Project): Law =>
     })
   )
 
-/** What is legal already is sent as it is. */
+/** Without the note that says whose words a message in the user's role is when it is not the user's (law 6). */
+const withoutNotes = (conversation: Conversation, sent: ReadonlyArray<Message>): ReadonlyArray<Content> => {
+  const foreign = new Set(
+    view(conversation).flatMap(({ entry }) =>
+      entry.content.role === "user" &&
+      (entry.author === "summary" || entry.author === "program") &&
+      entry.content.parts[0]?.text?.startsWith(runtimeMark) !== true
+        ? [entry.id]
+        : []
+    )
+  )
+  return sent.map(({ content, entry }) => {
+    const noted = foreign.has(entry) && content.parts[0]?.text?.startsWith(runtimeMark) === true
+    return noted ? { ...content, parts: content.parts.slice(1) } : content
+  })
+}
+
+/** What is legal already is sent as it is, but for the notes. */
 const keepsTheLegal = (project: Project): Law =>
   lawOfPlayed(
     Effect.fnUntraced(function* ({ chat }) {
       const conversation = yield* chat.conversation
       const contents = viewContents(conversation)
       if (illegal(contents) !== undefined) return undefined
-      return JSON.stringify(contentsOf(project(conversation))) === JSON.stringify(contents)
+      return JSON.stringify(withoutNotes(conversation, project(conversation))) === JSON.stringify(contents)
         ? undefined
         : "a legal conversation is sent changed"
     })

@@ -15,7 +15,7 @@ import {
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { payload } from "../Content.ts"
-import { projectItems } from "../Projection.ts"
+import { projectItems, requestTokens } from "../Projection.ts"
 import { estimateText, TokenCount } from "../Tokens.ts"
 import { noteOnly, type OutputForm, type OutputSize, seedSize, shorten } from "../ToolOutput.ts"
 import type { Work } from "../Work.ts"
@@ -135,7 +135,7 @@ function* shortenings(
 
 /** Whether a cut before `index` parts no call from its response, for each index up to the length. */
 const cleanCuts = (items: ReadonlyArray<ViewItem>): ReadonlyArray<boolean> => {
-  const contents = items.map((item) => ({ parts: itemParts(item) }))
+  const contents = items.map((item) => ({ role: item.entry.content.role, parts: itemParts(item) }))
   const { responseOf } = pairing(contents)
   const clean: Array<boolean> = []
   let openUntil = -1
@@ -210,8 +210,13 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const all = view(conversation)
   const environment = all.filter((item) => item.entry.author === "environment").length
   const items = all.slice(environment)
-  const before = policy.overhead + viewTokens(conversation)
   if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
+  // The ledger's sum costs nothing; only near the threshold is the request itself looked at.
+  const ledger = policy.overhead + viewTokens(conversation)
+  if (!options.forced && ledger < policy.threshold * policy.limit) {
+    return { _tag: "Skip", reason: "below threshold", before: ledger }
+  }
+  const before = policy.overhead + requestTokens(all)
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (before < options.memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
