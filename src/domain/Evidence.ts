@@ -409,6 +409,7 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
           handle: answer?.handle,
           ending: lastLine(answerText(answer?.part))
         })
+        inBackground(action.command, answer)
         break
       }
       case "Todos":
@@ -416,6 +417,23 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
         break
       default:
     }
+  }
+
+  /** Commands that went on in the background, by the id under which their output is asked for. */
+  const background = new Map<string, string>()
+  const inBackground = (command: string, answer: Answer | undefined) => {
+    const id = /running in background with ID: (\w+)/.exec(answerText(answer?.part).slice(0, 500))?.[1]
+    if (id !== undefined) background.set(id, command)
+  }
+  /** Asked for its output, a background command may tell how it ended. */
+  const ended = (call: Part, answer: Answer) => {
+    const args = call.functionCall?.args
+    const named = typeof args === "object" && args !== null ? Object.values(args) : []
+    const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
+    const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
+    const run = command === undefined ? undefined : commands.get(command)
+    if (command === undefined || run === undefined || exit === undefined) return
+    commands.set(command, { ...run, exit: Number(exit) })
   }
 
   const called = (entry: Entry, call: Part, answer: Answer | undefined) => {
@@ -428,6 +446,7 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
     for (const action of told) recent.push({ entry: entry.id, tool, action, failed })
     recent.splice(0, recent.length - recentKept)
     if (answer === undefined) return
+    ended(call, answer)
     // The newest failure of a kind is the last one; any success of the same kind resolves it.
     errors.delete(subject)
     errors.delete(shortSubject(subject))

@@ -64,17 +64,22 @@ const runs: Record<Kind, Run> = {
 }
 /** A run that follows letters or digits without a gap: ids, hashes, camelCase. */
 const joined = steady(70, 10, 10, 10, 0, 0, 0, 17)
+/** A joined run that follows another of one or two characters: base64 and hexadecimal digits rather than words. */
+const jumbled = steady(100, 20, 20, 20, 10, 10, 10, 17)
 
 interface State {
   readonly kind: Kind | "start"
-  readonly isJoined: boolean
+  readonly joint: "none" | "joined" | "jumbled"
   /** Characters of the run so far, as far as they matter. */
   readonly length: number
 }
 
-const stateName = ({ isJoined, kind, length }: State): string => `${kind} ${isJoined} ${length}`
+const stateName = ({ joint, kind, length }: State): string => `${kind} ${joint} ${length}`
 
-const runOf = ({ isJoined, kind }: State): Run => (kind === "start" ? steady(0) : isJoined ? joined : runs[kind])
+const runOf = ({ joint, kind }: State): Run => {
+  if (kind === "start") return steady(0)
+  return joint === "none" ? runs[kind] : joint === "joined" ? joined : jumbled
+}
 
 const isWord = (kind: State["kind"]): boolean => kind === "digit" || kind === "lower" || kind === "upper"
 
@@ -85,7 +90,8 @@ const following = (state: State, kind: Kind): State => {
   }
   // A capital begins the word that follows it.
   if (state.kind === "upper" && kind === "lower" && state.length === 1) return { ...state, kind, length: 2 }
-  return { kind, isJoined: isWord(kind) && isWord(state.kind), length: 1 }
+  if (!isWord(kind) || !isWord(state.kind)) return { kind, joint: "none", length: 1 }
+  return { kind, joint: state.joint === "none" || state.length > 2 ? "joined" : "jumbled", length: 1 }
 }
 
 /** Kinds that a state has room for. */
@@ -96,7 +102,7 @@ const columns = 8
  * eight bits, its cost. The start is at place 0.
  */
 const machine = (() => {
-  const start: State = { kind: "start", isJoined: false, length: 1 }
+  const start: State = { kind: "start", joint: "none", length: 1 }
   const states: Array<State> = [start]
   const numbers = new Map([[stateName(start), 0]])
   const table: Array<number> = []

@@ -80,13 +80,13 @@ export const answerText = (part: Part | undefined): string => {
 
 /** Answers that come before the end of a command, or instead of one (Claude Code, Codex, Gemini CLI). */
 const unfinished =
-  /^(?:Command (?:running in background with ID|moved to background|was (?:automatically )?cancelled)|(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID)/
+  /^(?:Command (?:running in background with ID|was manually backgrounded|moved to background|was (?:automatically )?cancelled)|(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID)/
 
 /** How Codex tells an exit code: where its own words stand, so that none of the command's output is taken for them. */
 const codexForms = [
   /^Exit code: (-?\d+)\nWall time: /,
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/,
-  /^\{"output":[^]*"metadata":\{"exit_code":(-?\d+)[^{}]*\}\}\s*$/
+  /^\{"output":[\s\S]*"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}\s*$/
 ]
 
 /** How Claude Code and Pi tell one, in errors only: what succeeded is the command's output and nothing else. */
@@ -97,9 +97,9 @@ const label = /^(Exit Code|Signal|Background PIDs|Process Group PGID): (.*)$/
 
 /**
  * The exit code in Gemini CLI's labelled form, of which only the labels behind the output are the tool's. Newer versions
- * leave out what is 0 or none.
+ * leave out what is 0 or none; `untold` is what that means.
  */
-const labelledExit = (text: string): number | undefined => {
+const labelledExit = (text: string, untold: number | undefined): number | undefined => {
   const labels = new Map<string, string>()
   for (const line of text.trimEnd().split("\n").reverse()) {
     const [, name, value] = label.exec(line) ?? []
@@ -107,8 +107,9 @@ const labelledExit = (text: string): number | undefined => {
     labels.set(name, value)
   }
   if ((labels.get("Signal") ?? "(none)") !== "(none)") return undefined
-  const code = Number(labels.get("Exit Code") ?? 0)
-  return Number.isNaN(code) ? undefined : code
+  const code = labels.get("Exit Code")
+  if (code === undefined) return untold
+  return /^-?\d+$/.test(code) ? Number(code) : undefined
 }
 
 /**
@@ -125,8 +126,8 @@ export const exitCode = (answer: Part | undefined): number | undefined => {
     const code = form.exec(edges)?.[1]
     if (code !== undefined) return Number(code)
   }
-  if (isError) return undefined
-  return labelledForm.test(edges) ? labelledExit(edges) : 0
+  const untold = isError ? undefined : 0
+  return labelledForm.test(edges) ? labelledExit(edges, untold) : untold
 }
 
 /** A simple command of a shell line. */
@@ -158,13 +159,18 @@ const withoutBodies = (text: string): string => {
 /** The tokens of a shell, each where it may stand; quotes that nothing closes reach to the end. */
 const shellToken = new RegExp(
   [
-    /(?<blank>(?:[ \t\r]|\\\n)+|(?<![^\s;|&()])#[^\n]*)/,
-    // `2>&1` names no file.
-    /(?<copied>\d*[<>]&[\d-]+)/,
-    /(?<output>(?:(?<!\w)\d+|&)?>[>|&]?)/,
-    /(?<input>(?:(?<!\w)\d+)?<(?:<<|<-?|[>&])?)/,
-    /(?<separator>&&|\|[|&]?|[;&\n()])/,
-    /"(?<double>(?:[^"\\]|\\[^])*)(?:"|$)|'(?<single>[^']*)(?:'|$)|\\(?<escaped>[^])|(?<bare>[^\s"'\\;&|<>()]+)/
+    // The pieces of a word: bare, in double quotes, in single quotes, one character escaped. A number that a redirect
+    // follows is part of it; a comment is no word.
+    /((?!\d+[<>]|#)[^\s"'\\;&|<>()]+)/,
+    /"((?:[^"\\]|\\[\s\S])*)(?:"|$)/,
+    /'([^']*)(?:'|$)/,
+    /\\([^\n])/,
+    /(&&|\|[|&]?|[;\n()]|&(?!>))/,
+    // `2>&1` names no file: it matches here and is none of the groups.
+    /\d*[<>]&[\d-]+/,
+    /((?:\d+|&)?>[>|&]?)/,
+    /(\d*<(?:<<|<-?|[>&])?)/,
+    /(?:[ \t\r]|\\\n)+|#[^\n]*/
   ]
     .map((form) => form.source)
     .join("|"),
@@ -187,8 +193,8 @@ const simpleCommands = (line: string): Array<SimpleCommand> => {
     word = undefined
     role = "word"
   }
-  for (const { groups = {} } of withoutBodies(line).slice(0, longestCommand).matchAll(shellToken)) {
-    const { bare, double, escaped, input, output, separator, single } = groups
+  for (const match of withoutBodies(line).slice(0, longestCommand).matchAll(shellToken)) {
+    const [, bare, double, single, escaped, separator, output, input] = match
     const piece = bare ?? single ?? escaped ?? double?.replace(/\\(["\\$`\n])/g, "$1")
     if (piece !== undefined) {
       word = `${word ?? ""}${piece}`

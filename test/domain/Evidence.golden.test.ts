@@ -121,8 +121,15 @@ const filesIn = (evidence: Evidence, which: (path: string) => boolean) =>
     )
   )
 
-const targetOf = ({ action }: Recent): string | null =>
-  "path" in action ? action.path : action._tag === "Command" ? action.command : null
+/** What a call was about; of one that failed and so did nothing, what stands behind its tool's name. */
+const targetOf = ({ action, failed, tool }: Recent): string | null =>
+  "path" in action
+    ? action.path
+    : action._tag === "Command"
+      ? action.command
+      : action._tag === "Other" && failed
+        ? action.summary.slice(tool.length + 1) || null
+        : null
 
 /** Calls, without what a shell command did to files beside running. */
 const calls = (evidence: Evidence, golden: Golden) => {

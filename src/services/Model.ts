@@ -1,0 +1,188 @@
+import { Context, Duration, type Effect, Schema, type Stream } from "effect"
+import { Content, Part } from "../domain/Content.ts"
+
+/**
+ * A language model: whoever answers for it. Reasons are named as `effect/ai` names those of its `AiError`.
+ */
+
+/** The connection could not be made or broke: no network, no such host, refused, TLS, a body that ended too early. */
+export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", { detail: Schema.String }) {
+  override get message() {
+    return `the model could not be reached (${this.detail}); check the network and the endpoint`
+  }
+}
+
+/** No answer within our own time limit. */
+export class TimeoutError extends Schema.TaggedError<TimeoutError>()("TimeoutError", { seconds: Schema.Finite }) {
+  override get message() {
+    return `the model did not answer within ${this.seconds} s; try again, or allow more time`
+  }
+}
+
+/** Too many requests for now. */
+export class RateLimitError extends Schema.TaggedError<RateLimitError>()("RateLimitError", {
+  /** When the server says one may try again. */
+  retryAfter: Schema.optionalKey(Schema.Duration)
+}) {
+  override get message() {
+    const when = this.retryAfter === undefined ? "in a while" : `in ${Duration.format(this.retryAfter)}`
+    return `the model refuses more requests for now; try again ${when}`
+  }
+}
+
+/** A quota is used up, and waiting a little will not help. */
+export class QuotaExhaustedError extends Schema.TaggedError<QuotaExhaustedError>()("QuotaExhaustedError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the quota of the key is used up (${this.detail}); wait for the next day, or use another key or model`
+  }
+}
+
+/** No key, or one that is not accepted for this. */
+export class AuthenticationError extends Schema.TaggedError<AuthenticationError>()("AuthenticationError", {
+  kind: Schema.Literals(["MissingKey", "InvalidKey", "InsufficientPermissions"])
+}) {
+  override get message() {
+    return this.kind === "MissingKey"
+      ? "there is no key; set GEMINI_API_KEY (https://aistudio.google.com/apikey), or work without a model: --summarizer extractive"
+      : this.kind === "InvalidKey"
+        ? "the key is not accepted; check GEMINI_API_KEY"
+        : "the key may not use this model; check its permissions, or name another model"
+  }
+}
+
+/** The provider will not answer this: safety, recitation, a blocked prompt. */
+export class ContentPolicyError extends Schema.TaggedError<ContentPolicyError>()("ContentPolicyError", {
+  /** The provider's own word: SAFETY, RECITATION, … */
+  finishReason: Schema.String
+}) {
+  override get message() {
+    return `the model refused to answer (${this.finishReason}); rephrase, or use another model`
+  }
+}
+
+/** The request is wrong and stays wrong. */
+export class InvalidRequestError extends Schema.TaggedError<InvalidRequestError>()("InvalidRequestError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the model does not accept the request: ${this.detail}`
+  }
+}
+
+/** The request is larger than the model's window. */
+export class ContextLengthError extends Schema.TaggedError<ContextLengthError>()("ContextLengthError", {
+  /** Tokens, where the server says them. */
+  tokens: Schema.optionalKey(Schema.Natural),
+  limit: Schema.optionalKey(Schema.Natural)
+}) {
+  override get message() {
+    return `the request is larger than the model's window${this.tokens === undefined ? "" : ` (${this.tokens} of ${this.limit ?? "?"} tokens)`}`
+  }
+}
+
+/** The provider failed on its side. */
+export class InternalProviderError extends Schema.TaggedError<InternalProviderError>()("InternalProviderError", {
+  status: Schema.Natural,
+  /** When the server says one may try again. */
+  retryAfter: Schema.optionalKey(Schema.Duration)
+}) {
+  override get message() {
+    return `the model's server failed (${this.status}); try again`
+  }
+}
+
+/** An answer came that is none: no candidates, no finish reason, not what the protocol says. */
+export class InvalidResponseError extends Schema.TaggedError<InvalidResponseError>()("InvalidResponseError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the model's answer cannot be used: ${this.detail}; try again`
+  }
+}
+
+export const ModelErrorReason = Schema.Union([
+  NetworkError,
+  TimeoutError,
+  RateLimitError,
+  QuotaExhaustedError,
+  AuthenticationError,
+  ContentPolicyError,
+  InvalidRequestError,
+  ContextLengthError,
+  InternalProviderError,
+  InvalidResponseError
+])
+export type ModelErrorReason = typeof ModelErrorReason.Type
+
+/** A model call failed. The message says what a person can do. */
+export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", { reason: ModelErrorReason }) {
+  override get message() {
+    return this.reason.message
+  }
+}
+
+/** Whether trying the same again may help. */
+export const isRetryable = ({ reason }: ModelError): boolean =>
+  reason._tag === "NetworkError" || reason._tag === "RateLimitError" || reason._tag === "InternalProviderError"
+
+/** What is asked of a model. */
+export interface ModelRequest {
+  readonly model: string
+  readonly contents: ReadonlyArray<Content>
+  readonly systemInstruction?: string | undefined
+  /** Tool declarations in the wire shape of the Gemini API. */
+  readonly tools?: ReadonlyArray<Readonly<Record<string, unknown>>> | undefined
+  readonly generation?: Generation | undefined
+}
+
+/** How it is to answer; what is absent is the provider's choice. Never derived from token counts (users' pain #7784). */
+export const Generation = Schema.Struct({
+  temperature: Schema.optionalKey(Schema.Finite),
+  topP: Schema.optionalKey(Schema.Finite),
+  maxOutputTokens: Schema.optionalKey(Schema.Natural),
+  thinkingBudget: Schema.optionalKey(Schema.Int)
+})
+export type Generation = typeof Generation.Type
+
+/** Tokens as the provider counted them. */
+export const Usage = Schema.Struct({
+  prompt: Schema.Natural,
+  answer: Schema.Natural,
+  thoughts: Schema.Natural,
+  cached: Schema.Natural
+})
+export type Usage = typeof Usage.Type
+
+/** A piece of an answer as it arrives. */
+export const ModelChunk = Schema.Struct({
+  parts: Schema.Array(Part),
+  finishReason: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage)
+})
+export type ModelChunk = typeof ModelChunk.Type
+
+/** A whole answer. It ended properly: an answer without a finish reason is an error. */
+export const ModelAnswer = Schema.Struct({
+  content: Content,
+  /** `STOP`, `MAX_TOKENS`, … as the provider names it. */
+  finishReason: Schema.String,
+  usage: Schema.NullOr(Usage)
+})
+export type ModelAnswer = typeof ModelAnswer.Type
+
+/**
+ * A language model. Every call is interruptible: the request is aborted at the socket. None retries by itself; whoever
+ * calls decides with `Effect.retry` and `isRetryable`.
+ */
+export class Model extends Context.Service<
+  Model,
+  {
+    readonly generate: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError>
+    /** The answer in pieces. The request is aborted when the stream's scope closes. */
+    readonly stream: (request: ModelRequest) => Stream.Stream<ModelChunk, ModelError>
+    /** Tokens of the request's contents as the provider counts them. */
+    readonly countTokens: (request: ModelRequest) => Effect.Effect<number, ModelError>
+  }
+>()("palimpsest/services/Model") {}
