@@ -396,7 +396,7 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
       case "Delete":
         touch(action.path, action, entry, undefined)
         // With a folder goes what is in it.
-        for (const path of [...files.keys()])
+        for (const path of Array.from(files.keys()))
           if (path.startsWith(`${action.path}/`)) touch(path, action, entry, undefined)
         break
       case "Command": {

@@ -2,11 +2,11 @@ import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
 import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
 import { estimatorVersion } from "../domain/Tokens.ts"
 import { Chat } from "./Chat.ts"
-import { Compression } from "./Compression.ts"
-import { HookSystem } from "./HookSystem.ts"
+import type { Compression } from "./Compression.ts"
+import type { HookSystem } from "./HookSystem.ts"
 import { SessionStore, type SessionStoreError } from "./SessionStore.ts"
-import { TempStore } from "./TempStore.ts"
-import { TokenCounter } from "./TokenCounter.ts"
+import type { TempStore } from "./TempStore.ts"
+import type { TokenCounter } from "./TokenCounter.ts"
 
 /**
  * Conversations by id. All who open the same id share one `Chat`; its session stays open, and locked against other
