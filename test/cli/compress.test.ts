@@ -49,8 +49,8 @@ const sample = ({ elided }: Report) => {
 
 const recalled = Effect.fnUntraced(function* (file: string, handle: string) {
   // From another directory than the file's.
-  const { status, stderr, stdout } = yield* run(["recall", file, handle], { cwd: "/" })
-  assert.deepStrictEqual([status, stderr], [0, ""], `${file} ${handle}`)
+  const { status, stdout } = yield* run(["recall", file, handle], { cwd: "/" })
+  assert.strictEqual(status, 0, `${file} ${handle}`)
   return stdout
 })
 
