@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { type Conversation, compressed, EntryId, Patch } from "./Conversation.ts"
-import { TokenCount } from "./Tokens.ts"
+import { TokenCount, Usage } from "./Tokens.ts"
 import { OutputForm } from "./ToolOutput.ts"
 
 /** The strategies there are: what each decides lies in `strategies/`, one file each. */
@@ -25,6 +25,10 @@ export const Policy = Schema.Struct({
   /** Upper bound for the snapshot; absent: by what is summarised. */
   snapshotBudget: Schema.optionalKey(TokenCount),
   outputForm: OutputForm,
+  /** Who writes the snapshot. */
+  summarizer: Schema.Literals(["extractive", "model"]),
+  /** The summarizing model; absent: one of the conversation's family. */
+  model: Schema.optionalKey(Schema.String),
   /** What the person wants kept. */
   focus: Schema.optionalKey(Schema.String),
   /** Whether, when the plan does not reach the limit, stronger ones may be tried. */
@@ -42,6 +46,7 @@ export const defaultPolicy: Policy = {
   minGain: 0.1,
   toolBudget: TokenCount.make(50_000),
   outputForm: "last-lines",
+  summarizer: "extractive",
   ladder: true,
   overhead: TokenCount.make(0)
 }
@@ -127,6 +132,27 @@ export const AuditResult = Schema.Struct({
   restored: Schema.Natural
 })
 
+/** One call of a model on the way to a snapshot: what it answered and what it cost. */
+export const SummaryCall = Schema.Struct({
+  purpose: Schema.Literals(["generate", "verify"]),
+  model: Schema.String,
+  /** Messages sent, the instruction among them. */
+  messages: Schema.Natural,
+  answer: Schema.String,
+  finishReason: Schema.String,
+  usage: Schema.NullOr(Usage)
+})
+export type SummaryCall = typeof SummaryCall.Type
+
+/** What a model's snapshot held that nobody had said. */
+export const Doubts = Schema.Struct({
+  /** Exact facts (paths, numbers, ids, addresses) that the conversation does not hold; they were taken out. */
+  removed: Schema.Array(Schema.String),
+  /** Names that the conversation does not hold; they are left, the reader is told. */
+  unknown: Schema.Array(Schema.String)
+})
+export type Doubts = typeof Doubts.Type
+
 /** A part that cannot be made smaller. */
 const Stubborn = Schema.Struct({ entry: EntryId, what: Schema.String, tokens: TokenCount })
 
@@ -144,7 +170,9 @@ export const Outcome = Schema.TaggedUnion({
     ...changed,
     by: Schema.Literals(["model", "extractive", "ladder"]),
     snapshot: Schema.String,
-    audit: AuditResult
+    audit: AuditResult,
+    calls: Schema.Array(SummaryCall),
+    doubts: Doubts
   },
   ContentTruncated: changed,
   Noop: { reason: NoopReason, before: TokenCount },
@@ -157,8 +185,14 @@ export const Outcome = Schema.TaggedUnion({
     stubborn: Schema.Array(Stubborn)
   },
   FailedTokenCountError: { before: TokenCount, message: Schema.String },
-  FailedEmptySummary: { before: TokenCount, plan: Plan },
-  FailedSummarizer: { before: TokenCount, plan: Plan, reason: Schema.String, message: Schema.String },
+  FailedEmptySummary: { before: TokenCount, plan: Plan, calls: Schema.Array(SummaryCall) },
+  FailedSummarizer: {
+    before: TokenCount,
+    plan: Plan,
+    reason: Schema.String,
+    message: Schema.String,
+    calls: Schema.Array(SummaryCall)
+  },
   Cancelled: {}
 })
 export type Outcome = typeof Outcome.Type

@@ -438,6 +438,26 @@ const shrunkIndex = (
   return { final: snapshot, restored: 0 }
 }
 
+/**
+ * A snapshot that a model wrote, made safe and complete: the user's pinned words in front, cut to its share of the budget,
+ * and the names it forgot added as an index.
+ */
+export function* completed(written: Snapshot, evidence: Evidence, options: ExtractOptions): Work<Extract> {
+  const { latest, original } = options.pins ?? {}
+  const share = Math.floor(options.budget * shares.goal)
+  const pinned = [
+    ...(original === undefined ? [] : spanItems("original request", original, share)),
+    ...(latest === undefined || latest.text === original?.text ? [] : spanItems("latest request", latest, share))
+  ]
+  const keys = new Set(pinned.map((known) => known.key))
+  const goal = [...pinned, ...written.overall_goal.filter((known) => !keys.has(known.key))]
+  const least = Math.floor(options.budget * modelShare)
+  return yield* withIndex(fit({ ...written, overall_goal: goal }, least), evidence, options, focusWords(options.focus))
+}
+
+/** Of the budget, what a model's own words may take at most; the rest is for the exact facts it left out. */
+const modelShare = 0.75
+
 /** The extractive snapshot of some entries. */
 export function* extract(entries: ReadonlyArray<Entry>, options: ExtractOptions): Work<Extract> {
   return yield* compose(yield* gather(entries, options.said), options)

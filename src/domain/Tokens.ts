@@ -6,6 +6,15 @@ import type { Work } from "./Work.ts"
 export const TokenCount = Schema.Natural.pipe(Schema.brand("TokenCount"))
 export type TokenCount = typeof TokenCount.Type
 
+/** Tokens of one model call as the provider counted them. */
+export const Usage = Schema.Struct({
+  prompt: Schema.Natural,
+  answer: Schema.Natural,
+  thoughts: Schema.Natural,
+  cached: Schema.Natural
+})
+export type Usage = typeof Usage.Type
+
 /** The window of a model nobody told us about (spec 2). */
 export const defaultLimit = 1_048_576
 

@@ -115,7 +115,8 @@ export class Chat extends Context.Service<
       policy,
       forced,
       held,
-      cwd: session.started?.cwd
+      cwd: session.started?.cwd,
+      family: session.started?.model
     })
 
     const cancelled: Ended = { outcome: Cancelled.make({}), dropped: undefined }

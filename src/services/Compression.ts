@@ -51,6 +51,8 @@ export interface CompressRequest {
   /** Handles the session has given out. */
   readonly held: HandleIndex
   readonly cwd?: string | undefined
+  /** The model the conversation is held with. */
+  readonly family?: string | undefined
 }
 
 /** What a compression came to, and the handle under which all that it dropped can be recalled. */
@@ -237,11 +239,16 @@ const attempt = Effect.fn("Compression.attempt")(
       cwd: request.cwd,
       pins: pinsOf(plan, conversation),
       said: saidIn(entries(conversation)),
-      verify: summarize.verify
+      verify: summarize.verify,
+      // Above the first rung the model has had its chance.
+      by: plan.rung === 0 ? policy.summarizer : "extractive",
+      fallback: policy.ladder,
+      model: policy.model,
+      family: request.family
     })
     if (summary.text.trim() === "") {
       return {
-        outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan }),
+        outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
         dropped: undefined
       }
     }
@@ -273,7 +280,8 @@ const attempt = Effect.fn("Compression.attempt")(
             before: plan.before,
             plan,
             reason: error.reason,
-            message: error.message
+            message: error.message,
+            calls: error.calls
           }),
           dropped: undefined
         })
@@ -355,7 +363,14 @@ const judged = (request: CompressRequest, plan: Domain.Plan, patch: Patch, summa
   return summary === undefined
     ? { outcome: Domain.ContentTruncated.make(common), dropped: undefined }
     : {
-        outcome: Domain.Compressed.make({ ...common, by: summary.by, snapshot: summary.text, audit: summary.audit }),
+        outcome: Domain.Compressed.make({
+          ...common,
+          by: summary.by,
+          snapshot: summary.text,
+          audit: summary.audit,
+          calls: summary.calls,
+          doubts: summary.doubts
+        }),
         dropped: summary.range
       }
 }

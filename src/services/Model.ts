@@ -1,5 +1,6 @@
-import { Context, Duration, type Effect, Schema, type Stream } from "effect"
+import { Context, Duration, Effect, Random, Schema, type Stream } from "effect"
 import { Content, Part } from "../domain/Content.ts"
+import { Usage } from "../domain/Tokens.ts"
 
 /**
  * A language model: whoever answers for it. Reasons are named as `effect/ai` names those of its `AiError`.
@@ -146,15 +147,6 @@ export const Generation = Schema.Struct({
 })
 export type Generation = typeof Generation.Type
 
-/** Tokens as the provider counted them. */
-export const Usage = Schema.Struct({
-  prompt: Schema.Natural,
-  answer: Schema.Natural,
-  thoughts: Schema.Natural,
-  cached: Schema.Natural
-})
-export type Usage = typeof Usage.Type
-
 /** A piece of an answer as it arrives. */
 export const ModelChunk = Schema.Struct({
   parts: Schema.Array(Part),
@@ -186,3 +178,37 @@ export class Model extends Context.Service<
     readonly countTokens: (request: ModelRequest) => Effect.Effect<number, ModelError>
   }
 >()("palimpsest/services/Model") {}
+
+/** How often and how patiently a call is tried again. Durations in milliseconds. */
+export interface Patience {
+  /** Calls in all. */
+  readonly attempts: number
+  readonly first: number
+  readonly most: number
+}
+
+/** For calls that somebody waits for. */
+export const shortPatience: Patience = { attempts: 3, first: 1_000, most: 15_000 }
+
+/**
+ * Tries again what may succeed later: doubling pauses with jitter, or as long as the server asks for. A pause longer than
+ * `most` is not waited for; the error that asked for it is the answer. The pause is interruptible.
+ */
+export const retrying =
+  (patience: Patience) =>
+  <A, R>(call: Effect.Effect<A, ModelError, R>): Effect.Effect<A, ModelError, R> => {
+    const attempt = (number: number): Effect.Effect<A, ModelError, R> =>
+      Effect.catch(
+        call,
+        Effect.fnUntraced(function* (error) {
+          const asked = "retryAfter" in error.reason ? error.reason.retryAfter : undefined
+          const jitter = 0.75 + (yield* Random.next) * 0.5
+          const pause = asked === undefined ? patience.first * 2 ** (number - 1) * jitter : Duration.toMillis(asked)
+          if (number >= patience.attempts || !isRetryable(error) || pause > patience.most) return yield* error
+          yield* Effect.logDebug(`${error.message} (trying again in ${Math.round(pause)} ms)`)
+          yield* Effect.sleep(pause)
+          return yield* attempt(number + 1)
+        })
+      )
+    return attempt(1)
+  }

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import type { Degraded } from "../domain/Compression.ts"
+import { type Degraded, type Doubts, SummaryCall } from "../domain/Compression.ts"
 import type { Entry } from "../domain/Conversation.ts"
 import type { Witness, Span } from "../domain/Evidence.ts"
 import { type Audit, extract } from "../domain/Extractive.ts"
@@ -10,7 +10,9 @@ export class SummarizerError extends Schema.TaggedError<SummarizerError>()("Summ
   /** Named as `effect/ai` names the reasons of its errors. */
   reason: Schema.String,
   message: Schema.String,
-  cause: Schema.Defect()
+  cause: Schema.Defect(),
+  /** What had been answered before it failed. */
+  calls: Schema.Array(SummaryCall)
 }) {}
 
 export interface SummaryRequest {
@@ -27,6 +29,13 @@ export interface SummaryRequest {
   /** Whether the user wrote these words in that entry, by the whole log: earlier snapshots may claim so. */
   readonly said: Witness
   readonly verify: boolean
+  readonly by: "model" | "extractive"
+  /** Whether code may write the snapshot when the model cannot. */
+  readonly fallback: boolean
+  /** The summarizing model, where one was named. */
+  readonly model: string | undefined
+  /** The conversation's own model, whose family decides otherwise. */
+  readonly family: string | undefined
 }
 
 export interface Summary {
@@ -35,7 +44,19 @@ export interface Summary {
   readonly audit: Audit
   readonly by: "model" | "extractive"
   readonly degraded: Degraded | null
+  /** The model calls that were made, in order. */
+  readonly calls: ReadonlyArray<SummaryCall>
+  readonly doubts: Doubts
 }
+
+/** A snapshot that code wrote. */
+export const extractive = Effect.fnUntraced(function* (
+  request: SummaryRequest,
+  rest: Partial<Pick<Summary, "degraded" | "calls">> = {}
+): Effect.fn.Return<Summary> {
+  const { audit, text } = yield* Work.run(extract(request.entries, request))
+  return { text, audit, by: "extractive", degraded: null, calls: [], doubts: { removed: [], unknown: [] }, ...rest }
+})
 
 /** Writes the snapshot that stands for what leaves the window. */
 export class Summarizer extends Context.Service<
@@ -46,9 +67,14 @@ export class Summarizer extends Context.Service<
 >()("palimpsest/services/Summarizer") {
   /** Written by code from evidence: no model, no network, the same text for the same conversation. */
   static readonly layerExtractive = Layer.succeed(Summarizer, {
-    summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest): Effect.fn.Return<Summary> {
-      const { audit, text } = yield* Work.run(extract(request.entries, request))
-      return { text, audit, by: "extractive", degraded: null }
+    summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
+      if (request.by === "extractive" || request.fallback) return yield* extractive(request)
+      return yield* new SummarizerError({
+        reason: "AuthenticationError",
+        message: "no model is configured; set GEMINI_API_KEY, or use --summarizer extractive",
+        cause: "no model",
+        calls: []
+      })
     })
   })
 }

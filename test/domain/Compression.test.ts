@@ -48,7 +48,9 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
       ...changed,
       by: "model",
       snapshot: "s",
-      audit: { anchors: 1, inSnapshot: 1, inTail: 0, restored: 0 }
+      audit: { anchors: 1, inSnapshot: 1, inTail: 0, restored: 0 },
+      calls: [],
+      doubts: { removed: [], unknown: [] }
     }),
     30,
     20
@@ -62,10 +64,10 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
     30
   ],
   ["COMPRESSION_FAILED_TOKEN_COUNT_ERROR", FailedTokenCountError.make({ before: tokens(30), message: "no" }), 30, 30],
-  ["COMPRESSION_FAILED_EMPTY_SUMMARY", FailedEmptySummary.make({ before: tokens(30), plan }), 30, 30],
+  ["COMPRESSION_FAILED_EMPTY_SUMMARY", FailedEmptySummary.make({ before: tokens(30), plan, calls: [] }), 30, 30],
   [
     "FAILED_SUMMARIZER",
-    FailedSummarizer.make({ before: tokens(30), plan, reason: "RateLimited", message: "later" }),
+    FailedSummarizer.make({ before: tokens(30), plan, reason: "RateLimited", message: "later", calls: [] }),
     30,
     30
   ],

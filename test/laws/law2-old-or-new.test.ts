@@ -244,7 +244,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
       return worldOf({
         summarizer: Layer.succeed(Summarizer, {
           summarize: () =>
-            Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429" }))
+            Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429", calls: [] }))
         })
       })
     case "summarizer dies":

@@ -168,14 +168,18 @@ describe("Chat", () => {
     () =>
       Effect.gen(function* () {
         const failing = withSummarizer(() =>
-          Effect.fail(new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429" }))
+          Effect.fail(
+            new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
+          )
         )
         const silent = withSummarizer(() =>
           Effect.succeed({
             text: " ",
             audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
             by: "model",
-            degraded: null
+            degraded: null,
+            calls: [],
+            doubts: { removed: [], unknown: [] }
           })
         )
         for (const [services, tag] of [

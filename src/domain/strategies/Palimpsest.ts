@@ -9,8 +9,7 @@ import {
   placeKey,
   sourceOf,
   view,
-  type ViewItem,
-  viewTokens
+  type ViewItem
 } from "../Conversation.ts"
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
@@ -211,11 +210,6 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const environment = all.filter((item) => item.entry.author === "environment").length
   const items = all.slice(environment)
   if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
-  // The ledger's sum costs nothing; only near the threshold is the request itself looked at.
-  const ledger = policy.overhead + viewTokens(conversation)
-  if (!options.forced && ledger < policy.threshold * policy.limit) {
-    return { _tag: "Skip", reason: "below threshold", before: ledger }
-  }
   const before = policy.overhead + requestTokens(all)
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }

@@ -1,0 +1,143 @@
+import { Effect, Layer } from "effect"
+import type { Degraded, SummaryCall } from "../domain/Compression.ts"
+import { type Content, isText, model as modelSays, plainText, text, user } from "../domain/Content.ts"
+import { viewItem } from "../domain/Conversation.ts"
+import { doubted } from "../domain/Doubt.ts"
+import { type Evidence, gather } from "../domain/Evidence.ts"
+import { completed } from "../domain/Extractive.ts"
+import { projectItems } from "../domain/Projection.ts"
+import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts"
+import { compressionInstruction, critiqueRequest, modelAlias, snapshotRequest } from "../domain/strategies/Gemini.ts"
+import { tokenLimit } from "../domain/Tokens.ts"
+import * as Work from "../domain/Work.ts"
+import { Model, type ModelAnswer, type ModelError, type ModelRequest, retrying, shortPatience } from "./Model.ts"
+import { extractive, type Summary, Summarizer, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
+
+/**
+ * The snapshot written by a model in two calls, generate and verify, and then not believed: parsed, stripped of words the
+ * user never wrote and of exact facts nobody said, and completed by code with what it forgot. Where the model fails, says
+ * nothing or nothing usable, code writes the snapshot if the request allows it, and the summary says so (`degraded`).
+ */
+
+const answerText = (answer: ModelAnswer): string =>
+  answer.content.parts
+    .filter(isText)
+    .map((part) => part.text)
+    .join("")
+
+const focusLine = (focus: string | undefined): string =>
+  focus === undefined ? "" : `\n\nThe person who asked for this snapshot wants above all this to be kept: ${focus}`
+
+/** The messages to summarise, legal and as they were before anything was shortened. */
+const slice = (request: SummaryRequest): ReadonlyArray<Content> =>
+  projectItems(request.entries.map(viewItem)).map(({ content }) => content)
+
+const sliceTokens = (request: SummaryRequest): number =>
+  request.entries.reduce((sum, entry) => sum + entry.tokens.reduce((all, tokens) => all + tokens, 0), 0)
+
+/** Of the summarizing model's window, what the slice may take: the rest is for the instruction, the answer and our error. */
+const windowShare = 0.8
+
+const rendersSnapshot = (contents: ReadonlyArray<Content>): boolean =>
+  contents.some((content) => plainText(content).includes("<state_snapshot>"))
+
+interface Written {
+  readonly snapshot: Snapshot
+  readonly calls: ReadonlyArray<SummaryCall>
+}
+
+/** Why there is no snapshot, with the calls made until then. */
+class Unusable {
+  readonly degraded: Degraded
+  readonly calls: ReadonlyArray<SummaryCall>
+  readonly error: ModelError | undefined
+  constructor(degraded: Degraded, calls: ReadonlyArray<SummaryCall>, error?: ModelError) {
+    this.degraded = degraded
+    this.calls = calls
+    this.error = error
+  }
+}
+
+/** The usable snapshot of two answers: the verified one, else the first. */
+const chosen = (answers: ReadonlyArray<string>): Snapshot | undefined =>
+  [...answers]
+    .reverse()
+    .map(parse)
+    .find(isSnapshot)
+
+const write = Effect.fn("ModelSummarizer.write")(function* (
+  request: SummaryRequest
+): Effect.fn.Return<Written, Unusable, Model> {
+  const service = yield* Model
+  const name = request.model ?? modelAlias(request.family ?? "").model
+  const contents = slice(request)
+  const calls: Array<SummaryCall> = []
+  if (sliceTokens(request) > tokenLimit(name) * windowShare) {
+    const reason = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
+    return yield* Effect.fail(new Unusable(reason, calls))
+  }
+  const ask = Effect.fnUntraced(function* (purpose: SummaryCall["purpose"], messages: ReadonlyArray<Content>) {
+    const question: ModelRequest = { model: name, contents: messages, systemInstruction: compressionInstruction }
+    const answer = yield* retrying(shortPatience)(service.generate(question)).pipe(
+      Effect.mapError((error) => new Unusable({ reason: error.reason._tag, message: error.message }, calls, error))
+    )
+    const said = answerText(answer)
+    const { finishReason, usage } = answer
+    calls.push({ purpose, model: name, messages: messages.length, answer: said, finishReason, usage })
+    return said
+  })
+  const instruction = snapshotRequest(rendersSnapshot(contents) ? "merge" : "create")
+  const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
+  const second = request.verify
+    ? yield* ask("verify", [...contents, modelSays(text(first)), user(text(critiqueRequest))]).pipe(
+        // The first answer stands when only the check of it fails.
+        Effect.catch((failure: Unusable) => (isSnapshot(parse(first)) ? Effect.succeed("") : Effect.fail(failure)))
+      )
+    : ""
+  const snapshot = chosen([first, second])
+  if (snapshot === undefined) {
+    const empty = first.trim() === "" && second.trim() === ""
+    return yield* Effect.fail(
+      new Unusable(
+        empty
+          ? { reason: "EmptySummary", message: "the model returned an empty summary" }
+          : { reason: "InvalidOutputError", message: `the model returned no usable snapshot (${String(parse(second === "" ? first : second))})` },
+        calls
+      )
+    )
+  }
+  return { snapshot, calls }
+})
+
+/** The model's snapshot as far as it can be believed, and what it left out. */
+const made = Effect.fnUntraced(function* (request: SummaryRequest, { calls, snapshot }: Written): Effect.fn.Return<Summary> {
+  const evidence: Evidence = yield* Work.run(gather(request.entries, request.said))
+  const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(snapshot, request.said), request.entries))
+  const { audit, text: rendered } = yield* Work.run(completed(clean, evidence, request))
+  return { text: rendered, audit, by: "model", degraded: null, calls, doubts }
+})
+
+const nothing: Pick<Summary, "audit" | "doubts"> = {
+  audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+  doubts: { removed: [], unknown: [] }
+}
+
+export const layer: Layer.Layer<Summarizer, never, Model> = Layer.effect(
+  Summarizer,
+  Effect.gen(function* () {
+    const service = yield* Model
+    return {
+      summarize: Effect.fn("Summarizer.model")(function* (
+        request: SummaryRequest
+      ): Effect.fn.Return<Summary, SummarizerError> {
+        if (request.by === "extractive") return yield* extractive(request)
+        const written = yield* write(request).pipe(Effect.provideService(Model, service), Effect.result)
+        if (written._tag === "Success") return yield* made(request, written.success)
+        const { calls, degraded, error } = written.failure
+        if (request.fallback) return yield* extractive(request, { degraded, calls })
+        if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }
+        return yield* new SummarizerError({ ...degraded, cause: error, calls })
+      })
+    }
+  })
+)
