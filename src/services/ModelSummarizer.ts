@@ -60,10 +60,7 @@ class Unusable {
 
 /** The usable snapshot of two answers: the verified one, else the first. */
 const chosen = (answers: ReadonlyArray<string>): Snapshot | undefined =>
-  [...answers]
-    .reverse()
-    .map(parse)
-    .find(isSnapshot)
+  [...answers].reverse().map(parse).find(isSnapshot)
 
 const write = Effect.fn("ModelSummarizer.write")(function* (
   request: SummaryRequest
@@ -101,7 +98,10 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
       new Unusable(
         empty
           ? { reason: "EmptySummary", message: "the model returned an empty summary" }
-          : { reason: "InvalidOutputError", message: `the model returned no usable snapshot (${String(parse(second === "" ? first : second))})` },
+          : {
+              reason: "InvalidOutputError",
+              message: `the model returned no usable snapshot (${String(parse(second === "" ? first : second))})`
+            },
         calls
       )
     )
@@ -110,7 +110,10 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
 })
 
 /** The model's snapshot as far as it can be believed, and what it left out. */
-const made = Effect.fnUntraced(function* (request: SummaryRequest, { calls, snapshot }: Written): Effect.fn.Return<Summary> {
+const made = Effect.fnUntraced(function* (
+  request: SummaryRequest,
+  { calls, snapshot }: Written
+): Effect.fn.Return<Summary> {
   const evidence: Evidence = yield* Work.run(gather(request.entries, request.said))
   const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(snapshot, request.said), request.entries))
   const { audit, text: rendered } = yield* Work.run(completed(clean, evidence, request))

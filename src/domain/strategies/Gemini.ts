@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 import { firstUnits, lastUnits } from "../Bytes.ts"
 import type { Decision, NoopReason, PlanStep, Policy } from "../Compression.ts"
 import {
@@ -197,17 +197,11 @@ const lastLines = (whole: string, pointer: string): string => {
 export const placeholder = (whole: string, form: PlaceholderForm, maxChars: number, pointer: string): string =>
   form === "last-lines" ? lastLines(whole, pointer) : headAndTail(whole, maxChars, pointer)
 
-const field = (value: unknown, key: string): unknown =>
-  typeof value === "object" && value !== null && key in value
-    ? Object.entries(value).find(([k]) => k === key)?.[1]
-    : undefined
-
 /** The text of a response (spec 3.3): itself, its `output`, its `content`, or all of it as JSON. */
 const outputOf = ({ response }: FunctionResponse): string => {
   if (typeof response === "string") return response
-  for (const key of ["output", "content"]) {
-    const value = field(response, key)
-    if (typeof value === "string") return value
+  if (Predicate.isObject(response)) {
+    for (const value of [response.output, response.content]) if (typeof value === "string") return value
   }
   return response === undefined ? "" : JSON.stringify(response, null, 2)
 }
