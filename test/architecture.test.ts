@@ -11,9 +11,9 @@ interface Source {
 
 /** The services in their order: a lower one never imports a higher one (DESIGN.md, Folders). */
 const order: ReadonlyArray<ReadonlyArray<string>> = [
-  ["Model", "TokenCounter", "TempStore", "HookSystem", "SessionStore", "Memory"],
-  ["Intake", "Transcripts", "Export", "Summarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
-  ["Compression"],
+  ["Model", "LanguageModelBridge", "TokenCounter", "Calibration", "TempStore", "HookSystem", "SessionStore", "Memory"],
+  ["Intake", "Transcripts", "Export", "Summarizer", "ModelSummarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
+  ["CompressRequest", "GeminiCompression", "Compression"],
   ["Chat"],
   ["Agent"],
   ["Subagents"]

@@ -33,6 +33,8 @@ export const Policy = Schema.Struct({
   focus: Schema.optionalKey(Schema.String),
   /** Whether, when the plan does not reach the limit, stronger ones may be tried. */
   ladder: Schema.Boolean,
+  /** What the API said of the latest request; absent: it is counted (strategy `gemini`). */
+  promptTokens: Schema.optionalKey(TokenCount),
   /** Tokens of the request outside the history: system instruction, tool declarations, environment message. */
   overhead: TokenCount
 })

@@ -104,7 +104,7 @@ export interface Anchor {
 /** Fitted on recorded conversations: messages after which a use weighs half; what a person's or a tool's mention weighs. */
 const ranking = { agentHalfLife: 50, toolHalfLife: 20, person: 2, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
 /** Characters of tool output that are searched for anchors, newest first: of one, and of all. */
-const toolScan = { one: 100_000, all: 2_000_000 }
+const toolScan = { one: 100_000, all: 1_000_000 }
 
 const injected =
   /<(system-reminder|command-name|command-message|local-command-stdout|local-command-stderr|bash-input|bash-stdout|bash-stderr|user-prompt-submit-hook|environment_context|user_instructions|ide_\w+)>[\s\S]*?(?:<\/\1>|$)/g

@@ -360,7 +360,7 @@ const fit = (snapshot: Snapshot, budget: number): Snapshot => {
 const patience = 100
 
 /** Anchors, best first, whose whereabouts an audit tells. */
-const audited = 2_000
+const audited = 1_000
 
 /** Adds the index: names by rank, as many as the budget still holds, without those that stand in the window anyway. */
 function* withIndex(

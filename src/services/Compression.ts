@@ -13,8 +13,7 @@ import {
   viewTokens
 } from "../domain/Conversation.ts"
 import { saidIn, type Span } from "../domain/Evidence.ts"
-import type { FailureMemory } from "../domain/FailureMemory.ts"
-import { type Handle, handleOf } from "../domain/Handle.ts"
+import type { Handle } from "../domain/Handle.ts"
 import { requestTokens, runtimeMark } from "../domain/Projection.ts"
 import {
   answerOf,
@@ -26,8 +25,10 @@ import {
 } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
+import type { CompressRequest, Ended } from "./CompressRequest.ts"
+import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
-import { type HandleIndex, makeEntry } from "./Intake.ts"
+import { makeEntry, rangeHandle } from "./Intake.ts"
 import { type Summary, Summarizer, type SummarizerError } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
@@ -40,25 +41,6 @@ export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused"
   override get message() {
     return `the plan was made for version ${this.planned} of the conversation, which is at version ${this.found}; make a new plan`
   }
-}
-
-export interface CompressRequest {
-  readonly conversation: Conversation
-  readonly policy: Domain.Policy
-  /** A person asked for it: no threshold, no failure memory. */
-  readonly forced: boolean
-  readonly memory: FailureMemory
-  /** Handles the session has given out. */
-  readonly held: HandleIndex
-  readonly cwd?: string | undefined
-  /** The model the conversation is held with. */
-  readonly family?: string | undefined
-}
-
-/** What a compression came to, and the handle under which all that it dropped can be recalled. */
-export interface Ended {
-  readonly outcome: Domain.Outcome
-  readonly dropped: Handle | undefined
 }
 
 /**
@@ -89,8 +71,17 @@ export class Compression extends Context.Service<
           Effect.provideService(TempStore, store)
         )
 
+      const asTheSeeds = (request: CompressRequest) =>
+        compressAsTheSeeds(request).pipe(
+          Effect.provideService(Summarizer, summarizer),
+          Effect.provideService(TokenCounter, counter),
+          Effect.provideService(TempStore, store)
+        )
+
       const decide = (request: CompressRequest, rung: number) =>
-        Work.run(planPalimpsest(request.conversation, request.policy, { ...request, rung }))
+        request.policy.strategy === "gemini"
+          ? planAsTheSeeds(request)
+          : Work.run(planPalimpsest(request.conversation, request.policy, { ...request, rung }))
 
       const skipped = (decision: Extract<Domain.Decision, { _tag: "Skip" }>): Ended => ({
         outcome: Domain.Noop.make({ reason: decision.reason, before: TokenCount.make(decision.before) }),
@@ -128,7 +119,7 @@ export class Compression extends Context.Service<
             return skipped({ _tag: "Skip", reason: "empty", before: 0 })
           }
           yield* hooks.fire({ _tag: "PreCompress", trigger: request.forced ? "manual" : "auto" })
-          return yield* climb(request, 0)
+          return yield* request.policy.strategy === "gemini" ? asTheSeeds(request) : climb(request, 0)
         }),
         apply: Effect.fn("Compression.apply")(function* (request, plan) {
           if (plan.version !== request.conversation.version) {
@@ -252,9 +243,7 @@ const attempt = Effect.fn("Compression.attempt")(
         dropped: undefined
       }
     }
-    const store = yield* TempStore
-    const names = dropped.map((item) => `${item.entry.id} ${item.entry.handles.join(" ")}`).join("\n")
-    const range = handleOf(yield* store.hash(new TextEncoder().encode(names)))
+    const range = yield* rangeHandle(dropped.map((item) => item.entry))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
       { role: "user", text: `${opening(summarize.from, summarize.to, range)}${summary.text}` },

@@ -67,3 +67,14 @@ export const makeEntry = Effect.fnUntraced(function* (
   }
   return { ...draft, id, tokens, handles }
 })
+
+/**
+ * The one handle of a range of entries: of the names of all their parts, which are names of their content. What it
+ * gives back is put together when it is asked for; nothing is stored twice.
+ */
+export const rangeHandle = (entries: ReadonlyArray<Entry>): Effect.Effect<Handle, never, TempStore> =>
+  TempStore.use((store) =>
+    Effect.map(store.hash(entries.map(({ handles, id }) => `${id} ${handles.join(" ")}`).join("\n")), (hash) =>
+      handleOf(hash)
+    )
+  )

@@ -10,8 +10,16 @@ import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts
 import { compressionInstruction, critiqueRequest, modelAlias, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { tokenLimit } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { Model, type ModelAnswer, type ModelError, type ModelRequest, retrying, shortPatience } from "./Model.ts"
-import { extractive, type Summary, Summarizer, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
+import { Model, type ModelAnswer, type ModelError, retrying, shortPatience } from "./Model.ts"
+import {
+  type Answered,
+  type AnswersRequest,
+  extractive,
+  type Summary,
+  Summarizer,
+  SummarizerError,
+  type SummaryRequest
+} from "./Summarizer.ts"
 
 /**
  * The snapshot written by a model in two calls, generate and verify, and then not believed: parsed, stripped of words the
@@ -62,20 +70,16 @@ class Unusable {
 const chosen = (answers: ReadonlyArray<string>): Snapshot | undefined =>
   [...answers].reverse().map(parse).find(isSnapshot)
 
-const write = Effect.fn("ModelSummarizer.write")(function* (
-  request: SummaryRequest
-): Effect.fn.Return<Written, Unusable, Model> {
-  const service = yield* Model
-  const name = request.model ?? modelAlias(request.family ?? "").model
-  const contents = slice(request)
-  const calls: Array<SummaryCall> = []
-  if (sliceTokens(request) > tokenLimit(name) * windowShare) {
-    const reason = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
-    return yield* Effect.fail(new Unusable(reason, calls))
-  }
-  const ask = Effect.fnUntraced(function* (purpose: SummaryCall["purpose"], messages: ReadonlyArray<Content>) {
-    const question: ModelRequest = { model: name, contents: messages, systemInstruction: compressionInstruction }
-    const answer = yield* retrying(shortPatience)(service.generate(question)).pipe(
+/** Asks a model and notes the call; what fails brings along the calls until then. */
+const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
+  Effect.fnUntraced(function* (
+    purpose: SummaryCall["purpose"],
+    messages: ReadonlyArray<Content>
+  ): Effect.fn.Return<string, Unusable, Model> {
+    const service = yield* Model
+    const answer = yield* retrying(shortPatience)(
+      service.generate({ model: name, contents: messages, systemInstruction: system })
+    ).pipe(
       Effect.mapError((error) => new Unusable({ reason: error.reason._tag, message: error.message }, calls, error))
     )
     const said = answerText(answer)
@@ -83,6 +87,42 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
     calls.push({ purpose, model: name, messages: messages.length, answer: said, finishReason, usage })
     return said
   })
+
+const modelOf = ({
+  family,
+  model
+}: {
+  readonly family: string | undefined
+  readonly model: string | undefined
+}): string => model ?? modelAlias(family ?? "").model
+
+const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
+  new SummarizerError({ ...degraded, cause: error, calls })
+
+/** Both answers as they are; the second call is made whatever the first answer was. */
+const answers = Effect.fn("ModelSummarizer.answers")(function* (
+  request: AnswersRequest
+): Effect.fn.Return<Answered, SummarizerError, Model> {
+  const calls: Array<SummaryCall> = []
+  const ask = asking(modelOf(request), request.system, calls)
+  return yield* Effect.gen(function* () {
+    const summary = yield* ask("generate", request.generate)
+    const verified = yield* ask("verify", request.verify(summary))
+    return { summary, verified, calls }
+  }).pipe(Effect.mapError(failure))
+})
+
+const write = Effect.fn("ModelSummarizer.write")(function* (
+  request: SummaryRequest
+): Effect.fn.Return<Written, Unusable, Model> {
+  const name = modelOf(request)
+  const contents = slice(request)
+  const calls: Array<SummaryCall> = []
+  if (sliceTokens(request) > tokenLimit(name) * windowShare) {
+    const reason = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
+    return yield* Effect.fail(new Unusable(reason, calls))
+  }
+  const ask = asking(name, compressionInstruction, calls)
   const instruction = snapshotRequest(rendersSnapshot(contents) ? "merge" : "create")
   const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
   const second = request.verify
@@ -136,11 +176,12 @@ export const layer: Layer.Layer<Summarizer, never, Model> = Layer.effect(
         if (request.by === "extractive") return yield* extractive(request)
         const written = yield* write(request).pipe(Effect.provideService(Model, service), Effect.result)
         if (written._tag === "Success") return yield* made(request, written.success)
-        const { calls, degraded, error } = written.failure
+        const { calls, degraded } = written.failure
         if (request.fallback) return yield* extractive(request, { degraded, calls })
         if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }
-        return yield* new SummarizerError({ ...degraded, cause: error, calls })
-      })
+        return yield* failure(written.failure)
+      }),
+      answers: (request) => Effect.provideService(answers(request), Model, service)
     }
   })
 )

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Degraded, type Doubts, SummaryCall } from "../domain/Compression.ts"
+import type { Content } from "../domain/Content.ts"
 import type { Entry } from "../domain/Conversation.ts"
 import type { Witness, Span } from "../domain/Evidence.ts"
 import { type Audit, extract } from "../domain/Extractive.ts"
@@ -58,23 +59,43 @@ export const extractive = Effect.fnUntraced(function* (
   return { text, audit, by: "extractive", degraded: null, calls: [], doubts: { removed: [], unknown: [] }, ...rest }
 })
 
+/** Two calls, the second made of the first's answer (spec 3.1, steps 9 and 10). */
+export interface AnswersRequest {
+  readonly model: string | undefined
+  readonly family: string | undefined
+  readonly system: string
+  readonly generate: ReadonlyArray<Content>
+  readonly verify: (summary: string) => ReadonlyArray<Content>
+}
+
+export interface Answered {
+  readonly summary: string
+  readonly verified: string
+  readonly calls: ReadonlyArray<SummaryCall>
+}
+
+const noModel = () =>
+  new SummarizerError({
+    reason: "AuthenticationError",
+    message: "no model is configured; set GEMINI_API_KEY, or use --summarizer extractive",
+    cause: "no model",
+    calls: []
+  })
+
 /** Writes the snapshot that stands for what leaves the window. */
 export class Summarizer extends Context.Service<
   Summarizer,
   {
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
+    /** The two answers of a model, taken as they are: strategy `gemini`. */
+    readonly answers: (request: AnswersRequest) => Effect.Effect<Answered, SummarizerError>
   }
 >()("palimpsest/services/Summarizer") {
   /** Written by code from evidence: no model, no network, the same text for the same conversation. */
   static readonly layerExtractive = Layer.succeed(Summarizer, {
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
-      if (request.by === "extractive" || request.fallback) return yield* extractive(request)
-      return yield* new SummarizerError({
-        reason: "AuthenticationError",
-        message: "no model is configured; set GEMINI_API_KEY, or use --summarizer extractive",
-        cause: "no model",
-        calls: []
-      })
-    })
+      return request.by === "extractive" || request.fallback ? yield* extractive(request) : yield* noModel()
+    }),
+    answers: () => Effect.fail(noModel())
   })
 }

@@ -243,6 +243,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
     case "summarizer fails":
       return worldOf({
         summarizer: Layer.succeed(Summarizer, {
+          answers: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429", calls: [] }))
         })
@@ -252,6 +253,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
         summarizer: Layer.effect(
           Summarizer,
           Effect.map(Summarizer, (real) => ({
+            answers: () => Effect.die("unexpected call"),
             summarize: (request) => at(real.summarize(request), Effect.die("a bug"))
           }))
         ).pipe(Layer.provide(Summarizer.layerExtractive))
@@ -399,6 +401,7 @@ describe("law 2: old or new", () => {
       const seen = yield* Deferred.make<void>()
       const world = worldOf({
         summarizer: Layer.succeed(Summarizer, {
+          answers: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never).pipe(
               Effect.onInterrupt(() => Deferred.succeed(seen, undefined))

@@ -358,7 +358,7 @@ export interface Summarize {
   readonly environment: Content | undefined
 }
 
-/** Which step was reached. Every outcome but Noop and SplitRefused has its counts in the telemetry too (step 15). */
+/** Which step was reached. Only a compression that goes on to call the model is told to the telemetry (spec 3.1, step 5). */
 export type GeminiDecision =
   | {
       readonly _tag: "Noop"
@@ -366,6 +366,8 @@ export type GeminiDecision =
       readonly reason: NoopReason
       readonly before: number
       readonly after: number
+      /** From step 4 on: its files were saved, and their numbers used, although nothing came of it. */
+      readonly truncation: Truncation | undefined
     }
   | {
       readonly _tag: "ContentTruncated"
@@ -374,7 +376,7 @@ export type GeminiDecision =
       readonly after: number
       readonly truncation: Truncation
     }
-  | (SplitRefused & { readonly hook: Trigger; readonly before: number })
+  | (SplitRefused & { readonly hook: Trigger; readonly before: number; readonly truncation: Truncation })
   | Summarize
 
 const snapshotTag = "<state_snapshot>"
@@ -387,12 +389,13 @@ const truncateOptions = ({ lastPromptTokens, limit, truncate = {} }: GeminiReque
   maxChars: truncate.maxChars ?? maxCharsOf(limit, lastPromptTokens)
 })
 
-const noop = (hook: Trigger, reason: NoopReason, tokens: number): GeminiDecision => ({
+const noop = (hook: Trigger, reason: NoopReason, tokens: number, truncation?: Truncation): GeminiDecision => ({
   _tag: "Noop",
   hook,
   reason,
   before: tokens,
-  after: tokens
+  after: tokens,
+  truncation
 })
 
 /** Step 5: after a failure nothing is asked of a model. */
@@ -404,7 +407,7 @@ function* onlyTruncated(request: GeminiRequest, hook: Trigger, truncation: Trunc
   const shrank = after < (yield* estimating(partsOf(request.contents), rates))
   return shrank && after < before
     ? { _tag: "ContentTruncated", hook, before, after, truncation }
-    : noop(hook, "nothing shrank", before)
+    : noop(hook, "nothing shrank", before, truncation)
 }
 
 /** `decide`, in slices. */
@@ -416,8 +419,8 @@ export function* deciding(request: GeminiRequest): Work.Work<GeminiDecision> {
   const truncation = yield* truncating(contents, truncateOptions(request))
   if (hasFailed && !forced) return yield* onlyTruncated(request, hook, truncation)
   const split = yield* splitting(truncation.contents, 1 - (request.preserve ?? defaultPreserve))
-  if (typeof split !== "number") return { ...split, hook, before }
-  if (split === 0) return noop(hook, "nothing to compress", before)
+  if (typeof split !== "number") return { ...split, hook, before, truncation }
+  if (split === 0) return noop(hook, "nothing to compress", before, truncation)
   const original = contents.slice(0, split)
   const fits = (yield* estimating(partsOf(original), request.truncate?.rates)) < limit
   const summarized = fits ? original : truncation.contents.slice(0, split)

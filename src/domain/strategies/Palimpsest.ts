@@ -14,7 +14,7 @@ import {
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { payload } from "../Content.ts"
-import { projectItems, requestTokens } from "../Projection.ts"
+import { projectItems } from "../Projection.ts"
 import { estimateText, TokenCount } from "../Tokens.ts"
 import { noteOnly, type OutputForm, type OutputSize, seedSize, shorten } from "../ToolOutput.ts"
 import type { Work } from "../Work.ts"
@@ -210,7 +210,8 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const environment = all.filter((item) => item.entry.author === "environment").length
   const items = all.slice(environment)
   if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
-  const before = policy.overhead + requestTokens(all)
+  const sent = projectItems(all)
+  const before = policy.overhead + sent.reduce((sum, { tokens }) => sum + tokens, 0)
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (before < options.memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
@@ -283,9 +284,10 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   if (original !== undefined) steps.push(pinOf(original, "original request"))
   if (latest !== undefined && latest !== original) steps.push(pinOf(latest, "latest request"))
   const kept = items.slice(split)
+  const keptIds = new Set(kept.map((item) => item.entry.id))
   steps.push({
     _tag: "Layout",
-    split: projectItems(all.slice(0, environment + split)).length,
+    split: sent.length - sent.filter(({ entry }) => keptIds.has(entry)).length,
     kept: kept.map((item) => item.entry.id),
     acknowledge: kept[0]?.entry.content.role !== "model"
   })

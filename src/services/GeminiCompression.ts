@@ -1,0 +1,213 @@
+import { Effect } from "effect"
+import * as Domain from "../domain/Compression.ts"
+import { type Content, model, text, user } from "../domain/Content.ts"
+import { entries, type Entry, entryId, itemParts, type Patch, view, type ViewItem } from "../domain/Conversation.ts"
+import { saidIn } from "../domain/Evidence.ts"
+import {
+  acknowledgement,
+  type Answers,
+  compressionInstruction,
+  concluding,
+  critiqueRequest,
+  curatedItems,
+  deciding,
+  estimate,
+  type GeminiDecision,
+  plan as planGemini,
+  requestOf,
+  snapshotRequest,
+  type Summarize,
+  type Truncation
+} from "../domain/strategies/Gemini.ts"
+import { stubborn } from "../domain/strategies/Palimpsest.ts"
+import { TokenCount } from "../domain/Tokens.ts"
+import * as Work from "../domain/Work.ts"
+import type { CompressRequest, Ended } from "./CompressRequest.ts"
+import { makeEntry, rangeHandle } from "./Intake.ts"
+import { extractive, Summarizer, type SummarizerError } from "./Summarizer.ts"
+import type { TempStore } from "./TempStore.ts"
+import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
+
+/**
+ * A compression as Gemini CLI did it when the seeds were written: its split, counts, calls, anchor choice, statuses and
+ * layout (spec 3.1 to 3.7). What lies below every strategy stays: nothing is lost, and what is sent is legal.
+ */
+
+const options = (request: CompressRequest) => {
+  const items = curatedItems(request.conversation)
+  const { memory, policy } = request
+  const counted = policy.promptTokens ?? estimate(items.flatMap((item) => [...itemParts(item)]))
+  return { items, request: { forced: request.forced, memory, lastPromptTokens: counted } }
+}
+
+/** The decision as a plan. */
+export const planAsTheSeeds = (request: CompressRequest): Effect.Effect<Domain.Decision> =>
+  Work.run(planGemini(request.conversation, request.policy, options(request).request))
+
+const nothing = (decision: { readonly reason: Domain.NoopReason; readonly before: number }): Ended => ({
+  outcome: Domain.Noop.make({ reason: decision.reason, before: TokenCount.make(decision.before) }),
+  dropped: undefined
+})
+
+/** The outputs that were shortened, from the curated item `from` on. */
+const shortened = Effect.fnUntraced(function* (
+  items: ReadonlyArray<ViewItem>,
+  { outputs }: Truncation,
+  from: number
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const found: Array<Patch["shorten"][number]> = []
+  for (const { content, part, replacement } of outputs) {
+    const item = items[content]
+    if (item === undefined || replacement === undefined || content < from) continue
+    if (JSON.stringify(itemParts(item)[part]) === JSON.stringify(replacement)) continue
+    const [tokens = 0] = yield* counter.count([replacement])
+    found.push({ entry: item.entry.id, part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return found
+})
+
+/** The summary of the slice: a model's two answers, or in their place what code writes. */
+const answersTo = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  decision: Summarize,
+  dropped: ReadonlyArray<Entry>
+): Effect.fn.Return<
+  { readonly answers: Answers; readonly calls: ReadonlyArray<Domain.SummaryCall> },
+  SummarizerError,
+  Summarizer
+> {
+  const { family, policy } = request
+  if (policy.summarizer === "extractive") {
+    const { text: written } = yield* extractive({
+      entries: dropped,
+      kept: [],
+      budget: policy.snapshotBudget ?? 8_000,
+      focus: policy.focus,
+      cwd: request.cwd,
+      pins: { original: undefined, latest: undefined },
+      said: saidIn(entries(request.conversation)),
+      verify: false,
+      by: "extractive",
+      fallback: false,
+      model: undefined,
+      family
+    })
+    return { answers: { summary: written, verified: "" }, calls: [] }
+  }
+  const summarizer = yield* Summarizer
+  const slice = decision.summarized
+  const answered = yield* summarizer.answers({
+    model: policy.model,
+    family,
+    system: compressionInstruction,
+    generate: [...slice, user(text(snapshotRequest(decision.anchor)))],
+    verify: (summary): ReadonlyArray<Content> => [...slice, model(text(summary)), user(text(critiqueRequest))]
+  })
+  return { answers: answered, calls: answered.calls }
+})
+
+const summarised = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  items: ReadonlyArray<ViewItem>,
+  decision: Summarize,
+  plan: Domain.Plan
+): Effect.fn.Return<Ended, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+  const step = plan.steps.find((candidate) => candidate._tag === "Summarize")
+  const all = view(request.conversation)
+  const from = all.findIndex((item) => item.entry.id === step?.from)
+  const to = all.findIndex((item) => item.entry.id === step?.to)
+  const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
+  const { answers, calls } = yield* answersTo(request, decision, dropped)
+  const conclusion = yield* Work.run(concluding(decision, answers))
+  const before = TokenCount.make(conclusion.before)
+  if (!("summary" in conclusion)) {
+    const message = "the new history was not counted"
+    return {
+      outcome:
+        conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
+          ? Domain.FailedEmptySummary.make({ before, plan, calls })
+          : Domain.FailedTokenCountError.make({ before, message }),
+      dropped: undefined
+    }
+  }
+  if (step === undefined) return nothing({ reason: "nothing to compress", before: conclusion.before })
+  const after = TokenCount.make(conclusion.after)
+  if (conclusion.status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT") {
+    return {
+      outcome: Domain.FailedInflatedTokenCount.make({
+        reason: "inflated",
+        before,
+        after,
+        plan,
+        stubborn: stubborn(request.conversation, new Set(items.slice(decision.split).map(({ entry }) => entry.id)))
+      }),
+      dropped: undefined
+    }
+  }
+  const { held } = request
+  const next = request.conversation.next
+  const insert = [
+    yield* makeEntry({ content: user(text(conclusion.summary)), author: "summary" }, entryId(next), held),
+    yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
+  ]
+  const shorten = yield* shortened(items, decision.truncation, decision.split)
+  const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
+  return {
+    outcome: Domain.Compressed.make({
+      before,
+      after,
+      plan,
+      patch,
+      degraded: null,
+      by: calls.length === 0 ? "extractive" : "model",
+      snapshot: conclusion.summary,
+      audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+      calls,
+      doubts: { removed: [], unknown: [] }
+    }),
+    dropped: yield* rangeHandle(dropped)
+  }
+})
+
+const onlyTruncated = Effect.fnUntraced(function* (
+  items: ReadonlyArray<ViewItem>,
+  decision: Extract<GeminiDecision, { _tag: "ContentTruncated" }>,
+  plan: Domain.Plan
+): Effect.fn.Return<Ended, TokenCountError, TokenCounter> {
+  const patch: Patch = { insert: [], shorten: yield* shortened(items, decision.truncation, 0) }
+  const { after, before } = plan
+  return { outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null }), dropped: undefined }
+})
+
+/** One compression, from the decision to the outcome. */
+export const compressAsTheSeeds = Effect.fn("Compression.gemini")(function* (
+  request: CompressRequest
+): Effect.fn.Return<Ended, never, Summarizer | TokenCounter | TempStore> {
+  const { items, request: given } = options(request)
+  const decision = yield* Work.run(deciding(requestOf(items, request.policy, given)))
+  const planned = yield* planAsTheSeeds(request)
+  if (decision._tag === "Noop") return nothing(decision)
+  if (planned._tag === "Skip" || decision._tag === "SplitRefused") {
+    return nothing({ reason: "nothing to compress", before: decision.before })
+  }
+  const { plan } = planned
+  const work =
+    decision._tag === "ContentTruncated"
+      ? onlyTruncated(items, decision, plan)
+      : summarised(request, items, decision, plan)
+  return yield* work.pipe(
+    Effect.catchTags({
+      TokenCountError: ({ message }) =>
+        Effect.succeed<Ended>({
+          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message }),
+          dropped: undefined
+        }),
+      SummarizerError: ({ calls, message, reason }) =>
+        Effect.succeed<Ended>({
+          outcome: Domain.FailedSummarizer.make({ before: plan.before, plan, reason, message, calls }),
+          dropped: undefined
+        })
+    })
+  )
+})

@@ -1,0 +1,175 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Ref, Stream } from "effect"
+import { defaultPolicy, type Policy, statusOf, tokensOf } from "../../src/domain/Compression.ts"
+import { call, type Content, model, response, text, user } from "../../src/domain/Content.ts"
+import { project } from "../../src/domain/Projection.ts"
+import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
+import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../src/domain/strategies/Gemini.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
+import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
+import { Chat } from "../../src/services/Chat.ts"
+import { Compression } from "../../src/services/Compression.ts"
+import { HookSystem } from "../../src/services/HookSystem.ts"
+import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../src/services/Model.ts"
+import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
+import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { oracle } from "../support/geminiOracle.ts"
+
+/** The whole workflow under strategy `gemini`, held against what the original does (spec 3.1 to 3.7). */
+
+const turns = (count: number, size: number): ReadonlyArray<Content> =>
+  Array.from({ length: count }, (_, n) => [
+    user(text(`question ${n} about module_${n}`)),
+    model(call("read_file", { path: `src/file${n}.ts` }, `c${n}`)),
+    user(response("read_file", { output: `content of file ${n}\n`.repeat(size) }, `c${n}`)),
+    model(text(`answer ${n}`))
+  ]).flat()
+
+interface Case {
+  readonly contents: ReadonlyArray<Content>
+  readonly promptTokens: number
+  readonly forced: boolean
+  readonly failed: boolean
+  readonly answers: readonly [summary: string | ModelError, verified: string]
+}
+
+const limit = 1_048_576
+const policyFor = ({ promptTokens }: Case): Policy => ({
+  ...defaultPolicy,
+  strategy: "gemini",
+  summarizer: "model",
+  ladder: false,
+  minGain: 0,
+  outputForm: "head-tail-chars",
+  promptTokens: TokenCount.make(promptTokens)
+})
+
+const played = Effect.fnUntraced(function* (one: Case) {
+  const asked = yield* Ref.make<ReadonlyArray<ModelRequest>>([])
+  const scripted = Layer.succeed(Model, {
+    generate: Effect.fnUntraced(function* (request) {
+      const before = yield* Ref.getAndUpdate(asked, (all) => [...all, request])
+      const answer = one.answers[before.length]
+      if (answer === undefined) return yield* Effect.die("unexpected call")
+      if (typeof answer !== "string") return yield* answer
+      return { content: model(text(answer)), finishReason: "STOP", usage: null }
+    }),
+    stream: () => Stream.die("unexpected call"),
+    countTokens: () => Effect.die("unexpected call")
+  })
+  const services = Compression.layer.pipe(
+    Layer.provide(Layer.provide(ModelSummarizer.layer, scripted)),
+    Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer))
+  )
+  return yield* Effect.gen(function* () {
+    const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
+    const session = { ...emptySession, memory: { failed: one.failed, waitUntil: 0 } }
+    const log = { id: "gemini", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
+    const chat = yield* Chat.make({ session, log })
+    yield* chat.append(one.contents.map((content) => ({ content })))
+    const outcome = yield* chat.compress({ policy: policyFor(one), forced: one.forced })
+    return { outcome, after: yield* chat.session, asked: yield* Ref.get(asked) }
+  }).pipe(Effect.provide(services))
+})
+
+const expected = (one: Case) =>
+  oracle({
+    curated: one.contents,
+    environment: undefined,
+    original: one.promptTokens,
+    limit,
+    threshold: defaultPolicy.threshold,
+    preserve: defaultPolicy.preserve,
+    force: one.forced,
+    hasFailed: one.failed,
+    budget: defaultPolicy.toolBudget,
+    toolOutputThreshold: 40_000,
+    lastLines: false,
+    firstId: 1,
+    broken: [],
+    summary: typeof one.answers[0] === "string" ? one.answers[0] : "",
+    verified: one.answers[1],
+    api: undefined,
+    flag: one.failed,
+    instructions: {
+      system: compressionInstruction,
+      create: snapshotRequest("create"),
+      merge: snapshotRequest("merge"),
+      critique: critiqueRequest
+    }
+  })
+
+const contents = turns(12, 40)
+const base: Case = {
+  contents,
+  promptTokens: 600_000,
+  forced: false,
+  failed: false,
+  answers: ["a summary", "a better one"]
+}
+const large = turns(4, 12_000)
+
+const cases: Readonly<Record<string, Case>> = {
+  "below the threshold": { ...base, promptTokens: 524_287 },
+  "at the threshold": { ...base, promptTokens: 524_288 },
+  "above the threshold": base,
+  "forced, far below": { ...base, promptTokens: 30_000, forced: true },
+  "an empty second answer": { ...base, answers: ["a summary", " "] },
+  "an empty first answer": { ...base, answers: ["", "a better one"] },
+  "two empty answers": { ...base, answers: ["", ""] },
+  "an inflated result": { ...base, promptTokens: 10, forced: true, answers: ["long ".repeat(9_000), ""] },
+  "an inflated result that nobody forced": { ...base, promptTokens: 600_000, answers: ["long ".repeat(900_000), ""] },
+  "after a failure, outputs to shorten": { ...base, contents: large, failed: true },
+  "after a failure, nothing to shorten": { ...base, failed: true },
+  "after a failure, forced": { ...base, failed: true, forced: true },
+  "a snapshot among what is summarised": {
+    ...base,
+    contents: [user(text("<state_snapshot>old</state_snapshot>")), model(text("ok")), ...contents]
+  },
+  "one prompt and many calls: nothing to split": {
+    ...base,
+    contents: [
+      user(text("go")),
+      ...turns(6, 10).filter((content) => !content.parts.some((part) => part.text !== undefined))
+    ]
+  },
+  "no history": { ...base, contents: [] }
+}
+
+describe("strategy gemini", () => {
+  for (const [name, one] of Object.entries(cases)) {
+    it.effect(`${name}: status, counts, calls, flag and history as the original's`, () =>
+      Effect.gen(function* () {
+        const { after, asked, outcome } = yield* played(one)
+        const original = expected(one)
+        assert.strictEqual(statusOf(outcome), original.status)
+        assert.strictEqual(asked.length, original.calls.length)
+        assert.strictEqual(after.memory.failed, original.flag)
+        if (original.history === null) {
+          assert.strictEqual(
+            JSON.stringify(project(after.conversation).map(({ content }) => content)),
+            JSON.stringify(one.contents)
+          )
+        } else {
+          assert.deepStrictEqual(tokensOf(outcome), { before: original.before, after: original.after })
+        }
+        if (outcome._tag !== "Compressed") return
+        assert.strictEqual(outcome.snapshot, original.summary)
+        // The guard below every strategy marks the summary as a model's (law 6); else the history is the original's.
+        const sent = project(after.conversation).map(({ content }, index) =>
+          index === 0 ? { ...content, parts: content.parts.slice(1) } : content
+        )
+        assert.strictEqual(JSON.stringify(sent), JSON.stringify(original.history))
+      })
+    )
+  }
+
+  it.effect("a call that fails is a typed outcome where the original throws, and sets no flag", () =>
+    Effect.gen(function* () {
+      const failure = new ModelError({ reason: new AuthenticationError({ kind: "InvalidKey" }) })
+      const { after, outcome } = yield* played({ ...base, answers: [failure, ""] })
+      assert.strictEqual(outcome._tag, "FailedSummarizer")
+      assert.isFalse(after.memory.failed)
+    })
+  )
+})
