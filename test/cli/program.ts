@@ -36,17 +36,28 @@ export interface Around {
   /** Keeps standard input open after `input`. */
   readonly keepOpen?: boolean
   readonly cwd?: string
+  /** Added to the environment; keys of a model are never taken over from the tests' own. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Told once the process runs: for signals at a moment that the test knows. */
+  readonly started?: (child: { readonly kill: (signal: NodeJS.Signals) => void }) => void
   /** Sent when this much has been said on stderr. */
   readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp; readonly times?: number }
   /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
   readonly hangUp?: boolean
 }
 
+const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
+
 /** Runs the program and waits for its end. */
 export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, around: Around = {}) {
   const { bundle, folder } = yield* program
   return yield* Effect.callback<Ended>((resume) => {
-    const child = spawn(process.execPath, [bundle, ...args], { cwd: around.cwd ?? folder, stdio: "pipe" })
+    const child = spawn(process.execPath, [bundle, ...args], {
+      cwd: around.cwd ?? folder,
+      env: { ...withoutKeys, ...around.env },
+      stdio: "pipe"
+    })
+    around.started?.({ kill: (signal) => child.kill(signal) })
     const out: Array<Buffer> = []
     let stderr = ""
     let sent = false

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Ref, Schema } from "effect"
+import { Config, Effect, FileSystem, Option, Ref, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { encode } from "../../domain/Bytes.ts"
 import {
@@ -92,9 +92,8 @@ const flags = {
     Flag.withDescription("Share of the conversation's end that is kept"),
     Flag.withDefault(defaultPolicy.preserve)
   ),
-  minGain: Input.share("min-gain").pipe(
-    Flag.withDescription("Least share of the request that has to be saved"),
-    Flag.withDefault(defaultPolicy.minGain)
+  minGain: Input.optional(Input.share("min-gain")).pipe(
+    Flag.withDescription("Least share of the request that has to be saved (default 0.1; strategy gemini 0)")
   ),
   toolBudget: Input.size("tool-budget").pipe(
     Flag.withDescription("Tokens of tool output kept in full, newest first"),
@@ -125,37 +124,67 @@ const flags = {
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-const policyOf = (input: Flags, loaded: Loaded, viewTokens: number): Policy => ({
-  ...defaultPolicy,
-  strategy: input.strategy,
-  limit: TokenCount.make(input.limit ?? tokenLimit(loaded.session.started?.model ?? "")),
-  threshold: input.threshold,
-  preserve: input.preserve,
-  minGain: input.minGain,
-  toolBudget: TokenCount.make(input.toolBudget),
-  overhead: TokenCount.make(Math.max(0, (input.tokens ?? viewTokens) - viewTokens)),
-  ...(input.budget === undefined ? {} : { snapshotBudget: TokenCount.make(input.budget) }),
-  ...(input.focus === undefined ? {} : { focus: input.focus })
+/** What a strategy brings along where nobody says otherwise. */
+const strategyDefaults = {
+  gemini: { minGain: 0, outputForm: "head-tail-chars" },
+  palimpsest: { minGain: defaultPolicy.minGain, outputForm: defaultPolicy.outputForm }
+} as const
+
+/** A model writes the snapshot when somebody asks for it, or when there is a key and nobody says otherwise. */
+const summarizerOf = Effect.fnUntraced(function* (input: Flags) {
+  const keys = yield* Effect.forEach(["GEMINI_API_KEY", "GOOGLE_API_KEY"], (name) =>
+    Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), Option.none)
+  )
+  return input.summarizer ?? (keys.some(Option.isSome) ? "model" : "extractive")
 })
 
-/** What this version cannot do yet is told before anything is read. */
-const checked = Effect.fnUntraced(function* (input: Flags): Effect.fn.Return<void, ExitError, FileSystem.FileSystem> {
-  if (input.strategy !== "palimpsest") {
-    return yield* badInput(`strategy ${input.strategy} is not part of this version; use --strategy palimpsest`)
+const policyOf = (
+  input: Flags,
+  loaded: Loaded,
+  summarizer: Policy["summarizer"],
+  strategy: keyof typeof strategyDefaults
+): Policy => {
+  const counted = viewTokens(loaded.session.conversation)
+  const defaults = strategyDefaults[strategy]
+  return {
+    ...defaultPolicy,
+    strategy,
+    summarizer,
+    // Who asks for a model wants to hear that it failed.
+    ladder: input.summarizer !== "model",
+    limit: TokenCount.make(input.limit ?? tokenLimit(loaded.session.started?.model ?? "")),
+    threshold: input.threshold,
+    preserve: input.preserve,
+    minGain: input.minGain ?? defaults.minGain,
+    outputForm: defaults.outputForm,
+    toolBudget: TokenCount.make(input.toolBudget),
+    overhead: TokenCount.make(Math.max(0, (input.tokens ?? counted) - counted)),
+    ...(input.tokens === undefined ? {} : { promptTokens: TokenCount.make(input.tokens) }),
+    ...(input.model === undefined ? {} : { model: input.model }),
+    ...(input.budget === undefined ? {} : { snapshotBudget: TokenCount.make(input.budget) }),
+    ...(input.focus === undefined ? {} : { focus: input.focus })
   }
-  if (input.summarizer === "model") {
-    return yield* failed("no model is configured; this version summarizes with --summarizer extractive")
+}
+
+/** What this version cannot do yet is told before anything is read. */
+const checked = Effect.fnUntraced(function* (
+  input: Flags
+): Effect.fn.Return<keyof typeof strategyDefaults, ExitError, FileSystem.FileSystem> {
+  const { strategy } = input
+  if (strategy !== "palimpsest" && strategy !== "gemini") {
+    return yield* badInput(`strategy ${strategy} is not part of this version; use --strategy palimpsest or gemini`)
   }
   if (input.limit === 0) return yield* badInput("--limit 0 leaves no room for anything; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("--in-place and --out exclude each other")
   if (input.inPlace && input.file === "-")
     return yield* badInput("--in-place needs a file; standard input cannot be written to")
   const fs = yield* FileSystem.FileSystem
-  if (input.out === undefined || input.file === "-") return
+  if (input.out === undefined || input.file === "-") return strategy
   const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
     return yield* badInput(`--out names the file that is read; say --in-place to write over ${input.out}`)
   }
+  return strategy
 })
 
 /** Names a state of the view: ids and handles of all that stands in it. */
@@ -280,7 +309,7 @@ const failureLine = Outcome.match({
     }`,
   FailedTokenCountError: ({ message }) => `tokens could not be counted: ${message}`,
   FailedEmptySummary: () => "the summary came back empty; try again, or use --summarizer extractive",
-  FailedSummarizer: ({ message }) => `the summary failed: ${message}; try again, or use --summarizer extractive`,
+  FailedSummarizer: ({ message }) => `the summary failed: ${message}`,
   Cancelled: () => "cancelled; nothing was changed"
 })
 
@@ -393,10 +422,10 @@ export const compress = Command.make(
   "compress",
   flags,
   Effect.fn("cli.compress")(function* (input) {
-    yield* checked(input)
+    const strategy = yield* checked(input)
     const loaded = yield* Input.load(input)
     const { session } = loaded
-    const policy = policyOf(input, loaded, viewTokens(session.conversation))
+    const policy = policyOf(input, loaded, yield* summarizerOf(input), strategy)
     const options = { policy, forced: input.force }
     const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
     const events = yield* Ref.make(loaded.events)
