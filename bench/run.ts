@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,6 +10,7 @@ import { freshMemory } from "../src/domain/FailureMemory.ts"
 import { plan } from "../src/domain/strategies/Palimpsest.ts"
 import { estimateText } from "../src/domain/Tokens.ts"
 import { runSync } from "../src/domain/Work.ts"
+import * as FakeGemini from "../src/layers/FakeGemini.ts"
 import * as Live from "../src/layers/Live.ts"
 import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
 import { load } from "../src/services/Transcripts.ts"
@@ -52,6 +53,7 @@ const run = <A, E>(effect: Effect.Effect<A, E, never>) => Effect.runPromise(effe
 const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-"))
 const bundle = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
 const node = process.execPath
+const example = join(import.meta.dirname, "..", "examples", "claude-code-subagent.jsonl")
 
 // --- start-up ---------------------------------------------------------------------------------------------------------
 const bare = times(15, () => spawnSync(node, ["-e", "0"]))
@@ -80,7 +82,7 @@ const floors: Array<number> = []
 const compressions: Array<number> = []
 for (let i = 0; i < 6; i += 1) {
   floors.push(processTime([floorScript]))
-  compressions.push(processTime([bundle, "compress", file, "--force", "--json"]))
+  compressions.push(processTime([bundle, "compress", file, "--force"]))
 }
 const size = `10,000 messages, ${(bytes / 1e6).toFixed(0)} MB`
 ratio(
@@ -105,6 +107,34 @@ rows.push({
   value: `${megabytes.toFixed(0)} MB`,
   bound: "600 MB",
   ok: megabytes <= 600
+})
+
+// --- from Ctrl+C to the closed socket ---------------------------------------------------------------------------------
+const cancelled = await run(
+  Effect.scoped(
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
+      const taken: Array<number> = []
+      for (let i = 0; i < 9; i += 1) {
+        const child = spawn(node, [bundle, "compress", example, "--force", "--summarizer", "model"], {
+          env: { ...process.env, GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url },
+          stdio: "ignore"
+        })
+        yield* fake.received(i)
+        const start = performance.now()
+        child.kill("SIGINT")
+        yield* fake.closed(i)
+        taken.push(performance.now() - start)
+      }
+      return median(taken)
+    })
+  )
+)
+rows.push({
+  what: "from SIGINT to the model's socket closed",
+  value: `${cancelled.toFixed(1)} ms`,
+  bound: "50 ms",
+  ok: cancelled <= 50
 })
 
 // --- planning grows linearly ------------------------------------------------------------------------------------------

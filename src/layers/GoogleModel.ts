@@ -28,7 +28,10 @@ import {
 
 const failed = (reason: ModelErrorReason) => new ModelError({ reason })
 
-/** How long to wait. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
+/**
+ * How long to wait. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. Node's `fetch` does
+ * so by itself after 300 s without a head or without a piece of a body: more than that has no effect there.
+ */
 export interface Timeouts {
   /** For a whole answer of `generate`. */
   readonly generate: Duration.Input
@@ -96,10 +99,7 @@ const retryAfter = (headers: Headers): Duration.Duration | undefined => {
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
-/**
- * `fetch` that notes what the SDK's errors leave out, and that follows no redirection: the key is for nobody else.
- * Node waits at most 300 s for a head and between two pieces of a body.
- */
+/** `fetch` that notes what the errors of the SDK leave out, and that follows no redirection: the key is for nobody else. */
 const noting =
   (exchange: Exchange): typeof fetch =>
   (input, init) => {
@@ -357,6 +357,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
     const { models } = new GoogleGenAI({
       apiKey: secret,
       vertexai: false,
+      apiVersion: "v1beta",
       httpOptions: { baseUrl: baseUrl.href, fetch: noting(exchange) }
     })
     return {
