@@ -571,6 +571,10 @@ const choose = (path: string, head: Uint8Array, options: LoadOptions): Effect.Ef
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return Effect.fail(wrong(path, 0, "is compressed with gzip; unpack it first"))
   }
+  // So long without a line break it can only be a document: an array of contents.
+  if (head.length > lineLimit && head[0] !== 0x5b && options.from === undefined) {
+    return Effect.fail(wrong(path, 1, tooLong))
+  }
   const text = lineText(head, 1)
   if (text.trim() === "") return Effect.fail(wrong(path, 0, `is empty; expected a conversation (${readable})`))
   const format = options.from ?? detect(text)
@@ -616,6 +620,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
   const bytes = yield* bytesOf(path)
   const head: Array<Uint8Array> = []
   let size = 0
+  let hasLine = false
   let reader: Reader | undefined
   /** Once the head is there, the reader is chosen and gets it. */
   const begin = Effect.fnUntraced(function* () {
@@ -631,7 +636,9 @@ export const load = Effect.fn("Transcripts.load")(function* (
       size += chunk.length
       if (reader === undefined) {
         head.push(chunk)
-        if (size >= headBytes) yield* begin()
+        hasLine = hasLine || chunk.includes(10)
+        // The format is told by whole records, and the first may be long.
+        if (size >= headBytes && (hasLine || size > lineLimit)) yield* begin()
       } else yield* reader.push(chunk)
       yield* Effect.yieldNow
     })

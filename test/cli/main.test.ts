@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
-import { readdirSync, writeFileSync } from "node:fs"
+import { appendFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import packageJson from "../../package.json" with { type: "json" }
 import { program, run } from "./program.ts"
@@ -81,6 +81,33 @@ describe("palimpsest", () => {
         assert.match(stderr, oneLine, name)
         assert.include(stderr, name)
       }
+    })
+  )
+
+  it.effect("refuses a line of 200 MB in one line that says so", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = path.join(folder, "wide.jsonl")
+      const piece = Buffer.alloc(1_000_000, "x")
+      writeFileSync(file, '{"type":"user","message":{"role":"user","content":"')
+      for (let i = 0; i < 200; i += 1) appendFileSync(file, piece)
+      for (const from of [[], ["--from", "claude"]]) {
+        const { status, stderr } = yield* run(["inspect", "wide.jsonl", ...from])
+        assert.strictEqual(status, 2)
+        assert.include(stderr, "palimpsest: wide.jsonl, line 1: the line is longer than 128 MiB")
+      }
+      rmSync(file)
+    })
+  )
+
+  it.effect("tells a format by its first record, however long", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const first = JSON.parse(message)
+      first.message.content = "y ".repeat(100_000)
+      writeFileSync(path.join(folder, "long-first.jsonl"), `${JSON.stringify(first)}\n`)
+      const { status, stdout } = yield* run(["inspect", "long-first.jsonl", "--json"])
+      assert.deepStrictEqual([status, JSON.parse(String(stdout)).format], [0, "claude"])
     })
   )
 
