@@ -145,12 +145,12 @@ describe("signals", () => {
       Effect.gen(function* () {
         const { folder } = yield* program
         const before = readdirSync(folder)
-        const { status, stderr, stdout } = yield* run(["inspect", "-"], {
+        const { progress, status, stderr, stdout } = yield* run(["inspect", "-"], {
           ...reading,
           signal: { name, after: /reading/ }
         })
         assert.deepStrictEqual([status, String(stdout)], [expected, ""])
-        assert.strictEqual(stderr, "palimpsest: reading standard input …\n")
+        assert.deepStrictEqual([stderr, progress], ["", "palimpsest: reading standard input …\n"])
         assert.deepStrictEqual(readdirSync(folder), before)
       })
     )

@@ -27,7 +27,9 @@ export interface Ended {
   /** The exit status; null when a signal ended the process instead. */
   readonly status: number | null
   readonly stdout: Buffer
+  /** Without what was said of the progress: that depends on the machine's speed. */
   readonly stderr: string
+  readonly progress: string
 }
 
 /** What happens around a run. */
@@ -45,6 +47,9 @@ export interface Around {
   /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
   readonly hangUp?: boolean
 }
+
+/** What a command says when it takes more than half a second. */
+const progressLine = /^palimpsest: (?:reading|compressing|writing|measuring)[^\n]* …\n/gm
 
 const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
 
@@ -75,7 +80,10 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
     child.stdin.on("error", () => {})
     if (around.keepOpen === true) child.stdin.write(around.input ?? "")
     else child.stdin.end(around.input ?? "")
-    child.on("close", (status) => resume(Effect.succeed({ status, stdout: Buffer.concat(out), stderr })))
+    child.on("close", (status) => {
+      const progress = stderr.match(progressLine)?.join("") ?? ""
+      resume(Effect.succeed({ status, stdout: Buffer.concat(out), stderr: stderr.replace(progressLine, ""), progress }))
+    })
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 })
