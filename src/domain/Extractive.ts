@@ -216,144 +216,184 @@ const carried = (evidence: Evidence, name: SectionName, taken: ReadonlyArray<Ite
 /** `[pending] text`: one entry of a todo list, which the next list replaces as a whole. */
 const todoLine = /^- \[[^\]]+\] /
 
-/** Writes the snapshot of what `gather` found. */
-export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extract> {
-  const { budget } = options
-  const focus = focusWords(options.focus)
-  const share = (name: keyof typeof shares): number => Math.floor(budget * shares[name])
+/** What a section is written from: the evidence, its share of the budget in tokens, and what the person wants kept. */
+interface Room {
+  readonly evidence: Evidence
+  readonly options: ExtractOptions
+  readonly focus: ReadonlyArray<string>
+  readonly share: (name: keyof typeof shares) => number
+}
+
+const roomOf = (evidence: Evidence, options: ExtractOptions): Room => ({
+  evidence,
+  options,
+  focus: focusWords(options.focus),
+  share: (name) => Math.floor(options.budget * shares[name])
+})
+
+/** What speaks of the focus comes first. */
+const focused = <A extends { readonly text: string }>(
+  focus: ReadonlyArray<string>,
+  all: ReadonlyArray<A>
+): Array<A> => [
+  ...all.filter(({ text }) => touchesFocus(text, focus)),
+  ...all.filter(({ text }) => !touchesFocus(text, focus))
+]
+
+/** The original and the latest request, word for word, and what an earlier snapshot held beside them. */
+const goalItems = ({ evidence, options, share }: Room): Array<Item> => {
   const first = options.pins?.original ?? evidence.requests[0]
   const latest = options.pins?.latest ?? evidence.requests[evidence.requests.length - 1]
-  const earlierGoal = evidence.previous?.overall_goal ?? []
-  const carriedOriginal = earlierGoal.find((known) => known.key === "original request")
-
+  const original = evidence.previous?.overall_goal.find((known) => known.key === "original request")
   const goal: Array<Item> = []
-  if (carriedOriginal !== undefined) goal.push(...within([carriedOriginal], share("goal") * 2))
+  if (original !== undefined) goal.push(...within([original], share("goal") * 2))
   else if (first !== undefined) goal.push(...spanItems("original request", first, share("goal")))
-  if (latest !== undefined && (latest.text !== first?.text || carriedOriginal !== undefined)) {
+  if (latest !== undefined && (latest.text !== first?.text || original !== undefined)) {
     goal.push(...spanItems("latest request", latest, share("goal")))
   }
   goal.push(...within(carried(evidence, "overall_goal", goal), share("goal")))
+  return goal
+}
 
-  const constraintSpans = [...newestFirst(evidence.constraints)].filter(
-    (span, index, all) => all.findIndex((other) => other.text === span.text) === index
-  )
+/** What the user said must or must not be, newest first, word for word. */
+const constraintItems = ({ evidence, focus, share }: Room): Array<Item> => {
+  const distinct = [...new Map(evidence.constraints.map((span) => [span.text, span])).values()]
   const constraints = within(
-    [
-      ...constraintSpans.filter((span) => touchesFocus(span.text, focus)),
-      ...constraintSpans.filter((span) => !touchesFocus(span.text, focus))
-    ].map((span) => labelled(`the user said (${span.entry})`, span)),
+    focused(focus, newestFirst(distinct)).map((span) => labelled(`the user said (${span.entry})`, span)),
     share("constraints")
   )
   constraints.push(...within(carried(evidence, "active_constraints", constraints), share("constraints")))
+  return constraints
+}
 
-  const touched = newestFirst(evidence.files)
+const artifactItems = ({ evidence, share }: Room): Array<Item> => {
   const artifacts = within(
-    touched.filter(([, file]) => file.state !== "read").map(([path, file]) => item(path, fileText(path, file))),
+    newestFirst(evidence.files)
+      .filter(([, file]) => file.state !== "read")
+      .map(([path, file]) => item(path, fileText(path, file))),
     share("artifacts")
   )
   artifacts.push(...within(carried(evidence, "artifact_trail", artifacts), share("artifacts") / 2))
-  const readFiles = within(
+  return artifacts
+}
+
+const fileItems = ({ evidence, options, share }: Room): Array<Item> => {
+  const files = within(
     [
       ...(options.cwd === undefined ? [] : [item("cwd", `working directory: ${options.cwd}`)]),
-      ...touched.filter(([, file]) => file.state === "read").map(([path, file]) => item(path, fileText(path, file)))
+      ...newestFirst(evidence.files)
+        .filter(([, file]) => file.state === "read")
+        .map(([path, file]) => item(path, fileText(path, file)))
     ],
     share("files")
   )
-  readFiles.push(...within(carried(evidence, "file_system_state", [...readFiles, ...artifacts]), share("files") / 2))
+  files.push(...within(carried(evidence, "file_system_state", files), share("files") / 2))
+  return files
+}
 
-  const commands = within(
-    newestFirst(evidence.commands).map(([command, run]) =>
-      item(
-        command,
-        `${oneLine(command, 160)} → ${run.exit === undefined ? "no exit code" : `exit ${run.exit}`}${
-          run.ending === "" ? "" : `, last line: ${oneLine(run.ending, 100)}`
-        } (${ofEntry(run.entry, run.handle)})`
-      )
-    ),
-    share("commands")
-  )
-  const recent = within(newestFirst(evidence.recent).map(recentItem), share("recent")).reverse()
-
-  const todos: Array<Item> = []
-  if (evidence.todos !== undefined) {
-    const list = [...evidence.todos.todos].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-    todos.push(
-      ...within(
-        list.map((todo) => item(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)),
-        share("todos")
-      )
+/** The commands with their last ends, newest first, then the last things done, in order. */
+const actionItems = ({ evidence, share }: Room): Array<Item> => {
+  const commands = newestFirst(evidence.commands).map(([command, run]) =>
+    item(
+      command,
+      `${oneLine(command, 160)} → ${run.exit === undefined ? "no exit code" : `exit ${run.exit}`}${
+        run.ending === "" ? "" : `, last line: ${oneLine(run.ending, 100)}`
+      } (${ofEntry(run.entry, run.handle)})`
     )
-  }
-  const failures = within(
-    newestFirst(evidence.errors).map(([what, failure]) =>
-      item(
-        what,
-        `unresolved failure of ${shortSubject(what)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
-      )
-    ),
-    share("errors")
   )
-  const task = [...todos, ...failures]
+  return [
+    ...within(commands, share("commands")),
+    ...within(newestFirst(evidence.recent).map(recentItem), share("recent")).reverse()
+  ]
+}
+
+/** The todo list, what is open first, and the failures that nothing has resolved. */
+const taskItems = ({ evidence, share }: Room): Array<Item> => {
+  const list = [...(evidence.todos?.todos ?? [])].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
+  const failures = newestFirst(evidence.errors).map(([what, failure]) =>
+    item(
+      what,
+      `unresolved failure of ${shortSubject(what)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
+    )
+  )
+  const task = [
+    ...within(
+      list.map((todo) => item(todo.text, `[${todo.status}] ${oneLine(todo.text, 240)}`)),
+      share("todos")
+    ),
+    ...within(failures, share("errors"))
+  ]
   const older = carried(evidence, "task_state", task)
   task.push(
     ...within(evidence.todos === undefined ? older : older.filter(({ text }) => !todoLine.test(text)), share("todos"))
   )
-
-  const decisions = within(
-    [
-      ...newestFirst(evidence.decisions).filter((said) => touchesFocus(said.text, focus)),
-      ...newestFirst(evidence.decisions).filter((said) => !touchesFocus(said.text, focus))
-    ].map((said) => item(said.text, `the agent (${said.entry}): ${oneLine(said.text, 300)}`)),
-    share("decisions")
-  )
-  const summary = evidence.summaries.flatMap((said) => {
-    const text = firstUnits(said.text, share("summary") * 3)
-    return within(
-      [
-        item(
-          `summary ${said.entry}`,
-          `an earlier summary, written by a model (${ofEntry(said.entry, said.handle)}): ${oneLine(text, text.length)}`
-        )
-      ],
-      share("summary")
-    )
-  })
-  const knowledge = [...decisions, ...summary]
-  knowledge.push(...within(carried(evidence, "key_knowledge", knowledge), share("decisions") + share("summary")))
-
-  yield budget * 40
-
-  const snapshot: Snapshot = {
-    ...emptySnapshot,
-    overall_goal: goal,
-    active_constraints: constraints,
-    key_knowledge: knowledge,
-    artifact_trail: artifacts,
-    file_system_state: readFiles,
-    recent_actions: [...commands, ...recent],
-    task_state: task
-  }
-  return yield* withIndex(fit(snapshot, budget), evidence, options, focus)
+  return task
 }
 
-/** Drops items, the least telling sections first, until the snapshot is within its budget. */
-const fit = (snapshot: Snapshot, budget: number): Snapshot => {
-  const order: ReadonlyArray<SectionName> = [
-    "file_system_state",
-    "recent_actions",
-    "key_knowledge",
-    "artifact_trail",
-    "active_constraints",
-    "task_state",
-    "overall_goal"
+/** What the agent settled on, and what earlier summaries said. */
+const knowledgeItems = ({ evidence, focus, share }: Room): Array<Item> => {
+  const decisions = focused(focus, newestFirst(evidence.decisions)).map((said) =>
+    item(said.text, `the agent (${said.entry}): ${oneLine(said.text, 300)}`)
+  )
+  const summaries = evidence.summaries.map((said) => {
+    const text = firstUnits(said.text, share("summary") * 3)
+    return item(
+      `summary ${said.entry}`,
+      `an earlier summary, written by a model (${ofEntry(said.entry, said.handle)}): ${oneLine(text, text.length)}`
+    )
+  })
+  const knowledge = [
+    ...within(decisions, share("decisions")),
+    ...summaries.flatMap((summary) => within([summary], share("summary")))
   ]
-  let current = snapshot
-  for (const name of order) {
-    while (snapshotTokens(current) > budget && current[name].length > 0) {
-      current = { ...current, [name]: current[name].slice(0, -1) }
-    }
+  knowledge.push(...within(carried(evidence, "key_knowledge", knowledge), share("decisions") + share("summary")))
+  return knowledge
+}
+
+/** Writes the snapshot of what `gather` found. */
+export function* compose(evidence: Evidence, options: ExtractOptions): Work<Extract> {
+  const room = roomOf(evidence, options)
+  const snapshot: Snapshot = {
+    overall_goal: goalItems(room),
+    active_constraints: constraintItems(room),
+    key_knowledge: knowledgeItems(room),
+    artifact_trail: artifactItems(room),
+    file_system_state: fileItems(room),
+    recent_actions: actionItems(room),
+    task_state: taskItems(room)
   }
-  return current
+  yield options.budget * 40
+  return yield* withIndex(fit(snapshot, options.budget), evidence, options, room.focus)
+}
+
+/** The sections in which something is dropped first: what tells least. */
+const dropOrder: ReadonlyArray<SectionName> = [
+  "file_system_state",
+  "recent_actions",
+  "key_knowledge",
+  "artifact_trail",
+  "active_constraints",
+  "task_state",
+  "overall_goal"
+]
+
+/** Drops items, from the ends of the least telling sections first, until the snapshot is within its budget. */
+export const fit = (snapshot: Snapshot, budget: number): Snapshot => {
+  const fitted: Record<SectionName, ReadonlyArray<Item>> = { ...snapshot }
+  const sizes = new Map(dropOrder.map((name) => [name, snapshot[name].map(cost)]))
+  let total = snapshotTokens(emptySnapshot)
+  for (const costs of sizes.values()) for (const tokens of costs) total += tokens
+  for (const name of dropOrder) {
+    const costs = sizes.get(name) ?? []
+    let kept = costs.length
+    for (; total > budget && kept > 0; kept -= 1) total -= costs[kept - 1] ?? 0
+    fitted[name] = snapshot[name].slice(0, kept)
+  }
+  // The sum is of single items; what they take together may be a little more.
+  for (const name of dropOrder) {
+    while (snapshotTokens(fitted) > budget && fitted[name].length > 0) fitted[name] = fitted[name].slice(0, -1)
+  }
+  return fitted
 }
 
 /** Names that did not fit, after which no more are tried. */
@@ -439,20 +479,24 @@ const shrunkIndex = (
 }
 
 /**
- * A snapshot that a model wrote, made safe and complete: the user's pinned words in front, cut to its share of the budget,
- * and the names it forgot added as an index.
+ * A snapshot that a model wrote, completed: what the user asked and demanded stands in front word for word, open todos and
+ * failures too; the whole is cut to its share of the budget, and the names it forgot are added as an index.
  */
 export function* completed(written: Snapshot, evidence: Evidence, options: ExtractOptions): Work<Extract> {
-  const { latest, original } = options.pins ?? {}
-  const share = Math.floor(options.budget * shares.goal)
-  const pinned = [
-    ...(original === undefined ? [] : spanItems("original request", original, share)),
-    ...(latest === undefined || latest.text === original?.text ? [] : spanItems("latest request", latest, share))
-  ]
-  const keys = new Set(pinned.map((known) => known.key))
-  const goal = [...pinned, ...written.overall_goal.filter((known) => !keys.has(known.key))]
-  const least = Math.floor(options.budget * modelShare)
-  return yield* withIndex(fit({ ...written, overall_goal: goal }, least), evidence, options, focusWords(options.focus))
+  const room = roomOf(evidence, options)
+  const inFront = (exact: ReadonlyArray<Item>, name: SectionName): ReadonlyArray<Item> => {
+    const keys = new Set(exact.map((known) => known.key))
+    const texts = new Set(exact.map((known) => known.text))
+    return [...exact, ...written[name].filter(({ key, text }) => !keys.has(key) && !texts.has(text))]
+  }
+  const snapshot: Snapshot = {
+    ...written,
+    overall_goal: inFront(goalItems(room), "overall_goal"),
+    active_constraints: inFront(constraintItems(room), "active_constraints"),
+    task_state: inFront(taskItems(room), "task_state")
+  }
+  yield options.budget * 40
+  return yield* withIndex(fit(snapshot, Math.floor(options.budget * modelShare)), evidence, options, room.focus)
 }
 
 /** Of the budget, what a model's own words may take at most; the rest is for the exact facts it left out. */

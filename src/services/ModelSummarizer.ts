@@ -4,7 +4,7 @@ import { type Content, isText, model as modelSays, plainText, text, user } from 
 import { viewItem } from "../domain/Conversation.ts"
 import { doubted } from "../domain/Doubt.ts"
 import { type Evidence, gather } from "../domain/Evidence.ts"
-import { completed } from "../domain/Extractive.ts"
+import { completed, fit } from "../domain/Extractive.ts"
 import { projectItems } from "../domain/Projection.ts"
 import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, modelAlias, snapshotRequest } from "../domain/strategies/Gemini.ts"
@@ -155,7 +155,9 @@ const made = Effect.fnUntraced(function* (
   { calls, snapshot }: Written
 ): Effect.fn.Return<Summary> {
   const evidence: Evidence = yield* Work.run(gather(request.entries, request.said))
-  const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(snapshot, request.said), request.entries))
+  // Of an answer without measure only the beginning of each section is looked at.
+  const bounded = fit(snapshot, request.budget * 4)
+  const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(bounded, request.said), request.entries))
   const { audit, text: rendered } = yield* Work.run(completed(clean, evidence, request))
   return { text: rendered, audit, by: "model", degraded: null, calls, doubts }
 })
