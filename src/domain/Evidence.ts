@@ -153,7 +153,8 @@ export const requestSpans = (entry: Entry): Array<Span> =>
 
 const limiting =
   /\b(?:must(?:n't)?|never|always|don'?t|do not|shall(?: not)?|should(?:n'?t)?|only|make sure|ensure|without|avoid|prefer|instead of|keep|have to|has to|required?|not allowed|forbidden|no longer|at (?:most|least)|nicht|niemals|immer|muss|nur|jamais|toujours|doit|nunca|siempre|debe)\b|必须|不要|不得|禁止|只能|务必|必ず|してはいけない|絶対/i
-const sentence = /[^\n.!?。！？]+(?:[.!?。！？]+(?=\s|$|[^\s])|\n|$)/g
+/** A sentence: a full stop ends one only before white space, so that `src/a.ts` stays whole. */
+const sentence = /(?:[^\n.!?。！？]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|[。！？]+|\n|$)/g
 
 const settled =
   /\b(?:decided|decision|I'll (?:use|go with|keep|switch|take)|going with|instead of|because|root cause|the (?:issue|problem|bug|cause|fix) (?:is|was)|turns out|chose|opted|rather than|the approach|trade-?off)\b/i

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { encode } from "../domain/Bytes.ts"
 import * as Domain from "../domain/Compression.ts"
 import { type Content, model, text, user } from "../domain/Content.ts"
 import { entries, type Entry, entryId, itemParts, type Patch, view, type ViewItem } from "../domain/Conversation.ts"
@@ -8,11 +9,15 @@ import {
   type Answers,
   compressionInstruction,
   concluding,
+  countedParts,
   critiqueRequest,
   curatedItems,
   deciding,
   estimate,
+  finalSummary,
   type GeminiDecision,
+  layoutOf,
+  needsApiCount,
   plan as planGemini,
   requestOf,
   snapshotRequest,
@@ -25,7 +30,7 @@ import * as Work from "../domain/Work.ts"
 import type { CompressRequest, Ended } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
 import { extractive, Summarizer, type SummarizerError } from "./Summarizer.ts"
-import type { TempStore } from "./TempStore.ts"
+import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
 
 /**
@@ -107,6 +112,21 @@ const answersTo = Effect.fnUntraced(function* (
   return { answers: answered, calls: answered.calls }
 })
 
+/** The original asks the API only where there are media, and goes on with its own estimate when that fails (spec 2). */
+const apiCount = Effect.fnUntraced(function* (
+  { family }: CompressRequest,
+  decision: Summarize,
+  answers: Answers
+): Effect.fn.Return<number | undefined, never, Summarizer> {
+  const parts = countedParts(decision, layoutOf(decision, finalSummary(answers)))
+  if (!needsApiCount(parts)) return undefined
+  const summarizer = yield* Summarizer
+  return yield* Effect.orElseSucceed(
+    summarizer.count({ family, contents: [{ role: "user", parts }] }),
+    (): number | undefined => undefined
+  )
+})
+
 const summarised = Effect.fnUntraced(function* (
   request: CompressRequest,
   items: ReadonlyArray<ViewItem>,
@@ -119,7 +139,8 @@ const summarised = Effect.fnUntraced(function* (
   const to = all.findIndex((item) => item.entry.id === step?.to)
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { answers, calls } = yield* answersTo(request, decision, dropped)
-  const conclusion = yield* Work.run(concluding(decision, answers))
+  const counted = yield* apiCount(request, decision, answers)
+  const conclusion = yield* Work.run(concluding(decision, answers, counted))
   const before = TokenCount.make(conclusion.before)
   if (!("summary" in conclusion)) {
     const message = "the new history was not counted"
@@ -180,13 +201,46 @@ const onlyTruncated = Effect.fnUntraced(function* (
   return { outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null }), dropped: undefined }
 })
 
+/**
+ * The decision, with every output that it shortens saved before: one that cannot be saved stays as it is, and what comes
+ * after it is decided anew (spec 3.3).
+ */
+const decided = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  items: ReadonlyArray<ViewItem>,
+  given: ReturnType<typeof options>["request"]
+): Effect.fn.Return<
+  { readonly decision: GeminiDecision; readonly failedSaves: ReadonlySet<number> },
+  never,
+  TempStore
+> {
+  const store = yield* TempStore
+  const failedSaves = new Set<number>()
+  let saved = 0
+  for (;;) {
+    const decision = yield* Work.run(deciding(requestOf(items, request.policy, { ...given, failedSaves })))
+    const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
+    let again = false
+    for (const { file, number, text: whole } of outputs.filter((output) => output.number > saved)) {
+      saved = number
+      const put = yield* Effect.result(store.put(encode(whole)))
+      if (put._tag === "Success") continue
+      yield* Effect.logDebug(`${file} was not saved: ${put.failure.message}`)
+      failedSaves.add(number)
+      again = true
+      break
+    }
+    if (!again) return { decision, failedSaves }
+  }
+})
+
 /** One compression, from the decision to the outcome. */
 export const compressAsTheSeeds = Effect.fn("Compression.gemini")(function* (
   request: CompressRequest
 ): Effect.fn.Return<Ended, never, Summarizer | TokenCounter | TempStore> {
   const { items, request: given } = options(request)
-  const decision = yield* Work.run(deciding(requestOf(items, request.policy, given)))
-  const planned = yield* planAsTheSeeds(request)
+  const { decision, failedSaves } = yield* decided(request, items, given)
+  const planned = yield* Work.run(planGemini(request.conversation, request.policy, { ...given, failedSaves }))
   if (decision._tag === "Noop") return nothing(decision)
   if (planned._tag === "Skip" || decision._tag === "SplitRefused") {
     return nothing({ reason: "nothing to compress", before: decision.before })

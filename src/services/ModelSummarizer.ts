@@ -5,15 +5,17 @@ import { viewItem } from "../domain/Conversation.ts"
 import { doubted } from "../domain/Doubt.ts"
 import { type Evidence, gather } from "../domain/Evidence.ts"
 import { completed, fit } from "../domain/Extractive.ts"
+import { modelFor } from "../domain/ModelPurpose.ts"
 import { projectItems } from "../domain/Projection.ts"
 import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts"
-import { compressionInstruction, critiqueRequest, modelAlias, snapshotRequest } from "../domain/strategies/Gemini.ts"
+import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { tokenLimit } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import { Model, type ModelAnswer, type ModelError, retrying, shortPatience } from "./Model.ts"
 import {
   type Answered,
   type AnswersRequest,
+  type CountRequest,
   extractive,
   type Summary,
   Summarizer,
@@ -88,13 +90,10 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
     return said
   })
 
-const modelOf = ({
-  family,
-  model
-}: {
-  readonly family: string | undefined
-  readonly model: string | undefined
-}): string => model ?? modelAlias(family ?? "").model
+/** The summarizing model: the one that was named, else by the conversation's family. */
+const modelOf = (given: { readonly family: string | undefined; readonly model: string | undefined }): string =>
+  modelFor("compression", given.family ?? "", given.model === undefined ? {} : { compression: { model: given.model } })
+    .model
 
 const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
   new SummarizerError({ ...degraded, cause: error, calls })
@@ -110,6 +109,21 @@ const answers = Effect.fn("ModelSummarizer.answers")(function* (
     const verified = yield* ask("verify", request.verify(summary))
     return { summary, verified, calls }
   }).pipe(Effect.mapError(failure))
+})
+
+/** What the conversation's own model counts. */
+const counted = Effect.fn("ModelSummarizer.count")(function* ({
+  contents,
+  family
+}: CountRequest): Effect.fn.Return<number, SummarizerError, Model> {
+  const service = yield* Model
+  return yield* service
+    .countTokens({ model: family ?? modelOf({ family, model: undefined }), contents })
+    .pipe(
+      Effect.mapError((error) =>
+        failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error))
+      )
+    )
 })
 
 const write = Effect.fn("ModelSummarizer.write")(function* (
@@ -183,7 +197,8 @@ export const layer: Layer.Layer<Summarizer, never, Model> = Layer.effect(
         if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }
         return yield* failure(written.failure)
       }),
-      answers: (request) => Effect.provideService(answers(request), Model, service)
+      answers: (request) => Effect.provideService(answers(request), Model, service),
+      count: (request) => Effect.provideService(counted(request), Model, service)
     }
   })
 )

@@ -74,6 +74,11 @@ export interface Answered {
   readonly calls: ReadonlyArray<SummaryCall>
 }
 
+export interface CountRequest {
+  readonly family: string | undefined
+  readonly contents: ReadonlyArray<Content>
+}
+
 const noModel = () =>
   new SummarizerError({
     reason: "AuthenticationError",
@@ -89,6 +94,8 @@ export class Summarizer extends Context.Service<
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
     /** The two answers of a model, taken as they are: strategy `gemini`. */
     readonly answers: (request: AnswersRequest) => Effect.Effect<Answered, SummarizerError>
+    /** The tokens of these messages as the conversation's model counts them (spec 2: asked where there are media). */
+    readonly count: (request: CountRequest) => Effect.Effect<number, SummarizerError>
   }
 >()("palimpsest/services/Summarizer") {
   /** Written by code from evidence: no model, no network, the same text for the same conversation. */
@@ -96,6 +103,7 @@ export class Summarizer extends Context.Service<
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
       return request.by === "extractive" || request.fallback ? yield* extractive(request) : yield* noModel()
     }),
-    answers: () => Effect.fail(noModel())
+    answers: () => Effect.fail(noModel()),
+    count: () => Effect.fail(noModel())
   })
 }

@@ -244,6 +244,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
       return worldOf({
         summarizer: Layer.succeed(Summarizer, {
           answers: () => Effect.die("unexpected call"),
+          count: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.fail(new SummarizerError({ reason: "RateLimited", message: "slow down", cause: "429", calls: [] }))
         })
@@ -254,6 +255,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
           Summarizer,
           Effect.map(Summarizer, (real) => ({
             answers: () => Effect.die("unexpected call"),
+            count: () => Effect.die("unexpected call"),
             summarize: (request) => at(real.summarize(request), Effect.die("a bug"))
           }))
         ).pipe(Layer.provide(Summarizer.layerExtractive))
@@ -402,6 +404,7 @@ describe("law 2: old or new", () => {
       const world = worldOf({
         summarizer: Layer.succeed(Summarizer, {
           answers: () => Effect.die("unexpected call"),
+          count: () => Effect.die("unexpected call"),
           summarize: () =>
             Effect.andThen(Deferred.succeed(hanging, undefined), Effect.never).pipe(
               Effect.onInterrupt(() => Deferred.succeed(seen, undefined))

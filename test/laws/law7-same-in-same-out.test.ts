@@ -30,6 +30,7 @@ const summarizing = (change: (text: string) => Effect.Effect<string>) =>
       Summarizer,
       Effect.map(Summarizer, (real) => ({
         answers: () => Effect.die("unexpected call"),
+        count: () => Effect.die("unexpected call"),
         summarize: Effect.fnUntraced(function* (request) {
           const summary = yield* real.summarize(request)
           return { ...summary, text: yield* change(summary.text) }

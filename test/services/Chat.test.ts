@@ -44,7 +44,11 @@ const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
     Layer.provideMerge(
       Layer.mergeAll(
         TokenCounter.layerEstimate,
-        Layer.succeed(Summarizer, { summarize, answers: () => Effect.die("unexpected call") }),
+        Layer.succeed(Summarizer, {
+          summarize,
+          answers: () => Effect.die("unexpected call"),
+          count: () => Effect.die("unexpected call")
+        }),
         HookSystem.layer,
         MemorySessionStore.layer,
         MemoryTempStore.layer

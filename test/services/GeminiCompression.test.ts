@@ -10,8 +10,15 @@ import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { Chat } from "../../src/services/Chat.ts"
 import { Compression } from "../../src/services/Compression.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
-import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../src/services/Model.ts"
+import {
+  AuthenticationError,
+  InternalProviderError,
+  Model,
+  ModelError,
+  type ModelRequest
+} from "../../src/services/Model.ts"
 import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
+import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
 import { oracle } from "../support/geminiOracle.ts"
 
@@ -31,6 +38,10 @@ interface Case {
   readonly forced: boolean
   readonly failed: boolean
   readonly answers: readonly [summary: string | ModelError, verified: string]
+  /** Numbers of the saves that fail. */
+  readonly broken?: ReadonlyArray<number>
+  /** What the API counts where there are media; absent: it does not answer. */
+  readonly api?: number
 }
 
 const limit = 1_048_576
@@ -55,11 +66,33 @@ const played = Effect.fnUntraced(function* (one: Case) {
       return { content: model(text(answer)), finishReason: "STOP", usage: null }
     }),
     stream: () => Stream.die("unexpected call"),
-    countTokens: () => Effect.die("unexpected call")
+    countTokens: () =>
+      one.api === undefined
+        ? Effect.fail(new ModelError({ reason: new InternalProviderError({ status: 500 }) }))
+        : Effect.succeed(one.api)
   })
+  const saves = yield* Ref.make(0)
+  const store = Layer.effect(
+    TempStore,
+    Effect.map(TempStore, (real) => ({
+      ...real,
+      put: (bytes: Uint8Array) =>
+        Effect.flatMap(
+          Ref.updateAndGet(saves, (n) => n + 1),
+          (n) =>
+            one.broken?.includes(n) === true
+              ? Effect.fail(
+                  new TempStoreError({
+                    reason: new BlobUnavailable({ operation: "put", message: "no space", cause: "ENOSPC" })
+                  })
+                )
+              : real.put(bytes)
+        )
+    }))
+  ).pipe(Layer.provide(MemoryTempStore.layer))
   const services = Compression.layer.pipe(
     Layer.provide(Layer.provide(ModelSummarizer.layer, scripted)),
-    Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer))
+    Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, store, HookSystem.layer))
   )
   return yield* Effect.gen(function* () {
     const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
@@ -86,10 +119,10 @@ const expected = (one: Case) =>
     toolOutputThreshold: 40_000,
     lastLines: false,
     firstId: 1,
-    broken: [],
+    broken: one.broken ?? [],
     summary: typeof one.answers[0] === "string" ? one.answers[0] : "",
     verified: one.answers[1],
-    api: undefined,
+    api: one.api,
     flag: one.failed,
     instructions: {
       system: compressionInstruction,
@@ -108,6 +141,8 @@ const base: Case = {
   answers: ["a summary", "a better one"]
 }
 const large = turns(4, 12_000)
+
+const picture = user({ inlineData: { mimeType: "image/png", data: "aGk=" } })
 
 const cases: Readonly<Record<string, Case>> = {
   "below the threshold": { ...base, promptTokens: 524_287 },
@@ -133,6 +168,10 @@ const cases: Readonly<Record<string, Case>> = {
       ...turns(6, 10).filter((content) => !content.parts.some((part) => part.text !== undefined))
     ]
   },
+  "outputs to shorten, and the first save fails": { ...base, contents: large, failed: true, broken: [1] },
+  "outputs to shorten, and a later save fails": { ...base, contents: large, broken: [2] },
+  "media, counted by the API": { ...base, contents: [...contents, picture, model(text("seen"))], api: 4_321 },
+  "media, and the API does not answer": { ...base, contents: [...contents, picture, model(text("seen"))] },
   "no history": { ...base, contents: [] }
 }
 
