@@ -190,7 +190,12 @@ describe("strategy gemini", () => {
             JSON.stringify(one.contents)
           )
         } else {
-          assert.deepStrictEqual(tokensOf(outcome), { before: original.before, after: original.after })
+          // The handle that a placeholder says beside the file's name is 24 characters, 6 tokens.
+          const { after: counted, before } = tokensOf(outcome)
+          const placeholders = original.saves.filter(({ saved }) => saved).length
+          assert.strictEqual(before, original.before)
+          assert.isAtLeast(counted, original.after)
+          assert.isAtMost(counted, original.after + 6 * placeholders)
         }
         if (outcome._tag !== "Compressed") return
         assert.strictEqual(outcome.snapshot, original.summary)
@@ -198,7 +203,9 @@ describe("strategy gemini", () => {
         const sent = project(after.conversation).map(({ content }, index) =>
           index === 0 ? { ...content, parts: content.parts.slice(1) } : content
         )
-        assert.strictEqual(JSON.stringify(sent), JSON.stringify(original.history))
+        // A placeholder says the handle beside the original's file name.
+        const withoutHandles = JSON.stringify(sent).replace(/ \(recall h_[a-z2-7]+\)/g, "")
+        assert.strictEqual(withoutHandles, JSON.stringify(original.history))
       })
     )
   }

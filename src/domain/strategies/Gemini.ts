@@ -654,6 +654,10 @@ export const requestOf = (
   hasFailed: memory.failed,
   truncate: {
     budget: policy.toolBudget,
+    pointer: ({ content, file, part }) => {
+      const handle = items[content]?.entry.handles[part]
+      return handle === undefined ? file : `${file} (recall ${handle})`
+    },
     form: formOf(policy),
     ...(firstNumber === undefined ? {} : { firstNumber }),
     ...(failedSaves === undefined ? {} : { failedSaves })
