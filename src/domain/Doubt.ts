@@ -1,6 +1,5 @@
-import { type AnchorKind, eachAnchor } from "./Anchors.ts"
 import type { Doubts } from "./Compression.ts"
-import { agentTexts, toolTexts } from "./Anchors.ts"
+import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
 import type { Entry } from "./Conversation.ts"
 import { type Item, type SectionName, sectionNames, type Snapshot, wordsIn } from "./Snapshot.ts"
 import type { Work } from "./Work.ts"

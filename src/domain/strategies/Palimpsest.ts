@@ -1,5 +1,5 @@
 import type { Decision, Plan, PlanStep, Policy } from "../Compression.ts"
-import { hasResponses, isCall, isResponse, outputText, type Part } from "../Content.ts"
+import { hasResponses, isCall, isResponse, outputText, type Part, payload } from "../Content.ts"
 import {
   type Conversation,
   entryTokens,
@@ -13,7 +13,6 @@ import {
 } from "../Conversation.ts"
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
-import { payload } from "../Content.ts"
 import { projectItems } from "../Projection.ts"
 import { estimateText, TokenCount } from "../Tokens.ts"
 import { noteOnly, type OutputForm, type OutputSize, seedSize, shorten } from "../ToolOutput.ts"
