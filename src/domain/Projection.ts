@@ -67,9 +67,14 @@ export const project = (self: Conversation): Array<Sent> => projectItems(view(se
 const isKept = (role: Content["role"], part: Part): boolean =>
   isValidModel({ role, parts: [part] }, "newer") && !(part.text === "" && Object.keys(part).length === 1)
 
-export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => {
+export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => Work.runSync(projecting(items))
+
+/** `projectItems`, in slices. */
+export function* projecting(items: ReadonlyArray<ViewItem>): Work.Work<Array<Sent>> {
   const shown = items.map((item) => ({ item, role: item.entry.content.role, parts: itemParts(item) }))
+  yield items.length * 100
   const { callOf, responseOf } = pairing(shown)
+  yield items.length * 100
   /** The run of messages of one role that each message belongs to; a message with nothing in it belongs to none. */
   const runs: Array<number> = []
   let run = 0
@@ -98,7 +103,8 @@ export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => {
     if (parts.some(isAnswer)) lastAnswer.set(runs[index] ?? -1, index)
   })
   let owed: Array<Part> = []
-  shown.forEach(({ item, parts, role }, index) => {
+  for (const [index, { item, parts, role }] of shown.entries()) {
+    yield 300
     const kept: Array<Part> = []
     const source = new Map<number, string>()
     let tokens = 0
@@ -142,13 +148,13 @@ export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => {
         source,
         tokens: item.entry.author === "environment" ? 0 : tokens
       })
-  })
+  }
   return sent
 }
 
-/** Tokens of what is sent for these entries: what a compression has to make smaller (law 4). */
-export const requestTokens = (items: ReadonlyArray<ViewItem>): number =>
-  projectItems(items).reduce((total, { tokens }) => total + tokens, 0)
+/** Tokens of what is sent: what a compression has to make smaller (law 4). */
+export const requestTokens = (sent: ReadonlyArray<Sent>): number =>
+  sent.reduce((total, { tokens }) => total + tokens, 0)
 
 /** The history as JSON, parts exactly as they were read (law 1). */
 export const sentJson = (sent: ReadonlyArray<Sent>): string =>

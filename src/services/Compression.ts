@@ -14,7 +14,7 @@ import {
 } from "../domain/Conversation.ts"
 import { saidIn, type Span } from "../domain/Evidence.ts"
 import type { Handle } from "../domain/Handle.ts"
-import { requestTokens, runtimeMark } from "../domain/Projection.ts"
+import { projecting, requestTokens, runtimeMark } from "../domain/Projection.ts"
 import {
   answerOf,
   plan as planPalimpsest,
@@ -210,7 +210,7 @@ const attempt = Effect.fn("Compression.attempt")(
     const summarize = plan.steps.find((step) => step._tag === "Summarize")
     const layout = plan.steps.find((step) => step._tag === "Layout")
     if (summarize === undefined || layout === undefined) {
-      return judged(request, plan, { insert: [], shorten }, undefined)
+      return yield* judged(request, plan, { insert: [], shorten }, undefined)
     }
     const from = items.findIndex((item) => item.entry.id === summarize.from)
     const to = items.findIndex((item) => item.entry.id === summarize.to)
@@ -254,7 +254,7 @@ const attempt = Effect.fn("Compression.attempt")(
       insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
     }
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
-    return judged(request, plan, patch, { ...summary, range })
+    return yield* judged(request, plan, patch, { ...summary, range })
   },
   (effect, _request, plan) =>
     Effect.catchTags(effect, {
@@ -329,11 +329,17 @@ interface MadeSummary extends Summary {
 }
 
 /** Counts both sides alike and says what the plan came to. */
-const judged = (request: CompressRequest, plan: Domain.Plan, patch: Patch, summary: MadeSummary | undefined): Ended => {
+const judged = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  patch: Patch,
+  summary: MadeSummary | undefined
+): Effect.fn.Return<Ended> {
   const { policy } = request
   const next = compressed(request.conversation, patch)
   const before = plan.before
-  const after = TokenCount.make(policy.overhead + requestTokens(view(next)))
+  const sent = yield* Work.run(projecting(view(next)))
+  const after = TokenCount.make(policy.overhead + requestTokens(sent))
   const enough = after < before && after <= before * (1 - policy.minGain)
   if (!enough) {
     const kept = new Set(view(next).map((item) => item.entry.id))
@@ -362,4 +368,4 @@ const judged = (request: CompressRequest, plan: Domain.Plan, patch: Patch, summa
         }),
         dropped: summary.range
       }
-}
+})

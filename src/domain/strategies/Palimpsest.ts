@@ -13,7 +13,7 @@ import {
 } from "../Conversation.ts"
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
-import { projectItems } from "../Projection.ts"
+import { projecting, requestTokens } from "../Projection.ts"
 import { estimateText, TokenCount } from "../Tokens.ts"
 import { noteOnly, type OutputForm, type OutputSize, seedSize, shorten } from "../ToolOutput.ts"
 import type { Work } from "../Work.ts"
@@ -209,8 +209,8 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const environment = all.filter((item) => item.entry.author === "environment").length
   const items = all.slice(environment)
   if (items.length === 0) return { _tag: "Skip", reason: "empty", before: 0 }
-  const sent = projectItems(all)
-  const before = policy.overhead + sent.reduce((sum, { tokens }) => sum + tokens, 0)
+  const sent = yield* projecting(all)
+  const before = policy.overhead + requestTokens(sent)
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
     if (before < options.memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
