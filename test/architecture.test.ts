@@ -42,7 +42,7 @@ const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
 const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
 const composers = ["Live.ts", "Offline.ts", "Strategy.ts"]
 /** Functions that layers share and that are no layer: they are imported like a library. */
-const sharedByLayers = ["Sha256.ts"]
+const sharedByLayers = ["HomeFolder.ts", "Sha256.ts"]
 const vagueNames = /^(utils?|common|helpers?|types?|misc|shared|index)\.ts$/i
 
 /** Every import and name of `sources` that STYLE.md section 5 forbids. */

@@ -39,7 +39,9 @@ export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused"
   found: Schema.Natural
 }) {
   override get message() {
-    return `the plan was made for version ${this.planned} of the conversation, which is at version ${this.found}; make a new plan`
+    return this.planned === this.found
+      ? "the plan was made with other settings than these; make a new plan, or give the same"
+      : `the plan was made for version ${this.planned} of the conversation, which is at version ${this.found}; make a new plan`
   }
 }
 
@@ -126,6 +128,15 @@ export class Compression extends Context.Service<
             return yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
           }
           yield* hooks.fire({ _tag: "PreCompress", trigger: "manual" })
+          if (plan.strategy === "gemini") {
+            // This strategy decides and does in one go: the plan is held against what it would decide now.
+            const seeds = { ...request, forced: true, policy: { ...request.policy, strategy: plan.strategy } }
+            const now = yield* planAsTheSeeds(seeds)
+            const same = now._tag === "Go" && JSON.stringify(now.plan.steps) === JSON.stringify(plan.steps)
+            return same
+              ? yield* asTheSeeds(seeds)
+              : yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
+          }
           return yield* carryOut(request, plan)
         })
       }

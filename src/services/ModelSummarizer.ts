@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Degraded, SummaryCall } from "../domain/Compression.ts"
 import { type Content, isText, model as modelSays, plainText, text, user } from "../domain/Content.ts"
 import { viewItem } from "../domain/Conversation.ts"
@@ -11,7 +11,8 @@ import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { tokenLimit } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { Model, type ModelAnswer, type ModelError, retrying, shortPatience } from "./Model.ts"
+import { Calibrations, count, partsOf } from "./Calibrations.ts"
+import { Model, type ModelAnswer, type ModelError, type ModelRequest, retrying, shortPatience } from "./Model.ts"
 import {
   type Answered,
   type AnswersRequest,
@@ -42,11 +43,21 @@ const focusLine = (focus: string | undefined): string =>
 const slice = (request: SummaryRequest): ReadonlyArray<Content> =>
   projectItems(request.entries.map(viewItem)).map(({ content }) => content)
 
-const sliceTokens = (request: SummaryRequest): number =>
-  request.entries.reduce((sum, entry) => sum + entry.tokens.reduce((all, tokens) => all + tokens, 0), 0)
+/** Tokens of the summarizing model's window that are left for its answer, thoughts included. */
+const reserve = 16_384
 
-/** Of the summarizing model's window, what the slice may take: the rest is for the instruction, the answer and our error. */
-const windowShare = 0.8
+/**
+ * Whether a request fits the model's window, the answer's reserve left out (law 3): by what has been learned of the model's
+ * counting, and where that is not enough to say so, by the model's own count.
+ */
+const fits = Effect.fnUntraced(function* (
+  request: ModelRequest
+): Effect.fn.Return<boolean, never, Model | Calibrations> {
+  const room = tokenLimit(request.model) - reserve
+  const calibrations = yield* Calibrations
+  const bound = yield* calibrations.upperBound(request.model, partsOf(request))
+  return bound <= room || (yield* count(request)).tokens <= room
+})
 
 const rendersSnapshot = (contents: ReadonlyArray<Content>): boolean =>
   contents.some((content) => plainText(content).includes("<state_snapshot>"))
@@ -77,16 +88,21 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
   Effect.fnUntraced(function* (
     purpose: SummaryCall["purpose"],
     messages: ReadonlyArray<Content>
-  ): Effect.fn.Return<string, Unusable, Model> {
+  ): Effect.fn.Return<string, Unusable, Model | Calibrations> {
     const service = yield* Model
-    const answer = yield* retrying(shortPatience)(
-      service.generate({ model: name, contents: messages, systemInstruction: system })
-    ).pipe(
+    const calibrations = yield* Calibrations
+    const request: ModelRequest = { model: name, contents: messages, systemInstruction: system }
+    if (!(yield* fits(request))) {
+      const degraded = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
+      return yield* Effect.fail(new Unusable(degraded, calls))
+    }
+    const answer = yield* retrying(shortPatience)(service.generate(request)).pipe(
       Effect.mapError((error) => new Unusable({ reason: error.reason._tag, message: error.message }, calls, error))
     )
     const said = answerText(answer)
     const { finishReason, usage } = answer
     calls.push({ purpose, model: name, messages: messages.length, answer: said, finishReason, usage })
+    if (usage !== null) yield* calibrations.observe(name, partsOf(request), usage.prompt)
     return said
   })
 
@@ -101,7 +117,7 @@ const failure = ({ calls, degraded, error }: Unusable): SummarizerError =>
 /** Both answers as they are; the second call is made whatever the first answer was. */
 const answers = Effect.fn("ModelSummarizer.answers")(function* (
   request: AnswersRequest
-): Effect.fn.Return<Answered, SummarizerError, Model> {
+): Effect.fn.Return<Answered, SummarizerError, Model | Calibrations> {
   const calls: Array<SummaryCall> = []
   const ask = asking(modelOf(request), request.system, calls)
   return yield* Effect.gen(function* () {
@@ -128,14 +144,10 @@ const counted = Effect.fn("ModelSummarizer.count")(function* ({
 
 const write = Effect.fn("ModelSummarizer.write")(function* (
   request: SummaryRequest
-): Effect.fn.Return<Written, Unusable, Model> {
+): Effect.fn.Return<Written, Unusable, Model | Calibrations> {
   const name = modelOf(request)
   const contents = slice(request)
   const calls: Array<SummaryCall> = []
-  if (sliceTokens(request) > tokenLimit(name) * windowShare) {
-    const reason = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
-    return yield* Effect.fail(new Unusable(reason, calls))
-  }
   const ask = asking(name, compressionInstruction, calls)
   const instruction = snapshotRequest(rendersSnapshot(contents) ? "merge" : "create")
   const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
@@ -181,24 +193,24 @@ const nothing: Pick<Summary, "audit" | "doubts"> = {
   doubts: { removed: [], unknown: [] }
 }
 
-export const layer: Layer.Layer<Summarizer, never, Model> = Layer.effect(
+export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer.effect(
   Summarizer,
   Effect.gen(function* () {
-    const service = yield* Model
+    const context = Context.pick(Model, Calibrations)(yield* Effect.context<Model | Calibrations>())
     return {
       summarize: Effect.fn("Summarizer.model")(function* (
         request: SummaryRequest
       ): Effect.fn.Return<Summary, SummarizerError> {
         if (request.by === "extractive") return yield* extractive(request)
-        const written = yield* write(request).pipe(Effect.provideService(Model, service), Effect.result)
+        const written = yield* write(request).pipe(Effect.provideContext(context), Effect.result)
         if (written._tag === "Success") return yield* made(request, written.success)
         const { calls, degraded } = written.failure
         if (request.fallback) return yield* extractive(request, { degraded, calls })
         if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }
         return yield* failure(written.failure)
       }),
-      answers: (request) => Effect.provideService(answers(request), Model, service),
-      count: (request) => Effect.provideService(counted(request), Model, service)
+      answers: (request) => Effect.provideContext(answers(request), context),
+      count: (request) => Effect.provideContext(counted(request), context)
     }
   })
 )

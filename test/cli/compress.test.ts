@@ -169,6 +169,24 @@ describe("compress", () => {
     })
   )
 
+  it.effect(
+    "a plan of strategy gemini is carried out with the settings it was made with, and refused with others",
+    () =>
+      Effect.gen(function* () {
+        const file = sessionFile("claude-code-subagent")
+        const plan = path.join(yield* folderFor("gemini-plan"), "plan.json")
+        const how = ["--strategy", "gemini", "--summarizer", "extractive"]
+        assert.strictEqual((yield* run(["compress", file, "--force", "--plan", "--out", plan, ...how])).status, 0)
+        const applied = yield* report([file, "--apply", plan, ...how])
+        assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
+        const direct = yield* report([file, "--force", ...how])
+        assert.deepStrictEqual(applied.value.history, direct.value.history)
+        const other = yield* run(["compress", file, "--apply", plan, ...how, "--limit", "2M"])
+        assert.strictEqual(other.status, 2)
+        assert.match(other.stderr, /made with other settings/)
+      })
+  )
+
   it.effect("numbers beyond 2^53 stay what they are, kept or recalled", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("numbers")

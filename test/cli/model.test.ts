@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { example, program, run } from "./program.ts"
@@ -54,6 +54,11 @@ describe("compress --summarizer model", () => {
         ]
       )
       assert.notInclude(`${stdout}${stderr}${JSON.stringify(requests)}`, key)
+      // What the model's own counts taught is kept for the next run, readable by its owner alone.
+      const { folder } = yield* program
+      const learned = path.join(`${folder}-home`, "calibrations.json")
+      assert.property(JSON.parse(readFileSync(learned, "utf8")).models, "gemini-test")
+      assert.strictEqual(statSync(learned).mode & 0o777, 0o600)
     })
   )
 

@@ -59,7 +59,7 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
   return yield* Effect.callback<Ended>((resume) => {
     const child = spawn(process.execPath, [bundle, ...args], {
       cwd: around.cwd ?? folder,
-      env: { ...withoutKeys, ...around.env },
+      env: { ...withoutKeys, PALIMPSEST_HOME: `${folder}-home`, ...around.env },
       stdio: "pipe"
     })
     around.started?.({ kill: (signal) => child.kill(signal) })

@@ -8,6 +8,7 @@ import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
 import { isSnapshot, parse, wordsIn } from "../../src/domain/Snapshot.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as AdversarialModel from "../../src/layers/AdversarialModel.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { Chat } from "../../src/services/Chat.ts"
 import { Compression } from "../../src/services/Compression.ts"
@@ -55,7 +56,12 @@ describe("an adversarial model, over 20 compressions", () => {
   for (const behaviour of behaviours) {
     it.effect(`${behaviour._tag}: no forged voice, no injected constraint, no lost request, no growth, no loop`, () => {
       const services = Compression.layer.pipe(
-        Layer.provide(Layer.provide(ModelSummarizer.layer, AdversarialModel.layer(behaviour, 7))),
+        Layer.provide(
+          Layer.provide(
+            ModelSummarizer.layer,
+            Layer.merge(AdversarialModel.layer(behaviour, 7), MemoryCalibrations.layer)
+          )
+        ),
         Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer))
       )
       return Effect.gen(function* () {

@@ -6,6 +6,7 @@ import { project } from "../../src/domain/Projection.ts"
 import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../src/domain/strategies/Gemini.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { Chat } from "../../src/services/Chat.ts"
 import { Compression } from "../../src/services/Compression.ts"
@@ -91,7 +92,7 @@ const played = Effect.fnUntraced(function* (one: Case) {
     }))
   ).pipe(Layer.provide(MemoryTempStore.layer))
   const services = Compression.layer.pipe(
-    Layer.provide(Layer.provide(ModelSummarizer.layer, scripted)),
+    Layer.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(scripted, MemoryCalibrations.layer))),
     Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, store, HookSystem.layer))
   )
   return yield* Effect.gen(function* () {
@@ -153,7 +154,11 @@ const cases: Readonly<Record<string, Case>> = {
   "an empty first answer": { ...base, answers: ["", "a better one"] },
   "two empty answers": { ...base, answers: ["", ""] },
   "an inflated result": { ...base, promptTokens: 10, forced: true, answers: ["long ".repeat(9_000), ""] },
-  "an inflated result that nobody forced": { ...base, promptTokens: 600_000, answers: ["long ".repeat(900_000), ""] },
+  "an inflated result that nobody forced": {
+    ...base,
+    promptTokens: 600_000,
+    answers: ["short", "long ".repeat(900_000)]
+  },
   "after a failure, outputs to shorten": { ...base, contents: large, failed: true },
   "after a failure, nothing to shorten": { ...base, failed: true },
   "after a failure, forced": { ...base, failed: true, forced: true },

@@ -7,6 +7,7 @@ import { removedMark } from "../../src/domain/Doubt.ts"
 import { requestSpans, saidIn } from "../../src/domain/Evidence.ts"
 import { parse, isSnapshot, wordsIn } from "../../src/domain/Snapshot.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { HandleIndex, makeEntry } from "../../src/services/Intake.ts"
 import {
@@ -17,6 +18,7 @@ import {
   type ModelRequest,
   RateLimitError
 } from "../../src/services/Model.ts"
+import { Calibrations } from "../../src/services/Calibrations.ts"
 import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
 import { Summarizer, type SummaryRequest } from "../../src/services/Summarizer.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
@@ -56,10 +58,13 @@ const scripted = (answers: ReadonlyArray<string | ModelError>) =>
         return typeof next === "string" ? answer(next) : yield* next
       }),
       stream: () => Stream.die("unexpected call"),
-      countTokens: () => Effect.die("unexpected call")
+      countTokens: () => Effect.succeed(2_000_000)
     })
-    return { asked: Ref.get(asked), layer: Layer.provide(ModelSummarizer.layer, layer) }
+    return { asked: Ref.get(asked), layer }
   })
+
+const summarizerOver = (model: Layer.Layer<Model>) =>
+  Layer.provide(ModelSummarizer.layer, Layer.merge(model, MemoryCalibrations.layer))
 
 const conversation = Effect.gen(function* () {
   const held = new HandleIndex()
@@ -104,7 +109,7 @@ const summarize = Effect.fnUntraced(function* (
   const { asked, layer } = yield* scripted(answers)
   const request = yield* requestFor(overrides)
   const exit = yield* Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
-    Effect.provide(layer),
+    Effect.provide(summarizerOver(layer)),
     Effect.result
   )
   return { asked: yield* asked, exit, request }
@@ -284,7 +289,7 @@ describe("ModelSummarizer", () => {
       const { asked, layer } = yield* scripted([limited])
       const request = yield* requestFor()
       const fiber = yield* Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
-        Effect.provide(layer),
+        Effect.provide(summarizerOver(layer)),
         Effect.forkChild
       )
       yield* TestClock.adjust("1 second")
@@ -292,6 +297,31 @@ describe("ModelSummarizer", () => {
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* asked).length, 1)
+    })
+  )
+})
+
+describe("the request of the summarizer itself (law 3)", () => {
+  it.effect("what its calls report is learned from, and what would not fit is not sent", () =>
+    Effect.gen(function* () {
+      const { asked, layer } = yield* scripted([snapshotText(), snapshotText()])
+      const request = yield* requestFor()
+      const learned = yield* Ref.make<ReadonlyArray<number>>([])
+      const calibrations = (bound: number) =>
+        Layer.succeed(Calibrations, {
+          upperBound: () => Effect.succeed(bound),
+          observe: (_model, _parts, actual) => Ref.update(learned, (all) => [...all, actual])
+        })
+      const summarizeWith = (bound: number) =>
+        Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
+          Effect.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(layer, calibrations(bound)))),
+          Effect.result
+        )
+      assert.strictEqual((yield* summarizeWith(1_000))._tag, "Success")
+      assert.deepStrictEqual(yield* Ref.get(learned), [100, 100])
+      const refused = yield* summarizeWith(2_000_000)
+      assert.strictEqual(refused._tag === "Failure" ? refused.failure.reason : "sent", "ContextLengthError")
+      assert.strictEqual((yield* asked).length, 2)
     })
   )
 })

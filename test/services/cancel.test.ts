@@ -6,6 +6,7 @@ import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import * as GoogleModel from "../../src/layers/GoogleModel.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { Chat } from "../../src/services/Chat.ts"
 import { Compression } from "../../src/services/Compression.ts"
@@ -50,7 +51,7 @@ const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(4_000), summar
 const services = (url: string) =>
   Compression.layer.pipe(
     Layer.provide(ModelSummarizer.layer),
-    Layer.provide(GoogleModel.layer),
+    Layer.provide(Layer.merge(GoogleModel.layer, MemoryCalibrations.layer)),
     Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer)),
     Layer.provide(
       ConfigProvider.layer(
