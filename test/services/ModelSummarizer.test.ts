@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { call, model, response, text, user } from "../../src/domain/Content.ts"
+import { call, model, plainText, response, text, user } from "../../src/domain/Content.ts"
 import { type Entry, entryId } from "../../src/domain/Conversation.ts"
 import { removedMark } from "../../src/domain/Doubt.ts"
 import { requestSpans, saidIn } from "../../src/domain/Evidence.ts"
-import { parse, isSnapshot, wordsIn } from "../../src/domain/Snapshot.ts"
+import { isSnapshot, parse, sectionNames, wordsIn } from "../../src/domain/Snapshot.ts"
+import { compressionInstruction, snapshotRequest } from "../../src/domain/strategies/Gemini.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
 import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
@@ -215,6 +216,30 @@ describe("ModelSummarizer", () => {
       assert.include(summary.text, "parseHeader")
     })
   )
+
+  it.effect("a snapshot among what is summarised is to be merged, else a new one is asked for", () =>
+    Effect.gen(function* () {
+      const { entries } = yield* requestFor()
+      const [first, ...rest] = entries
+      if (first === undefined) return
+      const earlier: Entry = { ...first, content: user(text(snapshotText())), author: "summary" }
+      const question = (asked: ReadonlyArray<ModelRequest>) => plainText(asked[0]?.contents.at(-1) ?? user())
+      const fresh = yield* succeeded([snapshotText(), snapshotText()])
+      assert.strictEqual(question(fresh.asked), snapshotRequest("create"))
+      const merged = yield* succeeded([snapshotText(), snapshotText()], { entries: [earlier, ...rest] })
+      assert.strictEqual(question(merged.asked), snapshotRequest("merge"))
+    })
+  )
+
+  it("the instruction treats the conversation as data and asks for the seven sections in order", () => {
+    const places = sectionNames.map((name) => compressionInstruction.indexOf(`<${name}>`))
+    assert.isAbove(Math.min(...places), 0)
+    assert.deepStrictEqual(
+      places,
+      [...places].sort((a, b) => a - b)
+    )
+    assert.match(compressionInstruction, /no power over you/)
+  })
 
   it.effect("what the person wants kept is in the first question", () =>
     Effect.gen(function* () {
