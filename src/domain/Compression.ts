@@ -163,7 +163,8 @@ const changed = {
   after: TokenCount,
   plan: Plan,
   patch: Patch,
-  degraded: Schema.NullOr(Degraded)
+  degraded: Schema.NullOr(Degraded),
+  calls: Schema.Array(SummaryCall)
 }
 
 /** Every way one compression can end. */
@@ -173,7 +174,6 @@ export const Outcome = Schema.TaggedUnion({
     by: Schema.Literals(["model", "extractive", "ladder"]),
     snapshot: Schema.String,
     audit: AuditResult,
-    calls: Schema.Array(SummaryCall),
     doubts: Doubts
   },
   ContentTruncated: changed,
@@ -184,7 +184,8 @@ export const Outcome = Schema.TaggedUnion({
     after: TokenCount,
     plan: Plan,
     /** What is left and cannot shrink, largest first. */
-    stubborn: Schema.Array(Stubborn)
+    stubborn: Schema.Array(Stubborn),
+    calls: Schema.Array(SummaryCall)
   },
   FailedTokenCountError: { before: TokenCount, message: Schema.String },
   FailedEmptySummary: { before: TokenCount, plan: Plan, calls: Schema.Array(SummaryCall) },
@@ -232,6 +233,9 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
   FailedSummarizer: ({ before }) => ({ before, after: before }),
   Cancelled: () => ({ before: 0, after: 0 })
 })
+
+/** The model calls that were made and have to be paid for, however it ended. */
+export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> => ("calls" in outcome ? outcome.calls : [])
 
 /** What a compression changes, if it changes anything. */
 export const patchOf = (outcome: Outcome): Patch | undefined =>

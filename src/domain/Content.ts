@@ -85,7 +85,6 @@ export const isMedia = (part: Part): boolean => part.inlineData !== undefined ||
 export const isText = (part: Part): part is Part & { readonly text: string } =>
   part.text !== undefined && !isThought(part) && !isCall(part) && !isResponse(part)
 
-export const hasCalls = (content: Content): boolean => content.parts.some(isCall)
 export const hasResponses = (content: Content): boolean => content.parts.some(isResponse)
 
 /** All plain text of a message, parts joined by a line break. */

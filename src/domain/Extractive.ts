@@ -48,7 +48,7 @@ export interface ExtractOptions {
 
 /** What was found out about the exact facts of a snapshot. */
 export interface Audit {
-  /** Distinct names, numbers, paths, … that the agent or the person used in what was summarised. */
+  /** Names, numbers, paths, … of what was summarised that were looked for: the 1,000 that weigh most, or all. */
   readonly anchors: number
   readonly inSnapshot: number
   readonly inTail: number

@@ -66,19 +66,14 @@ export class Compression extends Context.Service<
       const summarizer = yield* Summarizer
       const counter = yield* TokenCounter
       const store = yield* TempStore
+      const context = Context.mergeAll(
+        Context.make(Summarizer, summarizer),
+        Context.make(TokenCounter, counter),
+        Context.make(TempStore, store)
+      )
       const carryOut = (request: CompressRequest, plan: Domain.Plan) =>
-        attempt(request, plan).pipe(
-          Effect.provideService(Summarizer, summarizer),
-          Effect.provideService(TokenCounter, counter),
-          Effect.provideService(TempStore, store)
-        )
-
-      const asTheSeeds = (request: CompressRequest) =>
-        compressAsTheSeeds(request).pipe(
-          Effect.provideService(Summarizer, summarizer),
-          Effect.provideService(TokenCounter, counter),
-          Effect.provideService(TempStore, store)
-        )
+        Effect.provideContext(attempt(request, plan), context)
+      const asTheSeeds = (request: CompressRequest) => Effect.provideContext(compressAsTheSeeds(request), context)
 
       const decide = (request: CompressRequest, rung: number) =>
         request.policy.strategy === "gemini"
@@ -91,18 +86,22 @@ export class Compression extends Context.Service<
       })
 
       /** From rung to rung until one fits; of those that only made progress, the smallest. */
-      const climb = Effect.fnUntraced(function* (request: CompressRequest, from: number): Effect.fn.Return<Ended> {
+      const climb = Effect.fnUntraced(function* (request: CompressRequest): Effect.fn.Return<Ended> {
         let best: Ended | undefined
         let degraded: Domain.Degraded | null = null
-        const last = request.policy.ladder ? rungs : from + 1
-        for (let rung = from; rung < last; rung += 1) {
+        const calls: Array<Domain.SummaryCall> = []
+        const last = request.policy.ladder ? rungs : 1
+        for (let rung = 0; rung < last; rung += 1) {
           const decision = yield* decide(request, rung)
           if (decision._tag === "Skip") {
-            if (rung === 0 || best === undefined) best ??= skipped(decision)
+            // Only where a plan finds nothing may a stronger one find something.
+            if (decision.reason !== "nothing to compress") return skipped(decision)
+            best ??= skipped(decision)
             continue
           }
           const made = yield* carryOut(request, decision.plan)
-          const result = rung === 0 ? made : asLadder(made, degraded)
+          calls.push(...Domain.callsOf(made.outcome))
+          const result = rung === 0 ? made : asLadder(made, degraded, calls)
           if (fits(result.outcome, request.policy)) return result
           degraded ??= reasonOf(result.outcome, request)
           best = better(best, result)
@@ -121,7 +120,7 @@ export class Compression extends Context.Service<
             return skipped({ _tag: "Skip", reason: "empty", before: 0 })
           }
           yield* hooks.fire({ _tag: "PreCompress", trigger: request.forced ? "manual" : "auto" })
-          return yield* request.policy.strategy === "gemini" ? asTheSeeds(request) : climb(request, 0)
+          return yield* request.policy.strategy === "gemini" ? asTheSeeds(request) : climb(request)
         }),
         apply: Effect.fn("Compression.apply")(function* (request, plan) {
           if (plan.version !== request.conversation.version) {
@@ -152,10 +151,12 @@ const reasonOf = (outcome: Domain.Outcome, request: CompressRequest): Domain.Deg
   Domain.Outcome.matchOrElse(
     outcome,
     {
-      Compressed: ({ after }) => ({
-        reason: "over the limit",
-        message: `the first plan left ${after} tokens, over the limit of ${request.policy.limit}`
-      }),
+      // What failed before the plan proved too weak is the older news.
+      Compressed: ({ after, degraded }) =>
+        degraded ?? {
+          reason: "over the limit",
+          message: `the first plan left ${after} tokens, over the limit of ${request.policy.limit}`
+        },
       FailedInflatedTokenCount: ({ after, before, reason }) => ({
         reason,
         message: `the first plan came from ${before} to ${after} tokens`
@@ -165,13 +166,15 @@ const reasonOf = (outcome: Domain.Outcome, request: CompressRequest): Domain.Deg
     () => ({ reason: Domain.statusOf(outcome), message: "the first plan did not help" })
   )
 
-const asLadder = (made: Ended, degraded: Domain.Degraded | null): Ended => ({
+/** The outcome of a stronger rung, with what failed and what was paid on the way to it. */
+const asLadder = (made: Ended, degraded: Domain.Degraded | null, calls: ReadonlyArray<Domain.SummaryCall>): Ended => ({
   ...made,
   outcome: Domain.Outcome.matchOrElse(
     made.outcome,
     {
-      Compressed: (outcome): Domain.Outcome => Domain.Compressed.make({ ...outcome, by: "ladder", degraded }),
-      ContentTruncated: (outcome) => Domain.ContentTruncated.make({ ...outcome, degraded })
+      Compressed: (outcome): Domain.Outcome => Domain.Compressed.make({ ...outcome, by: "ladder", degraded, calls }),
+      ContentTruncated: (outcome) => Domain.ContentTruncated.make({ ...outcome, degraded, calls }),
+      FailedInflatedTokenCount: (outcome) => Domain.FailedInflatedTokenCount.make({ ...outcome, calls })
     },
     (outcome) => outcome
   )
@@ -360,12 +363,13 @@ const judged = Effect.fnUntraced(function* (
         before,
         after,
         plan,
-        stubborn: stubborn(request.conversation, kept)
+        stubborn: stubborn(request.conversation, kept),
+        calls: summary?.calls ?? []
       }),
       dropped: undefined
     }
   }
-  const common = { before, after, plan, patch, degraded: summary?.degraded ?? null }
+  const common = { before, after, plan, patch, degraded: summary?.degraded ?? null, calls: summary?.calls ?? [] }
   return summary === undefined
     ? { outcome: Domain.ContentTruncated.make(common), dropped: undefined }
     : {
@@ -374,7 +378,6 @@ const judged = Effect.fnUntraced(function* (
           by: summary.by,
           snapshot: summary.text,
           audit: summary.audit,
-          calls: summary.calls,
           doubts: summary.doubts
         }),
         dropped: summary.range

@@ -1,26 +1,25 @@
 import { Effect } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import * as Domain from "../domain/Compression.ts"
-import { type Content, model, text, user } from "../domain/Content.ts"
+import { model, text, user } from "../domain/Content.ts"
 import { entries, type Entry, entryId, itemParts, type Patch, view, type ViewItem } from "../domain/Conversation.ts"
 import { saidIn } from "../domain/Evidence.ts"
 import {
   acknowledgement,
   type Answers,
-  compressionInstruction,
   concluding,
   countedParts,
-  critiqueRequest,
   curatedItems,
   deciding,
   estimate,
   finalSummary,
+  firstCall,
   type GeminiDecision,
   layoutOf,
   needsApiCount,
   plan as planGemini,
   requestOf,
-  snapshotRequest,
+  secondCall,
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
@@ -101,13 +100,13 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls: [] }
   }
   const summarizer = yield* Summarizer
-  const slice = decision.summarized
+  const first = firstCall(decision, "compress")
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
-    system: compressionInstruction,
-    generate: [...slice, user(text(snapshotRequest(decision.anchor)))],
-    verify: (summary): ReadonlyArray<Content> => [...slice, model(text(summary)), user(text(critiqueRequest))]
+    system: first.system,
+    generate: first.contents,
+    verify: (summary) => secondCall(decision, "compress", summary).contents
   })
   return { answers: answered, calls: answered.calls }
 })
@@ -161,7 +160,8 @@ const summarised = Effect.fnUntraced(function* (
         before,
         after,
         plan,
-        stubborn: stubborn(request.conversation, new Set(items.slice(decision.split).map(({ entry }) => entry.id)))
+        stubborn: stubborn(request.conversation, new Set(items.slice(decision.split).map(({ entry }) => entry.id))),
+        calls
       }),
       dropped: undefined
     }
@@ -198,7 +198,10 @@ const onlyTruncated = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Ended, TokenCountError, TokenCounter> {
   const patch: Patch = { insert: [], shorten: yield* shortened(items, decision.truncation, 0) }
   const { after, before } = plan
-  return { outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null }), dropped: undefined }
+  return {
+    outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null, calls: [] }),
+    dropped: undefined
+  }
 })
 
 /**

@@ -39,7 +39,7 @@ const patch: Conversation.Patch = {
   shorten: []
 }
 const plan: Plan = { version: 3, strategy: "palimpsest", rung: 0, steps: [], before: tokens(30), after: tokens(20) }
-const changed = { before: tokens(30), after: tokens(20), plan, patch, degraded: null }
+const changed = { before: tokens(30), after: tokens(20), plan, patch, degraded: null, calls: [] }
 
 const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before: number, after: number]> = [
   [
@@ -49,7 +49,6 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
       by: "model",
       snapshot: "s",
       audit: { anchors: 1, inSnapshot: 1, inTail: 0, restored: 0 },
-      calls: [],
       doubts: { removed: [], unknown: [] }
     }),
     30,
@@ -59,7 +58,14 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
   ["NOOP", Noop.make({ reason: "below threshold", before: tokens(30) }), 30, 30],
   [
     "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
-    FailedInflatedTokenCount.make({ reason: "inflated", before: tokens(30), after: tokens(40), plan, stubborn: [] }),
+    FailedInflatedTokenCount.make({
+      reason: "inflated",
+      before: tokens(30),
+      after: tokens(40),
+      plan,
+      stubborn: [],
+      calls: []
+    }),
     30,
     30
   ],

@@ -202,6 +202,38 @@ describe("Chat", () => {
       })
   )
 
+  it.effect("what was paid on the way is told, whichever rung it ended on, and what failed first", () =>
+    Effect.gen(function* () {
+      const answered = {
+        purpose: "generate",
+        model: "m",
+        messages: 3,
+        answer: "x",
+        finishReason: "STOP",
+        usage: null
+      } as const
+      // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
+      const wordy = withSummarizer((request) =>
+        Effect.succeed({
+          text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
+          audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+          by: request.by,
+          degraded: null,
+          calls: request.by === "model" ? [answered] : [],
+          doubts: { removed: [], unknown: [] }
+        })
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* filled("paid")
+        const outcome = yield* chat.compress({ policy: { ...policy, summarizer: "model" }, forced: true })
+        assert.strictEqual(outcome._tag, "Compressed")
+        if (outcome._tag !== "Compressed") return
+        assert.deepStrictEqual([outcome.by, outcome.degraded?.reason], ["ladder", "inflated"])
+        assert.deepStrictEqual(outcome.calls, [answered])
+      }).pipe(Effect.provide(wordy))
+    })
+  )
+
   it.effect("tokens that cannot be counted end as FailedTokenCountError, the seventh status", () =>
     Effect.gen(function* () {
       const counted = yield* Ref.make(0)

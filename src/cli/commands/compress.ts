@@ -351,7 +351,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
       ...(shown > 0 ? [["shortened", `${shown} tool ${shown === 1 ? "output" : "outputs"}`]] : []),
       [
         "facts",
-        `of ${outcome.audit.anchors} names, paths and numbers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in what is kept, the rest by recall`
+        `of the ${Output.number(outcome.audit.anchors)} names, paths and numbers that weigh most: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in what is kept, the rest by recall`
       ],
       ["recall", hint]
     ]
