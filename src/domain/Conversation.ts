@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import * as Chain from "./Chain.ts"
 import { Content, isCall, isResponse, Part } from "./Content.ts"
 import { Handle } from "./Handle.ts"
-import { TokenCount } from "./Tokens.ts"
+import { TokenCount, Usage } from "./Tokens.ts"
 
 /** `e1`, `e2`, … in the order in which entries came to be, inserted ones included. */
 export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))
@@ -25,6 +25,9 @@ const draftFields = {
   author: Schema.optionalKey(Author),
   /** By part index: the JSON text it was read from, where writing the value again would give another. */
   source: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** Of an answer: the model that gave it, and what the provider counted for the call that brought it. */
+  model: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage),
   /** Where it came from in another agent's file: line number (from 1) and that agent's ids. */
   origin: Schema.optionalKey(Schema.Struct({ line: Schema.Natural, ids: Schema.Array(Schema.String) }))
 }

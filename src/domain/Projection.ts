@@ -46,7 +46,8 @@ const misplacedNote = (part: Part, handle: Handle | undefined): Part => ({
   }`
 })
 
-const foreignNotes = {
+/** What stands before the words of a summary or a program where the protocol makes them travel in the user's role. */
+export const foreignNotes = {
   summary: `${runtimeMark} What follows was written by a model: a summary of what was said before.`,
   program: `${runtimeMark} What follows was put here by a program, not by the user.`
 }

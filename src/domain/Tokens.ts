@@ -8,10 +8,15 @@ export type TokenCount = typeof TokenCount.Type
 
 /** Tokens of one model call as the provider counted them. */
 export const Usage = Schema.Struct({
+  /** All that was sent, what came from a cache included. */
   prompt: Schema.Natural,
+  /** What was said, thoughts left out where the provider tells them apart. */
   answer: Schema.Natural,
   thoughts: Schema.Natural,
-  cached: Schema.Natural
+  /** The part of `prompt` that was read from a cache. */
+  cached: Schema.Natural,
+  /** The part of `prompt` that was written to a cache, where the provider charges for that. */
+  cacheWrite: Schema.optionalKey(Schema.Natural)
 })
 export type Usage = typeof Usage.Type
 

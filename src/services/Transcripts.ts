@@ -3,6 +3,7 @@ import { decode, encode } from "../domain/Bytes.ts"
 import {
   compressed,
   type Conversation,
+  type Draft,
   type Entry,
   type EntryId,
   entryId,
@@ -180,12 +181,12 @@ const lineText = (bytes: Uint8Array, number: number): string => {
 
 // --- other agents' conversations as ours --------------------------------------------------------------------------------
 
-/** The patch of a compaction: the summary in place of everything before the first message that was kept. */
+/** The patch of a compaction: what it inserted in place of everything before the first message that was kept. */
 const patchOf = (
   conversation: Conversation,
   messages: ReadonlyMap<EntryId, number>,
   keptFrom: number | undefined,
-  summary: Entry
+  insert: ReadonlyArray<Entry>
 ): Patch => {
   const shown = view(conversation).filter((item) => item.entry.author !== "environment")
   const kept = keptFrom === undefined ? -1 : shown.findIndex((item) => (messages.get(item.entry.id) ?? -1) >= keptFrom)
@@ -194,7 +195,7 @@ const patchOf = (
   const to = dropped.at(-1)?.entry.id
   return {
     ...(from === undefined || to === undefined ? {} : { drop: { from, to } }),
-    insert: [summary],
+    insert,
     shorten: []
   }
 }
@@ -202,17 +203,17 @@ const patchOf = (
 const compaction = (
   conversation: Conversation,
   messages: ReadonlyMap<EntryId, number>,
-  keptFrom: number | undefined,
-  summary: Entry,
+  { keptFrom, trigger }: Extract<Step, { readonly _tag: "Compaction" }>,
+  insert: ReadonlyArray<Entry>,
   at: number
 ): SessionEvent => {
-  const patch = patchOf(conversation, messages, keptFrom, summary)
+  const patch = patchOf(conversation, messages, keptFrom, insert)
   return {
     _tag: "Compressed",
     at,
     status: "COMPRESSED",
     strategy: "imported",
-    trigger: "auto",
+    trigger,
     before: TokenCount.make(viewTokens(conversation)),
     after: TokenCount.make(viewTokens(compressed(conversation, patch))),
     patch
@@ -228,14 +229,14 @@ const sessionId = (at: number, hash: Hash): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6, 18)}`
 }
 
-const draftOf = (one: Step) => (one._tag === "Message" ? one.draft : one.summary)
+const draftsOf = (one: Step): ReadonlyArray<Draft> => (one._tag === "Message" ? [one.draft] : one.insert)
 
 const startedOf = Effect.fnUntraced(function* (
   transcript: Transcript,
   events: ReadonlyArray<SessionEvent>
 ): Effect.fn.Return<Extract<SessionEvent, { readonly _tag: "Started" }>, never, TempStore> {
   const store = yield* TempStore
-  const first = transcript.steps.map(draftOf).find((draft) => draft.at !== undefined)?.at ?? 0
+  const first = transcript.steps.flatMap(draftsOf).find((draft) => draft.at !== undefined)?.at ?? 0
   const handles = events.flatMap((event) => entriesOf(event).flatMap((entry) => entry.handles))
   const hash = yield* store.hash(encode([transcript.format, transcript.session ?? "", ...handles].join("\n")))
   return {
@@ -271,20 +272,25 @@ const imported = Effect.fnUntraced(function* (
   let at = 0
   let done = 0
   for (const one of transcript.steps) {
-    const draft = draftOf(one)
-    at = draft.at ?? at
-    const entry = yield* makeEntry(draft, entryId(session.conversation.next), held)
-    const event: SessionEvent =
-      one._tag === "Message"
-        ? { _tag: "Appended", entry }
-        : compaction(session.conversation, messages, one.keptFrom, entry, at)
-    if (one._tag === "Message") messages.set(entry.id, messages.size)
-    session = step(session, event)
-    events.push(event)
-    done += entryTokens(entry) + entry.tokens.length
-    if (done > importSlice) {
-      done = 0
-      yield* Effect.yieldNow
+    const made: Array<Entry> = []
+    for (const draft of draftsOf(one)) {
+      at = draft.at ?? at
+      const entry = yield* makeEntry(draft, entryId(session.conversation.next + made.length), held)
+      made.push(entry)
+      done += entryTokens(entry) + entry.tokens.length
+      if (done > importSlice) {
+        done = 0
+        yield* Effect.yieldNow
+      }
+    }
+    const added: ReadonlyArray<SessionEvent> =
+      one._tag === "Compaction"
+        ? [compaction(session.conversation, messages, one, made, at)]
+        : made.map((entry): SessionEvent => ({ _tag: "Appended", entry }))
+    if (one._tag === "Message") for (const entry of made) messages.set(entry.id, messages.size)
+    for (const event of added) {
+      session = step(session, event)
+      events.push(event)
     }
   }
   const started = yield* startedOf(transcript, events)

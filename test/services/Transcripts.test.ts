@@ -192,8 +192,9 @@ layer(services)((it) => {
     const message = (text: string, rest?: Partial<Draft>) => ({ _tag: "Message" as const, draft: said(text, rest) })
     const compaction = (text: string, keptFrom?: number) => ({
       _tag: "Compaction" as const,
-      summary: said(text, { author: "summary" as const }),
+      insert: [said(text, { author: "summary" as const })],
       keptFrom,
+      trigger: "auto" as const,
       tokensBefore: undefined
     })
     const folded = (steps: Transcript["steps"]) =>

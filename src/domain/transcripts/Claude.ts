@@ -373,7 +373,8 @@ const step = (stretch: Stretch, names: ReadonlyMap<string, string>): Step =>
   stretch._tag === "Compaction"
     ? {
         _tag: "Compaction",
-        summary: draft([stretch.summary], names),
+        insert: [draft([stretch.summary], names)],
+        trigger: "auto",
         keptFrom: undefined,
         tokensBefore: stretch.tokens
       }

@@ -1,8 +1,20 @@
 import { Result, Schema, SchemaIssue } from "effect"
-import { type Content, ContentShape, isText, needsSource, type Part, plainText } from "../Content.ts"
+import { decode, encode } from "../Bytes.ts"
+import {
+  type Content,
+  ContentShape,
+  isText,
+  needsSource,
+  type Part,
+  partJson,
+  PartShape,
+  payload,
+  plainText
+} from "../Content.ts"
 import type { Author, Draft } from "../Conversation.ts"
-import { runtimeMark } from "../Projection.ts"
+import { foreignNotes, runtimeMark } from "../Projection.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
+import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
 import type { Problem, Step, Transcript } from "./Transcript.ts"
 
@@ -202,6 +214,8 @@ export const draftOf = (
     readonly author: Author | undefined
     readonly line: number
     readonly ids: ReadonlyArray<string>
+    readonly model?: string | undefined
+    readonly usage?: Usage | undefined
   }
 ): Draft => {
   const source = sourcesOf(pieces.map((one) => one.source))
@@ -210,6 +224,8 @@ export const draftOf = (
     ...(about.at === undefined ? {} : { at: about.at }),
     ...(about.author === undefined ? {} : { author: about.author }),
     ...(source === undefined ? {} : { source }),
+    ...(about.model === undefined ? {} : { model: about.model }),
+    ...(about.usage === undefined ? {} : { usage: about.usage }),
     origin: { line: about.line, ids: about.ids }
   }
 }
@@ -217,6 +233,80 @@ export const draftOf = (
 const sourcesOf = (sources: ReadonlyArray<SourceText | undefined>): Record<string, string> | undefined => {
   const kept = sources.flatMap((source, index) => (source === undefined ? [] : [[String(index), source] as const]))
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** The pieces of a message: what `draftOf` was given. */
+export const piecesOf = ({ content, source }: Draft): ReadonlyArray<Piece> =>
+  content.parts.map((part, index) => ({ part, source: source?.[String(index)] }))
+
+// --- what another agent's format cannot say -----------------------------------------------------------------------------
+
+/** The key under which a record carries, beside its own form, the exact parts it stands for. */
+const extension = "palimpsest"
+
+/** Whether two lists of pieces are the same parts and give the same bytes under their handles. */
+export const samePieces = (left: ReadonlyArray<Piece>, right: ReadonlyArray<Piece>): boolean =>
+  left.length === right.length &&
+  left.every((one, index) => {
+    const other = right[index]
+    return (
+      other !== undefined &&
+      JSON.stringify(one.part) === JSON.stringify(other.part) &&
+      payload(one.part, one.source).text === payload(other.part, other.source).text
+    )
+  })
+
+/** Escapes of single bytes (see Bytes.ts) as these bytes, as they stood in the file they came from. */
+const withBytes = (json: string): string => {
+  if (!json.includes("\\udc")) return json
+  const raw = json.replace(/\\\\|\\u(dc[89a-f][0-9a-f])/g, (match, hex: string | undefined) =>
+    hex === undefined ? match : String.fromCharCode(Number.parseInt(hex, 16))
+  )
+  return decode(encode(raw)).text === raw ? raw : json
+}
+
+/**
+ * A record as a line of its format. `exact`, by name: parts that reading the record's own form would not give back as they
+ * are; `exactPieces` reads them.
+ */
+export const recordLine = (record: Json, exact: Readonly<Record<string, ReadonlyArray<Piece>>> = {}): string => {
+  const lists = Object.entries(exact).map(
+    ([name, pieces]) => `"${name}":[${pieces.map(({ part, source }) => partJson(part, source)).join(",")}]`
+  )
+  const line = JSON.stringify(record)
+  return withBytes(lists.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${lists.join(",")}}}`)
+}
+
+const isPart = Schema.is(PartShape)
+
+/** The exact parts that a record of ours carries under a name; undefined: its own form says it all. A text: what is wrong. */
+export const exactPieces = (record: Json, text: string, name: string): ReadonlyArray<Piece> | string | undefined => {
+  const ours = record[extension]
+  const list = isJson(ours) ? ours[name] : undefined
+  if (list === undefined) return undefined
+  if (!Array.isArray(list) || !list.every(isPart)) return `${extension}.${name}: expected a list of parts`
+  const slices = arraySlices(sliceAt(text, [extension, name]) ?? "")
+  return list.map((part, index) => {
+    const slice = slices[index]
+    return { part, source: slice !== undefined && needsSource(part, slice) ? slice : undefined }
+  })
+}
+
+/** A message for a format that has no mark of its own for who wrote it: a note in front says so (law 6). */
+export const noted = (draft: Draft): ReadonlyArray<Piece> => {
+  const { author, content } = draft
+  return content.role === "user" && (author === "summary" || author === "program")
+    ? [{ part: { text: foreignNotes[author] }, source: undefined }, ...piecesOf(draft)]
+    : piecesOf(draft)
+}
+
+/** The other way round: who wrote it by the note in front, and what it says without the note. */
+export const withoutNote = (
+  pieces: ReadonlyArray<Piece>
+): { readonly author: Author | undefined; readonly pieces: ReadonlyArray<Piece> } => {
+  const first = pieces[0]?.part.text
+  const author = first === foreignNotes.summary ? "summary" : first === foreignNotes.program ? "program" : undefined
+  return { author, pieces: author === undefined ? pieces : pieces.slice(1) }
 }
 
 /** Counts what a reader skips, by kind. */

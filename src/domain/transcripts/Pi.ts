@@ -283,12 +283,15 @@ class Steps {
     const keptFrom = gives.firstKept === undefined ? undefined : this.places.get(gives.firstKept)
     this.steps.push({
       _tag: "Compaction",
-      summary: draftOf("user", [gives.summary], {
-        at: entry.at,
-        author: "summary",
-        line: entry.number,
-        ids: entry.id === undefined ? [] : [entry.id]
-      }),
+      insert: [
+        draftOf("user", [gives.summary], {
+          at: entry.at,
+          author: "summary",
+          line: entry.number,
+          ids: entry.id === undefined ? [] : [entry.id]
+        })
+      ],
+      trigger: "auto",
       keptFrom: keptFrom === undefined || keptFrom >= this.messages ? undefined : keptFrom,
       tokensBefore: gives.tokens
     })

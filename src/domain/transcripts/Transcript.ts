@@ -10,13 +10,14 @@ export type FormatName = typeof FormatName.Type
 export type Step =
   | { readonly _tag: "Message"; readonly draft: Draft }
   /**
-   * From here on the agent saw `summary` in place of all messages before it, save the last ones from message number
-   * `keptFrom` (index among the `Message` steps; undefined: none was kept).
+   * From here on the agent saw `insert` (a summary, or all that a checkpoint held) in place of all messages before it, save
+   * the last ones from message number `keptFrom` (index among the `Message` steps; undefined: none was kept).
    */
   | {
       readonly _tag: "Compaction"
-      readonly summary: Draft
+      readonly insert: ReadonlyArray<Draft>
       readonly keptFrom: number | undefined
+      readonly trigger: "manual" | "auto"
       /** Tokens the agent reported before it. */
       readonly tokensBefore: number | undefined
     }
@@ -45,6 +46,49 @@ export interface Problem {
 export interface LineReader {
   readonly line: (value: unknown, text: string, number: number) => Problem | undefined
   readonly end: () => Work<Transcript | Problem>
+}
+
+/** A conversation in another agent's format. */
+export interface Written {
+  /** Records, one a line, without line breaks. */
+  readonly lines: ReadonlyArray<string>
+  /** What the format has no place for, so that its agent will not see it, by kind. */
+  readonly unheld: Readonly<Record<string, number>>
+}
+
+/**
+ * Writes a conversation in another agent's format. Reading it again gives the same parts in the same order, and the same
+ * view; what the format itself cannot say travels beside it, under a key of ours (`recordLine`).
+ */
+export type Writer = (transcript: Transcript) => Work<Written>
+
+type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
+
+/** What the agent saw, as it grew message by message and was cut by compactions: for formats that write all of it down. */
+export class Shown {
+  private items: Array<{ readonly draft: Draft; readonly message: number | undefined }> = []
+  private messages = 0
+
+  get drafts(): ReadonlyArray<Draft> {
+    return this.items.map(({ draft }) => draft)
+  }
+
+  message(draft: Draft): void {
+    this.items.push({ draft, message: this.messages })
+    this.messages += 1
+  }
+
+  compact({ insert, keptFrom }: Compaction): void {
+    const isFirst = (item: { readonly draft: Draft }) => item.draft.author === "environment"
+    const first = this.items.filter(isFirst)
+    const others = this.items.filter((item) => !isFirst(item))
+    const kept = keptFrom === undefined ? -1 : others.findIndex(({ message }) => (message ?? -1) >= keptFrom)
+    this.items = [
+      ...first,
+      ...insert.map((draft) => ({ draft, message: undefined })),
+      ...(kept < 0 ? [] : others.slice(kept))
+    ]
+  }
 }
 
 export const isProblem = (value: Transcript | Problem): value is Problem => "message" in value

@@ -31,7 +31,7 @@ const bad = (value: Transcript | Problem): Problem => {
 }
 const readRecords = (records: ReadonlyArray<object>) => read(records.map((record) => JSON.stringify(record)))
 const drafts = (transcript: Transcript) =>
-  transcript.steps.map((step) => (step._tag === "Message" ? step.draft : step.summary))
+  transcript.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
 const contents = (transcript: Transcript): Array<Content> => drafts(transcript).map((draft) => draft.content)
 /** `u1 m2 C`: roles with numbers of parts, C a compaction. */
 const shape = (transcript: Transcript): string =>
@@ -357,8 +357,8 @@ describe("compaction", () => {
       if (step?._tag !== "Compaction") return
       assert.strictEqual(step.tokensBefore, 170_251)
       assert.strictEqual(step.keptFrom, undefined)
-      assert.strictEqual(step.summary.author, "summary")
-      assert.deepStrictEqual(step.summary.content, {
+      assert.strictEqual(step.insert[0]?.author, "summary")
+      assert.deepStrictEqual(step.insert[0]?.content, {
         role: "user",
         parts: [{ text: "This session is being continued" }]
       })
@@ -578,7 +578,7 @@ describe("real files", () => {
     const transcript = ok(read(fixture("claude-code-1512-lines")))
     const compactions = transcript.steps.filter((step) => step._tag === "Compaction")
     assert.deepStrictEqual(
-      compactions.map((step) => [step.tokensBefore, step.summary.origin?.line]),
+      compactions.map((step) => [step.tokensBefore, step.insert[0]?.origin?.line]),
       [[170_251, 755]]
     )
   })

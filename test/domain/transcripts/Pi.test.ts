@@ -25,7 +25,7 @@ const bad = (value: Transcript | Problem): Problem => {
 }
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
 const drafts = (transcript: Transcript) =>
-  transcript.steps.map((step) => (step._tag === "Message" ? step.draft : step.summary))
+  transcript.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
 const contents = (transcript: Transcript): Array<Content> => drafts(transcript).map((draft) => draft.content)
 const shape = (transcript: Transcript): string =>
   transcript.steps
@@ -205,7 +205,7 @@ describe("compaction", () => {
   const keptFrom = (records: ReadonlyArray<unknown>) => {
     const step = ok(readRecords(records)).steps.find((one) => one._tag === "Compaction")
     assert.isDefined(step)
-    return step === undefined ? undefined : [step.keptFrom, step.tokensBefore, step.summary.author]
+    return step === undefined ? undefined : [step.keptFrom, step.tokensBefore, step.insert[0]?.author]
   }
 
   it.each<readonly [string, string | undefined, number | undefined]>([
