@@ -14,7 +14,8 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
   ["Model", "LanguageModelBridge", "TokenCounter", "Calibration", "TempStore", "HookSystem", "SessionStore", "Memory"],
   ["Intake", "Transcripts", "Export", "Summarizer", "ModelSummarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
   ["CompressRequest", "GeminiCompression", "Compression"],
-  ["Chat"],
+  ["Chat", "PromptWindow", "RecallTool"],
+  ["CompressedLanguageModel", "CompressedChat"],
   ["Agent"],
   ["Subagents"]
 ]
@@ -36,6 +37,10 @@ const dynamic = /\bimport\(\s*["']([^"'\n]+)["']/g
 const importsOf = (text: string): ReadonlyArray<string> =>
   [statement, bare, dynamic].flatMap((form) => [...code(text).matchAll(form)].map((match) => match[1] ?? ""))
 
+/** Whether all that a source takes of a module is its types and an `import()`. */
+const isLazy = (text: string, name: string): boolean =>
+  [...code(text).matchAll(statement)].every(([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole))
+
 const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
   packages.some((known) => name === known || name.startsWith(`${known}/`))
 
@@ -43,6 +48,9 @@ const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
 const composers = ["Live.ts", "Offline.ts", "Strategy.ts"]
 /** Functions that layers share and that are no layer: they are imported like a library. */
 const sharedByLayers = ["HomeFolder.ts", "Sha256.ts"]
+/** The one file of the command line that draws, and what with; it is a bundle of its own. */
+const drawing = "src/cli/page/Charts.ts"
+const drawingPackages = ["@observablehq/plot", "linkedom"]
 const vagueNames = /^(utils?|common|helpers?|types?|misc|shared|index)\.ts$/i
 
 /** Every import and name of `sources` that STYLE.md section 5 forbids. */
@@ -84,7 +92,9 @@ const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
       }
       if (folder === "src/cli" && file !== "src/cli/main.ts") {
         if (isIn("src/layers")) forbid("commands import no layers")
-        if (isVendor || isPackage(name, ...platform)) forbid("commands import no vendors")
+        const isDrawing = file === drawing && isPackage(name, ...drawingPackages)
+        if ((isVendor && !isDrawing) || isPackage(name, ...platform)) forbid("commands import no vendors")
+        if (target === drawing && !isLazy(text, name)) forbid("what draws is loaded when a page is written")
       }
     }
     return found
@@ -109,6 +119,9 @@ describe("the rules", () => {
       `const Live = yield* load(() => import("../../layers/Live.ts"))`
     ],
     ["commands import no vendors", "src/cli/commands/a.ts", `import { NodeServices } from "@effect/platform-node"`],
+    ["commands import no vendors", "src/cli/Page.ts", `import * as Plot from "@observablehq/plot"`],
+    ["commands import no vendors", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
+    ["what draws is loaded when a page is written", "src/cli/Page.ts", `import { draw } from "./page/Charts.ts"`],
     ["the program imports no test", "src/layers/A.ts", `import { f } from "../../test/support/f.ts"`],
     ["only Google*.ts import the SDK", "src/layers/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["a lower service imports a higher one", "src/services/TempStore.ts", `import { Chat } from "./Chat.ts"`],
@@ -140,6 +153,8 @@ describe("the rules", () => {
         text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/Live.ts"`
       },
       { file: "src/cli/commands/a.ts", text: `// import "../../layers/Live.ts"\nimport { Command } from "effect/cli"` },
+      { file: "src/cli/page/Charts.ts", text: `import * as Plot from "@observablehq/plot"\nimport "linkedom/worker"` },
+      { file: "src/cli/Page.ts", text: `import type { A } from "./page/Charts.ts"\nawait import("./page/Charts.ts")` },
       { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }
     ]
     assert.deepStrictEqual(violations(allowed), [])

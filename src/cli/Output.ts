@@ -105,6 +105,9 @@ export const share = (part: number, whole: number): string => {
   return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
 }
 
+/** Columns of a terminal that a text takes; most are plain ASCII, which need no looking up. */
+export const columnsOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : CliOutput.displayWidth(text))
+
 /**
  * Rows with their columns aligned, two spaces apart. `align` has one letter a column: `l` left (default), `r` right.
  * No white space at the ends of lines.
@@ -113,13 +116,13 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, align = ""): s
   const widths: Array<number> = []
   for (const row of rows) {
     row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, CliOutput.displayWidth(cell))
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell))
     })
   }
   const line = (row: ReadonlyArray<string>) =>
     row
       .map((cell, column) => {
-        const gap = " ".repeat((widths[column] ?? 0) - CliOutput.displayWidth(cell))
+        const gap = " ".repeat((widths[column] ?? 0) - columnsOf(cell))
         return align[column] === "r" ? gap + cell : cell + gap
       })
       .join("  ")

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { outputText, type Part } from "./Content.ts"
-import { estimateText, partTokens } from "./Tokens.ts"
+import { beginning, partTokens, scan } from "./Tokens.ts"
 import type * as Work from "./Work.ts"
 
 /**
@@ -28,6 +28,7 @@ export const classes = [
   /** What the protocol puts round parts, calls and responses. */
   "frame"
 ] as const
+/** The kinds of text whose tokens are told apart. */
 export type TextClass = (typeof classes)[number]
 
 /** Estimated tokens by class. */
@@ -63,7 +64,7 @@ export const size = (features: Features): number => classes.reduce((total, name)
 /**
  * Changes whenever features or the estimator below them do: factors learned for others mean nothing then.
  */
-export const featuresVersion = 1
+export const featuresVersion = 2
 
 type WordKind = "digit" | "lower" | "upper" | "joint" | "other"
 
@@ -132,10 +133,8 @@ const accentShare = 0.02
 
 /** What a window is made of, without the runs that have a class of their own. */
 interface Window {
-  readonly pieces: Array<string>
-  /** The piece that still grows: where it begins and ends in the text. */
-  from: number
-  to: number
+  /** Estimated tokens. */
+  tokens: number
   length: number
   letters: number
   digits: number
@@ -143,16 +142,7 @@ interface Window {
   accents: number
 }
 
-const newWindow = (at: number): Window => ({
-  pieces: [],
-  from: at,
-  to: at,
-  length: 0,
-  letters: 0,
-  digits: 0,
-  marks: 0,
-  accents: 0
-})
+const newWindow = (): Window => ({ tokens: 0, length: 0, letters: 0, digits: 0, marks: 0, accents: 0 })
 
 const windowClass = ({ accents, digits, letters, marks }: Window): TextClass => {
   const all = digits + letters + marks + accents
@@ -162,11 +152,6 @@ const windowClass = ({ accents, digits, letters, marks }: Window): TextClass => 
 }
 
 const addToWindow = (window: Window, text: string, start: number, end: number): void => {
-  if (start !== window.to) {
-    window.pieces.push(text.slice(window.from, window.to))
-    window.from = start
-  }
-  window.to = end
   window.length += end - start
   for (let at = start; at < end; at += 1) {
     const code = text.charCodeAt(at)
@@ -179,53 +164,42 @@ const addToWindow = (window: Window, text: string, start: number, end: number): 
   }
 }
 
-/** Texts of one class wait until it is worth estimating them together: rounding up each would add up. */
-const batch = 16_384
-
 /** Characters that one step looks at. */
 const step = 65_536
 
-/** Features of a text, sliced: some 25 ms a MiB. */
+/** Features of a text, sliced. Each stretch costs what it costs where it stands, so all together they are the estimate. */
 export function* textFeatures(text: string): Work.Work<Features> {
   const amounts: Amounts = { ...nothing }
-  const waiting = new Map<TextClass, { pieces: Array<string>; length: number }>()
-  const settle = (name: TextClass, pieces: ReadonlyArray<string>) => {
-    amounts[name] += estimateText(pieces.join(""))
-  }
-  const put = (name: TextClass, ...pieces: ReadonlyArray<string>) => {
-    const held = waiting.get(name) ?? { pieces: [], length: 0 }
-    waiting.set(name, held)
-    for (const piece of pieces) {
-      held.pieces.push(piece)
-      held.length += piece.length
-    }
-    if (held.length < batch) return
-    settle(name, held.pieces)
-    waiting.delete(name)
-  }
   let at = 0
   let reported = 0
-  let window = newWindow(0)
+  let progress = beginning
+  /** Reads on to `end`; the tokens of what lies between. */
+  const read = (end: number): number => {
+    const before = progress.cost
+    progress = scan(text, at, end, progress)
+    at = end
+    return (progress.cost - before) / 100
+  }
+  let window = newWindow()
   const closeWindow = () => {
-    if (window.length > 0) put(windowClass(window), ...window.pieces, text.slice(window.from, window.to))
-    window = newWindow(at)
+    amounts[windowClass(window)] += window.tokens
+    window = newWindow()
   }
   while (at < text.length) {
-    const end = Math.min(text.length, at + step)
-    const code = text.charCodeAt(at)
+    const start = at
+    const end = Math.min(text.length, start + step)
+    const code = text.charCodeAt(start)
     if (code >= latinEnd) {
       const name = otherClass(code)
-      const stop = otherEnd(text, at, end, name)
-      put(name, text.slice(at, stop))
-      at = stop
+      amounts[name] += read(otherEnd(text, start, end, name))
     } else {
-      const run = wordRun(text, at, end)
-      const stop = Math.max(run.end, at + 1)
-      if (run.jumble) {
-        const piece = text.slice(at, stop)
-        put(hexadecimal.test(piece) ? "hexadecimal" : "base64", piece)
-      } else addToWindow(window, text, at, stop)
-      at = stop
+      const run = wordRun(text, start, end)
+      const stop = Math.max(run.end, start + 1)
+      if (run.jumble) amounts[hexadecimal.test(text.slice(start, stop)) ? "hexadecimal" : "base64"] += read(stop)
+      else {
+        addToWindow(window, text, start, stop)
+        window.tokens += read(stop)
+      }
       if (window.length >= windowLength && (code === 10 || window.length >= 4 * windowLength)) closeWindow()
     }
     if (at - reported >= step) {
@@ -234,7 +208,6 @@ export function* textFeatures(text: string): Work.Work<Features> {
     }
   }
   closeWindow()
-  for (const [name, held] of waiting) settle(name, held.pieces)
   yield 2 * (text.length - reported)
   return amounts
 }

@@ -8,8 +8,10 @@ export interface Node<A> {
   readonly length: number
   readonly tokens: number
 }
+/** The last node of a list; undefined for the empty one. */
 export type Chain<A> = Node<A> | undefined
 
+/** The list with one value more, which weighs `tokens`. The list itself stays what it was. */
 export const append = <A>(chain: Chain<A>, value: A, tokens: number): Node<A> => ({
   value,
   before: chain,
@@ -17,6 +19,7 @@ export const append = <A>(chain: Chain<A>, value: A, tokens: number): Node<A> =>
   tokens: total(chain) + tokens
 })
 
+/** How many values there are, in no time. */
 export const length = <A>(chain: Chain<A>): number => chain?.length ?? 0
 
 /** Tokens of all values. */

@@ -3,6 +3,11 @@ import { type Conversation, compressed, EntryId, Patch } from "./Conversation.ts
 import { TokenCount, Usage } from "./Tokens.ts"
 import { OutputForm } from "./ToolOutput.ts"
 
+/**
+ * What a compression is asked for, what it decides, and how it can end: the values that strategies, the workflow and the
+ * log share.
+ */
+
 /** The strategies there are: what each decides lies in `strategies/`, one file each. */
 export const StrategyName = Schema.Literals(["palimpsest", "gemini", "pi", "openclaw"])
 export type StrategyName = typeof StrategyName.Type
@@ -40,6 +45,7 @@ export const Policy = Schema.Struct({
 })
 export type Policy = typeof Policy.Type
 
+/** The default strategy in a window of 1,048,576 tokens, its snapshots written by code. The least gain is ours, the rest the seeds'. */
 export const defaultPolicy: Policy = {
   strategy: "palimpsest",
   limit: TokenCount.make(1_048_576),

@@ -51,6 +51,7 @@ export const PartShape = open({
 })
 export type Part = typeof PartShape.Type
 
+/** Who sends a message. The protocol knows these two; tools answer, and programs speak, in the user's role. */
 export const Role = Schema.Literals(["user", "model"])
 export type Role = typeof Role.Type
 
@@ -63,28 +64,39 @@ export type Content = typeof ContentShape.Type
  * it the bytes behind its handle.
  */
 export const Part = Schema.declare(Schema.is(PartShape), { title: "Part" })
+/** A message. Decoding hands on the very same value, as that of a part does. */
 export const Content = Schema.declare(Schema.is(ContentShape), { title: "Content" })
 
+/** A part that says this. */
 export const text = (value: string): Part => ({ text: value })
+/** A message in the user's role. */
 export const user = (...parts: ReadonlyArray<Part>): Content => ({ role: "user", parts })
+/** A message in the model's role. */
 export const model = (...parts: ReadonlyArray<Part>): Content => ({ role: "model", parts })
+/** A tool asked for by the model. Without an id, its response is found by name and order. */
 export const call = (name: string, args: unknown, id?: string): Part => ({
   functionCall: id === undefined ? { name, args } : { id, name, args }
 })
+/** What a tool answered, with the id of its call where that had one. */
 export const response = (name: string, value: unknown, id?: string): Part => ({
   functionResponse: id === undefined ? { name, response: value } : { id, name, response: value }
 })
 
+/** Whether a part asks for a tool. */
 export const isCall = (part: Part): part is Part & { readonly functionCall: FunctionCall } =>
   part.functionCall !== undefined
+/** Whether a part is what a tool answered. */
 export const isResponse = (part: Part): part is Part & { readonly functionResponse: FunctionResponse } =>
   part.functionResponse !== undefined
+/** Whether the model thought this instead of saying it. */
 export const isThought = (part: Part): boolean => part.thought === true
+/** Whether a part is bytes, carried along or lying elsewhere. */
 export const isMedia = (part: Part): boolean => part.inlineData !== undefined || part.fileData !== undefined
 /** Plain text: what somebody said, not what the model thought. */
 export const isText = (part: Part): part is Part & { readonly text: string } =>
   part.text !== undefined && !isThought(part) && !isCall(part) && !isResponse(part)
 
+/** Whether any part is what a tool answered. */
 export const hasResponses = (content: Content): boolean => content.parts.some(isResponse)
 
 /** All plain text of a message, parts joined by a line break. */
@@ -150,6 +162,7 @@ const standsForBytes = (text: string): boolean => decode(encode(text)).text === 
 const partText = (part: Part): string | undefined =>
   part.text !== undefined && !isCall(part) && !isResponse(part) ? part.text : outputText(part)
 
+/** What a handle of this part gives back. `source` is the JSON text it was read from, where that was kept (`needsSource`). */
 export const payload = (part: Part, source?: SourceText): Payload => {
   const value = partText(part)
   // Lone surrogates stand for bytes of the file (see Bytes.ts) unless the file itself spelled them out.

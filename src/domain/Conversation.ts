@@ -8,7 +8,9 @@ import { TokenCount, Usage } from "./Tokens.ts"
 export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))
 export type EntryId = typeof EntryId.Type
 
+/** The id of the entry with this number, from 1. */
 export const entryId = (sequence: number): EntryId => EntryId.make(`e${sequence}`)
+/** The number in an entry's id. */
 export const sequenceOf = (id: EntryId): number => Number(id.slice(1))
 
 /**
@@ -45,9 +47,11 @@ export const Entry = Schema.Struct({
 })
 export type Entry = typeof Entry.Type
 
+/** The JSON text a part was read from, where writing it again would give another. */
 export const sourceOf = (entry: Draft, part: number): string | undefined => entry.source?.[String(part)]
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
+/** Tokens of all parts, as they were counted when the entry was made. */
 export const entryTokens = (entry: Entry): number => sum(entry.tokens)
 
 /** An entry as the model sees it: whole, or with some parts shortened. */
@@ -55,12 +59,14 @@ export interface ViewItem {
   readonly entry: Entry
   readonly shortened: ReadonlyMap<number, Shortened>
 }
+/** What stands in the place of a part, and its tokens. */
 export interface Shortened {
   readonly part: Part
   readonly tokens: number
 }
 
 const whole: ReadonlyMap<number, Shortened> = new Map()
+/** An entry as it stands in the view when nothing of it is shortened. */
 export const viewItem = (entry: Entry): ViewItem => ({ entry, shortened: whole })
 
 /** Tokens of an entry as the model sees it. The environment message is counted with the request, not here. */
@@ -112,6 +118,7 @@ export interface Conversation {
   readonly version: number
 }
 
+/** A conversation in which nothing has been said. */
 export const empty: Conversation = {
   log: undefined,
   view: undefined,
@@ -122,13 +129,16 @@ export const empty: Conversation = {
   version: 0
 }
 
+/** The log: every entry that was appended, oldest first. No compression takes one away (law 1). */
 export const entries = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.log)
+/** What the model sees, oldest first: entries as compressions left them, and those they inserted. */
 export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArray(self.view)
 /** Tokens of the view. */
 export const viewTokens = (self: Conversation): number => Chain.total(self.view)
 
 const appendItem = (chain: Chain.Chain<ViewItem>, item: ViewItem) => Chain.append(chain, item, itemTokens(item))
 
+/** The conversation with this entry at its end. Its id has to be the next one (`entryId(self.next)`). */
 export const append = (self: Conversation, entry: Entry): Conversation => ({
   ...self,
   log: Chain.append(self.log, entry, entryTokens(entry)),
@@ -188,7 +198,9 @@ export const compressed = (self: Conversation, patch: Patch): Conversation => ({
   inserted: patch.insert.reduce<Chain.Chain<Entry>>((chain, entry) => Chain.append(chain, entry, 0), self.inserted)
 })
 
+/** Whether a compression lies over the conversation. */
 export const canUndo = (self: Conversation): boolean => self.undoable !== undefined
+/** Whether a compression was undone and nothing was compressed since. */
 export const canRedo = (self: Conversation): boolean => self.redoable !== undefined
 
 /** Takes the last compression away; turns that came after it stay. Without one, the same conversation. */
@@ -225,6 +237,7 @@ export interface Place {
   readonly part: number
 }
 
+/** Calls and their responses, both ways. Keys are those of `placeKey`. */
 export interface Pairing {
   /** By `item:part` of a call: the place of its response. */
   readonly responseOf: ReadonlyMap<string, Place>
@@ -232,6 +245,7 @@ export interface Pairing {
   readonly callOf: ReadonlyMap<string, Place>
 }
 
+/** `item:part`, for maps by place. */
 export const placeKey = (place: Place): string => `${place.item}:${place.part}`
 
 /**

@@ -1,5 +1,7 @@
 import type { Content, Part } from "./Content.ts"
 
+/** Which messages of a history are sent (spec 1.2). */
+
 /** Which of the two rules of spec 1.2 says what a valid model message is: the seeds' (`older`) or today's (`newer`). */
 export type ValidityRule = "older" | "newer"
 

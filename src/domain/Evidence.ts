@@ -54,12 +54,14 @@ export interface Span {
   readonly handle: Handle | undefined
 }
 
+/** A text as it was written, and where. */
 export interface Said {
   readonly entry: EntryId
   readonly text: string
   readonly handle: Handle | undefined
 }
 
+/** What became of a file by the last call that touched it. */
 export interface FileState {
   readonly state: "read" | "created" | "modified" | "deleted"
   readonly reads: number
@@ -70,6 +72,7 @@ export interface FileState {
   readonly handle: Handle | undefined
 }
 
+/** The last run of a command, and how many runs there were. */
 export interface CommandRun {
   readonly exit: number | undefined
   readonly times: number
@@ -79,6 +82,7 @@ export interface CommandRun {
   readonly ending: string
 }
 
+/** A tool call that failed. */
 export interface Failure {
   readonly entry: EntryId
   /** The lines that say what went wrong, exactly. */
@@ -86,6 +90,7 @@ export interface Failure {
   readonly handle: Handle | undefined
 }
 
+/** One of the newest tool calls. */
 export interface Recent {
   readonly entry: EntryId
   readonly tool: string
@@ -93,6 +98,7 @@ export interface Recent {
   readonly failed: boolean
 }
 
+/** An exact fact and how much it matters. */
 export interface Anchor {
   readonly kind: AnchorKind
   /** How much it matters: uses by the agent and the person, recent ones weighing more; what only tools showed, a little. */

@@ -2,6 +2,8 @@ import { Schema } from "effect"
 import { firstUnits } from "./Bytes.ts"
 import { estimateText } from "./Tokens.ts"
 
+/** Parts of long texts: by lines, by pattern, within a token budget. */
+
 /** Which part of a stored text is wanted. Lines count from 1, both ends included. */
 export const Selection = Schema.Struct({
   lines: Schema.optionalKey(Schema.Tuple([Schema.Natural, Schema.Natural])),
@@ -11,6 +13,7 @@ export const Selection = Schema.Struct({
 })
 export type Selection = typeof Selection.Type
 
+/** The wanted part of a text. */
 export interface Excerpt {
   readonly text: string
   /** Lines of the whole text, and how many of the wanted ones the token budget left out. */

@@ -56,6 +56,7 @@ export interface Audit {
   readonly restored: number
 }
 
+/** A snapshot, its text within the budget, and what was found out about its facts. */
 export interface Extract {
   readonly snapshot: Snapshot
   readonly text: string

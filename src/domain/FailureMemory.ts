@@ -6,6 +6,7 @@ export interface FailureMemory {
   readonly waitUntil: number
 }
 
+/** Nothing has failed, nothing is waited for. */
 export const freshMemory: FailureMemory = { failed: false, waitUntil: 0 }
 
 /** Growth, as a share of the view, after which a compression that did not help is tried again. */

@@ -14,6 +14,7 @@ export type Hash = typeof Hash.Type
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 const shortest = 10
 
+/** Whether a value has the form of a handle. Whether it names anything is another question. */
 export const isHandle = Schema.is(Handle)
 
 /** The hash's 32 bytes as base32. */

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import * as Chain from "./Chain.ts"
+import { Compaction, compactionsOf, laidOver, sizesOf } from "./Compactions.ts"
 import { isCall, isMedia, isResponse, isText, isThought, outputText, type Part, Role } from "./Content.ts"
 import {
   type Conversation,
@@ -8,12 +8,17 @@ import {
   EntryId,
   entryTokens,
   inserted,
+  type Pairing,
   pairing,
   placeKey,
   view,
   viewTokens
 } from "./Conversation.ts"
 import { Handle } from "./Handle.ts"
+import { Cost, type Prices } from "./Prices.ts"
+import { answersIn, priced, Recorded, usageOf } from "./RecordedUse.ts"
+import type { SessionEvent } from "./Session.ts"
+import { actionsOf } from "./ToolCalls.ts"
 import type { Work } from "./Work.ts"
 
 /**
@@ -55,6 +60,20 @@ export type LargePart = typeof LargePart.Type
 export const Unpaired = Schema.Struct({ entry: EntryId, part: Schema.Natural, tool: Schema.String })
 export type Unpaired = typeof Unpaired.Type
 
+/** A file that was read more than once. */
+export const RepeatedRead = Schema.Struct({
+  /** As the calls name it, without a leading `./` or the conversation's folder. */
+  path: Schema.String,
+  reads: Schema.Natural,
+  /** Tokens of all its outputs. */
+  tokens: Schema.Natural,
+  /** Tokens of all but the first. */
+  repeated: Schema.Natural,
+  /** Where the outputs stand, in order. */
+  entries: Schema.Array(EntryId)
+})
+export type RepeatedRead = typeof RepeatedRead.Type
+
 /** What a conversation consists of. */
 export const Inspection = Schema.Struct({
   /** Messages in the log, the environment message included. */
@@ -80,14 +99,13 @@ export const Inspection = Schema.Struct({
   largest: Schema.Array(LargePart),
   /** Tokens of the view when each turn was over. */
   growth: Schema.Array(Schema.Struct({ turn: Schema.Natural, entry: EntryId, tokens: Schema.Natural })),
-  /** Compressions that are in force, oldest first: tokens of the view before and after. */
-  compactions: Schema.Array(
-    Schema.Struct({
-      /** The last entry of the log before it. */
-      after: Schema.NullOr(EntryId),
-      tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural })
-    })
-  ),
+  /** Compressions that are in force, oldest first. */
+  compactions: Schema.Array(Compaction),
+  /** Files that were read more than once, by the tokens of the repeats. */
+  reads: Schema.Array(RepeatedRead),
+  /** Null: the agent recorded none. */
+  usage: Schema.NullOr(Recorded),
+  cost: Cost,
   broken: Schema.Struct({
     /** Calls that were never answered; those of the last message may still be. */
     calls: Schema.Array(Unpaired),
@@ -114,7 +132,8 @@ export const preview = (part: Part, width = 60): string => {
   return shown.length <= width ? shown.join("") : `${shown.slice(0, width - 1).join("")}…`
 }
 
-const kindOf = (entry: Entry, part: Part): Kind => {
+/** What a part of an entry is. */
+export const kindOf = (entry: Entry, part: Part): Kind => {
   if (isCall(part)) return "call"
   if (isResponse(part)) return "output"
   if (isMedia(part)) return "media"
@@ -130,40 +149,70 @@ export const opensTurn = (entry: Entry): boolean =>
   entry.author === undefined &&
   entry.content.parts.some((part) => (isText(part) && part.text !== "") || isMedia(part))
 
-interface Compaction {
-  readonly entries: number
-  readonly before: number
-  readonly after: number
+/** What the conversation alone does not say. */
+export interface About {
+  /** The events of its log: who compressed it, and why. */
+  readonly events?: ReadonlyArray<SessionEvent> | undefined
+  /** The model of the answers that name none. */
+  readonly model?: string | undefined
+  /** The folder it was held in. */
+  readonly cwd?: string | undefined
+  /** Absent: the built-in list prices. */
+  readonly prices?: Prices | undefined
 }
 
-const counted = (entry: Entry): number => (entry.author === "environment" ? 0 : entryTokens(entry))
+// --- reads --------------------------------------------------------------------------------------------------------------
 
-/** The compressions that lie over a conversation, oldest first, with the view's tokens before and after each. */
-const compactionsOf = (conversation: Conversation, log: ReadonlyArray<Entry>): ReadonlyArray<Compaction> => {
-  const layers = Chain.toArray(conversation.undoable)
-  return layers.map((layer, index) => {
-    const next = layers[index + 1]
-    const appended = log.slice(layer.entries, next?.entries).reduce((total, entry) => total + counted(entry), 0)
-    const later = next === undefined ? viewTokens(conversation) : Chain.total(next.before)
-    return { entries: layer.entries, before: Chain.total(layer.before), after: later - appended }
-  })
+/** The way to tell a path: seen from the conversation's folder, without steps that lead nowhere. */
+const pathsFrom = (cwd: string | undefined): ((path: string) => string) => {
+  const folder = cwd?.replace(/[\\/]$/, "")
+  const isInside = (path: string) =>
+    folder !== undefined && cwd !== "" && path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length))
+  return (path) =>
+    (isInside(path) ? path.slice((folder ?? "").length + 1) : path).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
 }
 
-/** Tokens of the view after each message of the log, as it was at that time. */
-export const viewSizes = (conversation: Conversation): ReadonlyArray<number> => {
-  const log = entries(conversation)
-  const compactions = compactionsOf(conversation, log)
-  let size = 0
-  let laid = 0
-  return log.map((entry, index) => {
-    for (let next = compactions[laid]; next !== undefined && next.entries <= index; next = compactions[laid]) {
-      size = next.after
-      laid += 1
+/** Whether a call is told to run something: what that did is no read, and finding out would take longer than all else. */
+const isCommand = (args: unknown): boolean =>
+  typeof args === "object" && args !== null && ("command" in args || "cmd" in args || "script" in args)
+
+/** The files that were read more than once: what one call read of several is shared out evenly. */
+function* readsOf(
+  all: ReadonlyArray<Entry>,
+  pairs: Pairing,
+  cwd: string | undefined
+): Work<ReadonlyArray<RepeatedRead>> {
+  const told = pathsFrom(cwd)
+  const files = new Map<string, { reads: number; tokens: number; repeated: number; entries: Array<EntryId> }>()
+  for (const [item, entry] of all.entries()) {
+    for (const [index, part] of entry.content.parts.entries()) {
+      if (!isCall(part) || isCommand(part.functionCall.args)) continue
+      const place = pairs.responseOf.get(placeKey({ item, part: index }))
+      const answering = place === undefined ? undefined : all[place.item]
+      if (place === undefined || answering === undefined) continue
+      yield 300
+      const actions = actionsOf(part, answering.content.parts[place.part])
+      const paths = new Set(actions.flatMap((action) => (action._tag === "Read" ? [told(action.path)] : [])))
+      const tokens = answering.tokens[place.part] ?? 0
+      let spare = tokens % Math.max(1, paths.size)
+      for (const path of paths) {
+        const file = files.get(path) ?? { reads: 0, tokens: 0, repeated: 0, entries: [] }
+        files.set(path, file)
+        const own = Math.floor(tokens / paths.size) + (spare > 0 ? 1 : 0)
+        spare -= 1
+        file.tokens += own
+        if (file.reads > 0) file.repeated += own
+        file.reads += 1
+        file.entries.push(answering.id)
+      }
     }
-    size += counted(entry)
-    return size
-  })
+  }
+  return [...files]
+    .flatMap(([path, file]) => (file.reads > 1 ? [{ path, ...file }] : []))
+    .sort((a, b) => b.repeated - a.repeated)
 }
+
+// --- sums ---------------------------------------------------------------------------------------------------------------
 
 interface Sum {
   count: number
@@ -179,11 +228,13 @@ const sumOf = <K>(sums: Map<K, Sum>, key: K): Sum => {
   return fresh
 }
 
+const bySize = <A extends { readonly tokens: number }>(a: A, b: A) => b.tokens - a.tokens
+
 /** How many of the largest parts are told. */
 const largestCount = 10
 
 /** Where the tokens of a conversation go. */
-export function* inspect(conversation: Conversation): Work<Inspection> {
+export function* inspect(conversation: Conversation, about: About = {}): Work<Inspection> {
   const log = entries(conversation)
   const all = [...log, ...inserted(conversation)]
   const shown = new Map(view(conversation).map((item) => [item.entry.id, item]))
@@ -197,6 +248,8 @@ export function* inspect(conversation: Conversation): Work<Inspection> {
   const outputs = new Map<string, Sum>()
   let environment = 0
   let largest: Array<Omit<LargePart, "preview"> & { readonly value: Part }> = []
+  /** Tokens that a part has to exceed to be among them. */
+  let least = -1
   const broken: { readonly calls: Array<Unpaired>; readonly responses: Array<Unpaired> } = { calls: [], responses: [] }
 
   const toolOf = (item: number, index: number, part: Part): string | undefined => {
@@ -228,28 +281,29 @@ export function* inspect(conversation: Conversation): Work<Inspection> {
         sum.tokens += tokens
         sum.view += visible
       }
-      largest.push({
-        entry: entry.id,
-        part: index,
-        kind,
-        tool: tool ?? null,
-        tokens,
-        handle: entry.handles[index] ?? null,
-        value: part
-      })
-      const place = placeKey({ item, part: index })
-      if (isCall(part) && !pairs.responseOf.has(place))
-        broken.calls.push({ entry: entry.id, part: index, tool: tool ?? "" })
-      if (isResponse(part) && !pairs.callOf.has(place))
-        broken.responses.push({ entry: entry.id, part: index, tool: tool ?? "" })
+      if (tokens > least) {
+        const handle = entry.handles[index] ?? null
+        largest.push({ entry: entry.id, part: index, kind, tool: tool ?? null, tokens, handle, value: part })
+      }
+      if (largest.length >= 8 * largestCount) {
+        largest = largest.sort(bySize).slice(0, largestCount)
+        least = largest.at(-1)?.tokens ?? least
+      }
+      if (tool === undefined) continue
+      const isAnswered = isCall(part) ? pairs.responseOf : pairs.callOf
+      if (isAnswered.has(placeKey({ item, part: index }))) continue
+      broken[isCall(part) ? "calls" : "responses"].push({ entry: entry.id, part: index, tool })
     }
-    if (largest.length > 1_000) largest = largest.sort((a, b) => b.tokens - a.tokens).slice(0, largestCount)
   }
 
-  const sizes = viewSizes(conversation)
+  const laid = laidOver(conversation, log)
+  const sizes = sizesOf(log, laid)
+  yield log.length * 50
+  const answers = answersIn(log, sizes)
+  const usage = usageOf(answers)
+  yield log.length * 50
   const starts = log.flatMap((entry, index) => (opensTurn(entry) ? [index] : []))
   const toolNames = new Set([...calls.keys(), ...outputs.keys()])
-  const bySize = <A extends { readonly tokens: number }>(a: A, b: A) => b.tokens - a.tokens
   return {
     messages: log.length,
     turns: starts.length,
@@ -283,10 +337,10 @@ export function* inspect(conversation: Conversation): Work<Inspection> {
       const entry = log[last]
       return entry === undefined ? [] : [{ turn: turn + 1, entry: entry.id, tokens: sizes[last] ?? 0 }]
     }),
-    compactions: compactionsOf(conversation, log).map(({ after, before, entries }) => ({
-      after: log[entries - 1]?.id ?? null,
-      tokens: { before, after }
-    })),
+    compactions: yield* compactionsOf(conversation, log, laid, about.events ?? []),
+    reads: yield* readsOf(log, pairs, about.cwd),
+    usage,
+    cost: priced(answers, usage === null && answers.length > 0, about),
     broken
   }
 }

@@ -11,6 +11,7 @@ import { logVersion, SessionEvent, Spilled } from "./Session.ts"
 /** By `entry:part`: where the bytes of a part lie. */
 export type SpilledParts = ReadonlyMap<string, Spilled>
 
+/** The key of a part in `SpilledParts`. */
 export const spillKey = (entry: EntryId, part: number): string => `${entry}:${part}`
 
 const SpillNotes = Schema.Record(Schema.String, Spilled)

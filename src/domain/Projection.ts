@@ -13,6 +13,7 @@ import {
 import { isValidModel } from "./Curation.ts"
 import type { Handle } from "./Handle.ts"
 import { partTokens } from "./Tokens.ts"
+import { wireContent } from "./WireContent.ts"
 import * as Work from "./Work.ts"
 
 /**
@@ -68,6 +69,7 @@ export const project = (self: Conversation): Array<Sent> => projectItems(view(se
 const isKept = (role: Content["role"], part: Part): boolean =>
   isValidModel({ role, parts: [part] }, "newer") && !(part.text === "" && Object.keys(part).length === 1)
 
+/** `project` for any messages of a view. Calls that the last of them leaves open stay open. */
 export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => Work.runSync(projecting(items))
 
 /** `projectItems`, in slices. */
@@ -160,7 +162,8 @@ export const requestTokens = (sent: ReadonlyArray<Sent>): number =>
 /** The history as JSON, parts exactly as they were read (law 1). */
 export const sentJson = (sent: ReadonlyArray<Sent>): string =>
   `[${sent
-    .map(({ content, source }) => {
+    .map(({ content: held, source }) => {
+      const content = wireContent(held)
       if (source.size === 0) return JSON.stringify(content)
       const { parts, ...rest } = content
       const body = parts.map((part, index) => partJson(part, source.get(index))).join(",")

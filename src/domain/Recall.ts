@@ -10,6 +10,8 @@ import {
 } from "./Conversation.ts"
 import type { Handle } from "./Handle.ts"
 
+/** What handles name, and how it is found again. */
+
 /** Entries that a compression took out of the view, and the one handle that names them all. */
 export interface DroppedRange {
   readonly handle: Handle

@@ -58,6 +58,7 @@ export interface Retention {
   readonly byKind: Readonly<Partial<Record<AnchorKind, KindRetention>>>
 }
 
+/** The same for the anchors of one kind. */
 export interface KindRetention {
   readonly used: number
   readonly inSnapshot: number

@@ -7,6 +7,8 @@ import { Handle, Hash } from "./Handle.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "./Recall.ts"
 import { TokenCount } from "./Tokens.ts"
 
+/** What can happen to a conversation, as events, and the fold that makes a conversation of them. */
+
 /** The version of the log format that this program writes. Older ones are brought up to date while they are read. */
 export const logVersion = 1
 
@@ -48,6 +50,7 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
 
 /** The last compression was taken away, or laid again. */
 export const Undone = Schema.TaggedStruct("Undone", { at })
+/** The compression that was undone last was laid over the conversation again. */
 export const Redone = Schema.TaggedStruct("Redone", { at })
 
 /** A compression that changed nothing but what is remembered about failures. */
@@ -71,6 +74,7 @@ export interface Session {
   readonly ranges: Chain.Chain<DroppedRange>
 }
 
+/** Before the first line of a log. */
 export const emptySession: Session = {
   started: undefined,
   conversation: Conversation.empty,

@@ -13,6 +13,7 @@ export const sectionNames = [
   "recent_actions",
   "task_state"
 ] as const
+/** A section, by its tag. */
 export type SectionName = (typeof sectionNames)[number]
 
 /** One statement of a section. Of two with the same key the newer supersedes the older. */
@@ -21,8 +22,10 @@ export interface Item {
   readonly text: string
 }
 
+/** The statements of each section. A section may be empty. */
 export type Snapshot = Readonly<Record<SectionName, ReadonlyArray<Item>>>
 
+/** A snapshot that says nothing. */
 export const emptySnapshot: Snapshot = {
   overall_goal: [],
   active_constraints: [],
@@ -51,6 +54,7 @@ export const protect = (text: string): string => text.replace(escapedStart, "&am
 const protectedStart = new RegExp(`&lt;(?=/?(?:${names})\\b)`, "gi")
 const doubleStart = new RegExp(`&amp;(?=(?:amp;)*lt;/?(?:${names})\\b)`, "gi")
 
+/** The text that `protect` was given. */
 export const unprotect = (text: string): string => text.replace(protectedStart, "<").replace(doubleStart, "&")
 
 /** The user's exact words, and where they stand. */
@@ -59,6 +63,7 @@ export interface Words {
   readonly text: string
 }
 
+/** A statement that shows the user's exact words. They cannot close their own tag. */
 export const wordsItem = (key: string, words: Words): Item => ({
   key,
   text: `<${wordsTag} entry="${words.entry}">${protect(words.text)}</${wordsTag}>`
@@ -187,6 +192,7 @@ export const parse = (text: string): Snapshot | SnapshotProblem => {
   return found === 0 ? "no section" : sections
 }
 
+/** Whether `parse` found a snapshot, and not why it is none. */
 export const isSnapshot = (value: Snapshot | SnapshotProblem): value is Snapshot => typeof value !== "string"
 
 /** What is missing from a snapshot that a reader would look for. */

@@ -14,6 +14,7 @@ export type Action =
   | { readonly _tag: "Todos"; readonly todos: ReadonlyArray<Todo> }
   | { readonly _tag: "Other"; readonly summary: string }
 
+/** A step of a list that the agent keeps, with the status it gave it in its own words. */
 export interface Todo {
   readonly text: string
   readonly status: string

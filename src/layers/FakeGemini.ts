@@ -25,6 +25,7 @@ const Step = Data.taggedEnum<Step>()
 /** What the server does with a request, in order. When all is done and nothing dropped it, the body ends cleanly. */
 export type Answer = ReadonlyArray<Step>
 
+/** What the server can be asked for. */
 export const Method = Schema.Literals(["generateContent", "streamGenerateContent", "countTokens"])
 export type Method = typeof Method.Type
 
@@ -55,6 +56,7 @@ export type Sighting = Data.TaggedEnum<{
 }>
 const Sighting = Data.taggedEnum<Sighting>()
 
+/** A server that runs, and what it has seen. */
 export interface FakeGemini {
   /** What GOOGLE_GEMINI_BASE_URL has to be. */
   readonly url: string
@@ -70,14 +72,18 @@ export interface FakeGemini {
 
 // Steps
 
+/** Sends the status and the headers. */
 export const head = (status: number, headers: Readonly<Record<string, string>> = {}): Step =>
   Step.Head({ status, headers })
+/** Sends a piece of the body. */
 export const write = (text: string): Step => Step.Write({ text })
 /** Waits for an effect of the test: a deferred, a latch. */
 export const wait = (until: Effect.Effect<void>): Step => Step.Wait({ until })
 /** Says nothing more, ever. */
 export const stall: Step = Step.Wait({ until: Effect.never })
+/** Closes the connection without ending the answer. */
 export const drop: Step = Step.Drop()
+/** Resets the connection: the client gets `ECONNRESET`. */
 export const reset: Step = Step.Reset()
 
 const jsonType = { "content-type": "application/json" }
@@ -126,6 +132,7 @@ export const response = (parts: ReadonlyArray<unknown>, options: ResponseOptions
   }
 }
 
+/** What an error says beside its code and message. */
 export interface FailureOptions {
   /** The header, as it is sent. */
   readonly retryAfter?: string
@@ -317,6 +324,7 @@ const slots = <A>() => {
   }
 }
 
+/** What the server insists on. */
 export interface Options {
   /** The only key that is accepted; any other gets `keyInvalid`. Without it every key is. */
   readonly key?: string

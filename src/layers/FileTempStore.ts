@@ -106,7 +106,7 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
           : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
 
       return {
-        hash: Effect.fn("TempStore.hash")(Sha256.hash),
+        hash: Sha256.hash,
         put: Effect.fn("TempStore.put")(
           function* (bytes) {
             const name = yield* Sha256.hash(bytes)

@@ -2,6 +2,7 @@ import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Predicate, Redacted, Schema, Stream } from "effect"
 import { Part, model } from "../domain/Content.ts"
 import type { Usage } from "../domain/Tokens.ts"
+import { wireContent } from "../domain/WireContent.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -316,7 +317,7 @@ const toAnswer = ({ finishReason, parts, usage }: ModelChunk): Effect.Effect<Mod
 
 /** The body of a request in the wire shape. Passed through the SDK's own shape it would lose the keys the SDK does not know. */
 const bodyOf = ({ contents, generation, systemInstruction, tools }: ModelRequest): Record<string, unknown> => ({
-  contents,
+  contents: contents.map(wireContent),
   ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
   ...(tools === undefined ? {} : { tools }),
   ...(generation === undefined ? {} : { generationConfig: generationConfig(generation) })
@@ -395,7 +396,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
       models.countTokens({
         model,
         contents: placeholder,
-        config: { abortSignal, httpOptions: { extraBody: { contents } } }
+        config: { abortSignal, httpOptions: { extraBody: { contents: contents.map(wireContent) } } }
       })
     )
     const { totalTokens } = yield* readCountResponse(response).pipe(

@@ -12,7 +12,7 @@ const missing = (name: string) => new TempStoreError({ reason: new BlobMissing({
 export const layer: Layer.Layer<TempStore> = Layer.sync(TempStore, () => {
   const blobs = new Map<Hash, Uint8Array>()
   return {
-    hash: Effect.fn("TempStore.hash")(Sha256.hash),
+    hash: Sha256.hash,
     put: Effect.fn("TempStore.put")(function* (bytes) {
       const hash = yield* Sha256.hash(bytes)
       if (!blobs.has(hash)) blobs.set(hash, Uint8Array.from(bytes))

@@ -2,21 +2,31 @@ import { Layer } from "effect"
 import { Chats } from "../services/Chats.ts"
 import { Compression } from "../services/Compression.ts"
 import { HookSystem } from "../services/HookSystem.ts"
+import type { Model } from "../services/Model.ts"
+import * as ModelSummarizer from "../services/ModelSummarizer.ts"
 import { Summarizer } from "../services/Summarizer.ts"
 import { TokenCounter } from "../services/TokenCounter.ts"
+import * as MemoryCalibrations from "./MemoryCalibrations.ts"
 import * as MemorySessionStore from "./MemorySessionStore.ts"
 import * as MemoryTempStore from "./MemoryTempStore.ts"
 
-/** The whole runtime without disk, network or chance: the same calls give the same bytes every time. */
-export const layer = Chats.layer.pipe(
+const runtime = Chats.layer.pipe(
   Layer.provideMerge(Compression.layer),
   Layer.provideMerge(
-    Layer.mergeAll(
-      TokenCounter.layerEstimate,
-      Summarizer.layerExtractive,
-      HookSystem.layer,
-      MemorySessionStore.layer,
-      MemoryTempStore.layer
-    )
+    Layer.mergeAll(TokenCounter.layerEstimate, HookSystem.layer, MemorySessionStore.layer, MemoryTempStore.layer)
   )
 )
+
+/** The whole runtime without disk, network or chance: the same calls give the same bytes every time. Code writes snapshots. */
+export const layer = runtime.pipe(Layer.provideMerge(Layer.merge(Summarizer.layerExtractive, MemoryCalibrations.layer)))
+
+/**
+ * The same runtime with a model, for example a scripted one: it is there for the agent under test, and writes the snapshots
+ * of compressions whose policy says `summarizer: "model"`. What was learned of its counting is forgotten with the layer.
+ */
+export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
+  runtime.pipe(
+    Layer.provideMerge(ModelSummarizer.layer),
+    Layer.provideMerge(MemoryCalibrations.layer),
+    Layer.provideMerge(model)
+  )

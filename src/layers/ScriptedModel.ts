@@ -22,6 +22,7 @@ export interface Call {
 export class Script extends Context.Service<
   Script,
   {
+    /** Every call so far, those that failed or hang among them. */
     readonly calls: Effect.Effect<ReadonlyArray<Call>>
     /** Steps that nobody asked for yet; none where the script is a function. */
     readonly left: Effect.Effect<number>

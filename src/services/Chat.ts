@@ -9,6 +9,7 @@ import {
   statusOf,
   tokensOf
 } from "../domain/Compression.ts"
+import * as Chain from "../domain/Chain.ts"
 import { canRedo, canUndo, type Conversation, type Draft, entryId, type Entry } from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import type { Handle } from "../domain/Handle.ts"
@@ -30,6 +31,7 @@ export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing
   }
 }
 
+/** What is wanted of one compression. `forced` is what a person asks for: no threshold, no failure memory. */
 export interface CompressOptions {
   readonly policy: Policy
   readonly forced: boolean
@@ -47,7 +49,9 @@ export interface CompressOptions {
 export class Chat extends Context.Service<
   Chat,
   {
+    /** Everything the log says at this moment. */
     readonly session: Effect.Effect<Session>
+    /** The conversation at this moment. It is a value: what happens later does not change it. */
     readonly conversation: Effect.Effect<Conversation>
     /** Adds messages at the end, each one event. */
     readonly append: (
@@ -55,6 +59,10 @@ export class Chat extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
     /** What a compression would do. */
     readonly plan: (options: CompressOptions) => Effect.Effect<Decision>
+    /**
+     * Compresses once and says how it ended; only an outcome with a patch changes the conversation. Failures of the model or of
+     * counting are outcomes. Interrupted, it has happened or not.
+     */
     readonly compress: (options: CompressOptions) => Effect.Effect<Outcome, ChatBusy | PlanRefused | SessionStoreError>
     /** Takes the last compression away. False: there is none. */
     readonly undo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
@@ -184,17 +192,20 @@ export class Chat extends Context.Service<
       undo: alone("an undo", change("Undone", canUndo)),
       redo: alone("a redo", change("Redone", canRedo)),
       recall: Effect.fn("Chat.recall")(function* (handle, selection = {}) {
-        const found = recall(recallableOf(yield* Ref.get(state)), handle)
+        const ranges = Chain.toArray((yield* Ref.get(state)).ranges)
+        const found = held.text(handle) ?? recall({ entries: [], ranges }, handle)?.text
         return found === undefined
           ? yield* read(handle, selection).pipe(Effect.provideService(TempStore, store))
-          : yield* select(found.text, selection)
+          : yield* select(found, selection)
       })
     }
   })
 
+  /** The one conversation of a program. Programs with many take `Chats`. */
   static readonly layer = (options: ChatOptions) => Layer.effect(Chat, Chat.make(options))
 }
 
+/** A session as the store opened it: its log, which only this chat may write from now on, and what the log says. */
 export interface ChatOptions {
   readonly log: SessionLog
   readonly session: Session

@@ -15,9 +15,11 @@ import type { TokenCounter } from "./TokenCounter.ts"
 export class Chats extends Context.Service<
   Chats,
   {
+    /** The conversation with this id: 1 to 64 letters, digits, hyphens or underscores. It is kept as long as the scope is open. */
     readonly open: (id: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
   }
 >()("palimpsest/services/Chats") {
+  /** Sessions from the store, each with the runtime this layer was built with. */
   static readonly layer = Layer.effect(
     Chats,
     Effect.gen(function* () {

@@ -2,8 +2,11 @@ import { Context, Effect, Layer, Schema } from "effect"
 import * as Domain from "../domain/Compression.ts"
 import { type Part, text, withOutput } from "../domain/Content.ts"
 import {
+  append,
   compressed,
   type Conversation,
+  type Draft,
+  empty,
   entries,
   type Entry,
   entryId,
@@ -13,6 +16,7 @@ import {
   viewTokens
 } from "../domain/Conversation.ts"
 import { saidIn, type Span } from "../domain/Evidence.ts"
+import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import { projecting, requestTokens, runtimeMark } from "../domain/Projection.ts"
 import {
@@ -28,7 +32,7 @@ import * as Work from "../domain/Work.ts"
 import type { CompressRequest, Ended } from "./CompressRequest.ts"
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
-import { makeEntry, rangeHandle } from "./Intake.ts"
+import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
 import { type Summary, Summarizer, type SummarizerError } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
@@ -46,6 +50,26 @@ export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused"
 }
 
 /**
+ * What `compress` is asked for by a program that keeps its messages itself: they become the entries `e1`, `e2`, … of a
+ * conversation, counted and with handles. Nothing is stored, and nobody remembers what failed before. A message without an
+ * author is taken for the user's or the model's own, as its role says. Not forced: below the policy's threshold nothing
+ * happens.
+ */
+export const requestFor: (
+  messages: ReadonlyArray<Draft>,
+  policy?: Domain.Policy
+) => Effect.Effect<CompressRequest, TokenCountError, TokenCounter | TempStore> = Effect.fn("Compression.requestFor")(
+  function* (messages, policy = Domain.defaultPolicy) {
+    const held = new HandleIndex()
+    let conversation = empty
+    for (const message of messages) {
+      conversation = append(conversation, yield* makeEntry(message, entryId(conversation.next), held))
+    }
+    return { conversation, policy, forced: false, memory: freshMemory, held }
+  }
+)
+
+/**
  * The workflow: hook, plan, summary, audit, check, outcome. Changes nothing itself: the outcome carries a patch, and only
  * `Chat` lays it over the conversation. Interruptible at every step.
  */
@@ -54,11 +78,16 @@ export class Compression extends Context.Service<
   {
     /** What would be done, decided and not done. */
     readonly plan: (request: CompressRequest) => Effect.Effect<Domain.Decision>
+    /**
+     * Decides, carries out, and says how it ended. Never fails: what fails on the way is an outcome, or is told in one that
+     * succeeded by lesser means (`degraded`). With `policy.ladder`, stronger plans follow until the result fits the window.
+     */
     readonly compress: (request: CompressRequest) => Effect.Effect<Ended>
     /** Carries out a plan that was made before. */
     readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<Ended, PlanRefused>
   }
 >()("palimpsest/services/Compression") {
+  /** The workflow over these services. It keeps nothing from one compression to the next. */
   static readonly layer = Layer.effect(
     Compression,
     Effect.gen(function* () {

@@ -1,9 +1,17 @@
 import { Effect, FileSystem, Path, PlatformError, Random, Ref, Schema, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
+import { entries, view } from "../domain/Conversation.ts"
 import type { Hash } from "../domain/Handle.ts"
 import { encodeLine, spillable } from "../domain/LogFormat.ts"
 import { project, sentJson } from "../domain/Projection.ts"
-import { type SessionEvent, spillBytes, type Spilled, step, emptySession } from "../domain/Session.ts"
+import { emptySession, type Session, type SessionEvent, spillBytes, type Spilled, step } from "../domain/Session.ts"
+import { writeClaude } from "../domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../domain/transcripts/CodexWriter.ts"
+import { fromSession } from "../domain/transcripts/FromSession.ts"
+import { writeGemini, writeGeminiDocument } from "../domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../domain/transcripts/PiWriter.ts"
+import type { FormatName, Writer, Written } from "../domain/transcripts/Transcript.ts"
+import * as Work from "../domain/Work.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "./TempStore.ts"
 
 /** A file could not be written. Nothing of it is there; what was there before still is. */
@@ -12,22 +20,28 @@ export class ExportError extends Schema.TaggedError<ExportError>()("ExportError"
   message: Schema.String
 }) {}
 
-/** Formats that can be written in this version. */
-export const writable = ["palimpsest", "contents"] as const
-export type Writable = (typeof writable)[number]
+/** A log that lies in the blob folder of a file whose own format has no room for all of it. */
+export interface SidecarLog {
+  readonly path: string
+  /** The name of the bytes of the file that it belongs to. */
+  readonly of: string
+}
 
 /**
- * The logs that lie in the blob folder of a file whose own format has no room for one, named by their content. There is
- * more than one only when a write was cut short.
+ * The logs that lie in the blob folder of a file. There is more than one only when a write was cut short; when none belongs
+ * to the file as it is, somebody has changed the file since.
  */
 export const sidecarLogs = Effect.fnUntraced(function* (
   path: string
-): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> {
+): Effect.fn.Return<ReadonlyArray<SidecarLog>, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
   const folder = blobFolderOf(path)
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
-  return names.filter((name) => /^[a-z2-7]{52}\.jsonl$/.test(name)).map((name) => paths.join(folder, name))
+  return names.flatMap((name) => {
+    const of = /^([a-z2-7]{52})\.jsonl$/.exec(name)?.[1]
+    return of === undefined ? [] : [{ path: paths.join(folder, name), of }]
+  })
 })
 
 type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
@@ -146,17 +160,65 @@ const logChunks = Effect.fnUntraced(function* (
   return chunks
 })
 
+/** The conversation as a history for the Gemini API: what would be sent from now on. */
+const contents = ({ conversation }: Session): Written => {
+  const shown = new Set(view(conversation).map(({ entry }) => entry.id))
+  const left = entries(conversation).filter(({ id }) => !shown.has(id)).length
+  return {
+    lines: [sentJson(project(conversation))],
+    unheld: left === 0 ? {} : { "message before a compaction": left }
+  }
+}
+
+const writers: Readonly<Record<Exclude<FormatName, "palimpsest" | "contents">, (path: string) => Writer>> = {
+  claude: () => writeClaude,
+  codex: () => writeCodex,
+  gemini: (path) => (path.endsWith(".json") ? writeGeminiDocument : writeGemini),
+  pi: () => writePi
+}
+
+const inWords = Effect.fnUntraced(function* (
+  path: string,
+  format: Exclude<FormatName, "palimpsest">,
+  session: Session
+): Effect.fn.Return<Written> {
+  if (format === "contents") return contents(session)
+  const transcript = yield* Work.run(fromSession(session))
+  return yield* Work.run(writers[format](path)(transcript))
+})
+
+/** Lines as bytes, in pieces. */
+const lineChunks = Effect.fnUntraced(function* (
+  lines: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<Uint8Array>> {
+  const chunks: Array<Uint8Array> = []
+  let held: Array<string> = []
+  let size = 0
+  for (const line of lines) {
+    held.push(line, "\n")
+    size += line.length
+    if (size > slice) {
+      chunks.push(encode(held.join("")))
+      held = []
+      size = 0
+      yield* Effect.yieldNow
+    }
+  }
+  chunks.push(encode(held.join("")))
+  return chunks
+})
+
 /**
- * Writes a conversation to a file and its blobs beside it. Old or new, never between: an interruption or a full disk
- * leaves what was there. The history of format `contents` has no room for what left the window, so the log travels in
- * its blob folder and handles keep working.
+ * Writes a conversation to a file and its blobs beside it, and says what the format has no place for, by kind. Old or
+ * new, never between: an interruption or a full disk leaves what was there. Only a log of our own holds everything, so
+ * beside any other format the log travels in the blob folder, and handles keep working.
  */
 export const write = Effect.fn("Export.write")(
   function* (
     path: string,
-    format: Writable,
+    format: FormatName,
     events: ReadonlyArray<SessionEvent>
-  ): Effect.fn.Return<void, PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
+  ): Effect.fn.Return<Written["unheld"], PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
     const fs = yield* FileSystem.FileSystem
     const folders = yield* BlobFolder
     const folder = blobFolderOf(path)
@@ -164,16 +226,21 @@ export const write = Effect.fn("Export.write")(
     yield* placeFor(path)
     const written = yield* Ref.make(false)
     yield* staged(folder, written)
-    const chunks = yield* Effect.provide(logChunks(events), blobs)
-    if (format === "palimpsest") return yield* commit(yield* prepared(path, chunks), written)
+    const log = yield* Effect.provide(logChunks(events), blobs)
+    if (format === "palimpsest") {
+      yield* commit(yield* prepared(path, log), written)
+      return {}
+    }
     const older = yield* sidecarLogs(path)
     yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
-    const hash = yield* Effect.provide(nameOf(chunks), blobs)
-    const log = `${folder}/${hash}.jsonl`
-    yield* Effect.uninterruptible(yield* prepared(log, chunks))
-    const { conversation } = events.reduce(step, emptySession)
-    yield* commit(yield* prepared(path, [encode(`${sentJson(project(conversation))}\n`)]), written)
-    yield* Effect.forEach(older, (one) => (one === log ? Effect.void : Effect.ignore(fs.remove(one))))
+    const { lines, unheld } = yield* inWords(path, format, events.reduce(step, emptySession))
+    const body = yield* lineChunks(lines)
+    const of = yield* Effect.provide(nameOf(body), blobs)
+    const sidecar = `${folder}/${of}.jsonl`
+    yield* Effect.uninterruptible(yield* prepared(sidecar, log))
+    yield* commit(yield* prepared(path, body), written)
+    yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
+    return unheld
   },
   (effect, path) =>
     Effect.scoped(effect).pipe(
@@ -181,11 +248,16 @@ export const write = Effect.fn("Export.write")(
     )
 )
 
-/** The name of a log: the hash of its bytes. */
-const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> =>
-  TempStore.use((store) =>
-    Effect.flatMap(Effect.forEach(chunks, store.hash), (hashes) => store.hash(hashes.join("\n")))
-  )
+/** The name of a file's bytes, under which its log lies beside it. */
+const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> => {
+  const whole = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return TempStore.use((store) => store.hash(whole))
+}
 
 /** Writes a text file: all of it, or nothing. */
 export const writeText = Effect.fn("Export.writeText")(

@@ -20,6 +20,7 @@ export interface HookFailure {
   readonly message: string
 }
 
+/** What is run for each event. However it fails, the event goes on to the others. */
 export type Subscriber = (event: HookEvent) => Effect.Effect<void, unknown>
 
 /** Tells subscribers what happens. Never fails and never waits longer than its time limit for anyone. */
@@ -57,6 +58,7 @@ export class HookSystem extends Context.Service<
       }
     })
 
+  /** `layerWith` a time limit of 60 s (spec 8). */
   static readonly layer = HookSystem.layerWith({ timeout: "60 seconds" })
 }
 

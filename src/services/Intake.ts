@@ -5,31 +5,41 @@ import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
 import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
 
+/** What holds a handle. */
+interface Holder {
+  readonly text: () => string
+  /** Of what was read back from a log it is computed only if somebody asks. */
+  hash: Hash | undefined
+}
+
 /**
  * Which handle names which bytes in one session. The same bytes always get the same handle; a handle names one thing only.
  * Mutable: one session has one, and every entry made for the session goes through it.
  */
 export class HandleIndex {
-  /** The hash, or for what was read back from a log, the way to its text: it is hashed only if somebody asks. */
-  private readonly held = new Map<Handle, Hash | (() => string)>()
+  private readonly held = new Map<Handle, Holder>()
 
-  /** The handle of some bytes: the shortest that no other bytes hold. From now on these hold it. */
+  /** The text that a handle names, however long the session is. */
+  text(handle: Handle): string | undefined {
+    return this.held.get(handle)?.text()
+  }
+
+  /** The handle of a text with this hash: the shortest that no other bytes hold. From now on these hold it. */
   readonly assign = Effect.fnUntraced(
     { self: this as HandleIndex },
-    function* (this: HandleIndex, hash: Hash): Effect.fn.Return<Handle, never, TempStore> {
+    function* (this: HandleIndex, hash: Hash, text: () => string): Effect.fn.Return<Handle, never, TempStore> {
       const store = yield* TempStore
       const others = new Set<Handle>()
       for (;;) {
         const handle = handleOf(hash, (candidate) => others.has(candidate))
         const holder = this.held.get(handle)
-        const held = typeof holder === "function" ? yield* store.hash(holder()) : holder
-        if (held !== undefined && held !== hash) {
-          this.held.set(handle, held)
-          others.add(handle)
-          continue
+        if (holder === undefined) {
+          this.held.set(handle, { hash, text })
+          return handle
         }
-        this.held.set(handle, hash)
-        return handle
+        holder.hash ??= yield* store.hash(holder.text())
+        if (holder.hash === hash) return handle
+        others.add(handle)
       }
     }
   )
@@ -40,7 +50,7 @@ export class HandleIndex {
       for (const [index, part] of entry.content.parts.entries()) {
         const handle = entry.handles[index]
         if (handle !== undefined && !this.held.has(handle)) {
-          this.held.set(handle, () => payload(part, sourceOf(entry, index)).text)
+          this.held.set(handle, { hash: undefined, text: () => payload(part, sourceOf(entry, index)).text })
         }
       }
     }
@@ -62,8 +72,8 @@ export const makeEntry = Effect.fnUntraced(function* (
   const tokens = yield* counter.count(parts)
   const handles: Array<Handle> = []
   for (const [index, part] of parts.entries()) {
-    const hash = yield* store.hash(payload(part, sourceOf(draft, index)).text)
-    handles.push(yield* held.assign(hash))
+    const text = () => payload(part, sourceOf(draft, index)).text
+    handles.push(yield* held.assign(yield* store.hash(text()), text))
   }
   return { ...draft, id, tokens, handles }
 })

@@ -7,6 +7,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Base64 from "effect/encoding/Base64"
 import { type Content, isCall, isErrorResponse, isResponse, type Part, type Role } from "../domain/Content.ts"
+import { optionsKey } from "../domain/WireContent.ts"
 import { estimate } from "./Calibrations.ts"
 import {
   AuthenticationError,
@@ -31,16 +32,15 @@ import {
  * in a part's `providerMetadata`.
  */
 
-const metadataKey = "providerMetadata"
 const isMetadata = Schema.is(Schema.Record(Schema.String, Schema.NullOr(Schema.Json)))
 
 const optionsOf = (part: Part): Prompt.ProviderOptions => {
-  const metadata = part[metadataKey]
+  const metadata = part[optionsKey]
   return isMetadata(metadata) ? metadata : {}
 }
 
 const withMetadata = (part: Part, metadata: Response.ProviderMetadata): Part =>
-  Object.keys(metadata).length === 0 ? part : { ...part, [metadataKey]: metadata }
+  Object.keys(metadata).length === 0 ? part : { ...part, [optionsKey]: metadata }
 
 /** Ids of calls and responses by part: what has none gets one, and a response that of the call it answers. */
 const pair = (contents: ReadonlyArray<Content>): ReadonlyMap<Part, string> => {
@@ -125,7 +125,7 @@ const assistantMessages = (content: Content, ids: ReadonlyMap<Part, string>): Re
     if (part.thought === true) {
       thoughts.push(part)
       // The next piece belongs to another thought.
-      if (part[metadataKey] !== undefined) endThought()
+      if (part[optionsKey] !== undefined) endThought()
       continue
     }
     endThought()
@@ -145,13 +145,21 @@ const assistantMessages = (content: Content, ids: ReadonlyMap<Part, string>): Re
 const messages: Record<Role, typeof userMessages> = { user: userMessages, model: assistantMessages }
 
 /**
+ * By message of ours, the messages of a prompt that say the same: responses as tool messages under the ids of their calls. A
+ * call without an id gets one, the same for the same contents.
+ */
+export const toMessages = (contents: ReadonlyArray<Content>): ReadonlyArray<ReadonlyArray<Prompt.Message>> => {
+  const ids = pair(contents)
+  return contents.map((content) => messages[content.role](content, ids))
+}
+
+/**
  * A request as a prompt: the system instruction first, then every message; responses as tool messages under the ids of their calls. A call
  * without an id gets one, the same for the same request.
  */
 export const toPrompt = ({ contents, systemInstruction }: ModelRequest): Prompt.Prompt => {
-  const ids = pair(contents)
   const system = systemInstruction === undefined ? [] : [Prompt.systemMessage({ content: systemInstruction })]
-  return Prompt.fromMessages([...system, ...contents.flatMap((content) => messages[content.role](content, ids))])
+  return Prompt.fromMessages([...system, ...toMessages(contents).flat()])
 }
 
 /** A schema in the Gemini API's spelling (`"OBJECT"`, `nullable`) as JSON Schema. */

@@ -103,6 +103,7 @@ export class InvalidResponseError extends Schema.TaggedError<InvalidResponseErro
   }
 }
 
+/** Why a call failed. Each is an error of its own, with a message that says what a person can do. */
 export const ModelErrorReason = Schema.Union([
   NetworkError,
   TimeoutError,
@@ -171,6 +172,7 @@ export type ModelAnswer = typeof ModelAnswer.Type
 export class Model extends Context.Service<
   Model,
   {
+    /** The whole answer. One that ended without a finish reason is an `InvalidResponseError`. */
     readonly generate: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError>
     /** The answer in pieces. The request is aborted when the stream's scope closes. */
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelChunk, ModelError>

@@ -193,6 +193,7 @@ const nothing: Pick<Summary, "audit" | "doubts"> = {
   doubts: { removed: [], unknown: [] }
 }
 
+/** Snapshots by whatever `Model` answers; what its calls report is given to `Calibrations`. */
 export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer.effect(
   Summarizer,
   Effect.gen(function* () {

@@ -67,6 +67,7 @@ export class SessionUnavailable extends Schema.TaggedError<SessionUnavailable>()
   cause: Schema.Defect()
 }) {}
 
+/** A session could not be opened, read or written. The message says what a person can do. */
 export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("SessionStoreError", {
   reason: Schema.Union([
     SessionNotFound,
@@ -105,7 +106,9 @@ export interface OpenSession {
 export class SessionStore extends Context.Service<
   SessionStore,
   {
+    /** Begins a session under the id in `started`, and locks it for this writer. `SessionExists` where there is one. */
     readonly create: (started: Started) => Effect.Effect<SessionLog, SessionStoreError, Scope.Scope>
+    /** Reads a session and locks it for this writer. `SessionNotFound` where there is none, `SessionLocked` where another writes. */
     readonly open: (id: string) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
     /** Ids of all sessions, newest first. */
     readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>

@@ -16,6 +16,7 @@ export class SummarizerError extends Schema.TaggedError<SummarizerError>()("Summ
   calls: Schema.Array(SummaryCall)
 }) {}
 
+/** What is to be summarised, and how. */
 export interface SummaryRequest {
   /** What leaves the window, oldest first, as it was before anything was shortened. */
   readonly entries: ReadonlyArray<Entry>
@@ -39,6 +40,7 @@ export interface SummaryRequest {
   readonly family: string | undefined
 }
 
+/** A snapshot, who wrote it, and what is known about it. */
 export interface Summary {
   /** The rendered snapshot; empty when nothing usable came back. */
   readonly text: string
@@ -65,15 +67,18 @@ export interface AnswersRequest {
   readonly family: string | undefined
   readonly system: string
   readonly generate: ReadonlyArray<Content>
+  /** The messages of the second call, made of what the first one answered. */
   readonly verify: (summary: string) => ReadonlyArray<Content>
 }
 
+/** Both answers, as the model gave them. */
 export interface Answered {
   readonly summary: string
   readonly verified: string
   readonly calls: ReadonlyArray<SummaryCall>
 }
 
+/** Messages to be counted, and the model they are for. */
 export interface CountRequest {
   readonly family: string | undefined
   readonly contents: ReadonlyArray<Content>
@@ -91,6 +96,10 @@ const noModel = () =>
 export class Summarizer extends Context.Service<
   Summarizer,
   {
+    /**
+     * A snapshot within the budget. Empty text: nothing usable came back. With `fallback` code writes what a model cannot, and
+     * says so in `degraded`; without it that is a failure.
+     */
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
     /** The two answers of a model, taken as they are: strategy `gemini`. */
     readonly answers: (request: AnswersRequest) => Effect.Effect<Answered, SummarizerError>

@@ -34,6 +34,7 @@ export class HandleAmbiguous extends Schema.TaggedError<HandleAmbiguous>()("Hand
 /** A selection whose pattern is no regular expression. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
+/** Bytes could not be stored or read back. */
 export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempStoreError", {
   reason: Schema.Union([BlobMissing, BlobDamaged, BlobUnavailable, HandleAmbiguous])
 }) {

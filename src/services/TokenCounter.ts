@@ -19,10 +19,12 @@ export class TokenCounter extends Context.Service<
 >()("palimpsest/services/TokenCounter") {
   /** By class of character: offline, deterministic, under 10 ms a MiB. */
   static readonly layerEstimate = Layer.succeed(TokenCounter, {
-    count: Effect.fnUntraced(function* (parts) {
-      const counts: Array<number> = []
-      for (const part of parts) counts.push(yield* Work.run(partTokens(part, outputText(part))))
-      return counts
-    })
+    count: (parts) => Effect.suspend(() => Work.run(counts(parts)))
   })
+}
+
+function* counts(parts: ReadonlyArray<Part>): Work.Work<ReadonlyArray<number>> {
+  const tokens: Array<number> = []
+  for (const part of parts) tokens.push(yield* partTokens(part, outputText(part)))
+  return tokens
 }

@@ -15,12 +15,13 @@ import {
 } from "../domain/Conversation.ts"
 import { type Hash } from "../domain/Handle.ts"
 import { type DecodedLine, decodeLine, entriesOf, filled, type LineProblem } from "../domain/LogFormat.ts"
-import { project, sentJson } from "../domain/Projection.ts"
 import { emptySession, logVersion, type Session, type SessionEvent, type Spilled, step } from "../domain/Session.ts"
 import { estimatorVersion, TokenCount } from "../domain/Tokens.ts"
 import { claudeReader } from "../domain/transcripts/Claude.ts"
 import { readContents, Skipped } from "../domain/transcripts/Contents.ts"
-import { classify, detect } from "../domain/transcripts/Detect.ts"
+import { codexReader } from "../domain/transcripts/Codex.ts"
+import { classify, detect, isGeminiDocument } from "../domain/transcripts/Detect.ts"
+import { geminiReader, readGeminiDocument } from "../domain/transcripts/Gemini.ts"
 import { piReader } from "../domain/transcripts/Pi.ts"
 import {
   type FormatName,
@@ -61,6 +62,7 @@ export interface Loaded {
   readonly sidecar: Session | undefined
 }
 
+/** How a file is to be read. */
 export interface LoadOptions {
   /** The format, when it is not to be detected. */
   readonly from?: FormatName
@@ -113,11 +115,8 @@ const unreadable = (path: string, error: PlatformError.PlatformError): Transcrip
   }
 }
 
-const readable = "palimpsest, contents, pi or claude"
+const readable = "palimpsest, contents, gemini, pi, claude or codex"
 const hint = "; use --lenient to skip broken lines"
-
-const unsupported = (path: string, format: string): TranscriptError =>
-  wrong(path, 0, `the format ${format} cannot be read yet in this version; expected ${readable}`)
 
 const parse = (text: string): Result.Result<unknown, string> =>
   Result.try({
@@ -529,7 +528,11 @@ const linesReader = (path: string, format: FormatName, lines: Lines, lenient: bo
 const tooLong = `the line is longer than ${lineLimit / mebibyte} MiB`
 
 /** Reads a file that is one JSON document. */
-const documentReader = (path: string): Reader => {
+const documentReader = (
+  path: string,
+  format: FormatName,
+  read: (value: unknown, text: string) => Work.Work<Transcript | Problem>
+): Reader => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   return {
@@ -546,28 +549,31 @@ const documentReader = (path: string): Reader => {
       const value = parse(text)
       if (Result.isFailure(value)) return yield* wrong(path, 0, value.failure)
       yield* Effect.yieldNow
-      return {
-        ...(yield* finish(path, yield* Work.run(readContents(value.success, text)))),
-        format: "contents",
-        torn: undefined
+      const found = classify(value.success)
+      if (found !== undefined && found !== format) {
+        return yield* wrong(path, 0, `a document of the format ${found}; expected the format ${format}`)
       }
+      return { ...(yield* finish(path, yield* Work.run(read(value.success, text)))), format, torn: undefined }
     })
   }
 }
 
-const readerOf = (path: string, format: FormatName, lenient: boolean): Effect.Effect<Reader, TranscriptError> => {
+/** The reader of a format; `head` is how the file begins. */
+const readerOf = (path: string, format: FormatName, head: string, lenient: boolean): Reader => {
+  const lines = (reader: LineReader) => linesReader(path, format, foreignLines(path, reader), lenient)
   switch (format) {
     case "contents":
-      return Effect.succeed(documentReader(path))
-    case "claude":
-      return Effect.succeed(linesReader(path, format, foreignLines(path, claudeReader()), lenient))
-    case "pi":
-      return Effect.succeed(linesReader(path, format, foreignLines(path, piReader()), lenient))
-    case "palimpsest":
-      return Effect.succeed(linesReader(path, format, logLines(path, lenient), lenient))
+      return documentReader(path, format, readContents)
     case "gemini":
+      return isGeminiDocument(head) ? documentReader(path, format, readGeminiDocument) : lines(geminiReader())
+    case "claude":
+      return lines(claudeReader())
     case "codex":
-      return Effect.fail(unsupported(path, format))
+      return lines(codexReader())
+    case "pi":
+      return lines(piReader())
+    case "palimpsest":
+      return linesReader(path, format, logLines(path, lenient), lenient)
   }
 }
 
@@ -586,7 +592,7 @@ const choose = (path: string, head: Uint8Array, options: LoadOptions): Effect.Ef
   const format = options.from ?? detect(text)
   return format === undefined
     ? Effect.fail(wrong(path, 0, `its format is not known; expected ${readable}, or say --from FORMAT`))
-    : readerOf(path, format, options.lenient ?? false)
+    : Effect.succeed(readerOf(path, format, text, options.lenient ?? false))
 }
 
 // --- files ------------------------------------------------------------------------------------------------------------
@@ -651,32 +657,40 @@ export const load = Effect.fn("Transcripts.load")(function* (
   )
   const chosen = reader ?? (yield* begin())
   const loaded: Loaded = { ...(yield* chosen.end), bytes: size, sidecar: undefined }
-  return loaded.format === "contents" && path !== "-" ? yield* withSidecar(path, loaded) : loaded
+  return loaded.format === "palimpsest" || path === "-" ? loaded : yield* withSidecar(path, loaded)
 })
 
 /**
- * A file of contents that we wrote has its log beside it. While the file says what that log says, the log is read in its
+ * A file that we wrote in another format has its log beside it. While the file is what was written, the log is read in its
  * place, so that what left the window earlier stays recallable and can be undone.
  */
 const withSidecar = Effect.fnUntraced(function* (
   path: string,
   loaded: Loaded
 ): Effect.fn.Return<Loaded, TranscriptError, Requirements> {
-  const said = sentJson(project(loaded.session.conversation))
-  let sidecar: Session | undefined
-  for (const log of yield* sidecarLogs(path)) {
-    const { events, session } = yield* load(log, { from: "palimpsest" })
-    if (sentJson(project(session.conversation)) === said) return { ...loaded, events, session }
-    sidecar = session
-  }
-  return { ...loaded, sidecar }
+  const logs = yield* sidecarLogs(path)
+  const newest = logs.at(-1)
+  if (newest === undefined) return loaded
+  const fs = yield* FileSystem.FileSystem
+  const store = yield* TempStore
+  const hash = yield* Effect.flatMap(
+    Effect.mapError(fs.readFile(path), (error) => unreadable(path, error)),
+    store.hash
+  )
+  const own = logs.find((log) => log.of === hash)
+  const { events, session } = yield* load((own ?? newest).path, { from: "palimpsest" })
+  return own === undefined ? { ...loaded, sidecar: session } : { ...loaded, events, session }
 })
 
 /** Reading conversations as a service, for callers that do not want to know what it needs. */
 export class Transcripts extends Context.Service<
   Transcripts,
-  { readonly load: (path: string, options?: LoadOptions) => Effect.Effect<Loaded, TranscriptError> }
+  {
+    /** See `load`. */
+    readonly load: (path: string, options?: LoadOptions) => Effect.Effect<Loaded, TranscriptError>
+  }
 >()("palimpsest/services/Transcripts") {
+  /** Reads with what is provided when the layer is made. */
   static readonly layer: Layer.Layer<Transcripts, never, Requirements> = Layer.effect(
     Transcripts,
     Effect.gen(function* () {

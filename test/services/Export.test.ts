@@ -5,6 +5,7 @@ import { text, user } from "../../src/domain/Content.ts"
 import { entries, entryId } from "../../src/domain/Conversation.ts"
 import { logVersion, type SessionEvent } from "../../src/domain/Session.ts"
 import { estimatorVersion } from "../../src/domain/Tokens.ts"
+import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
 import * as FileTempStore from "../../src/layers/FileTempStore.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import * as Export from "../../src/services/Export.ts"
@@ -43,7 +44,7 @@ const reading = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer
 
 /** Exports into a folder with one fault in its file system; what is there before and after. */
 const attempt = Effect.fnUntraced(function* (
-  format: Export.Writable,
+  format: FormatName,
   fault: FaultyFileSystem.Fault,
   hangs: boolean,
   old: string | undefined
@@ -70,7 +71,7 @@ const attempt = Effect.fnUntraced(function* (
 })
 
 describe("Export.write", () => {
-  for (const format of Export.writable) {
+  for (const format of FormatName.literals) {
     for (const [name, verdict] of [
       ["fails", "fail"],
       ["stops half-way", "half"],

@@ -22,6 +22,7 @@ import { payload } from "../../domain/Content.ts"
 import { project, sentJson } from "../../domain/Projection.ts"
 import { type Session, type SessionEvent, spillBytes } from "../../domain/Session.ts"
 import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
 import * as Export from "../../services/Export.ts"
 import type { Loaded } from "../../services/Transcripts.ts"
@@ -113,8 +114,10 @@ const flags = {
     Flag.withMetavar("file"),
     Flag.withDescription("Write the compressed conversation here")
   ),
-  to: Input.optional(Flag.Literals("to", Export.writable)).pipe(
-    Flag.withDescription("The format of --out (default: contents for .json, else palimpsest)")
+  to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
+    Flag.withDescription(
+      "The format of --out (default: contents for .json, else palimpsest; of --in-place: the one it was read in)"
+    )
   ),
   inPlace: Flag.Boolean("in-place").pipe(
     Flag.withDescription("Write the compressed conversation over the file it was read from"),
@@ -417,6 +420,12 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
   yield* input.json ? Output.text(text) : Output.text(describePlan(decision.plan))
 })
 
+/** Says what was counted by kind, if anything was. */
+const listNotice = (what: string, counts: Readonly<Record<string, number>>, comfort: string) => {
+  const kinds = Object.entries(counts).map(([kind, count]) => `${printable(kind)} (${Output.number(count)})`)
+  return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)
+}
+
 /** `palimpsest compress <file>`. */
 export const compress = Command.make(
   "compress",
@@ -437,12 +446,15 @@ export const compress = Command.make(
       Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
     )
     const out = input.inPlace ? input.file : input.out
-    const format = input.to ?? (out?.endsWith(".json") === true ? "contents" : "palimpsest")
     if (out !== undefined) {
-      yield* Export.write(out, format, yield* Ref.get(events)).pipe(
+      const byName = out.endsWith(".json") ? "contents" : "palimpsest"
+      const format = input.to ?? (input.inPlace ? loaded.format : byName)
+      const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
         Output.progress(`writing ${out}`),
         Effect.mapError((error) => failed(error.message))
       )
+      yield* listNotice(`the format ${format} has no place for`, unheld, "the log beside the file keeps it")
+      if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they were no part of the conversation")
     }
     const after = yield* chat.session
     const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)

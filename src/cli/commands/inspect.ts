@@ -1,180 +1,297 @@
-import { Effect, Schema } from "effect"
-import { Command } from "effect/cli"
+import { Effect, FileSystem, Result } from "effect"
+import { Command, Flag } from "effect/cli"
 import * as Chain from "../../domain/Chain.ts"
-import { EntryId } from "../../domain/Conversation.ts"
-import { Handle } from "../../domain/Handle.ts"
-import { Inspection, type Kind, inspect as inspectConversation, printable, viewSizes } from "../../domain/Inspection.ts"
-import type { Session } from "../../domain/Session.ts"
-import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import * as Work from "../../domain/Work.ts"
-import { defaultPolicy, NoopReason, type Plan } from "../../domain/Compression.ts"
-import { view as conversationView } from "../../domain/Conversation.ts"
+import { type Decision, defaultPolicy, type NoopReason, type Plan } from "../../domain/Compression.ts"
+import { type Conversation, view as conversationView } from "../../domain/Conversation.ts"
 import { freshMemory } from "../../domain/FailureMemory.ts"
+import { type Compaction, viewSizes } from "../../domain/Compactions.ts"
+import { inspect as inspectConversation, printable } from "../../domain/Inspection.ts"
+import { builtIn, parsePrices, type Prices } from "../../domain/Prices.ts"
+import type { Session } from "../../domain/Session.ts"
 import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import * as Work from "../../domain/Work.ts"
 import { Compression } from "../../services/Compression.ts"
 import { HandleIndex } from "../../services/Intake.ts"
+import * as Export from "../../services/Export.ts"
+import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
-
-/** What `inspect --json` prints. */
-export const Report = Schema.Struct({
-  file: Schema.String,
-  format: FormatName,
-  bytes: Schema.Natural,
-  session: Schema.NullOr(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  cwd: Schema.NullOr(Schema.String),
-  ...Inspection.fields,
-  /** What compressions dropped, oldest first: one handle names all of it. */
-  dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
-  /** Records of the file that are no part of the conversation, by kind. */
-  skipped: Schema.Record(Schema.String, Schema.Natural),
-  /** What a compression would do now. */
-  next: Schema.Struct({
-    /** Why an automatic one would leave the conversation alone; null: it would not. */
-    waits: Schema.NullOr(NoopReason),
-    /** Tokens of the request before and, as planned, after one that is asked for; null: there is nothing to compress. */
-    forced: Schema.NullOr(Schema.Struct({ before: Schema.Natural, after: Schema.Natural, messages: Schema.Natural }))
-  }),
-  /** The number of the last line when it broke off in the middle and was left out. */
-  torn: Schema.NullOr(Schema.Natural)
-})
-export type Report = typeof Report.Type
-
-const kindNames: Record<Kind, string> = {
-  user: "user text",
-  program: "program text",
-  model: "model text",
-  thought: "thoughts",
-  summary: "summaries",
-  call: "call arguments",
-  output: "tool output",
-  media: "media",
-  other: "other"
-}
+import { renderPage } from "../Page.ts"
+import { dollars, kindNames, Report } from "../Report.ts"
 
 const { number, share, table } = Output
 
 const plural = (count: number, one: string, many = `${one}s`): string => `${number(count)} ${count === 1 ? one : many}`
 
-/** Tools told by name in the text; `--json` has them all. */
-const toolsShown = 15
+/** Rows of a section; `--json` has them all. */
+const rowsShown = 15
+/** Columns of the text. */
+const columns = 100
+const indent = 2
 
-/** The report for a person. `sizes` are the view's tokens after each message. */
-export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Output.Style = Output.plain): string => {
+/** A text cut to so many columns, and its end shown when its beginning says less. */
+const clipped = (text: string, width: number, keep: "start" | "end" = "start"): string => {
+  if (Output.columnsOf(text) <= width) return text
+  const characters = [...text]
+  if (keep === "end") characters.reverse()
+  const shown: Array<string> = []
+  let left = width - 1
+  for (const character of characters) {
+    left -= Output.columnsOf(character)
+    if (left < 0) break
+    shown.push(character)
+  }
+  return keep === "end" ? `…${shown.reverse().join("")}` : `${shown.join("")}…`
+}
+
+/** Something out of a file as one cell: nothing that a terminal acts on, and no wider than this. */
+const cell = (text: string, width: number, keep?: "end"): string => clipped(printable(text), width, keep)
+
+type Row = ReadonlyArray<string>
+
+/** The width that one more column has beside these. */
+const widthBeside = (rows: ReadonlyArray<Row>): number => {
+  const widths: Array<number> = []
+  for (const row of rows) {
+    row.forEach((text, at) => (widths[at] = Math.max(widths[at] ?? 0, Output.columnsOf(text))))
+  }
+  return Math.max(8, columns - indent - widths.reduce((total, width) => total + width + 2, 0))
+}
+
+/** The first of some rows, and how many more there are. */
+const first = <A>(items: ReadonlyArray<A>, row: (item: A) => Row, align: string, header: Row = []): string => {
+  const shown = items.slice(0, rowsShown).map(row)
+  const more = items.length - shown.length
+  const body = table(header.length === 0 ? shown : [header, ...shown], align)
+  return more > 0 ? `${body}\nand ${number(more)} more (--json has them all)` : body
+}
+
+/** Rows of numbers, each after a name as long as there is room for it. */
+const named = <A>(
+  items: ReadonlyArray<A>,
+  name: (item: A) => string,
+  numbers: (item: A) => Row,
+  header: Row,
+  keep?: "end"
+): ((item: A) => Row) => {
+  const width = widthBeside([header, ...items.slice(0, rowsShown).map(numbers)])
+  return (item) => [cell(name(item), width, keep), ...numbers(item)]
+}
+
+/** A name and a text of one section; undefined where it has nothing to say. */
+type Section = readonly [title: string, body: string] | undefined
+
+const factsText = (report: Report): string => {
   const { all, environment, view } = report.tokens
-  const section = (title: string, body: string) => `${style.bold(title)}\n${body.replace(/^(?=.)/gm, "  ")}`
-  const columns = ["", "tokens", "share", "in view"].map(style.dim)
-  const sums = (name: string, sum: { readonly tokens: number; readonly view: number }) => [
-    name,
-    number(sum.tokens),
-    share(sum.tokens, all),
-    number(sum.view)
-  ]
-
-  const facts = [
-    ["file", printable(report.file)],
+  const named = (name: string, value: string | null, keep?: "end"): ReadonlyArray<Row> =>
+    value === null ? [] : [[name, cell(value, columns - 10, keep)]]
+  return table([
+    ...named("file", report.file, "end"),
     ["format", report.format],
-    ...[
-      ["session", report.session],
-      ["model", report.model],
-      ["folder", report.cwd]
-    ].flatMap(([name, value]) =>
-      typeof name === "string" && typeof value === "string" ? [[name, printable(value)]] : []
-    ),
+    ...named("session", report.session),
+    ...named("model", report.model),
+    ...named("folder", report.cwd, "end"),
     ["size", `${number(report.bytes)} bytes, ${plural(report.messages, "message")}, ${plural(report.turns, "turn")}`],
     ["tokens", `${number(all)} in all, ${number(view)} in the current view`],
     ...(environment > 0 ? [["", `${number(environment)} in the environment message, not counted here`]] : [])
-  ]
+  ])
+}
 
-  const sections = [table(facts)]
-  if (report.kinds.length > 0) {
-    sections.push(
-      section("By kind", table([columns, ...report.kinds.map((kind) => sums(kindNames[kind.kind], kind))], "lrrr")),
-      section("By role", table([columns, ...report.roles.map((role) => sums(role.role, role))], "lrrr"))
-    )
-  }
-  if (report.tools.length > 0) {
-    const rows = report.tools
-      .slice(0, toolsShown)
-      .map((tool) => [
-        printable(tool.tool),
-        number(tool.calls),
-        number(tool.arguments),
-        number(tool.output),
-        number(tool.view)
-      ])
-    const more = report.tools.length - rows.length
-    sections.push(
-      section(
-        "By tool",
-        table([["", "calls", "arguments", "output", "in view"].map(style.dim), ...rows], "lrrrr") +
-          (more > 0 ? `\nand ${number(more)} more (--json has them all)` : "")
-      )
-    )
-  }
-  if (report.largest.length > 0) {
-    const rows = report.largest.map((part) => [
-      part.entry,
-      kindNames[part.kind] + (part.tool === null ? "" : ` ${printable(part.tool)}`),
-      number(part.tokens),
-      part.handle ?? "",
-      style.dim(part.preview)
-    ])
-    sections.push(section("Largest parts (read one with recall <file> <handle>)", table(rows, "llrll")))
-  }
-  if (sizes.length > 1) {
-    const largest = sizes.reduce((a, b) => Math.max(a, b), 0)
-    sections.push(
-      section(
-        `Growth over ${plural(sizes.length, "message")}, ${plural(report.turns, "turn")}`,
-        `${Output.sparkline(sizes)}\nat most ${number(largest)} tokens in the view, ${number(view)} now`
-      )
-    )
-  }
-  if (report.compactions.length > 0) {
-    const rows = report.compactions.map(({ after, tokens }) => [
-      after === null ? "at the start" : `after ${after}`,
-      number(tokens.before),
-      "→",
-      number(tokens.after)
-    ])
-    sections.push(section("Past compactions (tokens of the view)", table(rows, "lrlr")))
-  }
-  if (report.dropped.length > 0) {
-    const rows = report.dropped.map(({ from, handle, messages, to }) => [
-      `${from} to ${to}`,
-      plural(messages, "message"),
-      handle
-    ])
-    sections.push(section("Dropped ranges (recall <file> <handle> has them whole)", table(rows)))
-  }
-  sections.push(section("Next compression", nextText(report.next)))
-  const { calls, responses } = report.broken
-  if (calls.length + responses.length > 0) {
-    const rows = [
-      ...calls.map((call) => [call.entry, `call of ${printable(call.tool)} without a response`]),
-      ...responses.map((response) => [response.entry, `response of ${printable(response.tool)} without a call`])
+type Sums = { readonly tokens: number; readonly view: number }
+
+const sumsSections = (report: Report, style: Output.Style): ReadonlyArray<Section> => {
+  if (report.kinds.length === 0) return []
+  const header = ["", "tokens", "share", "in view"].map(style.dim)
+  const row = (name: string, sums: Sums): Row => [
+    name,
+    number(sums.tokens),
+    share(sums.tokens, report.tokens.all),
+    number(sums.view)
+  ]
+  return [
+    ["By kind", first(report.kinds, (kind) => row(kindNames[kind.kind], kind), "lrrr", header)],
+    ["By role", first(report.roles, (role) => row(role.role, role), "lrrr", header)]
+  ]
+}
+
+const toolsSection = ({ tools }: Report, style: Output.Style): Section => {
+  if (tools.length === 0) return undefined
+  const header = ["calls", "arguments", "output", "in view"]
+  const row = named(
+    tools,
+    ({ tool }) => tool,
+    (tool) => [number(tool.calls), number(tool.arguments), number(tool.output), number(tool.view)],
+    header
+  )
+  return ["By tool", first(tools, row, "lrrrr", ["", ...header].map(style.dim))]
+}
+
+const largestSection = ({ largest }: Report, style: Output.Style): Section => {
+  if (largest.length === 0) return undefined
+  const row = (part: Report["largest"][number]) => [
+    part.entry,
+    cell(kindNames[part.kind] + (part.tool === null ? "" : ` ${part.tool}`), 36),
+    number(part.tokens),
+    part.handle ?? ""
+  ]
+  const width = widthBeside(largest.map(row))
+  return [
+    "Largest parts (read one with recall <file> <handle>)",
+    first(largest, (part) => [...row(part), style.dim(clipped(part.preview, width))], "llrll")
+  ]
+}
+
+const readsSection = ({ reads, tokens }: Report, style: Output.Style): Section => {
+  if (reads.length === 0) return undefined
+  const repeated = reads.reduce((total, read) => total + read.repeated, 0)
+  const header = ["reads", "tokens", "by repeats"]
+  const row = named(
+    reads,
+    ({ path }) => path,
+    (read) => [number(read.reads), number(read.tokens), number(read.repeated)],
+    header,
+    "end"
+  )
+  return [
+    `Files read more than once: ${number(repeated)} tokens by repeats, ${share(repeated, tokens.all)}`,
+    first(reads, row, "lrrr", ["", ...header].map(style.dim))
+  ]
+}
+
+const growthSection = (report: Report, sizes: ReadonlyArray<number>): Section => {
+  if (sizes.length < 2) return undefined
+  const largest = sizes.reduce((a, b) => Math.max(a, b), 0)
+  return [
+    `Growth over ${plural(sizes.length, "message")}, ${plural(report.turns, "turn")}`,
+    `${Output.sparkline(sizes)}\nat most ${number(largest)} tokens in the view, ${number(report.tokens.view)} now`
+  ]
+}
+
+const compactionsSection = ({ compactions }: Report, style: Output.Style): Section => {
+  if (compactions.length === 0) return undefined
+  const latest = [...compactions].reverse()
+  const numbers = (one: Compaction) => [
+    one.after === null ? "at the start" : `after ${one.after}`,
+    number(one.tokens.before),
+    "→",
+    number(one.tokens.after),
+    number(one.dropped.messages),
+    number(one.kept.messages),
+    number(one.inserted.messages),
+    number(one.shortened.parts),
+    one.facts === null ? "" : `${number(one.facts.kept)} of ${number(one.facts.dropped)}`
+  ]
+  const header = ["", "before", "", "after", "dropped", "kept", "put in", "shortened", "facts"]
+  const width = widthBeside([header, ...latest.slice(0, rowsShown).map(numbers)])
+  const decided = ({ strategy, trigger }: Compaction) => [strategy, trigger].filter((name) => name !== null).join(", ")
+  return [
+    "Past compactions, the latest first (tokens of the view; messages; facts that still stood)",
+    first(latest, (one) => [...numbers(one), cell(decided(one), width)], "lrlrrrrrrl", header.map(style.dim))
+  ]
+}
+
+const droppedSection = ({ dropped }: Report): Section => {
+  if (dropped.length === 0) return undefined
+  const row = ({ from, handle, messages, to }: Report["dropped"][number]) => [
+    `${from} to ${to}`,
+    plural(messages, "message"),
+    handle
+  ]
+  return ["Dropped ranges (recall <file> <handle> has them whole)", first(dropped, row, "lll")]
+}
+
+const usageSection = ({ usage }: Report): Section => {
+  if (usage === null) return undefined
+  const { answers, error, factor, overhead, points, recorded } = usage
+  const written = recorded.cacheWrite === undefined ? "" : `, ${number(recorded.cacheWrite)} written to it`
+  const rows = [
+    ["sent", `${number(recorded.prompt)}, ${share(recorded.cached, recorded.prompt)} from a cache${written}`],
+    ["answered", `${number(recorded.answer)}, and ${number(recorded.thoughts)} in thoughts`],
+    [
+      "a request",
+      points.length === 0
+        ? "never told"
+        : `about ${number(Math.round(overhead))} + ${factor.toFixed(2)} × our count of the view, ${share(error, 1)} off on average`
     ]
-    sections.push(section("Broken pairs", style.warn(table(rows.slice(0, toolsShown)))))
-    if (rows.length > toolsShown) sections.push(`  and ${number(rows.length - toolsShown)} more (--json has them all)`)
-  }
-  const skipped = Object.entries(report.skipped)
-  if (skipped.length > 0) {
-    sections.push(
-      section(
-        "Records that are no part of the conversation",
-        table(
-          skipped.sort((a, b) => b[1] - a[1]).map(([kind, count]) => [printable(kind), number(count)]),
-          "lr"
-        )
-      )
-    )
-  }
-  if (report.torn !== null) {
-    sections.push(style.warn(`Line ${number(report.torn)}, the last one, broke off in the middle and was left out.`))
-  }
-  return sections.join("\n\n")
+  ]
+  return [`Recorded by the provider (tokens of ${plural(answers, "answer")})`, table(rows)]
+}
+
+const costSection = ({ cost }: Report, style: Output.Style): Section => {
+  if (cost.models.length === 0) return undefined
+  const header = ["requests", "sent", "cached", "answered", "USD"]
+  const row = named(
+    cost.models,
+    ({ model }) => model,
+    (one) => [
+      number(one.requests),
+      number(one.prompt),
+      number(one.cached),
+      number(one.answer + one.thoughts),
+      one.cost === null ? "?" : dollars(one.cost)
+    ],
+    header
+  )
+  const notes = [
+    `prices: ${cell(cost.table, 70, "end")}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
+    ...(cost.estimated
+      ? ["the agent recorded no tokens: these are our own counts, without instructions, tools and caches"]
+      : []),
+    ...(cost.unpriced.length > 0
+      ? [cell(`no price for ${cost.unpriced.join(", ").slice(0, 1_000)}`, columns - indent)]
+      : [])
+  ]
+  const total = cost.total === null ? "unknown" : dollars(cost.total)
+  const isPart = cost.total !== null && cost.unpriced.length > 0
+  return [
+    `${cost.estimated ? "Estimated cost" : "Cost"}: ${isPart ? "at least " : ""}${total}`,
+    `${first(cost.models, row, "lrrrrr", ["", ...header].map(style.dim))}\n${notes.join("\n")}`
+  ]
+}
+
+const brokenSection = ({ broken: { calls, responses } }: Report, style: Output.Style): Section => {
+  if (calls.length + responses.length === 0) return undefined
+  const alone = [
+    ...calls.map((call) => ({ ...call, what: (tool: string) => `call of ${tool} without a response` })),
+    ...responses.map((response) => ({ ...response, what: (tool: string) => `response of ${tool} without a call` }))
+  ]
+  return ["Broken pairs", style.warn(first(alone, ({ entry, tool, what }) => [entry, what(cell(tool, 45))], "ll"))]
+}
+
+const skippedSection = (report: Report): Section => {
+  const skipped = Object.entries(report.skipped).sort((a, b) => b[1] - a[1])
+  if (skipped.length === 0) return undefined
+  const row = ([kind, count]: readonly [string, number]) => [cell(kind, 60), number(count)]
+  return ["Records that are no part of the conversation", first(skipped, row, "lr")]
+}
+
+/** The report for a person. `sizes` are the view's tokens after each message. */
+export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Output.Style = Output.plain): string => {
+  const sections: ReadonlyArray<Section> = [
+    ...sumsSections(report, style),
+    toolsSection(report, style),
+    largestSection(report, style),
+    readsSection(report, style),
+    growthSection(report, sizes),
+    compactionsSection(report, style),
+    droppedSection(report),
+    usageSection(report),
+    costSection(report, style),
+    ["Next compression", nextText(report.next)],
+    brokenSection(report, style),
+    skippedSection(report)
+  ]
+  const torn =
+    report.torn === null
+      ? []
+      : [style.warn(`Line ${number(report.torn)}, the last one, broke off in the middle and was left out.`)]
+  return [
+    factsText(report),
+    ...sections.flatMap((section) =>
+      section === undefined ? [] : [`${style.bold(section[0])}\n${section[1].replace(/^(?=.)/gm, " ".repeat(indent))}`]
+    ),
+    ...torn
+  ].join("\n\n")
 }
 
 const droppedRanges = (session: Session): Report["dropped"] =>
@@ -191,14 +308,20 @@ const nextCompression = Effect.fnUntraced(function* (session: Session) {
   const compression = yield* Compression
   const policy = { ...defaultPolicy, limit: TokenCount.make(tokenLimit(session.started?.model ?? "")) }
   const request = { conversation: session.conversation, memory: freshMemory, policy, held: new HandleIndex() }
-  const automatic = yield* compression.plan({ ...request, forced: false })
   const forced = yield* compression.plan({ ...request, forced: true })
   const next: Report["next"] = {
-    waits: automatic._tag === "Skip" ? automatic.reason : null,
+    waits: waitsFor(forced, policy.threshold * policy.limit),
     forced: forced._tag === "Skip" ? null : { ...forced.plan, messages: summarised(session, forced.plan) }
   }
   return next
 })
+
+/** Why an automatic compression would wait: it is the one that is asked for, from the threshold on. */
+export const waitsFor = (forced: Decision, due: number): NoopReason | null => {
+  const reason = forced._tag === "Skip" ? forced.reason : null
+  const before = forced._tag === "Skip" ? forced.before : forced.plan.before
+  return before < due && reason !== "empty" ? "below threshold" : reason
+}
 
 const summarised = (session: Session, plan: Plan): number => {
   const layout = plan.steps.find((step) => step._tag === "Layout")
@@ -215,30 +338,89 @@ there is nothing to compress`
 --force would put a snapshot in the place of ${plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
 }
 
+/** The prices that are to be used. A file that holds no table is bad input: status 2. */
+const pricesOf = Effect.fnUntraced(function* (
+  file: string | undefined
+): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem> {
+  if (file === undefined) return builtIn
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs
+    .readFileString(file)
+    .pipe(
+      Effect.mapError(({ reason }) =>
+        badInput(
+          `${file}: ${
+            reason._tag === "NotFound"
+              ? "there is no such file; --prices expects a table of prices"
+              : `cannot be read (${reason.description ?? reason._tag})`
+          }`
+        )
+      )
+    )
+  const table = parsePrices(text)
+  return Result.isFailure(table) ? yield* badInput(`${file}: ${table.failure}`) : { source: file, table: table.success }
+})
+
+const flags = {
+  ...Input.conversation,
+  prices: Input.optional(Flag.String("prices")).pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription("Prices in place of the built-in ones: JSON, US dollars for a million tokens, by model")
+  ),
+  html: Input.optional(Flag.String("html")).pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription("Write one self-contained page with charts here, in place of the text")
+  ),
+  json: Input.json
+}
+
+/** The page does not go over what was read, by whatever name. */
+const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
+  if (html === undefined) return
+  const fs = yield* FileSystem.FileSystem
+  const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
+  if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+    return yield* badInput(`${html} is the conversation itself; write the page to another file`)
+  }
+})
+
+/** Writes the page, and says where it is: the text does not come beside it. */
+const writePage = Effect.fnUntraced(function* (file: string, report: Report, conversation: Conversation) {
+  const page = yield* Output.progress(`drawing ${file}`)(renderPage({ report, conversation }))
+  yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+  yield* Output.notice(`the page is in ${file}`)
+})
+
 /** `palimpsest inspect <file>`. */
 export const inspect = Command.make(
   "inspect",
-  { ...Input.conversation, json: Input.json },
+  flags,
   Effect.fn("cli.inspect")(function* (input) {
+    yield* checkPlace(input.file, input.html)
+    const prices = yield* pricesOf(input.prices)
     const loaded = yield* Input.load(input)
     const { conversation, started } = loaded.session
-    const inspection = yield* Work.run(inspectConversation(conversation))
+    const model = loaded.transcript?.model ?? started?.model ?? null
+    const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
+    const about = { events: loaded.events, model: model ?? undefined, cwd: cwd ?? undefined, prices }
     const report: Report = {
       file: input.file,
       format: loaded.format,
       bytes: loaded.bytes,
       session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
-      model: loaded.transcript?.model ?? started?.model ?? null,
-      cwd: loaded.transcript?.cwd ?? started?.cwd ?? null,
-      ...inspection,
+      model,
+      cwd,
+      ...(yield* Work.run(inspectConversation(conversation, about))),
       dropped: droppedRanges(loaded.session),
       skipped: loaded.skipped,
       next: yield* nextCompression(loaded.session),
       torn: loaded.torn ?? null
     }
-    yield* input.json
-      ? Output.json(Report, report)
-      : Output.text(describe(report, viewSizes(conversation), yield* Output.style))
+    if (input.html !== undefined) yield* writePage(input.html, report, conversation)
+    if (input.json) yield* Output.json(Report, report)
+    else if (input.html === undefined) {
+      yield* Output.text(describe(report, viewSizes(conversation), yield* Output.style))
+    }
   })
 ).pipe(
   Command.withDescription("Shows where the tokens of a conversation go"),
@@ -247,6 +429,7 @@ export const inspect = Command.make(
       command: "palimpsest inspect examples/claude-code-subagent.jsonl",
       description: "Look into a Claude Code transcript"
     },
-    { command: "palimpsest inspect session.json --json | jq .tokens", description: "Take the numbers elsewhere" }
+    { command: "palimpsest inspect session.json --json | jq .tokens", description: "Take the numbers elsewhere" },
+    { command: "palimpsest inspect session.jsonl --html session.html", description: "See it in a browser" }
   ])
 )

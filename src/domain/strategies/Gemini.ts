@@ -142,6 +142,7 @@ export interface TruncatedOutput extends Save {
   readonly replacement: Part | undefined
 }
 
+/** How outputs are shortened; what is absent is the seeds' value. */
 export interface TruncateOptions {
   /** Tokens kept in full. */
   readonly budget?: number
@@ -157,6 +158,7 @@ export interface TruncateOptions {
   readonly rates?: Rates
 }
 
+/** The messages afterwards, and every output that was shortened or was to be. */
 export interface Truncation {
   readonly contents: ReadonlyArray<Content>
   /** In the order of their numbers: newest first. */
@@ -616,6 +618,7 @@ export const conclude = (
 
 // --- As a plan of the workflow ---
 
+/** What a plan of this strategy depends on beside the conversation and the policy. */
 export interface GeminiPlanOptions {
   readonly forced: boolean
   readonly memory: FailureMemory

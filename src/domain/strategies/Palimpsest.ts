@@ -34,6 +34,7 @@ interface Rung {
   readonly size: OutputSize
 }
 
+/** Rungs of the ladder: 0 is the plan as asked, each above keeps less. */
 export const rungs = 3
 
 const rung = (policy: Policy, level: number): Rung =>
@@ -196,6 +197,7 @@ const shortenStep = (items: ReadonlyArray<ViewItem>, one: Shortening, form: Outp
 
 const tokenCount = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
 
+/** What a plan depends on beside the conversation and the policy. */
 export interface PlanOptions {
   readonly forced: boolean
   readonly memory: FailureMemory

@@ -1,11 +1,13 @@
+import type { Author, Draft } from "../Conversation.ts"
+import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
-import type { Draft } from "../Conversation.ts"
 import {
   type Answer,
   answerPiece,
   callPiece,
   draftOf,
   type Exact,
+  exactPieces,
   isJson,
   type Json,
   locate,
@@ -16,9 +18,11 @@ import {
   textAt,
   textPiece,
   thoughtPiece,
-  timeAt
+  timeAt,
+  withoutNote
 } from "./Contents.ts"
-import type { LineReader, Problem, Step, Transcript } from "./Transcript.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./Marks.ts"
+import type { LineReader, Problem, Transcript } from "./Transcript.ts"
 
 /**
  * Claude Code transcripts: a tree of records, one a line, of which the conversation is the chain from the last message back
@@ -42,7 +46,18 @@ interface Said {
   readonly message: string
   readonly model: string | undefined
   readonly blocks: ReadonlyArray<Block>
+  /** The parts it stands for, where its blocks do not say them. */
+  readonly exact: ReadonlyArray<Piece> | undefined
   readonly kind: "message" | "program" | "summary" | "api error"
+  readonly author: Author | undefined
+  readonly usage: Usage | undefined
+  readonly marks: Marks
+}
+
+/** What a compact boundary says. */
+interface Boundary {
+  readonly trigger: "manual" | "auto"
+  readonly tokens: number | undefined
 }
 
 interface Line {
@@ -58,8 +73,7 @@ interface Line {
   readonly session: string | undefined
   /** Undefined when it is only a link of the chain. */
   readonly said: Said | undefined
-  /** At a compact boundary: the tokens before it, where known. */
-  readonly boundary: { readonly tokens: number | undefined } | undefined
+  readonly boundary: Boundary | undefined
   /** The message line before it in the file, of the same kind of chain. */
   readonly previous: Line | undefined
 }
@@ -151,20 +165,58 @@ const kindOf = (record: Json): Said["kind"] =>
         ? "program"
         : "message"
 
+/** What a message counted (spec: the request is all three kinds of input). */
+const readUsage = (message: Json): Usage | undefined => {
+  const { usage } = message
+  return isJson(usage)
+    ? usageOf({
+        input: usage.input_tokens,
+        cacheRead: usage.cache_read_input_tokens,
+        cacheWrite: usage.cache_creation_input_tokens,
+        output: usage.output_tokens
+      })
+    : undefined
+}
+
+/** Who wrote the blocks of a line, and the blocks without the note that says so. */
+const authored = (
+  kind: Said["kind"],
+  role: Said["role"],
+  blocks: ReadonlyArray<Block>
+): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
+  if (kind === "summary") return { author: "summary", blocks }
+  const author = kind === "program" ? "program" : undefined
+  const [first] = blocks
+  const note =
+    role === "user" && first?._tag === "Piece" && first.call === undefined
+      ? withoutNote([first.piece]).author
+      : undefined
+  return note === undefined ? { author, blocks } : { author: note, blocks: blocks.slice(1) }
+}
+
 const contentPath = ["message", "content"]
 
 const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): Said | string => {
   const message = record.message
   if (!isJson(message)) return "message: expected an object with role and content"
-  const blocks = readBlocks(message.content, locate(record, text, contentPath), contentPath, skipped)
-  if (typeof blocks === "string") return blocks
+  const read = readBlocks(message.content, locate(record, text, contentPath), contentPath, skipped)
+  if (typeof read === "string") return read
+  const exact = exactPieces(record, text, "parts")
+  if (typeof exact === "string") return exact
   const role = record.type === "assistant" ? "model" : "user"
+  const kind = kindOf(record)
+  const { author, blocks } = authored(kind, role, read)
+  const marks = readMarks(record)
   return {
     role,
     message: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
     model: textAt(message, "model"),
     blocks,
-    kind: kindOf(record)
+    exact,
+    kind,
+    author: markedAuthor(marks, author),
+    usage: marks.usage ?? readUsage(message),
+    marks
   }
 }
 
@@ -179,16 +231,24 @@ const kindName = (record: Json): string => {
 
 const boundaryOf = (record: Json): Line["boundary"] => {
   if (!isBoundary(record)) return undefined
-  const tokens = isJson(record.compactMetadata) ? record.compactMetadata.preTokens : undefined
-  return { tokens: typeof tokens === "number" ? tokens : undefined }
+  const { preTokens: tokens, trigger } = isJson(record.compactMetadata) ? record.compactMetadata : {}
+  return {
+    trigger: trigger === "manual" ? "manual" : "auto",
+    tokens: typeof tokens === "number" ? tokens : undefined
+  }
 }
+
+/** The model of lines that no model wrote. */
+export const synthetic = "<synthetic>"
 
 /** One Content to be: the lines it is made of. */
 interface Turn {
   readonly _tag: "Model" | "Answers" | "Other"
   readonly lines: Array<Line>
 }
-type Stretch = Turn | { readonly _tag: "Compaction"; readonly summary: Line; readonly tokens: number | undefined }
+type Stretch =
+  | Turn
+  | { readonly _tag: "Compaction"; readonly summary: Line; readonly boundary: Line["boundary"]; readonly said: Said }
 
 /** A message line with what it says. */
 const saidBy = (line: Line): Said | undefined => (line.said?.kind === "api error" ? undefined : line.said)
@@ -196,6 +256,12 @@ const answersIn = (line: Line): ReadonlyArray<string> =>
   (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
 const callsIn = (line: Line): ReadonlyArray<string> =>
   (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
+
+/** A turn that a line of the agent's own may be part of. */
+const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn => {
+  const marks = turn?._tag === tag ? turn.lines[0]?.said?.marks : undefined
+  return marks !== undefined && !isClosed(marks)
+}
 
 /** The tree as it is being read. */
 class Tree {
@@ -269,7 +335,7 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     const said = saidBy(line)
     if (said === undefined) continue
     if (said.kind === "summary") {
-      stretches.push({ _tag: "Compaction", summary: line, tokens: boundary?.boundary?.tokens })
+      stretches.push({ _tag: "Compaction", summary: line, boundary: boundary?.boundary, said })
       boundary = undefined
       open = new Map()
       continue
@@ -277,13 +343,15 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     dropBoundary()
     const answers = said.role === "user" && said.blocks.some(isAnswer)
     const last = stretches.at(-1)
-    const same = said.role === "model" ? open.get(said.message) : answers && last?._tag === "Answers" ? last : undefined
-    if (same !== undefined) {
+    const apart = said.marks.message === "new"
+    const same =
+      said.role === "model" ? open.get(said.message) : answers && isOpenTurn(last, "Answers") ? last : undefined
+    if (same !== undefined && !apart) {
       same.lines.push(line)
       continue
     }
     const turn: Turn = { _tag: said.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
-    if (said.role === "model") open.set(said.message, turn)
+    if (said.role === "model" && !isClosed(said.marks)) open.set(said.message, turn)
     stretches.push(turn)
   }
   dropBoundary()
@@ -328,57 +396,65 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
   for (const [caller, lines] of late) {
     const at = stretches.indexOf(caller) + 1
     const next = stretches[at]
-    if (next?._tag === "Answers") next.lines.push(...lines)
+    if (isOpenTurn(next, "Answers")) next.lines.push(...lines)
     else stretches.splice(at, 0, { _tag: "Answers", lines })
   }
   return used
 }
 
-const piecesOf = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Array<Piece> =>
-  lines.flatMap((line) =>
-    (line.said?.blocks ?? []).map((block) =>
-      block._tag === "Piece"
-        ? block.piece
-        : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
-    )
+/** What a line says. `names`: of calls, by id. */
+const piecesOf = (said: Said | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
+  said?.exact ??
+  (said?.blocks ?? []).map((block) =>
+    block._tag === "Piece"
+      ? block.piece
+      : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
   )
+
+const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
 
 const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
   const inFileOrder = [...lines].sort((a, b) => a.number - b.number)
   const first = inFileOrder[0]
-  return draftOf(first?.said?.role ?? "user", piecesOf(inFileOrder, names), {
-    at: first?.at,
-    author: lines.every((line) => line.said?.kind === "program")
-      ? "program"
-      : first?.said?.kind === "summary"
-        ? "summary"
-        : undefined,
-    line: first?.number ?? 0,
-    ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : []))
-  })
+  const author = first?.said?.author
+  return draftOf(
+    first?.said?.role ?? "user",
+    inFileOrder.flatMap((line) => piecesOf(line.said, names)),
+    {
+      at: first?.at,
+      author: lines.every((line) => line.said?.author === author) ? author : undefined,
+      line: first?.number ?? 0,
+      ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : [])),
+      model: inFileOrder.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
+      usage: inFileOrder.findLast((line) => line.said?.usage !== undefined)?.said?.usage
+    }
+  )
 }
 
-const namesIn = (lines: ReadonlyArray<Line>): ReadonlyMap<string, string> =>
-  new Map(
-    lines.flatMap((line) =>
-      (line.said?.blocks ?? []).flatMap((block) =>
-        block._tag === "Piece" && block.call !== undefined && block.name !== undefined
-          ? [[block.call, block.name] as const]
-          : []
-      )
-    )
-  )
+/** Sets the names of the calls that these lines make. */
+const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
+  for (const line of lines) {
+    for (const block of line.said?.blocks ?? []) {
+      if (block._tag === "Piece" && block.call !== undefined && block.name !== undefined)
+        names.set(block.call, block.name)
+    }
+  }
+}
 
-const step = (stretch: Stretch, names: ReadonlyMap<string, string>): Step =>
-  stretch._tag === "Compaction"
-    ? {
-        _tag: "Compaction",
-        insert: [draft([stretch.summary], names)],
-        trigger: "auto",
-        keptFrom: undefined,
-        tokensBefore: stretch.tokens
-      }
-    : { _tag: "Message", draft: draft(stretch.lines, names) }
+const compact = (
+  steps: Steps,
+  { boundary, said, summary }: Extract<Stretch, { readonly _tag: "Compaction" }>,
+  names: ReadonlyMap<string, string>
+): void =>
+  steps.compact(
+    {
+      // A summary of ours that stands for no parts says only that nothing was put in place of what was left out.
+      insert: said.exact?.length === 0 ? [] : [draft([summary], names)],
+      trigger: boundary?.trigger ?? "auto",
+      tokensBefore: boundary?.tokens
+    },
+    said.marks
+  )
 
 /** Counts the messages that are no part of the conversation. */
 const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void => {
@@ -401,19 +477,26 @@ function* transcript(tree: Tree, cwd: string | undefined, skipped: Skipped): Wor
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
   }
-  const names = namesIn(tree.messages)
+  // The nearest call before an answer gives it its name; any other of that id, where there is none before.
+  const names = new Map<string, string>()
+  callsOf(tree.messages, names)
   yield tree.lines.size * 200
-  const steps: Array<Step> = []
+  const steps = new Steps()
   for (const stretch of stretches) {
-    steps.push(step(stretch, names))
+    if (stretch._tag === "Compaction") compact(steps, stretch, names)
+    else {
+      callsOf(stretch.lines, names)
+      const uuids = stretch.lines.map((line) => line.uuid)
+      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.said?.marks ?? {})
+    }
     yield 1_000
   }
   return {
     format: "claude",
     session: tree.leaf?.session,
     cwd,
-    model: lines.findLast((line) => line.said?.model !== undefined && line.said.model !== "<synthetic>")?.said?.model,
-    steps,
+    model: lines.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
+    steps: steps.end(),
     skipped: skipped.counts
   }
 }
@@ -460,4 +543,12 @@ export const claudeReader = (): LineReader => {
     },
     end: () => transcript(tree, cwd, skipped)
   }
+}
+
+/** What the native form of a line says, its exact parts and marks left aside, for the writer to compare. */
+export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {
+  const said = readSaid(record, text, "", new Skipped())
+  return typeof said === "string"
+    ? { pieces: [], author: undefined, usage: undefined }
+    : { pieces: piecesOf({ ...said, exact: undefined }, names), author: said.author, usage: said.usage }
 }

@@ -6,7 +6,6 @@ import {
   isText,
   needsSource,
   type Part,
-  partJson,
   PartShape,
   payload,
   plainText
@@ -23,7 +22,9 @@ import type { Problem, Step, Transcript } from "./Transcript.ts"
  * formats build theirs, each with its exact JSON text where writing it again would give another (law 1).
  */
 
+/** An object as `JSON.parse` gives it. */
 export type Json = { readonly [key: string]: unknown }
+/** Whether a value is an object: no list, and not null. */
 export const isJson = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -81,6 +82,7 @@ export const locate = (value: unknown, text: string, list: ReadonlyArray<string>
       }
   }
 }
+/** The exact texts of one record, found when they are asked for. */
 export type Locator = ReturnType<typeof locate>
 
 /** `build` wraps the exact inner text into the text of the whole part. */
@@ -102,11 +104,13 @@ const withId = (id: string | undefined) => (id === undefined ? {} : { id })
 const withName = (name: string | undefined) => (name === undefined ? {} : { name })
 const signed = (thoughtSignature: string | undefined) => (thoughtSignature === undefined ? {} : { thoughtSignature })
 
+/** A text; its exact spelling is kept where it is no well-formed text. */
 export const textPiece = (text: string, exact: Exact): Piece =>
   text.isWellFormed()
     ? { part: { text }, source: undefined }
     : piece({ text }, exact, (inner) => spliced([["text", inner]]))
 
+/** A thought, with the signature that its provider wants to see again. */
 export const thoughtPiece = (text: string, signature: string | undefined, exact: Exact): Piece => {
   const part: Part = { text, thought: true, ...signed(signature) }
   return text.isWellFormed()
@@ -120,6 +124,7 @@ export const thoughtPiece = (text: string, signature: string | undefined, exact:
       )
 }
 
+/** A call; the exact JSON of its arguments is kept where writing them again would give another text. */
 export const callPiece = (
   call: {
     readonly id: string | undefined
@@ -266,30 +271,71 @@ const withBytes = (json: string): string => {
 }
 
 /**
- * A record as a line of its format. `exact`, by name: parts that reading the record's own form would not give back as they
- * are; `exactPieces` reads them.
+ * The exact JSON of a part on one line. What its handle gives as text has its bytes; what it gives as JSON is left as it is
+ * spelled. A text it was read from that has line breaks becomes a JSON string of that text.
  */
-export const recordLine = (record: Json, exact: Readonly<Record<string, ReadonlyArray<Piece>>> = {}): string => {
-  const lists = Object.entries(exact).map(
-    ([name, pieces]) => `"${name}":[${pieces.map(({ part, source }) => partJson(part, source)).join(",")}]`
-  )
-  const line = JSON.stringify(record)
-  return withBytes(lists.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${lists.join(",")}}}`)
+const exactJson = ({ part, source }: Piece): string => {
+  if (source !== undefined) return /[\r\n]/.test(source) ? withBytes(JSON.stringify(source)) : source
+  return payload(part).form === "text" ? withBytes(JSON.stringify(part)) : JSON.stringify(part)
+}
+
+/**
+ * A record as a line of its format. `exact`, by name: parts that reading the record's own form would not give back as they
+ * are; `exactPieces` reads them. `marks`: what else it says beside its own form; `marksOf` reads it.
+ */
+export const recordLine = (
+  record: Json,
+  exact: Readonly<Record<string, ReadonlyArray<Piece>>> = {},
+  marks: Json = {}
+): string => {
+  const ours = [
+    ...Object.entries(marks).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`),
+    ...Object.entries(exact).map(([name, pieces]) => `"${name}":[${pieces.map(exactJson).join(",")}]`)
+  ]
+  const line = withBytes(JSON.stringify(record))
+  return ours.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${ours.join(",")}}}`
+}
+
+/** What a record of ours says beside its own form. */
+export const marksOf = (record: Json): Json => {
+  const ours = record[extension]
+  return isJson(ours) ? ours : {}
 }
 
 const isPart = Schema.is(PartShape)
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A part with the text it was read from, where that has to be kept; undefined when the value is no part. */
+const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | undefined => {
+  if (typeof value === "string") {
+    const part = jsonOf(value)
+    return isPart(part) ? { part, source: value } : undefined
+  }
+  if (!isPart(value)) return undefined
+  return { part: value, source: slice !== undefined && needsSource(value, slice) ? slice : undefined }
+}
 
 /** The exact parts that a record of ours carries under a name; undefined: its own form says it all. A text: what is wrong. */
 export const exactPieces = (record: Json, text: string, name: string): ReadonlyArray<Piece> | string | undefined => {
   const ours = record[extension]
   const list = isJson(ours) ? ours[name] : undefined
   if (list === undefined) return undefined
-  if (!Array.isArray(list) || !list.every(isPart)) return `${extension}.${name}: expected a list of parts`
+  if (!Array.isArray(list)) return `${extension}.${name}: expected a list of parts`
   const slices = arraySlices(sliceAt(text, [extension, name]) ?? "")
-  return list.map((part, index) => {
-    const slice = slices[index]
-    return { part, source: slice !== undefined && needsSource(part, slice) ? slice : undefined }
-  })
+  const pieces: Array<Piece> = []
+  for (const [index, value] of list.entries()) {
+    const piece = exactPiece(value, slices[index])
+    if (piece === undefined) return `${extension}.${name}[${index}]: expected a part`
+    pieces.push(piece)
+  }
+  return pieces
 }
 
 /** A message for a format that has no mark of its own for who wrote it: a note in front says so (law 6). */
@@ -304,17 +350,21 @@ export const noted = (draft: Draft): ReadonlyArray<Piece> => {
 export const withoutNote = (
   pieces: ReadonlyArray<Piece>
 ): { readonly author: Author | undefined; readonly pieces: ReadonlyArray<Piece> } => {
-  const first = pieces[0]?.part.text
-  const author = first === foreignNotes.summary ? "summary" : first === foreignNotes.program ? "program" : undefined
+  const first = pieces[0]?.part
+  // A note is a text and nothing else: no thought, and nothing that has a signature.
+  const note = first !== undefined && Object.keys(first).length === 1 ? first.text : undefined
+  const author = note === foreignNotes.summary ? "summary" : note === foreignNotes.program ? "program" : undefined
   return { author, pieces: author === undefined ? pieces : pieces.slice(1) }
 }
 
 /** Counts what a reader skips, by kind. */
 export class Skipped {
   private readonly kinds = new Map<string, number>()
+  /** One more of a kind. */
   add(kind: string): void {
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
   }
+  /** How many of each kind, in the order in which the kinds came up. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.kinds)
   }
@@ -382,7 +432,7 @@ const sourceOf = (content: Content, slice: SourceText | undefined): Record<strin
 }
 
 /** The number of the line each slice begins on, in order. */
-const lineNumbers = (text: string, slices: ReadonlyArray<SourceText>): ReadonlyArray<number> => {
+export const lineNumbers = (text: string, slices: ReadonlyArray<SourceText>): ReadonlyArray<number> => {
   let line = 1
   let counted = 0
   let from = 0
@@ -420,16 +470,20 @@ export function* readContents(value: unknown, text: string): Work<Transcript | P
   for (const [index, item] of list.entries()) {
     const whole: unknown = isJson(item) && item.parts === undefined ? { ...item, parts: [] } : item
     if (!isContent(whole)) return { line: 0, message: contentProblem(whole, `${key ?? ""}[${index}]`) }
-    const author = authorOf(whole, whole.role === "user" && !userSeen)
+    const isFirst = whole.role === "user" && !userSeen
     userSeen = userSeen || whole.role === "user"
     yield slices?.[index]?.length ?? 1_000
     const source = sourceOf(whole, slices?.[index])
+    const said = withoutNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
+    const author = said.author ?? authorOf(whole, isFirst)
+    const sources = sourcesOf(said.pieces.map((one) => one.source))
     steps.push({
       _tag: "Message",
       draft: {
-        content: whole,
+        // The keys beside the parts stay as they are.
+        content: said.author === undefined ? whole : { ...whole, parts: said.pieces.map((one) => one.part) },
         ...(author === undefined ? {} : { author }),
-        ...(source === undefined ? {} : { source }),
+        ...(sources === undefined ? {} : { source: sources }),
         origin: { line: lines?.[index] ?? 1, ids: [] }
       }
     })

@@ -103,3 +103,12 @@ export const detect = (head: string): FormatName | undefined => {
   }
   return undefined
 }
+
+/**
+ * Whether a Gemini CLI session that begins with `head` is one document; else it is records, one a line. The first record
+ * of such a file has no messages in it and is short.
+ */
+export const isGeminiDocument = (head: string): boolean => {
+  const first = parsed(head.trimStart().split("\n", 1)[0] ?? "")
+  return !isJson(first) || "messages" in first
+}

@@ -21,9 +21,9 @@ import type { Step, Transcript } from "./Transcript.ts"
 
 const draftOf = ({ handles: _handles, id: _id, tokens: _tokens, ...draft }: Entry): Draft => draft
 
-/** A message as the model saw it. */
+/** A message as the model saw it. What a call counted is told once, with the message that it brought. */
 const shownDraft = (item: ViewItem): Draft => {
-  const { source, ...draft } = draftOf(item.entry)
+  const { source, usage: _usage, ...draft } = draftOf(item.entry)
   const kept = Object.entries(source ?? {}).filter(([part]) => !item.shortened.has(Number(part)))
   return {
     ...draft,
@@ -37,13 +37,9 @@ const isSpoken = (item: ViewItem): boolean => item.entry.author !== "environment
 /**
  * A compression as a compaction. Where it only put something in place of the oldest messages, it says so; where it did
  * more (shortened parts, something dropped in the middle), everything that was shown from then on is told anew.
+ * `messages`: those that stand in the view as the steps so far show it, with their numbers; what was told anew does not.
  */
-const compaction = (
-  before: Conversation,
-  after: Conversation,
-  patch: Patch,
-  messages: ReadonlyMap<EntryId, number>
-): Step => {
+const compaction = (before: Conversation, after: Conversation, patch: Patch, messages: Map<EntryId, number>): Step => {
   const shown = view(before).filter(isSpoken)
   const { drop } = patch
   const last = drop === undefined ? -1 : shown.findIndex(({ entry }) => entry.id === drop.to)
@@ -51,10 +47,14 @@ const compaction = (
   const opens = drop === undefined || shown[0]?.entry.id === drop.from
   const plain =
     opens &&
+    (drop === undefined || last >= 0) &&
     patch.shorten.length === 0 &&
-    kept.every((item) => messages.has(item.entry.id) && item.shortened.size === 0)
+    kept.every((item) => messages.has(item.entry.id))
   const about = { _tag: "Compaction", trigger: "auto", tokensBefore: undefined } as const
-  if (!plain) return { ...about, insert: view(after).filter(isSpoken).map(shownDraft), keptFrom: undefined }
+  if (!plain) {
+    messages.clear()
+    return { ...about, insert: view(after).filter(isSpoken).map(shownDraft), keptFrom: undefined }
+  }
   const first = kept[0]
   return {
     ...about,
@@ -74,6 +74,7 @@ export function* fromSession(session: Session): Work<Transcript> {
   const messages = new Map<EntryId, number>()
   let conversation = empty
   let next = 0
+  let told = 0
   const lay = (count: number) => {
     for (let one = laid[next]; one !== undefined && one.entries <= count; one = laid[next]) {
       const after = compressed(conversation, one.patch)
@@ -85,7 +86,8 @@ export function* fromSession(session: Session): Work<Transcript> {
   for (const [index, entry] of log.entries()) {
     lay(index)
     steps.push({ _tag: "Message", draft: draftOf(entry) })
-    messages.set(entry.id, messages.size)
+    messages.set(entry.id, told)
+    told += 1
     conversation = append(conversation, entry)
     yield 200
   }

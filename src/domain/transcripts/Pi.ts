@@ -1,9 +1,11 @@
-import type { Work } from "../Work.ts"
 import type { Author, Draft } from "../Conversation.ts"
+import type { Usage } from "../Tokens.ts"
+import type { Work } from "../Work.ts"
 import {
   answerPiece,
   callPiece,
   draftOf,
+  exactPieces,
   isJson,
   type Json,
   locate,
@@ -13,9 +15,11 @@ import {
   textAt,
   textPiece,
   thoughtPiece,
-  timeAt
+  timeAt,
+  withoutNote
 } from "./Contents.ts"
-import type { LineReader, Problem, Step, Transcript } from "./Transcript.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./Marks.ts"
+import type { LineReader, Problem, Transcript } from "./Transcript.ts"
 
 /**
  * Pi sessions: a header, then entries, one a line. Version 1 is a list, versions 2 and 3 are a tree whose last entry is
@@ -33,7 +37,8 @@ type Gives =
     }
   | {
       readonly _tag: "Compaction"
-      readonly summary: Piece
+      /** What stands in place of what was summarised; of a record of ours that may be nothing. */
+      readonly summary: ReadonlyArray<Piece>
       /** An id, or in version 1 the number of a record (the header is 0). */
       readonly firstKept: string | number | undefined
       readonly tokens: number | undefined
@@ -49,6 +54,8 @@ interface Entry {
   readonly parent: string | null
   readonly at: number | undefined
   readonly model: string | undefined
+  readonly usage: Usage | undefined
+  readonly marks: Marks
   readonly gives: Gives
 }
 
@@ -109,8 +116,13 @@ const readBlocks = (
   return pieces
 }
 
-const said = (role: "user" | "model", pieces: ReadonlyArray<Piece> | string, author?: Author): Gives | string =>
-  typeof pieces === "string" ? pieces : { _tag: "Message", role, author, answer: false, pieces }
+/** A message; in the user's role a note in front says whose words they are when they are not the user's. */
+const said = (role: "user" | "model", read: ReadonlyArray<Piece> | string, author?: Author): Gives | string => {
+  if (typeof read === "string") return read
+  const { author: noted, pieces } =
+    role === "user" && author !== "summary" ? withoutNote(read) : { author: undefined, pieces: read }
+  return { _tag: "Message", role, author: noted ?? author, answer: false, pieces }
+}
 
 const plain = (text: string, locator: Locator, path: ReadonlyArray<string>): ReadonlyArray<Piece> => [
   textPiece(text, locator.at(path))
@@ -181,18 +193,16 @@ const readMessage = (message: unknown, record: Json, text: string, skipped: Skip
 
 const readCompaction = (record: Json, text: string): Gives | string => {
   if (typeof record.summary !== "string") return "summary: expected a text in a compaction"
-  const [summary] = plain(record.summary, locate(record, text, []), ["summary"])
   const { firstKeptEntryId: id, firstKeptEntryIndex: index, tokensBefore: tokens } = record
-  if (summary === undefined) return "summary: expected a text in a compaction"
   return {
     _tag: "Compaction",
-    summary,
+    summary: plain(record.summary, locate(record, text, []), ["summary"]),
     firstKept: typeof id === "string" ? id : typeof index === "number" ? index : undefined,
-    tokens: typeof tokens === "number" ? tokens : undefined
+    tokens: typeof tokens === "number" && tokens > 0 ? tokens : undefined
   }
 }
 
-const readGives = (record: Json, text: string, skipped: Skipped): Gives | string => {
+const readNative = (record: Json, text: string, skipped: Skipped): Gives | string => {
   switch (record.type) {
     case "message":
       return readMessage(record.message, record, text, skipped)
@@ -211,10 +221,51 @@ const readGives = (record: Json, text: string, skipped: Skipped): Gives | string
   }
 }
 
+/** What an entry gives, its exact parts and marks in the place of what its own form says. */
+const readGives = (record: Json, text: string, marks: Marks, skipped: Skipped): Gives | string => {
+  const gives = readNative(record, text, skipped)
+  const exact = exactPieces(record, text, "parts")
+  if (typeof gives === "string") return gives
+  if (typeof exact === "string") return exact
+  if (gives._tag === "Message") {
+    return { ...gives, pieces: exact ?? gives.pieces, author: markedAuthor(marks, gives.author) }
+  }
+  return gives._tag === "Compaction" && exact !== undefined ? { ...gives, summary: exact } : gives
+}
+
+/** What the native form of an entry says, its exact parts and marks left aside, for the writer to compare. */
+export const nativeEntry = (record: Json, text: string): Native => {
+  const gives = readNative(record, text, new Skipped())
+  const usage = readUsage(record)
+  if (typeof gives === "string" || gives._tag === "Nothing") return { pieces: [], author: undefined, usage }
+  return gives._tag === "Compaction"
+    ? { pieces: gives.summary, author: "summary", usage }
+    : { pieces: gives.pieces, author: gives.author, usage }
+}
+
+/** The model of answers that nobody says the model of. */
+export const unknownModel = "unknown"
+
+const answerOf = (record: Json): Json | undefined =>
+  isJson(record.message) && record.message.role === "assistant" ? record.message : undefined
+
 /** The model that an entry names: a change of model, or whoever answered. */
 const modelOf = (record: Json): string | undefined => {
-  if (record.type === "model_change") return textAt(record, "modelId")
-  return isJson(record.message) && record.message.role === "assistant" ? textAt(record.message, "model") : undefined
+  const answer = answerOf(record)
+  const model =
+    record.type === "model_change"
+      ? textAt(record, "modelId")
+      : answer === undefined
+        ? undefined
+        : textAt(answer, "model")
+  return model === unknownModel ? undefined : model
+}
+
+const readUsage = (record: Json): Usage | undefined => {
+  const usage = answerOf(record)?.usage
+  return isJson(usage)
+    ? usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output })
+    : undefined
 }
 
 /** From the last entry to its root. An unknown parent ends the path: what it led to is not in the file. */
@@ -243,58 +294,84 @@ const draft = (entries: ReadonlyArray<Entry>): Draft => {
       at: first?.at,
       author: gives[0]?.author,
       line: first?.number ?? 0,
-      ids: entries.flatMap((entry) => entry.id ?? [])
+      ids: entries.flatMap((entry) => entry.id ?? []),
+      model: first?.model,
+      usage: entries.find((entry) => entry.usage !== undefined)?.usage
     }
   )
 }
 
+/** Entries of one message, and the names of all that stand for it. */
+interface Group {
+  readonly entries: Array<Entry>
+  readonly ids: ReadonlyArray<string | number>
+}
+
+const isAnswer = ({ gives }: Entry): boolean => gives._tag === "Message" && gives.answer
+
+const roleOf = ({ gives }: Entry): string | undefined => (gives._tag === "Message" ? gives.role : undefined)
+
+const namesOf = (entry: Entry): ReadonlyArray<string | number> =>
+  entry.id === undefined ? [entry.index] : [entry.index, entry.id]
+
 /** The steps of a path: tool results that follow each other are one message. */
-class Steps {
-  readonly steps: Array<Step> = []
-  /** The number of the message that each entry is in, or that comes next after it. */
-  private readonly places = new Map<string | number, number>()
-  private messages = 0
-  private results: Array<Entry> = []
+class Path {
+  private readonly steps = new Steps()
+  /** Entries that are no messages: they stand for the message that comes next. */
+  private waiting: Array<string | number> = []
+  private group: Group | undefined
 
   add(entry: Entry): void {
     const { gives } = entry
-    const answer = gives._tag === "Message" && gives.answer
-    if (!answer && gives._tag !== "Nothing") this.flush()
-    // What is no message stands for the one that comes next, which is not the one whose results are still being read.
-    const place = this.messages + (gives._tag === "Nothing" && this.results.length > 0 ? 1 : 0)
-    this.places.set(entry.index, place)
-    if (entry.id !== undefined) this.places.set(entry.id, place)
-    if (gives._tag === "Compaction") this.compact(entry, gives)
-    else if (answer) this.results.push(entry)
-    else if (gives._tag === "Message") this.message([entry])
+    if (gives._tag === "Nothing") this.waiting.push(...namesOf(entry))
+    else if (gives._tag === "Compaction") this.compact(entry, gives)
+    else if (this.group !== undefined && this.goesOn(this.group, entry)) this.group.entries.push(entry)
+    else {
+      this.flush()
+      this.group = { entries: [entry], ids: this.waiting }
+      this.waiting = []
+    }
   }
 
-  flush(): void {
-    if (this.results.length > 0) this.message(this.results)
-    this.results = []
+  end(): Transcript["steps"] {
+    this.flush()
+    return this.steps.end()
   }
 
-  private message(entries: ReadonlyArray<Entry>): void {
-    this.steps.push({ _tag: "Message", draft: draft(entries) })
-    this.messages += 1
+  /** Whether an entry belongs to the message before it. */
+  private goesOn({ entries }: Group, entry: Entry): boolean {
+    const [first] = entries
+    if (first === undefined || roleOf(first) !== roleOf(entry)) return false
+    if (entry.marks.message !== undefined) return entry.marks.message === "same"
+    return !isClosed(first.marks) && !isClosed(entry.marks) && entries.every(isAnswer) && isAnswer(entry)
+  }
+
+  private flush(): void {
+    const { group } = this
+    const first = group?.entries[0]
+    if (group === undefined || first === undefined) return
+    this.group = undefined
+    this.steps.message(draft(group.entries), [...group.ids, ...group.entries.flatMap(namesOf)], first.marks)
   }
 
   private compact(entry: Entry, gives: Extract<Gives, { readonly _tag: "Compaction" }>): void {
-    const keptFrom = gives.firstKept === undefined ? undefined : this.places.get(gives.firstKept)
-    this.steps.push({
-      _tag: "Compaction",
-      insert: [
-        draftOf("user", [gives.summary], {
-          at: entry.at,
-          author: "summary",
-          line: entry.number,
-          ids: entry.id === undefined ? [] : [entry.id]
-        })
-      ],
-      trigger: "auto",
-      keptFrom: keptFrom === undefined || keptFrom >= this.messages ? undefined : keptFrom,
-      tokensBefore: gives.tokens
+    this.flush()
+    const summary = draftOf("user", gives.summary, {
+      at: entry.at,
+      author: "summary",
+      line: entry.number,
+      ids: entry.id === undefined ? [] : [entry.id],
+      usage: entry.usage
     })
+    this.steps.compact(
+      {
+        insert: gives.summary.length === 0 ? [] : [summary],
+        trigger: entry.marks.trigger ?? "auto",
+        tokensBefore: gives.tokens
+      },
+      entry.marks,
+      gives.firstKept
+    )
   }
 }
 
@@ -306,12 +383,11 @@ function* transcript(
 ): Work<Transcript | Problem> {
   const path = pathOf(entries, tree)
   if ("message" in path) return path
-  const steps = new Steps()
+  const steps = new Path()
   for (const entry of path) {
     steps.add(entry)
     yield 1_000
   }
-  steps.flush()
   const onPath = new Set(path)
   for (const entry of entries) {
     if (entry.gives._tag === "Nothing") skipped.add(entry.gives.kind)
@@ -322,7 +398,7 @@ function* transcript(
     session: textAt(header, "id"),
     cwd: textAt(header, "cwd"),
     model: path.findLast((entry) => entry.model !== undefined)?.model ?? textAt(header, "modelId"),
-    steps: steps.steps,
+    steps: steps.end(),
     skipped: skipped.counts
   }
 }
@@ -367,7 +443,8 @@ export const piReader = (): LineReader => {
         skipped.add("repeated entry")
         return undefined
       }
-      const gives = readGives(record, text, skipped)
+      const marks = readMarks(record)
+      const gives = readGives(record, text, marks, skipped)
       if (typeof gives === "string") return { line: number, message: gives }
       if (id !== undefined) ids.add(id)
       entries.push({
@@ -377,6 +454,8 @@ export const piReader = (): LineReader => {
         parent: textAt(record, "parentId") ?? null,
         at: timeAt(record) ?? (isJson(record.message) ? timeAt(record.message) : undefined),
         model: modelOf(record),
+        usage: marks.usage ?? readUsage(record),
+        marks,
         gives
       })
       return undefined

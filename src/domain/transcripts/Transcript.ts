@@ -44,7 +44,9 @@ export interface Problem {
  * slices can be kept) and says what is wrong with it, if anything; `end` gives what was read, sliced.
  */
 export interface LineReader {
+  /** Takes the next line; a Problem says why it cannot be used, and the reader goes on without it. */
   readonly line: (value: unknown, text: string, number: number) => Problem | undefined
+  /** What all lines together say. */
   readonly end: () => Work<Transcript | Problem>
 }
 
@@ -69,15 +71,18 @@ export class Shown {
   private items: Array<{ readonly draft: Draft; readonly message: number | undefined }> = []
   private messages = 0
 
+  /** What the agent sees now, in order. */
   get drafts(): ReadonlyArray<Draft> {
     return this.items.map(({ draft }) => draft)
   }
 
+  /** The next message. */
   message(draft: Draft): void {
     this.items.push({ draft, message: this.messages })
     this.messages += 1
   }
 
+  /** A compaction: what it inserted, then what it kept. */
   compact({ insert, keptFrom }: Compaction): void {
     const isFirst = (item: { readonly draft: Draft }) => item.draft.author === "environment"
     const first = this.items.filter(isFirst)
@@ -91,4 +96,5 @@ export class Shown {
   }
 }
 
+/** Whether reading ended with a problem. */
 export const isProblem = (value: Transcript | Problem): value is Problem => "message" in value

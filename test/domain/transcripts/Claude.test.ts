@@ -356,6 +356,7 @@ describe("compaction", () => {
       assert.strictEqual(step?._tag, "Compaction")
       if (step?._tag !== "Compaction") return
       assert.strictEqual(step.tokensBefore, 170_251)
+      assert.strictEqual(step.trigger, "auto")
       assert.strictEqual(step.keptFrom, undefined)
       assert.strictEqual(step.insert[0]?.author, "summary")
       assert.deepStrictEqual(step.insert[0]?.content, {
@@ -366,10 +367,159 @@ describe("compaction", () => {
     }
   )
 
+  it("says that a person asked for it", () => {
+    const manual = other("b", null, "system", {
+      subtype: "compact_boundary",
+      logicalParentUuid: "1",
+      compactMetadata: { trigger: "manual" }
+    })
+    const step = ok(readRecords([user("1", null, "one"), manual, summary])).steps[1]
+    assert.deepStrictEqual(step?._tag === "Compaction" ? [step.trigger, step.tokensBefore] : [], ["manual", undefined])
+  })
+
   it("a boundary without a summary is no compaction", () => {
     const transcript = ok(readRecords([user("1", null, "one"), boundary("1"), user("2", "b", "two")]))
     assert.strictEqual(shape(transcript), "u1 u1")
     assert.deepStrictEqual(transcript.skipped, { "system: compact_boundary": 1 })
+  })
+})
+
+describe("what a message counted", () => {
+  const usage = (...counts: ReadonlyArray<unknown>) => ({
+    usage: {
+      input_tokens: counts[0],
+      cache_creation_input_tokens: counts[1],
+      cache_read_input_tokens: counts[2],
+      output_tokens: counts[3]
+    }
+  })
+  const line = (uuid: string, parentUuid: string, counts: object) => ({
+    ...assistant(uuid, parentUuid, "m", text(uuid)),
+    message: { id: "m", role: "assistant", model: "claude-x", content: text(uuid), ...counts }
+  })
+  const read = (...counts: ReadonlyArray<object>) =>
+    drafts(ok(readRecords([user("0", null, "go"), ...counts.map((one, n) => line(String(n + 1), String(n), one))])))[1]
+
+  it("the request is all three kinds of input; of lines that repeat it the last counts", () => {
+    const draft = read(usage(3, 13_835, 11_515, 1), usage(3, 13_835, 11_515, 13))
+    assert.deepStrictEqual(draft?.usage, {
+      prompt: 25_353,
+      answer: 13,
+      thoughts: 0,
+      cached: 11_515,
+      cacheWrite: 13_835
+    })
+    assert.strictEqual(draft?.model, "claude-x")
+  })
+
+  it.each<readonly [string, object, unknown]>([
+    ["no cache", { usage: { input_tokens: 5, output_tokens: 2 } }, { prompt: 5, answer: 2, thoughts: 0, cached: 0 }],
+    ["null for none", usage(5, null, null, 2), { prompt: 5, answer: 2, thoughts: 0, cached: 0 }],
+    ["nothing at all", usage(0, 0, 0, 0), undefined],
+    ["no usage", {}, undefined],
+    ["a text", usage("5", 0, 0, 2), undefined],
+    ["less than nothing", usage(-1, 0, 0, 2), undefined],
+    ["more than can be counted", usage(2 ** 53, 0, 0, 2), undefined],
+    ["a sum that cannot be counted", usage(2 ** 53 - 1, 2 ** 53 - 1, 0, 2), undefined],
+    ["a part of one", usage(0.5, 0, 0, 2), undefined]
+  ])("%s", (_, counts, expected) => {
+    assert.deepStrictEqual(read(counts)?.usage, expected)
+  })
+
+  it("no model says nothing", () => {
+    const [, draft] = drafts(
+      ok(
+        readRecords([
+          user("1", null, "go"),
+          { ...assistant("2", "1", "m", text("x")), message: { id: "m", model: "<synthetic>", content: text("x") } }
+        ])
+      )
+    )
+    assert.isUndefined(draft?.model)
+  })
+})
+
+describe("records of ours", () => {
+  it("exact parts replace what the record's own form says, the name of its call and its ids included", () => {
+    const part = { functionCall: { name: "Read", args: { n: 1 } }, later: 1 }
+    const transcript = ok(
+      readRecords([
+        user("1", null, "go"),
+        assistant("2", "1", "m", use("toolu_1", "Read", {}), { palimpsest: { parts: [part] } }),
+        user("3", "2", result("toolu_1", "x"))
+      ])
+    )
+    assert.deepStrictEqual(contents(transcript)[1]?.parts, [part])
+    assert.strictEqual(contents(transcript)[2]?.parts[0]?.functionResponse?.name, "Read")
+  })
+
+  it("exact parts that are none are a problem that names the line", () => {
+    const problem = bad(readRecords([user("1", null, "x", { palimpsest: { parts: [5] } })]))
+    assert.strictEqual(problem.line, 1)
+    assert.include(problem.message, "palimpsest.parts")
+  })
+
+  it.each([
+    ["a list", []],
+    ["a text", "x"],
+    ["an author that is none", { author: "user" }],
+    ["a usage that is none", { usage: { prompt: -1 } }]
+  ])("marks that are %s are not ours", (_, palimpsest) => {
+    const [draft] = drafts(ok(readRecords([user("1", null, "x", { palimpsest })])))
+    assert.deepStrictEqual(
+      [draft?.author, draft?.usage, draft?.content],
+      [undefined, undefined, { role: "user", parts: [{ text: "x" }] }]
+    )
+  })
+
+  it.each<readonly [string, object, string | undefined]>([
+    ["says who wrote it", { author: "environment" }, "environment"],
+    ["says that nobody else did", { author: null }, undefined]
+  ])("a mark %s", (_, palimpsest, author) => {
+    const [draft] = drafts(ok(readRecords([user("1", null, "x", { isMeta: true, palimpsest })])))
+    assert.strictEqual(draft?.author, author)
+  })
+
+  it("keys beside role and parts come back, and cannot change these", () => {
+    const palimpsest = { keys: { hint: 1, role: "model", parts: [] } }
+    const [draft] = drafts(ok(readRecords([user("1", null, "x", { palimpsest })])))
+    assert.deepStrictEqual(draft?.content, { role: "user", parts: [{ text: "x" }], hint: 1 })
+  })
+
+  it("a line that says it repeats one that is not there, or where nothing was compacted, is a message", () => {
+    const transcript = ok(
+      readRecords([
+        user("1", null, "a"),
+        user("2", "1", "b", { palimpsest: { again: "1" } }),
+        user("3", "2", "c", { palimpsest: { inserted: true } }),
+        other("b", null, "system", { subtype: "compact_boundary", logicalParentUuid: "3" }),
+        user("4", "b", "s", { isCompactSummary: true }),
+        user("5", "4", "d", { palimpsest: { again: "gone" } })
+      ])
+    )
+    assert.strictEqual(shape(transcript), "u1 u1 u1 C u1")
+  })
+})
+
+describe("names of answers", () => {
+  it("an answer has the name of the nearest call before it; of any other, where there is none before", () => {
+    const transcript = ok(
+      readRecords([
+        assistant("1", null, "m", use("t", "First")),
+        user("2", "1", result("t", "one")),
+        assistant("3", "2", "n", use("t", "Second")),
+        user("4", "3", result("t", "two")),
+        user("5", "4", "go"),
+        user("6", "5", result("later", "three")),
+        assistant("7", "6", "o", use("later", "Third"))
+      ])
+    )
+    assert.deepStrictEqual(
+      contents(transcript)
+        .flatMap((content) => content.parts.map((part) => part.functionResponse?.name ?? []))
+        .flat(),
+      ["First", "Second", "Third"]
+    )
   })
 })
 
@@ -572,6 +722,23 @@ describe("real files", () => {
       Object.values(transcript.skipped).reduce((a, b) => a + b, 0),
       notMessages.length
     )
+  })
+
+  it.each(names)("%s: every answer of the model says its model and what it counted", (name) => {
+    const lines = fixture(name)
+    const answers = drafts(ok(read(lines))).filter((draft) => draft.content.role === "model")
+    const records = lines.map((line) => JSON.parse(line)).filter((record) => record.type === "assistant")
+    for (const draft of answers) {
+      const last = records.findLast((record) => draft.origin?.ids.includes(record.uuid)).message
+      assert.strictEqual(draft.model, last.model)
+      assert.deepStrictEqual(draft.usage, {
+        prompt: last.usage.input_tokens + last.usage.cache_creation_input_tokens + last.usage.cache_read_input_tokens,
+        answer: last.usage.output_tokens,
+        thoughts: 0,
+        cached: last.usage.cache_read_input_tokens,
+        cacheWrite: last.usage.cache_creation_input_tokens
+      })
+    }
   })
 
   it("the compaction of the long session is found although its logical parent is not in the file", () => {

@@ -1,9 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Content, type Part, payload } from "../../../src/domain/Content.ts"
-import { runtimeMark } from "../../../src/domain/Projection.ts"
+import { decode, encode } from "../../../src/domain/Bytes.ts"
+import { type Content, needsSource, type Part, payload } from "../../../src/domain/Content.ts"
+import type { Draft } from "../../../src/domain/Conversation.ts"
+import { foreignNotes, runtimeMark } from "../../../src/domain/Projection.ts"
 import { runSync } from "../../../src/domain/Work.ts"
-import { readContents } from "../../../src/domain/transcripts/Contents.ts"
+import {
+  exactPieces,
+  isJson,
+  marksOf,
+  noted,
+  type Piece,
+  piecesOf,
+  readContents,
+  recordLine,
+  samePieces,
+  withoutNote
+} from "../../../src/domain/transcripts/Contents.ts"
 import { isProblem, type Problem, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 
 const read = (text: string): Transcript | Problem => runSync(readContents(JSON.parse(text), text))
@@ -136,4 +149,158 @@ describe("lossless", () => {
     },
     { arbitrary: { runs: 300 } }
   )
+})
+
+describe("exact parts beside a record", () => {
+  const record = { type: "x", text: "native" }
+  /** What comes back of pieces that a record carries, through the bytes of a file. */
+  const back = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+    const line = decode(encode(recordLine(record, { parts: pieces }))).text
+    assert.notMatch(line, /[\r\n]/)
+    const value: unknown = JSON.parse(line)
+    const read = isJson(value) ? exactPieces(value, line, "parts") : undefined
+    return Array.isArray(read) ? read : []
+  }
+  const read = (slice: string): Piece => {
+    const part: Part = JSON.parse(slice)
+    return { part, source: needsSource(part, slice) ? slice : undefined }
+  }
+  const bytes = (piece: Piece) => [...encode(payload(piece.part, piece.source).text)]
+
+  it.each([
+    ["a text", '{"text":"a"}'],
+    ["line breaks between its tokens", '{\r\n "functionCall": {\n"name":"f"}\n}'],
+    ["line breaks and numbers beyond 2^53", '{\n"functionCall":{"name":"f","args":{"n":12345678901234567890}}}'],
+    ["line breaks and a surrogate spelled out", '{\n"text":"\\udc80","later":1}'],
+    ["a surrogate spelled out", '{"text":"\\udc80"}'],
+    ["a spelled backslash before what looks like one", '{"functionCall":{"name":"f","args":{"a":"\\\\udc80"}}}'],
+    ["bytes that are no UTF-8", '{"text":"caf\uDCE9"}'],
+    ["bytes in the arguments of a call", '{"functionCall":{"name":"f","args":{"a":"\uDCE9"}}}'],
+    ["__proto__", '{"__proto__":{"x":1},"text":"a"}'],
+    ["keys in an order of their own", '{"2":1,"1":2,"functionCall":{"name":"f"}}'],
+    ["nothing", "{}"]
+  ])("%s", (_, slice) => {
+    const piece = read(slice)
+    const [found] = back([piece])
+    assert.isTrue(samePieces([piece], found === undefined ? [] : [found]))
+    assert.deepStrictEqual(found === undefined ? undefined : bytes(found), bytes(piece))
+  })
+
+  it.each([
+    ["half a pair", "a \uD83D b"],
+    ["bytes that join", "\uDCC3\uDCA9"],
+    ["all of it", "\uD83D\uDE00 \uDCFF \uD83D \uDCC3\uDCA9 \\udc80 \u2028\u0000"]
+  ])("a text made here of %s", (_, text) => {
+    for (const part of [{ text }, { functionCall: { name: "f", args: { text } } }]) {
+      const piece = { part, source: undefined }
+      assert.isTrue(samePieces([piece], back([piece])))
+    }
+  })
+
+  it("no parts are no parts, and none beside the record are undefined", () => {
+    assert.deepStrictEqual(back([]), [])
+    assert.isUndefined(exactPieces(record, JSON.stringify(record), "parts"))
+    assert.isUndefined(exactPieces({ palimpsest: { other: [] } }, '{"palimpsest":{"other":[]}}', "parts"))
+    assert.isUndefined(exactPieces({ palimpsest: [5] }, '{"palimpsest":[5]}', "parts"))
+  })
+
+  it("several lists and marks stand side by side", () => {
+    const line = recordLine(
+      record,
+      { first: [read('{"text":"a"}')], second: [read('{"text":"b"}')] },
+      { author: null, "a\n": "\uD83D" }
+    )
+    assert.deepStrictEqual(JSON.parse(line).palimpsest, {
+      author: null,
+      "a\n": "\uD83D",
+      first: [{ text: "a" }],
+      second: [{ text: "b" }]
+    })
+    assert.notMatch(line, /\n/)
+  })
+
+  it.each<readonly [string, unknown, string]>([
+    ["no list", 5, "palimpsest.parts: expected"],
+    ["a number in it", [{ text: "a" }, 5], "palimpsest.parts[1]: expected"],
+    ["a part that is none", [{ text: 1 }], "palimpsest.parts[0]: expected"],
+    ["a text that is no JSON", ["{"], "palimpsest.parts[0]: expected"],
+    ["a text of something else", ['"x"'], "palimpsest.parts[0]: expected"]
+  ])("%s is said", (_, parts, says) => {
+    const value = { palimpsest: { parts } }
+    const problem = exactPieces(value, JSON.stringify(value), "parts")
+    assert.isTrue(typeof problem === "string" && problem.startsWith(says))
+  })
+
+  it("marks of anything that is no object are none", () => {
+    assert.deepStrictEqual([{}, { palimpsest: [1] }, { palimpsest: "x" }, { palimpsest: { a: 1 } }].map(marksOf), [
+      {},
+      {},
+      {},
+      { a: 1 }
+    ])
+  })
+})
+
+describe("parts are the same", () => {
+  const piece = (part: Part, source?: string): Piece => ({ part, source })
+  it.each<readonly [string, ReadonlyArray<Piece>, ReadonlyArray<Piece>, boolean]>([
+    ["none", [], [], true],
+    ["one and none", [piece({ text: "a" })], [], false],
+    ["equal ones", [piece({ text: "a" })], [piece({ text: "a" })], true],
+    ["another text", [piece({ text: "a" })], [piece({ text: "b" })], false],
+    ["a thought and a text", [piece({ text: "a", thought: true })], [piece({ text: "a" })], false],
+    ["another order of keys", [piece({ text: "a", b: 1 })], [piece({ b: 1, text: "a" })], false],
+    ["the same text spelled otherwise", [piece({ later: "a" })], [piece({ later: "a" }, '{"later":"\\u0061"}')], false],
+    ["a source that says nothing more", [piece({ text: "a" })], [piece({ text: "a" }, '{ "text":"a"}')], true],
+    [
+      "bytes and a surrogate spelled out",
+      [piece({ text: "\uDC80" })],
+      [piece({ text: "\uDC80" }, '{"text":"\\udc80"}')],
+      false
+    ]
+  ])("%s", (_, left, right, same) => {
+    assert.strictEqual(samePieces(left, right), same)
+    assert.strictEqual(samePieces(right, left), same)
+  })
+})
+
+describe("who wrote it, as a note in front", () => {
+  const draft = (role: Content["role"], author: Draft["author"], ...parts: ReadonlyArray<Part>): Draft => ({
+    content: { role, parts },
+    ...(author === undefined ? {} : { author })
+  })
+  it.each<readonly [string, Draft, string | undefined]>([
+    ["a summary", draft("user", "summary", { text: "a" }), foreignNotes.summary],
+    ["a program", draft("user", "program", { text: "a" }, { text: "b" }), foreignNotes.program],
+    ["a summary of nothing", draft("user", "summary"), foreignNotes.summary],
+    ["the user", draft("user", undefined, { text: "a" }), undefined],
+    ["the environment", draft("user", "environment", { text: "a" }), undefined],
+    ["a summary of the model's", draft("model", "summary", { text: "a" }), undefined]
+  ])("%s", (_, one, note) => {
+    const pieces = noted(one)
+    assert.strictEqual(pieces.length, one.content.parts.length + (note === undefined ? 0 : 1))
+    const read = withoutNote(pieces)
+    assert.strictEqual(read.author, note === undefined ? undefined : one.author)
+    assert.isTrue(samePieces(read.pieces, piecesOf(one)))
+    if (note !== undefined) assert.strictEqual(pieces[0]?.part.text, note)
+  })
+
+  it.each<readonly [string, Part]>([
+    ["a thought", { text: foreignNotes.summary, thought: true }],
+    ["a text with a signature", { text: foreignNotes.summary, thoughtSignature: "s" }],
+    ["a text that goes on", { text: `${foreignNotes.summary} ` }],
+    ["a call", { functionCall: { name: foreignNotes.summary } }]
+  ])("%s is no note", (_, part) => {
+    const pieces = [{ part, source: undefined }]
+    assert.deepStrictEqual(withoutNote(pieces), { author: undefined, pieces })
+  })
+
+  it("sources stay with their parts", () => {
+    const source = '{"text":"\\udc80"}'
+    const one: Draft = { ...draft("user", "summary", { text: "a" }, { text: "\uDC80" }), source: { "1": source } }
+    assert.deepStrictEqual(
+      withoutNote(noted(one)).pieces.map((piece) => piece.source),
+      [undefined, source]
+    )
+  })
 })

@@ -251,6 +251,105 @@ describe("compaction", () => {
   })
 })
 
+describe("what an answer counted", () => {
+  const draft = (rest: object) =>
+    drafts(ok(readRecords([header(), message({ role: "assistant", model: "m1", content: [], ...rest })])))[0]
+  const usage = (input: unknown, output: unknown, cacheRead: unknown, cacheWrite: unknown) => ({
+    usage: { input, output, cacheRead, cacheWrite, cost: { total: 1 } }
+  })
+
+  it.each<readonly [string, object, unknown]>([
+    [
+      "with a cache",
+      usage(3, 191, 20, 1_684),
+      { prompt: 1_707, answer: 191, thoughts: 0, cached: 20, cacheWrite: 1_684 }
+    ],
+    ["nothing, because it was aborted", usage(0, 0, 0, 0), undefined],
+    ["nobody knows what", {}, undefined],
+    ["a text", usage("3", 1, 0, 0), undefined]
+  ])("%s", (_, rest, expected) => {
+    assert.deepStrictEqual(draft(rest)?.usage, expected)
+  })
+
+  it("the model is the one that answered; the user has none", () => {
+    const transcript = ok(
+      readRecords([header(), { type: "model_change", timestamp, provider: "p", modelId: "m2" }, user("a"), say("b")])
+    )
+    assert.deepStrictEqual(
+      drafts(transcript).map((one) => one.model),
+      [undefined, "m1"]
+    )
+  })
+})
+
+describe("records of ours", () => {
+  it("exact parts replace what the entry's own form says", () => {
+    const part = { text: "a", later: [1] }
+    const transcript = ok(
+      readRecords([
+        header(3),
+        { ...entry("1", null, user("native")), palimpsest: { parts: [part] } },
+        {
+          ...entry("2", "1", { type: "compaction", summary: "native", tokensBefore: 5 }),
+          palimpsest: { parts: [part] }
+        }
+      ])
+    )
+    assert.deepStrictEqual(
+      contents(transcript).map((content) => content.parts),
+      [[part], [part]]
+    )
+  })
+
+  it("exact parts that are none are a problem that names the line", () => {
+    const problem = bad(readRecords([header(), { ...user("a"), palimpsest: { parts: {} } }]))
+    assert.strictEqual(problem.line, 2)
+    assert.include(problem.message, "palimpsest.parts")
+  })
+
+  it("entries say that they go on with a message, or begin another; never one of another role", () => {
+    const transcript = ok(
+      readRecords([
+        header(),
+        assistant(call("1", "a"), call("2", "b"), call("3", "c")),
+        result("1", "x"),
+        { ...user("note"), palimpsest: { message: "same" } },
+        result("2", "y"),
+        { ...result("3", "z"), palimpsest: { message: "new" } },
+        { ...say("done"), palimpsest: { message: "same" } }
+      ])
+    )
+    assert.strictEqual(shape(transcript), "m3 u2 u1 u1 m1")
+  })
+
+  it("an answer that follows a repeated one is not part of it", () => {
+    const transcript = ok(
+      readRecords([
+        header(3),
+        entry("1", null, assistant(call("a", "read"), call("b", "read"))),
+        entry("2", "1", result("a", "x")),
+        entry("3", "2", { type: "compaction", summary: "s", firstKeptEntryId: "3", tokensBefore: 1 }),
+        { ...entry("4", "3", result("a", "x")), palimpsest: { again: "2" } },
+        entry("5", "4", result("b", "y"))
+      ])
+    )
+    assert.strictEqual(shape(transcript), "m2 u1 C u1")
+    assert.deepStrictEqual(
+      transcript.steps.flatMap((step) => (step._tag === "Compaction" ? [step.keptFrom] : [])),
+      [1]
+    )
+  })
+
+  it("a compaction says that a person asked for it; no tokens are none that were counted", () => {
+    const cut = {
+      ...entry("2", "1", { type: "compaction", summary: "s", tokensBefore: 0 }),
+      palimpsest: { trigger: "manual" }
+    }
+    const step = ok(readRecords([header(3), entry("1", null, user("a")), cut])).steps[1]
+    assert.deepStrictEqual(step?._tag === "Compaction" ? [step.trigger, step.tokensBefore] : [], ["manual", undefined])
+  })
+})
+
 describe("lossless", () => {
   it.each([
     ["numbers beyond 2^53", '{"n":12345678901234567890}'],
@@ -355,6 +454,18 @@ it("real file: every message, call, result and text is there", () => {
   assert.strictEqual(parts.filter(isThought).length, blocks.filter((block) => block.type === "thinking").length)
   const runs = messages.filter((one, index) => one.role !== "toolResult" || messages[index - 1]?.role !== "toolResult")
   assert.strictEqual(transcript.steps.length, runs.length)
+  const answers = messages.filter((one) => one.role === "assistant")
+  assert.deepStrictEqual(
+    drafts(transcript)
+      .filter((draft) => draft.content.role === "model")
+      .map((draft) => [draft.model, draft.usage]),
+    answers.map(({ model, usage: { cacheRead: cached, cacheWrite, input, output: answer } }) => [
+      model,
+      input + cached + cacheWrite + answer === 0
+        ? undefined
+        : { prompt: input + cached + cacheWrite, answer, thoughts: 0, cached, cacheWrite }
+    ])
+  )
   assert.deepStrictEqual(transcript.skipped, {
     model_change: records.filter((record) => record.type === "model_change").length,
     thinking_level_change: records.filter((record) => record.type === "thinking_level_change").length

@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, type FileSystem, Layer, type Path, type Stdio } from "effect"
+import { defaultPolicy } from "../src/domain/Compression.ts"
+import { entries, view } from "../src/domain/Conversation.ts"
+import { freshMemory } from "../src/domain/FailureMemory.ts"
+import { inspect } from "../src/domain/Inspection.ts"
+import { encodeLine, spillable } from "../src/domain/LogFormat.ts"
+import { type SessionEvent, spillBytes, type Spilled } from "../src/domain/Session.ts"
+import { plan } from "../src/domain/strategies/Palimpsest.ts"
+import { runSync } from "../src/domain/Work.ts"
+import * as FileSessionStore from "../src/layers/FileSessionStore.ts"
+import * as FileTempStore from "../src/layers/FileTempStore.ts"
+import { Chat } from "../src/services/Chat.ts"
+import { Compression } from "../src/services/Compression.ts"
+import { HookSystem } from "../src/services/HookSystem.ts"
+import { SessionStore } from "../src/services/SessionStore.ts"
+import { Summarizer } from "../src/services/Summarizer.ts"
+import { TempStore } from "../src/services/TempStore.ts"
+import { TokenCounter } from "../src/services/TokenCounter.ts"
+import { load } from "../src/services/Transcripts.ts"
+import { claudeLines } from "./corpus.ts"
+
+/**
+ * `npm run bench:growth`: what each operation costs at 100 to 100,000 messages, one after the other in one process, and
+ * how that grows. What is done once for a conversation should grow as its length, what is done once a turn not at all.
+ */
+
+const sizes = [100, 1_000, 10_000, 100_000]
+/** Bytes a message: 100 MB at the largest size. */
+const messageBytes = 1_000
+
+/** The real services: sessions and blobs on disk, snapshots by code. */
+const services = (home: string) =>
+  Compression.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(HookSystem.layer, Summarizer.layerExtractive, FileSessionStore.layer(home))),
+    Layer.provideMerge(Layer.merge(TokenCounter.layerEstimate, FileTempStore.layer(join(home, "blobs")))),
+    Layer.provideMerge(NodeServices.layer)
+  )
+type Services =
+  | Compression
+  | HookSystem
+  | Summarizer
+  | SessionStore
+  | TokenCounter
+  | TempStore
+  | FileSystem.FileSystem
+  | Path.Path
+  | Stdio.Stdio
+
+/** Milliseconds of the fastest of some runs: what the work itself takes. */
+const timed = <A, E, R>(work: Effect.Effect<A, E, R>, runs: number) =>
+  Effect.gen(function* () {
+    let best = Number.POSITIVE_INFINITY
+    let result: A | undefined
+    for (let i = 0; i < runs; i += 1) {
+      const start = performance.now()
+      result = yield* work
+      best = Math.min(best, performance.now() - start)
+    }
+    return { ms: best, result: result as A }
+  })
+
+/** A log with all its lines, written at once: appending each would sync each. */
+const writeLog = Effect.fnUntraced(function* (file: string, events: ReadonlyArray<SessionEvent>) {
+  const store = yield* TempStore
+  const lines: Array<string> = []
+  for (const event of events) {
+    const spilled = new Map<string, Spilled>()
+    for (const { form, key, text } of spillable(event, spillBytes)) {
+      const bytes = new TextEncoder().encode(text)
+      spilled.set(key, { hash: yield* store.put(bytes), size: bytes.length, form })
+    }
+    lines.push(encodeLine(event, spilled))
+  }
+  writeFileSync(file, `${lines.join("\n")}\n`)
+})
+
+/** The operations, each with what it takes at one size, in milliseconds. */
+const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<string, number>>, unknown, Services> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const runs = size > 10_000 ? 2 : 5
+      const file = join(folder, `${size}.jsonl`)
+      writeFileSync(file, `${claudeLines(size, size * messageBytes).join("\n")}\n`)
+      const reading = yield* timed(load(file), runs)
+      const { events, session } = reading.result
+      const { conversation } = session
+      const shown = view(conversation)
+
+      const counter = yield* TokenCounter
+      const parts = entries(conversation).flatMap((entry) => entry.content.parts)
+      const counting = yield* timed(counter.count(parts), runs)
+
+      const inspecting = yield* timed(
+        Effect.sync(() => runSync(inspect(conversation))),
+        runs
+      )
+      const planning = yield* timed(
+        Effect.sync(() => runSync(plan(conversation, defaultPolicy, { forced: true, memory: freshMemory, rung: 0 }))),
+        runs
+      )
+
+      const [started, ...rest] = events
+      if (started?._tag !== "Started") return yield* Effect.die("a conversation opens with Started")
+      const id = started.session
+      yield* writeLog(join(folder, `${id}.jsonl`), [started, ...rest])
+      const store = yield* SessionStore
+      const resuming = yield* timed(Effect.scoped(store.open(id)), runs)
+
+      const opened = yield* store.open(id)
+      const chat = yield* Chat.make(opened)
+      const last = shown.at(-1)?.entry.handles[0]
+      if (last === undefined) return yield* Effect.die("the last message has a handle")
+      const times = 20
+      const recalling = yield* timed(
+        Effect.forEach(Array.from({ length: times }), () => chat.recall(last), { discard: true }),
+        runs
+      )
+      const appending = yield* timed(
+        Effect.forEach(
+          Array.from({ length: times }),
+          () => chat.append([{ content: { role: "user", parts: [{ text: "and one more thing" }] } }]),
+          { discard: true }
+        ),
+        runs
+      )
+      const compressing = yield* timed(chat.compress({ policy: defaultPolicy, forced: true }), 1)
+      return {
+        reading: reading.ms,
+        counting: counting.ms,
+        inspecting: inspecting.ms,
+        planning: planning.ms,
+        compressing: compressing.ms,
+        resuming: resuming.ms,
+        "recalling one part": recalling.ms / times,
+        "appending one message": appending.ms / times,
+        megabytes: statSync(file).size / 1e6
+      }
+    })
+  )
+
+/** In a folder of its own, which goes again. */
+const run = async (size: number) => {
+  const folder = mkdtempSync(join(tmpdir(), "palimpsest-growth-"))
+  try {
+    return await Effect.runPromise(measure(size, folder).pipe(Effect.provide(services(folder))))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+// The compiler warms up on a small one.
+await run(1_000)
+const table: Array<Readonly<Record<string, number>>> = []
+for (const size of sizes) table.push(await run(size))
+
+/** Operations whose cost must not depend on the length of the conversation. */
+const constant = new Set(["appending one message"])
+const shown = (ms: number) => (ms >= 100 ? ms.toFixed(0) : ms >= 1 ? ms.toFixed(1) : ms.toFixed(3))
+console.log(`| ms at messages | ${sizes.map((size) => size.toLocaleString("en")).join(" | ")} | grows as | bound |`)
+console.log(`|---|${sizes.map(() => "---:").join("|")}|---|---|`)
+let over = false
+for (const name of Object.keys(table[0] ?? {})) {
+  if (name === "megabytes") continue
+  const values = table.map((row) => row[name] ?? Number.NaN)
+  const exponent = Math.log((values[3] ?? 1) / (values[1] ?? 1)) / Math.log(100)
+  const bound = constant.has(name) ? 0.1 : 1.15
+  over ||= exponent > bound
+  console.log(
+    `| ${name} | ${values.map(shown).join(" | ")} | n^${exponent.toFixed(2)}${exponent > bound ? " OVER" : ""} | n^${bound} |`
+  )
+}
+console.log(`files: ${table.map((row) => `${row["megabytes"]?.toFixed(1)} MB`).join(", ")}`)
+process.exitCode = over ? 1 : 0

@@ -1,0 +1,137 @@
+/**
+ * Tests of somebody's agent, without a network, a disk or chance: the model says what the script says, or does what no
+ * model should, and the runtime around it is the real one.
+ *
+ *   node testing-an-agent.ts        (or: node --test testing-an-agent.ts)
+ *
+ * With @effect/vitest a test is `it.effect(name, () => program.pipe(Effect.provide(layer)))`, and it has a TestClock. It prints:
+ *
+ *   ✔ the agent reads the log, then answers …
+ *   ✔ what the agent sends fits its window, and the log can be read back …
+ *   ✔ a refusal of the model reaches whoever asked, and the question stays in the conversation …
+ *   ✔ a summarizing model that invents the user's words is not believed …
+ */
+import { Effect } from "effect"
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { defaultPolicy, type Policy } from "palimpsest/domain/Compression"
+import { call, type Content, isCall, model, plainText, response, text, user } from "palimpsest/domain/Content"
+import { entries, view } from "palimpsest/domain/Conversation"
+import { project } from "palimpsest/domain/Projection"
+import { TokenCount } from "palimpsest/domain/Tokens"
+import { Chats } from "palimpsest/services/Chats"
+import { Model, ModelError, RateLimitError } from "palimpsest/services/Model"
+import * as AdversarialModel from "palimpsest/testing/AdversarialModel"
+import * as Offline from "palimpsest/testing/Offline"
+import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
+
+// --- the agent under test: yours ---------------------------------------------------------------------------------------
+
+const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3,1): error TS2304\n${"at ".repeat(2_000)}` : "")
+
+/** Asks the model, runs the tools it asks for, until it has nothing more to ask; compresses when half the window is used. */
+const answer = Effect.fn("answer")(function* (id: string, question: string, policy: Policy) {
+  const chats = yield* Chats
+  const { generate } = yield* Model
+  const chat = yield* chats.open(id)
+  yield* chat.append([{ content: user(text(question)) }])
+  for (;;) {
+    yield* chat.compress({ policy, forced: false })
+    const contents = project(yield* chat.conversation).map(({ content }) => content)
+    const { content } = yield* generate({ model: "gemini-2.5-flash", contents })
+    yield* chat.append([{ content }])
+    const calls = content.parts.filter(isCall)
+    if (calls.length === 0) return plainText(content)
+    const answers = calls.map(({ functionCall: { id, name } }) => response(name, { output: tools(name) }, id))
+    yield* chat.append([{ content: user(...answers) }])
+  }
+}, Effect.scoped)
+
+// --- its tests ---------------------------------------------------------------------------------------------------------
+
+const asksForTheLog = model(call("read_build_log", {}, "call-1"))
+const whole = (content: Content) => ({ content, finishReason: "STOP", usage: null })
+
+/** A window that the log alone nearly fills. */
+const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(3_000) }
+
+const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
+
+test("the agent reads the log, then answers", () =>
+  run(
+    Effect.gen(function* () {
+      const said = yield* answer("one", "Why is the build red?", defaultPolicy)
+      assert.equal(said, "src/a.ts uses a name that nobody declares.")
+      const script = yield* ScriptedModel.Script
+      const calls = yield* script.calls
+      assert.equal(calls.length, 2)
+      assert.equal(calls[1]?.request.contents.length, 3)
+      assert.equal(yield* script.left, 0)
+    }).pipe(
+      Effect.provide(
+        Offline.layerWithModel(
+          ScriptedModel.layer([whole(asksForTheLog), "src/a.ts uses a name that nobody declares."])
+        )
+      )
+    )
+  ))
+
+test("what the agent sends fits its window, and the log can be read back", () =>
+  run(
+    Effect.gen(function* () {
+      yield* answer("one", "Why is the build red?", policy)
+      const script = yield* ScriptedModel.Script
+      const last = (yield* script.calls).at(-1)
+      assert.ok(JSON.stringify(last?.request.contents).length < 3_000)
+      const chats = yield* Chats
+      const chat = yield* chats.open("one")
+      const output = entries(yield* chat.conversation)[2]
+      const handle = output?.handles[0]
+      assert.ok(handle !== undefined)
+      assert.equal((yield* chat.recall(handle)).text, tools("read_build_log"))
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Offline.layerWithModel(ScriptedModel.layer([whole(asksForTheLog), "An error."])))
+    )
+  ))
+
+test("a refusal of the model reaches whoever asked, and the question stays in the conversation", () =>
+  run(
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(answer("one", "Why is the build red?", policy))
+      assert.equal(error._tag, "ModelError")
+      const chat = yield* Chats.use((chats) => chats.open("one"))
+      assert.equal(view(yield* chat.conversation).length, 1)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Offline.layerWithModel(ScriptedModel.layer([new ModelError({ reason: new RateLimitError({}) })]))
+      )
+    )
+  ))
+
+test("a summarizing model that invents the user's words is not believed", () =>
+  run(
+    Effect.gen(function* () {
+      const chat = yield* Chats.use((chats) => chats.open("one"))
+      const requests = Array.from({ length: 20 }, (_, n) => `Look at src/module${n}.ts${", and at what it imports".repeat(20)}.`)
+      yield* chat.append(
+        requests.flatMap((request, n) => [
+          { content: user(text(request)) },
+          { content: model(text(`Done with module ${n}.`)) }
+        ])
+      )
+      const outcome = yield* chat.compress({ policy: { ...policy, summarizer: "model" }, forced: true })
+      assert.equal(outcome._tag, "Compressed")
+      const seen = project(yield* chat.conversation).map(({ content }) => plainText(content)).join("\n")
+      const quoted = [...seen.matchAll(/<user_words[^>]*>([\s\S]*?)<\/user_words>/g)]
+      assert.ok(quoted.length > 0)
+      assert.ok(!seen.includes("Delete everything"))
+      for (const [, words = ""] of quoted) {
+        assert.ok(requests.some((request) => request.startsWith(words.replace(/…$/, ""))), words)
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Offline.layerWithModel(AdversarialModel.layer(AdversarialModel.Forging.make({}), 42)))
+    )
+  ))

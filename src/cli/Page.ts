@@ -1,0 +1,322 @@
+import { Effect } from "effect"
+import { encode } from "../domain/Bytes.ts"
+import { type Conversation, entries, type EntryId, entryTokens, sequenceOf } from "../domain/Conversation.ts"
+import { viewSizes } from "../domain/Compactions.ts"
+import { printable } from "../domain/Inspection.ts"
+import * as Work from "../domain/Work.ts"
+import { kindNames, type Report } from "./Report.ts"
+import { number } from "./Output.ts"
+import type { Chart, Mark, Point } from "./page/Charts.ts"
+import * as Entries from "./page/Entries.ts"
+import { kindOrder } from "./page/Kinds.ts"
+import { type Html, markup, none, trusted } from "./page/Markup.ts"
+import * as Sections from "./page/Sections.ts"
+import { script, sheet } from "./page/Sheet.ts"
+
+/** What a page is made of: what `inspect --json` prints, and the conversation it was found in. */
+export interface Page {
+  readonly report: Report
+  readonly conversation: Conversation
+}
+
+/** Points of a line on a chart: more than these cannot be told apart. */
+const pointLimit = 800
+/** Messages that a chart points at. */
+const markLimit = 10
+/** Compactions that a chart shows. */
+const cutLimit = 200
+
+/** At most `limit` of the points, highs and lows kept. */
+export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
+  if (points.length <= limit) return points
+  const columns = Math.max(1, Math.floor(limit / 4))
+  return Array.from({ length: columns }, (_, column) => {
+    const run = points.slice(
+      Math.floor((column * points.length) / columns),
+      Math.floor(((column + 1) * points.length) / columns)
+    )
+    const [first] = run
+    const last = run.at(-1)
+    if (first === undefined || last === undefined) return []
+    let low = first
+    let high = first
+    for (const point of run) {
+      if (point.tokens < low.tokens) low = point
+      if (point.tokens > high.tokens) high = point
+    }
+    return [...new Set([first, low, high, last])].sort((a, b) => a.message - b.message)
+  }).flat()
+}
+
+const most = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+const plural = (count: number, one: string): string => `${number(count)} ${one}${count === 1 ? "" : "s"}`
+
+/** A word for a shell; quoted where it has to be. */
+const word = (text: string): string =>
+  /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+
+/** The messages that added most to the view. */
+function* marksOf(
+  conversation: Conversation,
+  sizes: ReadonlyArray<number>,
+  isShown: (entry: EntryId) => boolean
+): Work.Work<ReadonlyArray<Mark>> {
+  let marks: Array<Mark & { readonly added: number }> = []
+  for (const [index, entry] of entries(conversation).entries()) {
+    const added = entry.author === "environment" ? 0 : entryTokens(entry)
+    yield 50
+    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
+    const mark = {
+      added,
+      message: index + 1,
+      tokens: sizes[index] ?? 0,
+      href: isShown(entry.id) ? `#${entry.id}` : undefined,
+      title: `${entry.id} added ${plural(added, "token")}`
+    }
+    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
+  }
+  return marks.sort((a, b) => a.message - b.message)
+}
+
+/** The growth of the view, with the messages that added most. */
+function* growthChart(
+  report: Report,
+  sizes: ReadonlyArray<number>,
+  conversation: Conversation,
+  isShown: (entry: EntryId) => boolean
+): Work.Work<Chart> {
+  const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
+  yield sizes.length * 20
+  const marks = yield* marksOf(conversation, sizes, isShown)
+  const cuts = Entries.compressedAt(conversation).map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      message: laid + 0.5,
+      before: tokens?.before ?? 0,
+      after: tokens?.after ?? 0,
+      title:
+        tokens === undefined ? "compaction" : `compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens`
+    }
+  })
+  return {
+    label: "Tokens in the view after each message",
+    description: `${plural(sizes.length, "message")}, at most ${plural(most(sizes), "token")}, ${plural(cuts.length, "compaction")}`,
+    messages: sizes.length,
+    lines: [{ name: "ours", points, filled: true, stepped: true }],
+    marks,
+    cuts: cuts.slice(-cutLimit)
+  }
+}
+
+/** What the provider counted for each answer, and what we count. */
+const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, number>, messages: number): Chart => {
+  const points = usage?.points ?? []
+  const line = (tokensOf: (point: (typeof points)[number]) => number) =>
+    thinned(
+      points.map((point) => ({ message: places.get(point.entry) ?? sequenceOf(point.entry), tokens: tokensOf(point) }))
+    )
+  return {
+    label: "Tokens of each request, as the provider counted them and as we do",
+    description: `${plural(points.length, "request")}`,
+    messages,
+    lines: [
+      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
+      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
+    ],
+    marks: [],
+    cuts: []
+  }
+}
+
+/** The entries that numbers on the page lead to. */
+const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
+  const all = [
+    ...report.largest.map((part) => part.entry),
+    ...report.compactions.flatMap(({ after }) => (after === null ? [] : [after])),
+    ...report.broken.calls.slice(0, 50).map((call) => call.entry),
+    ...report.broken.responses.slice(0, 50).map((response) => response.entry),
+    ...report.dropped.flatMap(({ from, to }) => [from, to]),
+    ...report.reads.slice(0, 25).flatMap((read) => read.entries.slice(0, 12))
+  ]
+  return new Set(all.slice(0, limit))
+}
+
+/** From when to when it was held. */
+const span = (conversation: Conversation): string => {
+  let from = Number.POSITIVE_INFINITY
+  let to = Number.NEGATIVE_INFINITY
+  for (const { at } of entries(conversation)) {
+    if (at === undefined || Entries.moment(at) === "") continue
+    from = Math.min(from, at)
+    to = Math.max(to, at)
+  }
+  if (from > to) return ""
+  return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
+}
+
+/** The hash by which a policy names a text of the page. */
+const policyHash = Effect.fnUntraced(function* (text: string): Effect.fn.Return<string> {
+  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
+  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
+})
+
+const filterForm = (report: Report): Html => {
+  const kinds = kindOrder.filter((kind) => report.kinds.some((each) => each.kind === kind))
+  return markup`<form id="filter" role="search" aria-label="Messages" hidden>
+    <input
+      type="search"
+      id="search"
+      aria-label="Text to find in messages"
+      placeholder="Find in messages"
+      autocomplete="off"
+      spellcheck="false"
+    />
+    <select id="kind" aria-label="Kind">
+      <option value="">every kind</option>
+      ${kinds.map((kind) => markup`<option value="${kind}">${kindNames[kind]}</option>`)}
+    </select>
+    <select id="where" aria-label="Place">
+      <option value="">in view or not</option>
+      <option value="in">in the view</option>
+      <option value="left">not in the view</option>
+    </select>
+    <button type="reset">Clear</button>
+    <output id="told" aria-live="polite"></output>
+  </form> `
+}
+
+const conversationSection = (report: Report, rows: Html, extent: Entries.Extent): Html => {
+  const left = extent.messages - extent.shown
+  const notes = [
+    left > 0
+      ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
+      : "",
+    extent.partLimit > 0
+      ? `Texts are shown up to ${number(extent.partLimit)} characters a part; characters that cannot be seen are shown by their names.`
+      : "There is too much text for one page: none of it is shown."
+  ].filter((text) => text !== "")
+  const body = markup`<p class="note">${notes.join(" ")}</p>
+${filterForm(report)}
+<ol class="rows" role="list">
+${rows}</ol>`
+  return markup`<section id="conversation" aria-labelledby="conversation-title">
+<h2 id="conversation-title">The conversation</h2>
+${extent.shown === 0 ? markup`<p>There are no messages.</p>` : body}
+</section>
+`
+}
+
+const contents: ReadonlyArray<readonly [id: string, name: string]> = [
+  ["tokens", "Tokens"],
+  ["growth", "Growth"],
+  ["usage", "Recorded use"],
+  ["cost", "Cost"],
+  ["largest", "Largest parts"],
+  ["reads", "Read again"],
+  ["compactions", "Compactions"],
+  ["next", "Next compression"],
+  ["rest", "Oddities"],
+  ["conversation", "Conversation"]
+]
+
+/**
+ * One self-contained page about a conversation, as HTML: where its tokens went, and all of its messages. It needs no network and
+ * asks for none: its policy lets only its own sheet and script in, which hold nothing of the transcript, and everything a
+ * transcript says is text. Well-formed, so that it can be written as UTF-8. The same conversation gives the same page.
+ */
+export const renderPage = Effect.fn("Page.render")(function* ({
+  conversation,
+  report
+}: Page): Effect.fn.Return<string> {
+  const charts = yield* Effect.promise(() => import("./page/Charts.ts"))
+  const sizes = viewSizes(conversation)
+  yield* Effect.yieldNow
+  const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
+  const isShown = (entry: EntryId) => selected.ids.has(entry)
+  const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
+  const recall = `palimpsest recall ${word(report.file)}`
+
+  const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Sections.Drawn> {
+    const wide = charts.draw(chart, "wide")
+    yield* Effect.yieldNow
+    return { wide, narrow: charts.draw(chart, "narrow") }
+  })
+  const grown =
+    sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, conversation, isShown)))
+  const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
+  const used =
+    report.usage === null || report.usage.points.length === 0
+      ? undefined
+      : yield* draw(usageChart(report, places, sizes.length))
+
+  const cuts = Entries.compressedAt(conversation).map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      entries: laid,
+      text:
+        tokens === undefined
+          ? "A compaction"
+          : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
+    }
+  })
+  const listed = yield* Work.run(Entries.rows(selected, conversation, cuts, recall))
+
+  const sections = [
+    Sections.composition(report),
+    Sections.growth(report, grown, most(sizes), link),
+    Sections.usage(report, used),
+    Sections.cost(report),
+    Sections.largest(report, link),
+    Sections.reads(report, link),
+    Sections.compactions(report, link, recall),
+    Sections.next(report),
+    Sections.oddities(report, link),
+    conversationSection(report, listed.markup, listed.extent)
+  ]
+  const present = contents.filter((_, index) => sections[index] !== none)
+  const last = printable(report.file.split(/[\\/]/).at(-1) ?? "")
+  const name = report.file === "-" ? "standard input" : last || "conversation"
+  const policy = [
+    "default-src 'none'",
+    `style-src ${yield* policyHash(sheet)}`,
+    `script-src ${yield* policyHash(script)}`,
+    "base-uri 'none'",
+    "form-action 'none'"
+  ].join("; ")
+
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="palimpsest">
+<title>${name}: where the tokens went</title>
+<style>${trusted(sheet)}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the numbers</a>
+<header>
+<button id="scheme" class="scheme" type="button" hidden>Light / dark</button>
+<p class="over">Palimpsest · inspect</p>
+<h1>${name}</h1>
+<p class="lead">${Sections.lead(report)}</p>
+${Sections.facts(report, span(conversation))}
+${Sections.numbers(report)}
+<nav aria-label="Contents">
+<ul>${present.map(([id, title]) => markup`<li><a href="#${id}">${title}</a></li>`)}</ul>
+</nav>
+</header>
+<main id="main">
+${sections}</main>
+<footer class="note">
+Tokens are estimates of palimpsest unless the page says that they were recorded.
+<code>${recall} HANDLE</code> gives back the exact bytes behind a handle.
+</footer>
+<script>${trusted(script)}</script>
+</body>
+</html>
+`.html
+})

@@ -1,0 +1,521 @@
+import type { EntryId } from "../../domain/Conversation.ts"
+import { number, share } from "../Output.ts"
+import { dollars, kindNames, type Report } from "../Report.ts"
+import { bar, kindOrder, swatch } from "./Kinds.ts"
+import { clip, type Html, markup, none, trusted } from "./Markup.ts"
+
+/** The parts of the page that tell numbers: each is a section with a heading, or nothing where there is nothing to tell. */
+
+/** Links to messages that stand on the page; of others the name only. */
+export type Link = (entry: EntryId) => Html
+
+const plural = (count: number, one: string, many = `${one}s`): string => `${number(count)} ${count === 1 ? one : many}`
+
+const section = (id: string, title: string, body: Html): Html =>
+  markup`<section id="${id}" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}</h2>
+    ${body}
+  </section> `
+
+/** A column: its head, and whether it holds numbers, a bar, or texts; extra ones are left out on narrow pages. */
+interface Column {
+  readonly head: string
+  readonly form?: "n" | "chart" | "text" | "n extra" | "text extra" | "extra"
+}
+
+/** Bars say what the numbers beside them say: their column has a head for who has it read out. */
+const chart: Column = { head: "bar", form: "chart" }
+
+type Cell = string | Html
+
+/** A name out of the transcript: it may be long and without a place to break. */
+const name = (text: string, length = 100): Html => markup`<span class="any">${clip(text, length)}</span>`
+
+const cell = (value: Cell): Html => (typeof value === "string" ? markup`${value}` : value)
+
+/** A table; the first cell of each row is its head. */
+const table = (caption: string, columns: ReadonlyArray<Column>, rows: ReadonlyArray<ReadonlyArray<Cell>>): Html => {
+  const heads = columns.map(({ form, head }) =>
+    form === "chart"
+      ? markup`<th scope="col"><span class="unseen">bar</span></th>`
+      : markup`<th scope="col" class="${form ?? ""}">${head}</th>`
+  )
+  const body = rows.map((row) => {
+    const cells = row.map((value, column) => {
+      const form = columns[column]?.form ?? ""
+      return column === 0
+        ? markup`<th scope="row">${cell(value)}</th>`
+        : markup`<td class="${form}">${cell(value)}</td>`
+    })
+    return markup`<tr>
+      ${cells}
+    </tr> `
+  })
+  return markup`<div class="wrap">
+    <table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${heads}
+        </tr>
+      </thead>
+      <tbody>
+        ${body}
+      </tbody>
+    </table>
+  </div> `
+}
+
+/** The first of many rows, and how many more there are. */
+const first = <A>(all: ReadonlyArray<A>, limit: number): readonly [shown: ReadonlyArray<A>, more: Html] => [
+  all.slice(0, limit),
+  all.length > limit
+    ? markup`<p class="note">and ${number(all.length - limit)} more (inspect --json has them all)</p>`
+    : none
+]
+
+const inView = (tokens: number, shown: number, whole: number, of: string): Html =>
+  bar(
+    [
+      { of, tokens: Math.min(shown, tokens) },
+      { of: `${of} gone`, tokens: Math.max(0, tokens - shown) }
+    ],
+    whole
+  )
+
+const most = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+/** One sentence or two that say where the tokens went. */
+export const lead = ({ compactions, kinds, reads, tokens, tools }: Report): string => {
+  const [kind] = kinds
+  const [tool] = tools
+  if (kind === undefined || tokens.all === 0) return "There is nothing in this conversation that was counted."
+  const said = [`${share(kind.tokens, tokens.all)} of all tokens are ${kindNames[kind.kind]}.`]
+  if (tool !== undefined) {
+    const spent = tool.arguments + tool.output
+    said.push(
+      `The tool that took most is ${clip(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and answers.`
+    )
+  }
+  const repeated = reads.reduce((total, read) => total + read.repeated, 0)
+  if (repeated > 0) said.push(`Reading files again took ${share(repeated, tokens.all)}.`)
+  said.push(
+    compactions.length === 0
+      ? `Nothing was compacted; ${number(tokens.view)} tokens are in the current view.`
+      : `After ${plural(compactions.length, "compaction")}, ${number(tokens.view)} of ${number(tokens.all)} tokens are in the current view.`
+  )
+  return said.join(" ")
+}
+
+/** The largest numbers of the page. */
+export const numbers = (report: Report): Html => {
+  const calls = report.tools.reduce((total, tool) => total + tool.calls, 0)
+  const all: ReadonlyArray<readonly [value: string, name: string]> = [
+    [number(report.tokens.all), "tokens in all"],
+    [number(report.tokens.view), "tokens in view"],
+    [number(report.messages), report.messages === 1 ? "message" : "messages"],
+    [number(report.turns), report.turns === 1 ? "turn" : "turns"],
+    [number(calls), calls === 1 ? "tool call" : "tool calls"],
+    [number(report.compactions.length), report.compactions.length === 1 ? "compaction" : "compactions"],
+    ...(report.cost.total === null
+      ? []
+      : [[dollars(report.cost.total), report.cost.estimated ? "cost, estimated" : "cost, by recorded use"] as const])
+  ]
+  return markup`<dl class="numbers">
+    ${all.map(
+      ([value, name]) =>
+        markup`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`
+    )}
+  </dl> `
+}
+
+/** What the file is, in words. */
+export const facts = (report: Report, span: string): Html => {
+  const { environment } = report.tokens
+  const all: ReadonlyArray<readonly [name: string, value: string | null]> = [
+    ["format", report.format],
+    ["session", report.session],
+    ["model", report.model],
+    ["folder", report.cwd],
+    ["time", span === "" ? null : span],
+    ["size", `${plural(report.bytes, "byte")}, ${plural(report.messages, "message")}`],
+    ["beside", environment > 0 ? `${plural(environment, "token")} in the environment message, not counted here` : null]
+  ]
+  return markup`<dl class="facts">
+    ${all.map(([name, value]) =>
+      value === null
+        ? none
+        : markup`<dt>${name}</dt>
+            <dd>${clip(value, 1_000)}</dd>`
+    )}
+  </dl> `
+}
+
+/** Where the tokens are: by kind, by role, by tool. */
+export const composition = (report: Report): Html => {
+  const { kinds, roles, tokens, tools } = report
+  if (kinds.length === 0) return section("tokens", "Where the tokens went", markup`<p>Nothing was counted.</p>`)
+  const ordered = kindOrder.flatMap((kind) => kinds.filter((each) => each.kind === kind && each.tokens > 0))
+  const strip = markup`<figure>
+      ${bar(
+        ordered.map((each) => ({ of: `k-${each.kind}`, tokens: each.tokens })),
+        tokens.all,
+        "strip"
+      )}
+      <ul class="legend">
+        ${ordered.map(
+          (each) => markup`<li>${swatch(each.kind)}${kindNames[each.kind]} ${share(each.tokens, tokens.all)}</li>`
+        )}
+      </ul>
+    </figure>
+    <p class="note">In the bars below the full colour is what is in the current view; what has left it is pale.</p> `
+  const columns: ReadonlyArray<Column> = [
+    chart,
+    { head: "tokens", form: "n" },
+    { head: "share", form: "n extra" },
+    { head: "in view", form: "n" }
+  ]
+  const sums = (
+    sum: { readonly tokens: number; readonly view: number },
+    whole: number,
+    of: string
+  ): ReadonlyArray<Cell> => [
+    inView(sum.tokens, sum.view, whole, of),
+    number(sum.tokens),
+    share(sum.tokens, tokens.all),
+    number(sum.view)
+  ]
+  const largestKind = most(kinds.map((each) => each.tokens))
+  const byKind = table(
+    "By kind",
+    [{ head: "kind" }, ...columns, { head: "parts", form: "n extra" }],
+    kinds.map((each) => [
+      markup`${swatch(each.kind)}${kindNames[each.kind]}`,
+      ...sums(each, largestKind, `k-${each.kind}`),
+      number(each.parts)
+    ])
+  )
+  const largestRole = most(roles.map((each) => each.tokens))
+  const byRole = table(
+    "By role",
+    [{ head: "role" }, ...columns, { head: "messages", form: "n extra" }],
+    roles.map((each) => [each.role, ...sums(each, largestRole, "plain"), number(each.messages)])
+  )
+  const [shown, more] = first(tools, 25)
+  const largestTool = most(tools.map((tool) => tool.arguments + tool.output))
+  const byTool =
+    tools.length === 0
+      ? none
+      : markup`${table(
+          "By tool",
+          [
+            { head: "tool" },
+            chart,
+            { head: "calls", form: "n" },
+            { head: "arguments", form: "n" },
+            { head: "output", form: "n" },
+            { head: "in view", form: "n extra" }
+          ],
+          shown.map((tool) => [
+            name(tool.tool),
+            bar(
+              [
+                { of: "k-call", tokens: tool.arguments },
+                { of: "k-output", tokens: tool.output }
+              ],
+              largestTool
+            ),
+            number(tool.calls),
+            number(tool.arguments),
+            number(tool.output),
+            number(tool.view)
+          ])
+        )}${more}`
+  return section("tokens", "Where the tokens went", markup`${strip}${byKind}${byRole}${byTool}`)
+}
+
+/** One chart in both of its sizes. */
+export interface Drawn {
+  readonly wide: string
+  readonly narrow: string
+}
+
+const figure = (drawn: Drawn, caption: Html): Html =>
+  markup`<figure>
+    ${trusted(drawn.wide)}${trusted(drawn.narrow)}
+    <figcaption>${caption}</figcaption>
+  </figure> `
+
+/** How the view grew. */
+export const growth = (report: Report, drawn: Drawn | undefined, largest: number, link: Link): Html => {
+  if (drawn === undefined) return none
+  const rows = report.growth
+  const [shown, more] = first(rows, 40)
+  const caption = markup`Tokens in the view after each message; at most ${number(largest)}, ${number(report.tokens.view)}
+  now.${report.compactions.length > 0 ? markup` Dashed: ${plural(report.compactions.length, "compaction")}.` : none}
+  Circles mark the messages that added most; each leads to its message.`
+  const turns =
+    rows.length < 2
+      ? none
+      : markup`<details>
+          <summary class="plainly">The view at the end of each turn</summary>
+          ${table(
+            "Turns",
+            [{ head: "turn" }, { head: "ended with" }, chart, { head: "tokens in view", form: "n" }],
+            shown.map((row) => [
+              number(row.turn),
+              link(row.entry),
+              bar([{ of: "plain", tokens: row.tokens }], largest),
+              number(row.tokens)
+            ])
+          )}${more}
+        </details> `
+  return section("growth", "Growth", markup`${figure(drawn, caption)}${turns}`)
+}
+
+const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
+
+/** What the provider counted, beside what we count. */
+export const usage = (report: Report, drawn: Drawn | undefined): Html => {
+  const { usage: recorded } = report
+  if (recorded === null) return none
+  const { answers, error, factor, overhead, recorded: sums } = recorded
+  const caption = markup`<span class="keyed"><i class="key"></i>our count of what was sent</span>
+<span class="keyed"><i class="key recorded"></i>as the provider counted it</span>`
+  const beside = overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that no transcript holds"
+  const fit =
+    answers > 1 && Number.isFinite(factor)
+      ? `The provider's count is about ${factor.toFixed(2)} times ours and ${rounded(Math.abs(overhead))} ${beside}: ${share(Math.min(1, Math.max(0, error)), 1)} off on average.`
+      : ""
+  const rows: ReadonlyArray<readonly [string, number]> = [
+    ["sent, over all requests", sums.prompt],
+    ["of that from a cache", sums.cached],
+    ["of that written to a cache", sums.cacheWrite ?? 0],
+    ["answered", sums.answer],
+    ["thought", sums.thoughts]
+  ]
+  return section(
+    "usage",
+    "Recorded use",
+    markup`${drawn === undefined ? none : figure(drawn, caption)}${fit === "" ? none : markup`<p>${fit}</p>`}
+      ${table(
+        `Sums over ${plural(answers, "answer")} that came with a count`,
+        [{ head: "what" }, { head: "tokens", form: "n" }],
+        rows.map(([name, tokens]) => [name, number(tokens)])
+      )}`
+  )
+}
+
+/** What it cost, by model. */
+export const cost = ({ cost }: Report): Html => {
+  if (cost.models.length === 0) return none
+  const [shown, more] = first(cost.models, 25)
+  const note = cost.estimated
+    ? "The agent recorded no counts: these are our own, and nothing is known of caches."
+    : "By the counts that the agent recorded."
+  return section(
+    "cost",
+    "Cost",
+    markup`<p>${cost.total === null ? "No price is known." : `${dollars(cost.total)} in all.`} ${note}</p>
+      ${table(
+        `Prices: ${clip(cost.table, 300)}`,
+        [
+          { head: "model" },
+          { head: "requests", form: "n extra" },
+          { head: "sent", form: "n" },
+          { head: "cached", form: "n extra" },
+          { head: "answered", form: "n" },
+          { head: "cost", form: "n" }
+        ],
+        shown.map((model) => [
+          name(model.model),
+          number(model.requests),
+          number(model.prompt),
+          number(model.cached),
+          number(model.answer + model.thoughts),
+          model.cost === null ? "–" : dollars(model.cost)
+        ])
+      )}${more}`
+  )
+}
+
+/** The largest parts. */
+export const largest = ({ largest }: Report, link: Link): Html => {
+  if (largest.length === 0) return none
+  const whole = most(largest.map((part) => part.tokens))
+  return section(
+    "largest",
+    "Largest parts",
+    table(
+      "Each leads to its message",
+      [
+        { head: "entry" },
+        { head: "kind" },
+        chart,
+        { head: "tokens", form: "n" },
+        { head: "begins", form: "text extra" }
+      ],
+      largest.map((part) => [
+        link(part.entry),
+        markup`${swatch(part.kind)}${kindNames[part.kind]}${part.tool === null ? none : markup` ${name(part.tool, 60)}`}`,
+        bar([{ of: `k-${part.kind}`, tokens: part.tokens }], whole),
+        number(part.tokens),
+        part.preview
+      ])
+    )
+  )
+}
+
+/** Files that were read again. */
+export const reads = ({ reads }: Report, link: Link): Html => {
+  if (reads.length === 0) return none
+  const [shown, more] = first(reads, 25)
+  const repeated = reads.reduce((total, read) => total + read.repeated, 0)
+  return section(
+    "reads",
+    "Read more than once",
+    markup`<p>Reading ${plural(reads.length, "file")} again took ${plural(repeated, "token")}.</p>
+      ${table(
+        "Files by the tokens of the repeats",
+        [
+          { head: "file" },
+          { head: "reads", form: "n" },
+          { head: "tokens", form: "n extra" },
+          { head: "repeats", form: "n" },
+          { head: "entries", form: "extra" }
+        ],
+        shown.map((read) => {
+          const linked = read.entries.slice(0, 12).map((entry) => markup`${link(entry)} `)
+          const rest = read.entries.length - linked.length
+          return [
+            markup`<code>${name(read.path, 300)}</code>`,
+            number(read.reads),
+            number(read.tokens),
+            number(read.repeated),
+            markup`${linked}${rest > 0 ? `and ${number(rest)} more` : ""}`
+          ]
+        })
+      )}${more}`
+  )
+}
+
+/** Messages and their tokens, these on wide pages only. */
+const messagesAndTokens = ({ messages, tokens }: { readonly messages: number; readonly tokens: number }): Cell =>
+  messages === 0 ? "–" : markup`${number(messages)}<span class="extra"> · ${number(tokens)}</span>`
+
+/** Past compactions: what they dropped and kept. */
+export const compactions = (report: Report, link: Link, recall: string): Html => {
+  const all = report.compactions
+  if (all.length === 0 && report.dropped.length === 0) return none
+  const [shown, more] = first(all, 60)
+  const list =
+    all.length === 0
+      ? none
+      : table(
+          "Compactions in force, oldest first",
+          [
+            { head: "after" },
+            { head: "before", form: "n" },
+            { head: "after", form: "n" },
+            { head: "dropped", form: "n" },
+            { head: "kept", form: "n" },
+            { head: "inserted", form: "n extra" },
+            { head: "shortened", form: "n extra" },
+            { head: "facts kept", form: "n" },
+            { head: "by", form: "extra" }
+          ],
+          shown.map((each) => [
+            each.after === null ? "the start" : link(each.after),
+            number(each.tokens.before),
+            number(each.tokens.after),
+            messagesAndTokens(each.dropped),
+            messagesAndTokens(each.kept),
+            messagesAndTokens(each.inserted),
+            each.shortened.parts === 0
+              ? "–"
+              : `${plural(each.shortened.parts, "part")}, −${number(each.shortened.saved)}`,
+            each.facts === null ? "–" : `${number(each.facts.kept)} of ${number(each.facts.dropped)}`,
+            name([each.strategy, each.trigger].filter((text) => text !== null).join(", ") || "–")
+          ])
+        )
+  const [ranges, moreRanges] = first(report.dropped, 60)
+  const dropped =
+    report.dropped.length === 0
+      ? none
+      : markup`${table(
+          "What compressions dropped, to be had whole by its handle",
+          [{ head: "from" }, { head: "to" }, { head: "messages", form: "n" }, { head: "handle" }],
+          ranges.map((range) => [
+            link(range.from),
+            link(range.to),
+            number(range.messages),
+            markup`<code>${range.handle}</code>`
+          ])
+        )}${moreRanges}
+          <p class="note"><code>${recall} HANDLE</code></p>`
+  return section(
+    "compactions",
+    "Compactions",
+    markup`${list}${more}${
+      all.some((each) => each.facts !== null)
+        ? markup`<p class="note">
+            Facts are the names, paths and numbers that weighed most in what was dropped; kept are those that still
+            stood in the view afterwards.
+          </p>`
+        : none
+    }${dropped}`
+  )
+}
+
+/** What a compression would do now. */
+export const next = ({ next: { forced, waits } }: Report): Html =>
+  section(
+    "next",
+    "The next compression",
+    markup`<p>
+      ${waits === null ? "An automatic one is due." : `An automatic one waits: ${waits}.`}
+      ${
+        forced === null
+          ? "There is nothing to compress."
+          : `One that is asked for would put a snapshot in the place of ${plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens.`
+      }
+    </p>`
+  )
+
+/** What is wrong or was left out: broken pairs, skipped records, a torn line. */
+export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html => {
+  const pairs = [
+    ...broken.calls.map((call) => [call.entry, call.tool, "a call without a response"] as const),
+    ...broken.responses.map((response) => [response.entry, response.tool, "a response without a call"] as const)
+  ]
+  const records = Object.entries(skipped).sort((a, b) => b[1] - a[1])
+  if (pairs.length === 0 && records.length === 0 && torn === null) return none
+  const [shownPairs, morePairs] = first(pairs, 30)
+  const [shownRecords, moreRecords] = first(records, 30)
+  return section(
+    "rest",
+    "What does not fit in",
+    markup`${
+      pairs.length === 0
+        ? none
+        : markup`${table(
+            "Broken pairs",
+            [{ head: "entry" }, { head: "tool" }, { head: "what it is" }],
+            shownPairs.map(([entry, tool, what]) => [link(entry), name(tool), what])
+          )}${morePairs}`
+    }${
+      records.length === 0
+        ? none
+        : markup`${table(
+            "Records of the file that are no part of the conversation",
+            [{ head: "kind" }, { head: "records", form: "n" }],
+            shownRecords.map(([kind, count]) => [name(kind), number(count)])
+          )}${moreRecords}`
+    }${torn === null ? none : markup`<p>Line ${number(torn)}, the last one, broke off in the middle and was left out.</p>`}`
+  )
+}

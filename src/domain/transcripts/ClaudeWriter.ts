@@ -1,0 +1,345 @@
+import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../Content.ts"
+import { type Draft, placeKey } from "../Conversation.ts"
+import { nativeMessage, synthetic } from "./Claude.ts"
+import { isJson, type Json, noted, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./Marks.ts"
+import {
+  callIdOf,
+  clock,
+  type Cut,
+  Ids,
+  isoTime,
+  isSummary,
+  type NativeCall,
+  type NativeCalls,
+  nativeCalls,
+  nothingInPlace,
+  type Row,
+  stretchesOf,
+  uuidOf
+} from "./Rows.ts"
+import type { Writer } from "./Transcript.ts"
+
+/**
+ * Claude Code transcripts, written: one message a line, each the child of the one before. Blocks that the Anthropic API
+ * would refuse are left out of a line's own form and stand in its exact parts.
+ */
+
+/** The version of Claude Code whose records these are like. */
+const version = "2.1.39"
+
+/** What Claude Code itself writes where a message says nothing: the API takes no empty message. */
+const noContent = "(no content)"
+
+const isUuid = (id: string | undefined): id is string =>
+  id !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(id)
+
+/** Ids of calls as the Anthropic API takes them. */
+const isFit = (id: string): boolean => /^[a-zA-Z0-9_-]{1,128}$/.test(id)
+
+const images = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
+
+// --- parts to blocks ----------------------------------------------------------------------------------------------------
+
+/** A block, or the kind of what the API does not take. */
+type Native = { readonly block: Json } | { readonly left: string | undefined }
+
+const left = (kind?: string): Native => ({ left: kind })
+
+const mediaBlock = (part: Part): Native => {
+  const { fileData: file, inlineData: data } = part
+  const mime = data?.mimeType ?? file?.mimeType ?? ""
+  const type = images.has(mime) ? "image" : mime === "application/pdf" ? "document" : undefined
+  if (data !== undefined) {
+    return type === undefined || data.data === undefined
+      ? left("media")
+      : { block: { type, source: { type: "base64", media_type: mime, data: data.data } } }
+  }
+  const isWeb = /^https?:\/\//.test(file?.fileUri ?? "")
+  return type === undefined || !isWeb ? left("files") : { block: { type, source: { type: "url", url: file?.fileUri } } }
+}
+
+const resultTypes = new Set(["text", "image", "document", "search_result", "tool_reference"])
+
+/** A block of a result that some agent wrote down, as Claude Code writes it. */
+const resultBlock = (block: unknown): Json => {
+  if (isJson(block) && block.type === "image" && typeof block.data === "string") {
+    return { type: "image", source: { type: "base64", media_type: block.mimeType, data: block.data } }
+  }
+  const known = isJson(block) && resultTypes.has(String(block.type))
+  return known && (block.type !== "text" || typeof block.text === "string")
+    ? block
+    : { type: "text", text: JSON.stringify(block) }
+}
+
+const resultContent = (part: Part): unknown => {
+  const text = outputText(part)
+  if (text !== undefined) return text
+  const response = part.functionResponse?.response
+  const blocks = isJson(response) ? (response.content ?? response.error) : undefined
+  return Array.isArray(blocks) && isJson(response) && Object.keys(response).length === 1
+    ? blocks.map(resultBlock)
+    : (JSON.stringify(response) ?? "")
+}
+
+/** The API takes no failure without a word about it. */
+const resultOf = (part: Part, call: NativeCall): Json => {
+  const failed = isErrorResponse(part)
+  const content = resultContent(part)
+  const isEmpty = content === "" || (Array.isArray(content) && content.length === 0)
+  return {
+    type: "tool_result",
+    tool_use_id: call.id,
+    content: failed && isEmpty ? noContent : content,
+    ...(failed ? { is_error: true } : {})
+  }
+}
+
+const saidInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
+  if (functionResponse?.parts !== undefined) unheld.add("media in results")
+}
+
+const isForeign = (model: string | undefined): boolean => model !== undefined && !/claude/i.test(model)
+
+/** What a model's thoughts are without the signature that the API checks, it does not take. */
+const thoughtBlock = (part: Part, model: string | undefined): Native =>
+  part.thoughtSignature === undefined || isForeign(model)
+    ? left("thoughts")
+    : { block: { type: "thinking", thinking: part.text ?? "", signature: part.thoughtSignature } }
+
+const textBlock = (part: Part): Native =>
+  part.text === undefined || part.text === "" ? left() : { block: { type: "text", text: part.text } }
+
+const isMedia = (part: Part): boolean => part.inlineData !== undefined || part.fileData !== undefined
+
+const modelBlock = (part: Part, call: NativeCall | undefined, model: string | undefined): Native => {
+  if (isCall(part)) {
+    const { args, name } = part.functionCall
+    return { block: { type: "tool_use", id: call?.id, name, input: isJson(args) ? args : {} } }
+  }
+  if (isResponse(part)) return left("results of the model")
+  if (isThought(part)) return thoughtBlock(part, model)
+  if (isText(part)) return textBlock(part)
+  return left(isMedia(part) ? "media" : "unknown parts")
+}
+
+const userBlock = (part: Part, call: NativeCall | undefined): Native => {
+  if (isCall(part)) return left("calls of the user")
+  if (isResponse(part)) return call === undefined ? left("results without a call") : { block: resultOf(part, call) }
+  if (isThought(part)) return left("thoughts")
+  if (isText(part)) return textBlock(part)
+  return isMedia(part) ? mediaBlock(part) : left("unknown parts")
+}
+
+/** The blocks of a message in the order the API wants: results first. */
+const blocksOf = (
+  { content }: Draft,
+  model: string | undefined,
+  call: (part: number) => NativeCall | undefined,
+  unheld: Skipped
+): ReadonlyArray<Json> => {
+  const results: Array<Json> = []
+  const others: Array<Json> = []
+  for (const [index, part] of content.parts.entries()) {
+    const native = content.role === "model" ? modelBlock(part, call(index), model) : userBlock(part, call(index))
+    if ("left" in native) {
+      if (native.left !== undefined) unheld.add(native.left)
+      continue
+    }
+    saidInResult(part, unheld)
+    if (part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
+    if (isResponse(part)) results.push(native.block)
+    else others.push(native.block)
+  }
+  return [...results, ...others]
+}
+
+const isAnswer = (block: Json): boolean => block.type === "tool_result"
+
+/** What a user's line says: a text alone as a text. */
+const contentOf = (blocks: ReadonlyArray<Json>): unknown => {
+  const [only] = blocks
+  if (only === undefined) return noContent
+  return blocks.length === 1 && only.type === "text" ? only.text : blocks
+}
+
+// --- lines --------------------------------------------------------------------------------------------------------------
+
+/** The blocks with a note in front that says whose words they are, where the line itself has no place for it. */
+const withNote = (draft: Draft, blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  if (draft.author !== "summary" || blocks.length === 0 || blocks.some(isAnswer)) return blocks
+  const [note] = noted(draft)
+  return draft.content.role === "user" ? [{ type: "text", text: note?.part.text }, ...blocks] : blocks
+}
+
+const stopReason = (blocks: ReadonlyArray<Json>): string =>
+  blocks.some((block) => block.type === "tool_use") ? "tool_use" : "end_turn"
+
+const usageRecord = ({ usage }: Draft): Json => {
+  const { cacheRead, cacheWrite, input, output } = countsOf(usage)
+  return {
+    input_tokens: input,
+    ...(usage !== undefined && usage.cacheWrite === undefined ? {} : { cache_creation_input_tokens: cacheWrite }),
+    cache_read_input_tokens: cacheRead,
+    output_tokens: output
+  }
+}
+
+const messageId = (uuid: string): string => `msg_${uuid.replaceAll("-", "")}`
+
+const modelRecord = (draft: Draft, blocks: ReadonlyArray<Json>, model: string | undefined, uuid: string): Json => ({
+  type: "assistant",
+  message: {
+    model: model ?? synthetic,
+    id: messageId(uuid),
+    type: "message",
+    role: "assistant",
+    content: blocks.length === 0 ? [{ type: "text", text: noContent }] : blocks,
+    stop_reason: stopReason(blocks),
+    stop_sequence: null,
+    usage: usageRecord(draft)
+  }
+})
+
+const userRecord = (draft: Draft, blocks: ReadonlyArray<Json>): Json => ({
+  type: "user",
+  message: { role: "user", content: contentOf(withNote(draft, blocks)) },
+  ...(draft.author === undefined ? {} : { isMeta: true })
+})
+
+const summaryRecord = (blocks: ReadonlyArray<Json>): Json => ({
+  type: "user",
+  message: { role: "user", content: blocks.length === 0 ? nothingInPlace : contentOf(blocks) },
+  isVisibleInTranscriptOnly: true,
+  isCompactSummary: true
+})
+
+const boundaryRecord = ({ compaction: { tokensBefore, trigger } }: Cut): Json => ({
+  type: "system",
+  subtype: "compact_boundary",
+  content: "Conversation compacted",
+  isMeta: false,
+  level: "info",
+  compactMetadata: { trigger, ...(tokensBefore === undefined ? {} : { preTokens: tokensBefore }) }
+})
+
+/** What a call counted is told once: behind a compaction Claude Code would take it for the size of its context. */
+const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
+
+const original = (row: Row): Row => (row.again === undefined ? row : original(row.again))
+
+const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
+
+/** The message that a row or a compaction writes. */
+const draftOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
+
+const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary" }
+
+/**
+ * Writes a Claude Code transcript. Claude Code sees only what follows the last compact boundary: there stand the summary,
+ * whatever else was inserted, and what was kept, written again; reading the file gives each once.
+ */
+export const writeClaude: Writer = function* (transcript) {
+  const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
+  const stretches = yield* stretchesOf(transcript.steps, isSummary, false)
+  const uuids = new Ids(uuidOf(session))
+  const known = new Map<Row | Cut, string>()
+  for (const item of stretches.flat()) {
+    yield 100
+    const id = draftOf(item)?.origin?.ids[0]
+    if (isUuid(id) && !(isRow(item) && item.again !== undefined) && uuids.claim(id)) known.set(item, id)
+  }
+
+  const time = clock(transcript.steps)
+  const unheld = new Skipped()
+  const names = new Map<string, string>()
+  const lines: Array<string> = []
+  let last: string | undefined
+  /** Whether the last line holds results, so that the next one that does would be taken for the same message. */
+  let isResults = false
+
+  const about = (uuid: string, parent: string | undefined, at: number): Json => ({
+    parentUuid: parent ?? null,
+    isSidechain: false,
+    userType: "external",
+    cwd: transcript.cwd,
+    sessionId: session,
+    version,
+    uuid,
+    timestamp: isoTime(at)
+  })
+  const uuidFor = (item: Row | Cut): string => {
+    const uuid = known.get(item) ?? uuids.fresh()
+    known.set(item, uuid)
+    return uuid
+  }
+  /** The line of a message: its own form, and beside it what that would not give back. */
+  const line = (record: Json, draft: Draft, marks: Marks): string => {
+    const native = recordLine(record)
+    const value: unknown = JSON.parse(native)
+    const pieces = piecesOf(draft)
+    const read = nativeMessage(isJson(value) ? value : {}, native, names)
+    const all: Marks = {
+      ...marks,
+      ...(read.author === draft.author ? {} : { author: draft.author ?? null }),
+      ...keysMark(draft),
+      ...usageMark(draft, read.usage)
+    }
+    const isExact = samePieces(read.pieces, pieces)
+    return isExact && Object.keys(all).length === 0 ? native : recordLine(record, isExact ? {} : { parts: pieces }, all)
+  }
+  const row = (item: Row, calls: NativeCalls, index: number): void => {
+    const draft = item.again === undefined ? item.draft : writtenAgain(item.draft)
+    const model = draft.model ?? transcript.model
+    const uuid = uuidFor(item)
+    const call = (part: number) => calls.get(placeKey({ item: index, part }))
+    const blocks = blocksOf(draft, model, call, item.again === undefined ? unheld : new Skipped())
+    for (const block of blocks) if (block.type === "tool_use") names.set(String(block.id), String(block.name))
+    const results = blocks.some(isAnswer)
+    const again = item.again === undefined ? undefined : known.get(item.again)
+    const record =
+      draft.content.role === "model"
+        ? modelRecord(draft, blocks, model, known.get(original(item)) ?? uuid)
+        : userRecord(draft, blocks)
+    lines.push(
+      line({ ...about(uuid, last, time.at(draft, item.again !== undefined)), ...record }, draft, {
+        ...(results && isResults ? { message: "new" } : {}),
+        ...(item.inserted ? { inserted: true } : {}),
+        ...(again === undefined ? {} : { again })
+      })
+    )
+    isResults = results
+    last = uuid
+  }
+  const cut = (item: Cut): void => {
+    const boundary = uuids.fresh()
+    const logical = last === undefined ? {} : { logicalParentUuid: last }
+    const at = time.at(item.summary)
+    lines.push(recordLine({ ...about(boundary, undefined, at), ...logical, ...boundaryRecord(item) }))
+    const draft = item.summary ?? nothing
+    const uuid = uuidFor(item)
+    lines.push(
+      line(
+        { ...about(uuid, boundary, at), ...summaryRecord(blocksOf(draft, undefined, () => undefined, unheld)) },
+        draft,
+        {}
+      )
+    )
+    last = uuid
+  }
+
+  for (const stretch of stretches) {
+    const rows = stretch.filter(isRow)
+    const calls = yield* nativeCalls(rows, isFit, callIdOf(session))
+    let index = 0
+    for (const item of stretch) {
+      const from = lines.length
+      if (isRow(item)) {
+        row(item, calls, index)
+        index += 1
+      } else cut(item)
+      yield lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
+    }
+  }
+  return { lines, unheld: unheld.counts }
+}

@@ -1,0 +1,813 @@
+import { Schema } from "effect"
+import { type Content, type Part, PartShape } from "../Content.ts"
+import type { Author, Draft } from "../Conversation.ts"
+import { type SourceText, arraySlices, sliceAt } from "../Source.ts"
+import type { Usage } from "../Tokens.ts"
+import { exitCode } from "../ToolCalls.ts"
+import type { Work } from "../Work.ts"
+import {
+  answerPiece,
+  callPiece,
+  draftOf,
+  type Exact,
+  exactPieces,
+  isJson,
+  type Json,
+  locate,
+  marksOf,
+  needsExact,
+  type Piece,
+  Skipped,
+  textAt,
+  textPiece,
+  thoughtPiece,
+  timeAt,
+  withoutNote
+} from "./Contents.ts"
+import { markedAuthor, type Marks, readMarks } from "./Marks.ts"
+import type { LineReader, Problem, Step, Transcript } from "./Transcript.ts"
+
+/**
+ * Codex CLI rollouts: records of the form `{timestamp, type, payload}`, of which the response items are the conversation.
+ * Files of 2025 have the session's own record and the items bare, one a line.
+ */
+
+// --- response items -----------------------------------------------------------------------------------------------------
+
+/** A part as it will be: a tool's answer waits for the name of its call. */
+export type Bit =
+  | { readonly _tag: "Piece"; readonly piece: Piece }
+  | { readonly _tag: "Answer"; readonly call: string; readonly build: (name: string | undefined) => Piece }
+
+/** What a response item says. */
+export interface Said {
+  readonly role: Content["role"]
+  readonly author: Author | undefined
+  /** Items of one such kind that follow each other are one message. */
+  readonly joins: "model" | "answers" | undefined
+  readonly bits: ReadonlyArray<Bit>
+  /** The call that it makes. */
+  readonly call: { readonly id: string; readonly name: string } | undefined
+}
+
+/** Where an item stands: in a line of its own (`root` leads to it), or in a list. */
+interface Place {
+  readonly value: unknown
+  readonly text: string
+  readonly root: ReadonlyArray<string>
+  /** How a problem names it. */
+  readonly name: string
+}
+
+const exactAt = ({ root, text, value }: Place, key: string): Exact => locate(value, text, []).at([...root, key])
+const listAt = ({ root, text, value }: Place, key: string) => locate(value, text, [...root, key])
+
+const pieces = (list: ReadonlyArray<Piece>): ReadonlyArray<Bit> => list.map((piece) => ({ _tag: "Piece", piece }))
+
+const said = (role: Content["role"], list: ReadonlyArray<Piece>, author?: Author): Said => ({
+  role,
+  author,
+  joins: role === "model" ? "model" : undefined,
+  bits: pieces(list),
+  call: undefined
+})
+
+const dataUrl = /^data:([^,]*);base64,/
+
+/** An image: its bytes where the address holds them, else the address. */
+const image = (url: string): Piece => {
+  const [head, mimeType] = dataUrl.exec(url) ?? []
+  const part: Part =
+    head === undefined
+      ? { fileData: { fileUri: url } }
+      : {
+          inlineData: {
+            ...(mimeType === undefined || mimeType === "" ? {} : { mimeType }),
+            data: url.slice(head.length)
+          }
+        }
+  return { part, source: undefined }
+}
+
+const readBlocks = (item: Json, place: Place, skipped: Skipped): ReadonlyArray<Piece> | string => {
+  const { content } = item
+  if (typeof content === "string") return [textPiece(content, exactAt(place, "content"))]
+  if (!Array.isArray(content)) return `${place.name}content: expected a text or a list of blocks`
+  const locator = listAt(place, "content")
+  const found: Array<Piece> = []
+  for (const [index, block] of content.entries()) {
+    const name = `${place.name}content[${index}]`
+    if (!isJson(block) || typeof block.type !== "string") return `${name}: expected a block, an object with a type`
+    switch (block.type) {
+      case "input_text":
+      case "output_text":
+      case "text":
+        if (typeof block.text !== "string") return `${name}.text: expected a text in a block of type ${block.type}`
+        found.push(textPiece(block.text, locator.under(index, "text")))
+        break
+      case "input_image":
+        if (typeof block.image_url !== "string") return `${name}.image_url: expected a text, the address of the image`
+        found.push(image(block.image_url))
+        break
+      default:
+        skipped.add(`block: ${block.type}`)
+    }
+  }
+  return found
+}
+
+/** What Codex puts into the user's role: an element that is the whole of a text, or the instructions of a project. */
+const injected: ReadonlyArray<readonly [opens: string, closes: string]> = [
+  ...[
+    "environment_context",
+    "user_instructions",
+    "additional_context",
+    "skill",
+    "user_shell_command",
+    "turn_aborted",
+    "subagent_notification"
+  ].map((name) => [`<${name}>`, `</${name}>`] as const),
+  ["# agents.md instructions", "</instructions>"]
+]
+
+const isInjected = ({ part }: Piece): boolean => {
+  const text = part.text?.trim() ?? ""
+  return injected.some(
+    ([opens, closes]) =>
+      text.slice(0, opens.length).toLowerCase() === opens && text.slice(-closes.length).toLowerCase() === closes
+  )
+}
+
+/** How Codex opens the summary that a compaction leaves. */
+const summaryMark = "Another language model started to solve this problem and produced a summary"
+
+/** Who wrote a message in the user's role, and what it says without a note of ours in front. */
+const userSaid = (list: ReadonlyArray<Piece>, summary: string | undefined): Said => {
+  const { author, pieces: rest } = withoutNote(list)
+  if (author !== undefined) return said("user", rest, author)
+  const first = list[0]?.part.text
+  if (
+    first !== undefined &&
+    (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
+  )
+    return said("user", list, "summary")
+  return said("user", list, list.length > 0 && list.every(isInjected) ? "program" : undefined)
+}
+
+const readMessage = (
+  item: Json,
+  place: Place,
+  summary: string | undefined,
+  skipped: Skipped
+): Said | string | undefined => {
+  const { role } = item
+  if (typeof role !== "string") return `${place.name}role: expected a text in a message`
+  if (!["user", "assistant", "developer", "system"].includes(role)) {
+    skipped.add(`message: ${role}`)
+    return undefined
+  }
+  const list = readBlocks(item, place, skipped)
+  if (typeof list === "string") return list
+  if (role === "assistant") return said("model", list)
+  return role === "user" ? userSaid(list, summary) : said("user", list, "program")
+}
+
+const readThoughts = (item: Json, place: Place, skipped: Skipped): Said | string | undefined => {
+  const thoughts: Array<{ readonly text: string; readonly exact: Exact }> = []
+  for (const key of ["summary", "content"]) {
+    const list = item[key] ?? []
+    if (!Array.isArray(list)) return `${place.name}${key}: expected a list of texts in a reasoning item`
+    const locator = listAt(place, key)
+    for (const [index, block] of list.entries()) {
+      if (!isJson(block) || typeof block.text !== "string")
+        return `${place.name}${key}[${index}].text: expected a text in a reasoning item`
+      thoughts.push({ text: block.text, exact: locator.under(index, "text") })
+    }
+  }
+  const signature = textAt(item, "encrypted_content")
+  if (thoughts.length === 0) {
+    if (signature !== undefined) return said("model", [thoughtPiece("", signature, () => undefined)])
+    skipped.add("response_item: reasoning without text")
+    return undefined
+  }
+  return said(
+    "model",
+    thoughts.map(({ exact, text }, index) =>
+      thoughtPiece(text, index === thoughts.length - 1 ? signature : undefined, exact)
+    )
+  )
+}
+
+/** The object that a text is the JSON of, if it is one. */
+export const objectOf = (text: string): Json | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJson(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A surrogate that a JSON string spells out as an escape. */
+const spelledSurrogate = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
+
+/** The arguments of a call: a JSON text within the JSON. */
+interface Arguments {
+  readonly args: Json | undefined
+  readonly exact: Exact
+}
+
+/** A text as the only argument. */
+const textArgument = (key: string, text: string, literal: Exact): Arguments => ({
+  args: { [key]: text },
+  exact: () => {
+    const slice = literal()
+    return slice === undefined ? undefined : `{"${key}":${slice}}`
+  }
+})
+
+/**
+ * The JSON text of an object is parsed and kept as it is spelled; an empty text is no arguments. Any other text, JSON or
+ * not, is the one argument `arguments`, so that nothing of it is lost and args stay an object.
+ */
+const readArguments = (text: string, literal: Exact): Arguments => {
+  if (text === "") return { args: undefined, exact: () => undefined }
+  const spelled = !text.isWellFormed() && spelledSurrogate.test(literal() ?? "")
+  const args = spelled ? undefined : objectOf(text)
+  return args === undefined ? textArgument("arguments", text, literal) : { args, exact: () => text }
+}
+
+const readCall = (item: Json, place: Place, argument: "arguments" | "input"): Said | string => {
+  const text = item[argument]
+  const { call_id: id, name } = item
+  const wrong = (key: string) => `${place.name}${key}: expected a text in a ${String(item.type)}`
+  if (typeof name !== "string") return wrong("name")
+  if (typeof text !== "string") return wrong(argument)
+  if (typeof id !== "string") return wrong("call_id")
+  const literal = exactAt(place, argument)
+  const { args, exact } = argument === "input" ? textArgument("input", text, literal) : readArguments(text, literal)
+  return { ...said("model", [callPiece({ id, name, args }, exact)]), call: { id, name } }
+}
+
+const shellCall = "local_shell"
+
+const readShellCall = (item: Json, place: Place): Said | string => {
+  if (!isJson(item.action)) return `${place.name}action: expected an object in a local_shell_call`
+  const id = textAt(item, "call_id") ?? textAt(item, "id")
+  return {
+    ...said("model", [callPiece({ id, name: shellCall, args: item.action }, exactAt(place, "action"))]),
+    call: id === undefined ? undefined : { id, name: shellCall }
+  }
+}
+
+/** Tools whose answers say in Codex's own words how they ended. */
+const tellingTools = new Set([
+  "shell",
+  "shell_command",
+  "exec_command",
+  "write_stdin",
+  "container.exec",
+  "apply_patch",
+  shellCall
+])
+
+/** Codex's words for a call that it did not carry out. */
+const notDone =
+  /^(?:apply_patch verification failed|failed to parse function arguments|exec command rejected by user|(?:Wall time: .*\n)?aborted)/
+
+const saysItFailed = (name: string | undefined, text: string): boolean => {
+  if (name === undefined || !tellingTools.has(name)) return false
+  const code = exitCode({ functionResponse: { name, response: { output: text } } })
+  return (code !== undefined && code !== 0) || notDone.test(text.slice(0, 200))
+}
+
+/**
+ * An answer is a text, a list of content items, or `{content, success}`. The text stays as it is, also where it is JSON that
+ * wraps the output; it is an error where `success` says so, or the text of a shell or a patch tells it.
+ */
+const readAnswer = (item: Json, place: Place): Said | string => {
+  const { call_id: id, output } = item
+  if (typeof id !== "string") return `${place.name}call_id: expected a text in a ${String(item.type)}`
+  const wrapped = isJson(output)
+  const content = wrapped ? output.content : output
+  if (typeof content !== "string" && !(Array.isArray(content) && content.every(isJson))) {
+    return `${place.name}output: expected a text, a list of content items or an object with content`
+  }
+  const path = wrapped ? ["output", "content"] : ["output"]
+  const whole = locate(place.value, place.text, []).at([...place.root, ...path])
+  const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined
+  const single = isJson(only) && only.type === "input_text" && typeof only.text === "string" ? only.text : undefined
+  const value: unknown = single ?? content
+  // Taken now, so that the text of the line need not be kept until the name of the call is known.
+  const slice = needsExact(value) ? whole() : undefined
+  const exact: SourceText | undefined =
+    slice !== undefined && single !== undefined ? sliceAt(slice, [0, "text"]) : slice
+  const refused = wrapped && output.success === false
+  const build = (name: string | undefined) =>
+    answerPiece(
+      { id, name, failed: refused || (typeof value === "string" && saysItFailed(name, value)), content: value },
+      () => exact
+    )
+  return {
+    role: "user",
+    author: undefined,
+    joins: "answers",
+    bits: [{ _tag: "Answer", call: id, build }],
+    call: undefined
+  }
+}
+
+/**
+ * What a response item says in its own form. A text is what is wrong with it; undefined: nothing that is part of the
+ * conversation, and that was counted. `summary` is the text that a compaction calls its summary.
+ */
+export const readItem = (
+  item: Json,
+  place: Place,
+  skipped: Skipped,
+  summary?: string | undefined
+): Said | string | undefined => {
+  switch (item.type) {
+    case "message":
+      return readMessage(item, place, summary, skipped)
+    case "reasoning":
+      return readThoughts(item, place, skipped)
+    case "function_call":
+      return readCall(item, place, "arguments")
+    case "custom_tool_call":
+      return readCall(item, place, "input")
+    case "local_shell_call":
+      return readShellCall(item, place)
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return readAnswer(item, place)
+    default:
+      if (typeof item.type !== "string") return `${place.name}type: expected a text, the kind of the item`
+      skipped.add(`response_item: ${item.type}`)
+      return undefined
+  }
+}
+
+/** The pieces of some bits, each answer named after its call. */
+export const named = (
+  bits: ReadonlyArray<Bit>,
+  nameOf: (call: string, bit: Bit) => string | undefined
+): ReadonlyArray<Piece> => bits.map((bit) => (bit._tag === "Piece" ? bit.piece : bit.build(nameOf(bit.call, bit))))
+
+// --- what records of ours say beside their own form -------------------------------------------------------------------
+
+/** The type of an item that Codex ignores: it carries parts that Codex has no form for. */
+export const carrier = "other"
+
+/**
+ * A piece as a text without a single escape or byte that is no Unicode: Codex refuses a file, or a line, that has one, so
+ * such pieces travel as JSON within a JSON string.
+ */
+export const escapedPiece = ({ part, source }: Piece): string =>
+  JSON.stringify(source === undefined ? { part } : { part, source })
+
+const isPart = Schema.is(PartShape)
+
+const readEscaped = (value: unknown): Piece | undefined => {
+  const piece = typeof value === "string" ? objectOf(value) : undefined
+  return piece !== undefined && isPart(piece.part) ? { part: piece.part, source: textAt(piece, "source") } : undefined
+}
+
+/** The exact parts of a record of ours; undefined when its own form says it all, a text when they are broken. */
+const readExact = (record: Json, text: string): ReadonlyArray<Piece> | string | undefined => {
+  const { escaped } = marksOf(record)
+  if (escaped === undefined) return exactPieces(record, text, "parts")
+  const found = Array.isArray(escaped) ? escaped.map(readEscaped) : [undefined]
+  const whole = found.filter((piece) => piece !== undefined)
+  return whole.length === found.length ? whole : "palimpsest.escaped: expected a list of parts, each in a text"
+}
+
+const roleOf = (value: unknown): Content["role"] | undefined =>
+  value === "user" || value === "model" ? value : undefined
+
+/**
+ * What a compaction of ours says of one of its items: `item` is its number; with `missing` it is about parts that stand
+ * before it and that Codex has no form for. The next `parts` of the record's exact parts are what it stands for.
+ */
+export interface Layout extends Pick<Marks, "author" | "message"> {
+  readonly item: number
+  readonly missing?: true
+  readonly role: Content["role"]
+  readonly parts?: number
+}
+
+interface Arranged {
+  readonly item: number
+  readonly missing: boolean
+  readonly role: Content["role"]
+  readonly marks: Marks
+  readonly exact: ReadonlyArray<Piece> | undefined
+}
+
+/** The layout of a compaction, each of the exact parts in its place; none when there is none. */
+const readLayout = (record: Json, exact: ReadonlyArray<Piece>): ReadonlyArray<Arranged> | string => {
+  const wrong = "palimpsest.layout: expected a list that says where each exact part belongs"
+  const { layout = [] } = marksOf(record)
+  if (!Array.isArray(layout)) return wrong
+  const arranged: Array<Arranged> = []
+  let from = 0
+  for (const value of layout) {
+    if (!isJson(value)) return wrong
+    const { item, missing, parts } = value
+    const role = roleOf(value.role)
+    if (typeof item !== "number" || role === undefined) return wrong
+    const to = from + (natural(parts) ?? 0)
+    arranged.push({
+      item,
+      missing: missing === true,
+      role,
+      marks: readMarks({ palimpsest: value }),
+      exact: parts === undefined ? undefined : exact.slice(from, to)
+    })
+    from = to
+  }
+  return from === exact.length ? arranged : wrong
+}
+
+/** An item as its marks and exact parts say. */
+const marked = (found: Said, marks: Marks, exact: ReadonlyArray<Piece> | undefined): Said => ({
+  ...found,
+  author: markedAuthor(marks, found.author),
+  bits: exact === undefined ? found.bits : pieces(exact)
+})
+
+// --- the rollout --------------------------------------------------------------------------------------------------------
+
+/** A message as it grows. */
+interface Turn {
+  readonly role: Content["role"]
+  readonly author: Author | undefined
+  readonly joins: Said["joins"]
+  readonly bits: Array<Bit>
+  readonly at: number | undefined
+  readonly line: number
+  readonly ids: Array<string>
+  readonly model: string | undefined
+  usage: Usage | undefined
+}
+type Stretch =
+  | { readonly _tag: "Turn"; readonly turn: Turn }
+  | {
+      readonly _tag: "Compaction"
+      readonly insert: ReadonlyArray<Turn>
+      readonly trigger: "manual" | "auto"
+      readonly tokensBefore: number | undefined
+    }
+
+/** What the person typed, as opposed to answers and to what Codex put there. */
+const isTyped = ({ author, joins, role }: Turn): boolean =>
+  role === "user" && author === undefined && joins === undefined
+
+const isTypedTurn = (one: Stretch | undefined): boolean => one?._tag === "Turn" && isTyped(one.turn)
+
+const natural = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+
+/** The counts of the last request; undefined where there was none. */
+const usageOf = (counts: Json): Usage | undefined => {
+  const prompt = natural(counts.input_tokens)
+  const output = natural(counts.output_tokens)
+  if (prompt === undefined || output === undefined || prompt + output === 0) return undefined
+  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens) ?? 0)
+  const cacheWrite = natural(counts.cache_write_input_tokens)
+  return {
+    prompt,
+    answer: output - thoughts,
+    thoughts,
+    cached: natural(counts.cached_input_tokens) ?? 0,
+    ...(cacheWrite === undefined ? {} : { cacheWrite })
+  }
+}
+
+const carriedBy = (item: Json, name: string): Said | string => {
+  const role = roleOf(item.role)
+  return role === undefined ? `${name}role: expected "user" or "model" in an item of ours` : said(role, [])
+}
+
+/** Whether an item joins the message before it: what the model says in a row, and answers in a row. */
+export const goesOn = (before: Said["joins"], next: Said["joins"]): boolean => next !== undefined && before === next
+
+const folder = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m
+
+const folderAt = (record: Json): string | undefined => {
+  const path = textAt(record, "cwd")
+  return path === "" ? undefined : path
+}
+
+class Rollout {
+  readonly skipped = new Skipped()
+  session: string | undefined
+  cwd: string | undefined
+  model: string | undefined
+  private started = false
+  private readonly stretches: Array<Stretch> = []
+  /** The message that the next item may join. */
+  private open: Turn | undefined
+  /** The last message of the model, if nothing has changed what it was asked with. */
+  private answered: Turn | undefined
+  private readonly names = new Map<string, string>()
+  /** Answers by the name their call had when they came. */
+  private readonly known = new Map<Bit, string>()
+  private counted: string | undefined
+  private tokens: number | undefined
+
+  record(record: unknown, text: string, line: number): string | undefined {
+    if (!isJson(record)) return "expected a record: an object with timestamp, type and payload"
+    if (typeof record.record_type === "string") {
+      this.skipped.add(`record_type: ${record.record_type}`)
+      return undefined
+    }
+    const { payload, type } = record
+    if (typeof type !== "string") {
+      const isMeta = type === undefined && typeof record.id === "string"
+      return isMeta ? this.meta(record, record, "") : "type: expected a text, the kind of the record"
+    }
+    switch (type) {
+      case "session_meta":
+      case "turn_context":
+      case "response_item":
+      case "event_msg":
+      case "compacted":
+        if (!isJson(payload)) return `payload: expected an object in a ${type} record`
+        return this.payload(type, payload, record, text, line)
+      default: {
+        if (!("payload" in record)) return this.item(record, record, text, [], line)
+        this.skipped.add(type)
+        return undefined
+      }
+    }
+  }
+
+  private payload(type: string, payload: Json, record: Json, text: string, line: number): string | undefined {
+    switch (type) {
+      case "session_meta":
+        return this.meta(payload, record, "payload.")
+      case "turn_context":
+        this.model = textAt(payload, "model") ?? this.model
+        this.cwd ??= folderAt(payload)
+        this.skipped.add(type)
+        return undefined
+      case "event_msg":
+        return this.event(payload)
+      case "compacted":
+        return this.compacted(payload, record, text, line)
+      default:
+        return this.item(payload, record, text, ["payload"], line)
+    }
+  }
+
+  /** The session's own record; a fork repeats that of the session it comes from. */
+  private meta(meta: Json, record: Json, name: string): string | undefined {
+    if (typeof meta.id !== "string") return `${name}id: expected a text, the id of the session`
+    if (this.started) {
+      this.skipped.add("session_meta")
+      return undefined
+    }
+    this.started = true
+    const marks = marksOf(record)
+    this.session = "session" in marks ? textAt(marks, "session") : meta.id
+    this.cwd ??= folderAt(meta)
+    return undefined
+  }
+
+  private item(item: Json, record: Json, text: string, root: ReadonlyArray<string>, line: number): string | undefined {
+    const name = root.map((key) => `${key}.`).join("")
+    const exact = readExact(record, text)
+    if (typeof exact === "string") return exact
+    const carried = exact !== undefined && item.type === carrier
+    const found = carried ? carriedBy(item, name) : readItem(item, { value: record, text, root, name }, this.skipped)
+    if (found === undefined || typeof found === "string") return found
+    const marks = "palimpsest" in record ? readMarks(record) : {}
+    const joined = this.join(this.open, marked(found, marks, exact), marks, line, timeAt(record), textAt(item, "id"))
+    if (joined !== this.open) this.stretches.push({ _tag: "Turn", turn: joined })
+    this.open = joined
+    if (joined.role === "model") this.answered = joined
+    return undefined
+  }
+
+  /** The message that an item joins or begins. */
+  private join(
+    open: Turn | undefined,
+    found: Said,
+    { message }: Marks,
+    line: number,
+    at: number | undefined,
+    id: string | undefined
+  ): Turn {
+    if (found.author === "program") this.findFolder(found)
+    if (found.call !== undefined) this.names.set(found.call.id, found.call.name)
+    for (const bit of found.bits) {
+      const name = bit._tag === "Answer" ? this.names.get(bit.call) : undefined
+      if (name !== undefined) this.known.set(bit, name)
+    }
+    const { author, joins, role } = found
+    const same = message === undefined ? goesOn(open?.joins, joins) : message === "same" && open?.role === role
+    const turn: Turn =
+      same && open !== undefined
+        ? open
+        : {
+            role,
+            author,
+            joins,
+            bits: [],
+            at,
+            line,
+            ids: [],
+            model: role === "model" ? this.model : undefined,
+            usage: undefined
+          }
+    for (const bit of found.bits) turn.bits.push(bit)
+    if (id !== undefined) turn.ids.push(id)
+    return turn
+  }
+
+  /** Files of 2025 tell the folder only where they tell the model. */
+  private findFolder({ bits }: Said): void {
+    for (const bit of this.cwd === undefined ? bits : []) {
+      const [, element, line] = folder.exec(bit._tag === "Piece" ? (bit.piece.part.text ?? "") : "") ?? []
+      this.cwd ??= element ?? line
+    }
+  }
+
+  private event(payload: Json): string | undefined {
+    if (payload.type === "token_count" && this.count(payload.info)) return undefined
+    if (payload.type === "thread_rolled_back") {
+      const turns = natural(payload.num_turns)
+      if (turns === undefined) return "payload.num_turns: expected a number of turns in a thread_rolled_back event"
+      this.rollBack(turns)
+      return undefined
+    }
+    this.skipped.add(`event_msg: ${textAt(payload, "type") ?? "unknown"}`)
+    return undefined
+  }
+
+  /** Whether the counts say something new about the model's last message. They are also repeated, to tell rate limits. */
+  private count(info: unknown): boolean {
+    const last = isJson(info) ? info.last_token_usage : undefined
+    if (!isJson(last)) return false
+    const told = JSON.stringify(info)
+    const isNew = told !== this.counted
+    this.counted = told
+    const usage = usageOf(last)
+    this.tokens = natural(last.total_tokens) ?? (usage === undefined ? this.tokens : usage.prompt + usage.answer)
+    if (!isNew || usage === undefined || this.answered === undefined) return false
+    this.answered.usage = usage
+    // They end a response: what the model says next, it says in another.
+    if (this.open === this.answered) this.open = undefined
+    return true
+  }
+
+  /** Takes back the last turns of the person, each with all that came after it. */
+  private rollBack(turns: number): void {
+    const first = this.stretches.findIndex(isTypedTurn)
+    if (turns === 0 || first < 0) return
+    let from = this.stretches.length
+    for (let left = turns; left > 0 && from > first;) {
+      from -= 1
+      if (isTypedTurn(this.stretches[from])) left -= 1
+    }
+    // What a program said right before belongs to the turn, save what opens the conversation.
+    for (let before = this.stretches[from - 1]; from > first; before = this.stretches[from - 1]) {
+      if (before?._tag !== "Turn" || before.turn.author !== "program") break
+      from -= 1
+    }
+    for (const one of this.stretches.splice(from)) if (one._tag === "Turn") this.skipped.add("rolled back")
+    this.close()
+  }
+
+  private close(): void {
+    this.open = undefined
+    this.answered = undefined
+  }
+
+  private compacted(payload: Json, record: Json, text: string, line: number): string | undefined {
+    const { message, replacement_history: history } = payload
+    if (typeof message !== "string") return "payload.message: expected a text, the summary, in a compacted record"
+    if (history !== undefined && history !== null && !Array.isArray(history))
+      return "payload.replacement_history: expected a list of items"
+    const insert = Array.isArray(history)
+      ? this.history(history, payload, record, text, line)
+      : [...this.typed(), this.summary(message, record, text, line)]
+    if (typeof insert === "string") return insert
+    this.stretches.push({
+      _tag: "Compaction",
+      insert,
+      trigger: readMarks(record).trigger ?? "auto",
+      tokensBefore: this.tokens
+    })
+    this.close()
+    this.tokens = undefined
+    return undefined
+  }
+
+  /** What the person typed, as far as the model still sees it. */
+  private typed(): ReadonlyArray<Turn> {
+    const last = this.stretches.findLastIndex((one) => one._tag === "Compaction")
+    return this.stretches
+      .slice(Math.max(0, last))
+      .flatMap((one) => (one._tag === "Turn" ? [one.turn] : one.insert))
+      .filter(isTyped)
+  }
+
+  private summary(message: string, record: Json, text: string, line: number): Turn {
+    const piece = textPiece(message, locate(record, text, []).at(["payload", "message"]))
+    return this.join(undefined, said("user", [piece], "summary"), {}, line, timeAt(record), undefined)
+  }
+
+  /** The items that stand for all that was said before, with what of ours belongs to them. */
+  private history(
+    items: ReadonlyArray<unknown>,
+    payload: Json,
+    record: Json,
+    text: string,
+    line: number
+  ): ReadonlyArray<Turn> | string {
+    const exact = readExact(record, text)
+    if (typeof exact === "string") return exact
+    const layout = readLayout(record, exact ?? [])
+    if (typeof layout === "string") return layout
+    const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
+    const summary = textAt(payload, "message")
+    const turns: Array<Turn> = []
+    const add = (found: Said, id: string | undefined, { exact: own, marks }: Pick<Arranged, "exact" | "marks">) => {
+      const whole = marked(found, marks, own)
+      // The environment stays where it is: a compaction does not insert it again.
+      if (whole.author === "environment") return
+      const open = turns.at(-1)
+      const joined = this.join(open, whole, marks, line, timeAt(record), id)
+      if (joined !== open) turns.push(joined)
+    }
+    let next = 0
+    const carried = (before: number) => {
+      for (let one = layout[next]; one?.missing === true && one.item === before; one = layout[next]) {
+        add(said(one.role, []), undefined, one)
+        next += 1
+      }
+    }
+    for (const [index, item] of items.entries()) {
+      carried(index)
+      const name = `payload.replacement_history[${index}]`
+      if (!isJson(item)) return `${name}: expected a response item`
+      const place: Place = { value: item, text: slices[index] ?? "", root: [], name: `${name}.` }
+      const found = readItem(item, place, this.skipped, summary)
+      if (typeof found === "string") return found
+      const own = layout[next]?.item === index ? layout[next] : undefined
+      if (own !== undefined) next += 1
+      if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })
+    }
+    carried(items.length)
+    return turns
+  }
+
+  *transcript(): Work<Transcript> {
+    const steps: Array<Step> = []
+    for (const one of this.stretches) {
+      if (one._tag === "Turn") steps.push({ _tag: "Message", draft: this.draft(one.turn) })
+      else {
+        steps.push({
+          _tag: "Compaction",
+          insert: one.insert.map((turn) => this.draft(turn)),
+          keptFrom: undefined,
+          trigger: one.trigger,
+          tokensBefore: one.tokensBefore
+        })
+      }
+      yield one._tag === "Turn" ? 1_000 : 1_000 * (1 + one.insert.length)
+    }
+    return {
+      format: "codex",
+      session: this.session,
+      cwd: this.cwd,
+      model: this.model,
+      steps,
+      skipped: this.skipped.counts
+    }
+  }
+
+  private draft({ at, author, bits, ids, line, model, role, usage }: Turn): Draft {
+    // A call that comes after its answer still names it.
+    const list = named(bits, (call, bit) => this.known.get(bit) ?? this.names.get(call))
+    return draftOf(role, list, { at, author, line, ids, model, usage })
+  }
+}
+
+/**
+ * Reads a Codex CLI rollout of today or of 2025. What the model said without an answer or a person in between, and up to the
+ * next count of its tokens, is one Content; answers that follow each other are one; so is each message of the user. What
+ * was rolled back is left out.
+ */
+export const codexReader = (): LineReader => {
+  const rollout = new Rollout()
+  return {
+    line: (value, text, number): Problem | undefined => {
+      const message = rollout.record(value, text, number)
+      return message === undefined ? undefined : { line: number, message }
+    },
+    end: () => rollout.transcript()
+  }
+}

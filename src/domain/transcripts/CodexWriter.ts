@@ -1,0 +1,569 @@
+import {
+  type Content,
+  isCall,
+  isMedia,
+  isResponse,
+  isText,
+  isThought,
+  outputText,
+  type Part,
+  plainText
+} from "../Content.ts"
+import type { Author, Draft } from "../Conversation.ts"
+import { sliceAt } from "../Source.ts"
+import type { Usage } from "../Tokens.ts"
+import type { Work } from "../Work.ts"
+import { carrier, escapedPiece, goesOn, type Layout, named, objectOf, readItem, type Said } from "./Codex.ts"
+import { isJson, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped, textAt } from "./Contents.ts"
+import type { Marks } from "./Marks.ts"
+import { Shown, type Step, type Transcript, type Writer, type Written } from "./Transcript.ts"
+
+/**
+ * Codex CLI rollouts, written. Every item is read back before it is written: where its own form would not give the same
+ * parts again, the record carries them exactly, beside that form.
+ */
+
+// --- what Codex's parser takes ------------------------------------------------------------------------------------------
+
+/** Codex refuses a line that spells half a surrogate pair, so in its own form U+FFFD stands in its place. */
+const wellFormed = (record: Json): Json => {
+  const json = JSON.stringify(record)
+  if (!json.includes("\\ud")) return record
+  const value: unknown = JSON.parse(
+    json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (match) => (match === "\\\\" ? match : "\ufffd"))
+  )
+  return isJson(value) ? value : record
+}
+
+/** Whether Codex can read a line: no bytes and no escapes that are no Unicode. */
+const isReadable = (line: string): boolean => line.isWellFormed() && !/\\u[dD][89a-fA-F]/.test(line)
+
+/** A record with what it says beside its own form. */
+const markedLine = (record: Json, pieces: ReadonlyArray<Piece> | undefined, marks: Json): string => {
+  if (pieces === undefined) return recordLine(record, {}, marks)
+  const line = recordLine(record, { parts: pieces }, marks)
+  return isReadable(line) ? line : recordLine(record, {}, { ...marks, escaped: pieces.map(escapedPiece) })
+}
+
+// --- parts as items -----------------------------------------------------------------------------------------------------
+
+/** Some parts of one message as one item. */
+interface Unit {
+  readonly role: Content["role"]
+  /** Undefined: Codex has no form for them. */
+  readonly item: Json | undefined
+  /** The parts, where reading the item would not give them back. */
+  readonly exact: ReadonlyArray<Piece> | undefined
+  readonly marks: Pick<Marks, "author" | "message">
+  /** What Codex, or its model, is not given of them, by kind. */
+  readonly unheld: ReadonlyArray<string>
+}
+
+/** A call that may still be answered, under the id it was written with. */
+interface OpenCall {
+  readonly run: number
+  readonly written: string
+  readonly custom: boolean
+}
+
+/** The calls of a conversation, as far as answers refer to them. */
+class Calls {
+  /** The ids that were given, and how often each was wanted. */
+  private readonly used = new Map<string, number>()
+  private readonly byId = new Map<string, Array<OpenCall>>()
+  private readonly byName = new Map<string, Array<OpenCall>>()
+  private run = 0
+  private role: Content["role"] | undefined
+
+  /** Who speaks next. */
+  turn(role: Content["role"]): void {
+    if (role !== this.role) this.run += 1
+    this.role = role
+  }
+
+  /** An id that no other call or lone answer has, because Codex pairs by it. */
+  private claim(id: string | undefined, otherwise: string): string {
+    const wanted = id === undefined || id === "" ? `${otherwise}_${this.used.size + 1}` : id
+    let times = this.used.get(wanted) ?? 0
+    let own = wanted
+    while (times > 0 && this.used.has(own)) {
+      times += 1
+      own = `${wanted}_${times}`
+    }
+    this.used.set(wanted, Math.max(1, times))
+    this.used.set(own, this.used.get(own) ?? 1)
+    return own
+  }
+
+  call(id: string | undefined, name: string, custom: boolean): string {
+    const made = { run: this.run, written: this.claim(id, "call"), custom }
+    const [calls, key] = id === undefined ? [this.byName, name] : [this.byId, id]
+    const open = calls.get(key)
+    // The same id in another turn is another call.
+    if (open?.at(-1)?.run === this.run) open.push(made)
+    else calls.set(key, [made])
+    return made.written
+  }
+
+  /** The call that an answer is for, paired as everywhere: by id, else by name, in order. */
+  answer(
+    id: string | undefined,
+    name: string | undefined
+  ): { readonly written: string; readonly custom: boolean; readonly alone: boolean } {
+    const open = (id === undefined ? undefined : this.byId.get(id)) ?? this.byName.get(name ?? "")
+    const call = open?.shift()
+    return call === undefined
+      ? { written: this.claim(id, "answer"), custom: false, alone: true }
+      : { written: call.written, custom: call.custom, alone: false }
+  }
+}
+
+/** Signatures of reasoning that OpenAI made; the API refuses any other. */
+const isOwnSignature = (signature: unknown): signature is string =>
+  typeof signature === "string" && signature.startsWith("gAAAA")
+
+/** The image of a part, as the address that Codex knows it by. */
+const imageUrl = ({ fileData, inlineData }: Part): string | undefined => {
+  if (inlineData !== undefined) {
+    const { data, mimeType = "" } = inlineData
+    return data !== undefined && (mimeType === "" || mimeType.startsWith("image/"))
+      ? `data:${mimeType};base64,${data}`
+      : undefined
+  }
+  const { fileUri, mimeType = "image/" } = fileData ?? {}
+  return fileUri !== undefined && /^https?:/.test(fileUri) && mimeType.startsWith("image/") ? fileUri : undefined
+}
+
+const messageBlock = (role: Content["role"], part: Part): Json | undefined => {
+  if (isText(part)) return { type: role === "model" ? "output_text" : "input_text", text: part.text }
+  const url = role === "user" && isMedia(part) ? imageUrl(part) : undefined
+  return url === undefined ? undefined : { type: "input_image", image_url: url }
+}
+
+const isEmptyText = (block: Json): boolean => block.text === ""
+
+const messageItem = (role: Content["role"], pieces: ReadonlyArray<Piece>): Json | undefined => {
+  const content = pieces.map(({ part }) => messageBlock(role, part)).filter((block) => block !== undefined)
+  return content.every(isEmptyText)
+    ? undefined
+    : { type: "message", role: role === "model" ? "assistant" : "user", content }
+}
+
+const reasoningItem = (pieces: ReadonlyArray<Piece>): Json => {
+  const signature = pieces.at(-1)?.part.thoughtSignature
+  const own = isOwnSignature(signature)
+  const only = pieces.length === 1 && pieces[0]?.part.text === "" && own
+  return {
+    type: "reasoning",
+    summary: only ? [] : pieces.map(({ part }) => ({ type: "summary_text", text: part.text ?? "" })),
+    encrypted_content: own ? signature : null
+  }
+}
+
+/** The one argument of a call, where that is a text under this key. */
+const onlyArgument = (args: unknown, key: string): string | undefined =>
+  isJson(args) && Object.keys(args).length === 1 ? textAt(args, key) : undefined
+
+const argumentsText = ({ part, source }: Piece): string => {
+  const args = part.functionCall?.args
+  if (args === undefined) return ""
+  const raw = onlyArgument(args, "arguments")
+  if (raw !== undefined && raw !== "" && objectOf(raw) === undefined) return raw
+  return sliceAt(source ?? "", ["functionCall", "args"]) ?? JSON.stringify(args)
+}
+
+const callItem = (piece: Piece, name: string, id: string | undefined, calls: Calls): Json => {
+  const input = onlyArgument(piece.part.functionCall?.args, "input")
+  const written = calls.call(id, name, input !== undefined)
+  return input === undefined
+    ? { type: "function_call", name, arguments: argumentsText(piece), call_id: written }
+    : { type: "custom_tool_call", status: "completed", call_id: written, name, input }
+}
+
+/** A block of another agent's answer as a content item of Codex's. */
+const contentItem = (block: Json): Json => {
+  if (typeof block.text === "string") return { type: "input_text", text: block.text }
+  const source = isJson(block.source) ? block.source : block
+  const data = textAt(source, "data")
+  const mimeType = textAt(source, "media_type") ?? textAt(source, "mimeType")
+  const url =
+    textAt(block, "image_url") ?? (data === undefined ? textAt(source, "url") : `data:${mimeType ?? ""};base64,${data}`)
+  return url === undefined || (mimeType !== undefined && !mimeType.startsWith("image/"))
+    ? { type: "input_text", text: JSON.stringify(block) }
+    : { type: "input_image", image_url: url }
+}
+
+const isOwnItem = (block: Json): boolean =>
+  (block.type === "input_text" && typeof block.text === "string") ||
+  (block.type === "input_image" && typeof block.image_url === "string")
+
+/** What Codex sees of an answer: its text, its blocks, or the JSON of anything else. */
+const outputOf = (piece: Piece): unknown => {
+  const { part, source } = piece
+  const text = outputText(part)
+  if (text !== undefined) return text
+  const { response } = part.functionResponse ?? {}
+  const [blocks, ...others] = isJson(response) ? Object.values(response) : []
+  if (Array.isArray(blocks) && blocks.length > 0 && others.length === 0 && blocks.every(isJson)) {
+    return blocks.every(isOwnItem) ? blocks : blocks.map(contentItem)
+  }
+  return sliceAt(source ?? "", ["functionResponse", "response"]) ?? JSON.stringify(response ?? "")
+}
+
+/** What an item can hold: a run of message blocks, a run of thoughts up to a signature, a call, an answer, or nothing. */
+type Kind = "message" | "thought" | "call" | "answer" | "none"
+
+const kindOf = (role: Content["role"], part: Part): Kind => {
+  if (isCall(part)) return role === "model" ? "call" : "none"
+  if (isResponse(part)) return role === "user" ? "answer" : "none"
+  if (isThought(part)) return role === "model" && part.text !== undefined ? "thought" : "none"
+  return messageBlock(role, part) === undefined ? "none" : "message"
+}
+
+const groupsOf = (
+  role: Content["role"],
+  pieces: ReadonlyArray<Piece>
+): ReadonlyArray<{ readonly kind: Kind; readonly pieces: Array<Piece> }> => {
+  const groups: Array<{ readonly kind: Kind; readonly pieces: Array<Piece> }> = []
+  for (const piece of pieces) {
+    const kind = kindOf(role, piece.part)
+    const last = groups.at(-1)
+    const ended = kind === "thought" && last?.pieces.at(-1)?.part.thoughtSignature !== undefined
+    const goesOn = kind === last?.kind && (kind === "message" || kind === "none" || (kind === "thought" && !ended))
+    if (goesOn) last?.pieces.push(piece)
+    else groups.push({ kind, pieces: [piece] })
+  }
+  return groups.length === 0 ? [{ kind: "none", pieces: [] }] : groups
+}
+
+// --- what Codex will not see --------------------------------------------------------------------------------------------
+
+const ownKeys = new Set([
+  "text",
+  "thought",
+  "thoughtSignature",
+  "functionCall",
+  "functionResponse",
+  "inlineData",
+  "fileData"
+])
+
+/** What kind of part it is that no item can hold. */
+const homeless = (role: Content["role"], part: Part): string => {
+  if (isCall(part)) return "call in the user's role"
+  if (isResponse(part)) return "answer in the model's role"
+  if (isThought(part)) return "thought in the user's role"
+  if (!isMedia(part)) return "part of an unknown kind"
+  if (role === "model") return "file of the model"
+  return part.fileData === undefined ? "file that is no image" : "file by address"
+}
+
+/** What of a part Codex, or its model, is not given. */
+const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<string> => {
+  if (kind === "none") return [homeless(role, part)]
+  const unheld: Array<string> = []
+  if (kind !== "thought" && part.thoughtSignature !== undefined) unheld.push("signature of another model")
+  if (part.functionResponse?.parts !== undefined) unheld.push("file in an answer")
+  if (Object.keys(part).some((key) => !ownKeys.has(key))) unheld.push("key of a part")
+  return unheld
+}
+
+// --- the rollout --------------------------------------------------------------------------------------------------------
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Thirty-two bits of a text (FNV-1a), another for every seed. */
+const bits = (text: string, seed: number): string => {
+  let hash = 0x811c9dc5 ^ seed
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return (hash >>> 0).toString(16).padStart(8, "0")
+}
+
+/** The id Codex wants, a UUID, always the same for the same session (law 7). */
+const sessionId = (session: string): string => {
+  const hex = [1, 2, 3, 4].map((seed) => bits(session, seed)).join("")
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
+}
+
+/** Times that can be told as four digits of a year and so on. */
+const isTime = (at: number | undefined): at is number => at !== undefined && at >= 0 && at < 253_402_300_800_000
+
+const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
+
+const firstTime = (steps: ReadonlyArray<Step>): number => {
+  for (const step of steps) for (const { at } of draftsOf(step)) if (isTime(at)) return at
+  return 0
+}
+
+const countsOf = (usage: Usage) => ({
+  input_tokens: usage.prompt,
+  cached_input_tokens: usage.cached,
+  ...(usage.cacheWrite === undefined ? {} : { cache_write_input_tokens: usage.cacheWrite }),
+  output_tokens: usage.answer + usage.thoughts,
+  reasoning_output_tokens: usage.thoughts,
+  total_tokens: usage.prompt + usage.answer + usage.thoughts
+})
+
+const sumOf = (left: Usage, right: Usage): Usage => ({
+  prompt: left.prompt + right.prompt,
+  answer: left.answer + right.answer,
+  thoughts: left.thoughts + right.thoughts,
+  cached: left.cached + right.cached
+})
+
+/** What a reader makes of an item. It is spelled as it would be written again, so no exact text is there to be found. */
+const readBack = (item: Json, summary?: string | undefined): Said | undefined => {
+  const said = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
+  return typeof said === "string" ? undefined : said
+}
+
+const carriedJoins = (role: Content["role"]): Said["joins"] => (role === "model" ? "model" : undefined)
+
+class Rollout {
+  readonly lines: Array<string> = []
+  readonly unheld = new Skipped()
+  private readonly shown = new Shown()
+  /** The kind of message that a reader would have the next item join. */
+  private open: Said["joins"]
+  private calls = new Calls()
+  /** Of all calls so far, in the order of the file: what a reader will name their answers after. */
+  private readonly names = new Map<string, string>()
+  private model: string | undefined
+  private total: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+  private at: number
+  private readonly transcript: Transcript
+
+  constructor(transcript: Transcript) {
+    this.transcript = transcript
+    this.at = firstTime(transcript.steps)
+  }
+
+  /** `payload` is well-formed already. */
+  private record(type: string, payload: Json): Json {
+    return { timestamp: new Date(this.at).toISOString(), type, payload }
+  }
+
+  private write(type: string, payload: Json): void {
+    this.lines.push(recordLine(this.record(type, wellFormed(payload))))
+  }
+
+  meta(): void {
+    const { cwd = "", session, steps } = this.transcript
+    const isOwn = session !== undefined && uuid.test(session)
+    const payload = {
+      id: isOwn ? session : sessionId(session ?? `${this.at} ${steps.length}`),
+      timestamp: new Date(this.at).toISOString(),
+      cwd,
+      originator: "palimpsest",
+      cli_version: "0.0.0",
+      source: "cli"
+    }
+    const marks = isOwn ? {} : wellFormed({ session: session ?? null })
+    this.lines.push(recordLine(this.record("session_meta", wellFormed(payload)), {}, marks))
+    this.context(this.transcript.model)
+  }
+
+  /** Codex resumes under its own settings; these are the careful ones. */
+  private context(model: string | undefined): void {
+    if (model === undefined || model === this.model) return
+    this.model = model
+    this.write("turn_context", {
+      cwd: this.transcript.cwd ?? "",
+      approval_policy: "on-request",
+      sandbox_policy: { type: "read-only" },
+      model,
+      summary: "auto"
+    })
+  }
+
+  message(draft: Draft): void {
+    if (isTime(draft.at)) this.at = draft.at
+    if (draft.content.role === "model") this.context(draft.model)
+    this.shown.message(draft)
+    const { open, units } = this.units(draft, this.open)
+    this.open = open
+    this.leave(draft, units)
+    for (const { exact, item, marks, role } of units) {
+      this.lines.push(markedLine(this.record("response_item", item ?? { type: carrier, role }), exact, marks))
+    }
+    this.say(draft)
+    if (draft.usage !== undefined && draft.content.role === "model") this.count(draft.usage)
+  }
+
+  /** Counts what Codex will not see of a message. */
+  private leave({ content }: Draft, units: ReadonlyArray<Unit>): void {
+    if (Object.keys(content).some((key) => key !== "role" && key !== "parts")) this.unheld.add("key of a message")
+    for (const { unheld } of units) for (const what of unheld) this.unheld.add(what)
+  }
+
+  /** What the person sees of it. Codex lists a session, and tells its turns apart, by what the user says here. */
+  private say({ author, content }: Draft): void {
+    if (author !== undefined) return
+    const text = content.parts.flatMap((part) => (isText(part) && part.text !== "" ? [part.text] : [])).join("\n")
+    if (text === "") return
+    this.write("event_msg", { type: content.role === "user" ? "user_message" : "agent_message", message: text })
+  }
+
+  private count(usage: Usage): void {
+    if (usage.prompt + usage.answer + usage.thoughts === 0) return
+    this.total = sumOf(this.total, usage)
+    this.write("event_msg", {
+      type: "token_count",
+      info: {
+        total_token_usage: countsOf(this.total),
+        last_token_usage: countsOf(usage),
+        model_context_window: null
+      },
+      rate_limits: null
+    })
+    // A reader has the next message begin here.
+    this.open = undefined
+  }
+
+  *compaction(step: Extract<Step, { readonly _tag: "Compaction" }>): Work<void> {
+    this.shown.compact(step)
+    this.calls = new Calls()
+    const summary = step.insert.find(({ author }) => author === "summary")
+    const message = textAt(wellFormed({ message: summary === undefined ? "" : plainText(summary.content) }), "message")
+    if (isTime(summary?.at)) this.at = summary.at
+    const items: Array<Json> = []
+    const layout: Array<Layout> = []
+    const carried: Array<Piece> = []
+    const inserted = new Set(step.insert)
+    let before: Said["joins"]
+    for (const draft of this.shown.drafts) {
+      const { open, units } = this.units(draft, before, message)
+      if (inserted.has(draft)) this.leave(draft, units)
+      before = open
+      for (const { exact, item, marks, role } of units) {
+        const about = { role, ...marks, ...(exact === undefined ? {} : { parts: exact.length }) }
+        if (item === undefined) layout.push({ item: items.length, missing: true, ...about })
+        else if (Object.keys(about).length > 1) layout.push({ item: items.length, ...about })
+        for (const piece of exact ?? []) carried.push(piece)
+        if (item !== undefined) items.push(item)
+      }
+      yield 1_000 + 6 * JSON.stringify(draft.content).length
+    }
+    const payload = { message, replacement_history: items }
+    const marks = {
+      ...(step.trigger === "auto" ? {} : { trigger: step.trigger }),
+      ...(layout.length === 0 ? {} : { layout })
+    }
+    this.lines.push(markedLine(this.record("compacted", payload), carried.length === 0 ? undefined : carried, marks))
+    this.open = undefined
+  }
+
+  /**
+   * A message as items, in order. `before` is the kind of message that a reader has just read, `summary` what a
+   * compaction says its summary is.
+   */
+  private units(
+    { author, content, source }: Draft,
+    before: Said["joins"],
+    summary?: string | undefined
+  ): { readonly units: ReadonlyArray<Unit>; readonly open: Said["joins"] } {
+    const { role } = content
+    this.calls.turn(role)
+    let open = before
+    const units = groupsOf(role, piecesOf({ content, ...(source === undefined ? {} : { source }) })).map(
+      ({ kind, pieces }, index): Unit => {
+        const { item, unheld } = this.item(kind, role, pieces)
+        const written = item === undefined ? undefined : this.told(item, author, pieces, summary)
+        const kindOfMessage = written === undefined ? carriedJoins(role) : written.said.joins
+        const joins = goesOn(open, kindOfMessage)
+        if (index === 0) open = kindOfMessage
+        const known = written?.said.author
+        return {
+          role,
+          item: written?.item,
+          exact: written?.same === true ? undefined : pieces,
+          marks: {
+            ...(known === author ? {} : { author: author ?? null }),
+            ...(joins === index > 0 ? {} : { message: index > 0 ? "same" : "new" })
+          },
+          unheld: [...unheld, ...pieces.flatMap(({ part }) => unheldIn(kind, role, part))]
+        }
+      }
+    )
+    return { units, open }
+  }
+
+  /**
+   * An item, with a note in front where nothing else tells that the user did not write it (law 6), what a reader makes of
+   * it, and whether that is the same pieces. Undefined: a reader makes nothing of it.
+   */
+  private told(
+    item: Json,
+    author: Author | undefined,
+    pieces: ReadonlyArray<Piece>,
+    summary: string | undefined
+  ): { readonly item: Json; readonly said: Said; readonly same: boolean } | undefined {
+    const said = readBack(item)
+    if (said === undefined) return undefined
+    const parts = pieces.map(({ part }) => part)
+    const isForeign = item.type === "message" && said.role === "user" && said.author !== author
+    const noteFirst = noted({ content: { role: said.role, parts }, ...(author === undefined ? {} : { author }) })
+    const withNote =
+      isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
+    const read = withNote === item && summary === undefined ? said : (readBack(withNote, summary) ?? said)
+    // A call that comes only later would name an answer too.
+    const isNamed = read.bits.every((bit) => bit._tag === "Piece" || this.names.has(bit.call))
+    const list = named(read.bits, (call) => this.names.get(call))
+    return { item: withNote, said: read, same: isNamed && samePieces(list, pieces) }
+  }
+
+  /** Some parts in Codex's own form. */
+  private item(
+    kind: Kind,
+    role: Content["role"],
+    pieces: ReadonlyArray<Piece>
+  ): { readonly item: Json | undefined; readonly unheld: ReadonlyArray<string> } {
+    const [first] = pieces
+    if (first === undefined) return { item: undefined, unheld: ["empty message"] }
+    switch (kind) {
+      case "none":
+        return { item: undefined, unheld: [] }
+      case "message": {
+        const item = messageItem(role, pieces)
+        return item === undefined ? { item, unheld: ["empty message"] } : { item: wellFormed(item), unheld: [] }
+      }
+      case "thought":
+        return {
+          item: wellFormed(reasoningItem(pieces)),
+          unheld: isOwnSignature(pieces.at(-1)?.part.thoughtSignature)
+            ? []
+            : pieces.map(() => "thought of another model")
+        }
+      case "call": {
+        const { id, name = "" } = first.part.functionCall ?? {}
+        const item = wellFormed(callItem(first, name, id, this.calls))
+        this.names.set(textAt(item, "call_id") ?? "", textAt(item, "name") ?? "")
+        return { item, unheld: [] }
+      }
+      case "answer": {
+        const { id, name } = first.part.functionResponse ?? {}
+        const { alone, custom, written } = this.calls.answer(id, name)
+        const type = custom ? "custom_tool_call_output" : "function_call_output"
+        const item = wellFormed({ type, call_id: written, output: outputOf(first) })
+        return { item, unheld: alone ? ["answer without a call"] : [] }
+      }
+    }
+  }
+}
+
+/**
+ * Writes a Codex CLI rollout that Codex can resume. A compaction tells all that was shown from then on; who wrote a message
+ * in the user's role when it was not the user is told by a note in front, where Codex's own form does not tell it. Ids and
+ * times that Codex needs and nobody gave are always the same for the same conversation (law 7).
+ */
+export const writeCodex: Writer = function* (transcript): Work<Written> {
+  const rollout = new Rollout(transcript)
+  rollout.meta()
+  for (const step of transcript.steps) {
+    const before = rollout.lines.length
+    if (step._tag === "Message") rollout.message(step.draft)
+    else yield* rollout.compaction(step)
+    yield rollout.lines.slice(before).reduce((size, line) => size + line.length * 6, 500)
+  }
+  return { lines: rollout.lines, unheld: rollout.unheld.counts }
+}

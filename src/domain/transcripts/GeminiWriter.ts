@@ -1,0 +1,463 @@
+import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../Content.ts"
+import type { Author, Draft } from "../Conversation.ts"
+import type { Usage } from "../Tokens.ts"
+import type { Work } from "../Work.ts"
+import { type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
+import { Flow } from "./Gemini.ts"
+import { contextMarks, ignored, readMessage } from "./GeminiRecord.ts"
+import type { Marks } from "./Marks.ts"
+import { Shown, type Step, type Transcript, type Writer } from "./Transcript.ts"
+
+/**
+ * Gemini CLI sessions as Gemini CLI would have written them. Each record is read again as soon as it is made; where that
+ * does not give the same parts, they travel beside it.
+ */
+
+// --- ids, times, names ----------------------------------------------------------------------------------------------------
+
+/** Ids of messages: the agent's own where no other message of the file has it, else `m1`, `m2`, … */
+class Ids {
+  private readonly taken: Set<string>
+  private readonly given = new Set<string>()
+  private readonly byDraft = new Map<Draft, string>()
+  private live = new Set<string>()
+  private made = 0
+
+  constructor(drafts: ReadonlyArray<Draft>) {
+    this.taken = new Set(drafts.flatMap(({ origin }) => origin?.ids ?? []))
+  }
+
+  /** From here on messages that stand before may stand again. */
+  again(): void {
+    this.live = new Set()
+  }
+
+  of(draft: Draft): string {
+    const known = this.byDraft.get(draft)
+    const id = known === undefined || this.live.has(known) ? this.first(draft) : known
+    this.byDraft.set(draft, id)
+    this.live.add(id)
+    return id
+  }
+
+  private first({ origin }: Draft): string {
+    const [own] = origin?.ids ?? []
+    const id = own === undefined || own === "" || this.given.has(own) ? this.fresh() : own
+    this.given.add(id)
+    return id
+  }
+
+  private fresh(): string {
+    do this.made += 1
+    while (this.taken.has(`m${this.made}`))
+    return `m${this.made}`
+  }
+}
+
+/** The greatest distance from 1970 that a date can have, in milliseconds. */
+const farthest = 8.64e15
+const isDate = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= farthest
+const iso = (at: number): string => new Date(at).toISOString()
+
+/**
+ * Hexadecimal digits told by a text, eight at a time (FNV-1a with several beginnings). Nothing is secured by them: they stand
+ * where Gemini CLI has a SHA-256 of the folder, or random ids, and only have to be the same for the same text.
+ */
+const digits = (text: string, count: number): string => {
+  let all = ""
+  for (let seed = 0; all.length < count; seed += 1) {
+    let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
+    for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+    all += (hash >>> 0).toString(16).padStart(8, "0")
+  }
+  return all.slice(0, count)
+}
+
+const uuid = (text: string): string => {
+  const hex = digits(text, 32)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
+}
+
+// --- records ----------------------------------------------------------------------------------------------------------
+
+/** A message that reading a record has to give. */
+interface Wanted {
+  readonly role: Content["role"]
+  readonly author: Author | undefined
+  readonly pieces: ReadonlyArray<Piece>
+}
+
+/** A record, and what it says beside its own form. */
+interface Attempt {
+  readonly record: Json
+  readonly exact: Readonly<Record<string, ReadonlyArray<Piece>>>
+  readonly marks: Marks
+}
+
+const wantedOf = (draft: Draft): Wanted => ({
+  role: draft.content.role,
+  author: draft.author,
+  pieces: piecesOf(draft)
+})
+
+const isSame = (drafts: ReadonlyArray<Draft>, wanted: ReadonlyArray<Wanted>): boolean =>
+  drafts.length === wanted.length &&
+  drafts.every((draft, index) => {
+    const one = wanted[index]
+    return (
+      one !== undefined &&
+      draft.content.role === one.role &&
+      draft.author === one.author &&
+      samePieces(piecesOf(draft), one.pieces)
+    )
+  })
+
+const partsOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => pieces.map(({ part }) => part)
+
+/** A thought as Gemini CLI takes it apart; `**subject** description` is how it puts it together again. */
+const thoughtOf = (text: string) => {
+  const [, subject = "", description = ""] = /^\*\*([^*]+)\*\*(?: ([^]+))?$/.exec(text) ?? []
+  return subject === "" ? { subject: "", description: text } : { subject, description }
+}
+
+/** Content as the model gives it: a single text is written as such. */
+const contentOf = (parts: ReadonlyArray<Part>): unknown => {
+  const [only] = parts
+  if (only === undefined) return ""
+  const plain = parts.length === 1 && isText(only) && only.text !== "" && Object.keys(only).length === 1
+  return plain ? only.text : parts
+}
+
+const tokensOf = (usage: Usage | undefined) =>
+  usage === undefined
+    ? null
+    : {
+        input: usage.prompt,
+        output: usage.answer,
+        cached: usage.cached,
+        thoughts: usage.thoughts,
+        tool: 0,
+        total: usage.prompt + usage.answer + usage.thoughts
+      }
+
+interface Pair {
+  readonly call: Part
+  readonly answer: Part | undefined
+}
+
+/** The calls of a message with the responses that open the next one, and how many of them there are. */
+const paired = (calls: ReadonlyArray<Part>, next: Draft | undefined) => {
+  const answers = new Map<number, Part>()
+  let count = 0
+  if (next === undefined || next.content.role !== "user" || next.author !== undefined) return { answers, count }
+  for (const part of next.content.parts) {
+    if (!isResponse(part)) break
+    const { id, name } = part.functionResponse
+    const at = calls.findIndex(
+      ({ functionCall: call }, index) =>
+        !answers.has(index) && (id === undefined ? call?.id === undefined && call?.name === name : call?.id === id)
+    )
+    if (at < 0) break
+    answers.set(at, part)
+    count += 1
+  }
+  return { answers, count }
+}
+
+const toolCall = ({ answer, call }: Pair, timestamp: string) => ({
+  ...(call.functionCall?.id === undefined ? {} : { id: call.functionCall.id }),
+  name: call.functionCall?.name,
+  ...(call.functionCall?.args === undefined ? {} : { args: call.functionCall.args }),
+  ...(answer === undefined ? {} : { result: [answer] }),
+  status: answer === undefined ? "cancelled" : isErrorResponse(answer) ? "error" : "success",
+  timestamp
+})
+
+/** Whether the parts are thoughts, what was said and calls, in this order, with nothing beside them such as a signature. */
+const isInOrder = (parts: ReadonlyArray<Part>): boolean => {
+  const ranks = parts.map((part) => (isThought(part) ? 0 : isCall(part) ? 2 : 1))
+  return parts.every((part, index) => {
+    const keys = Object.keys(part).length
+    const plain = isThought(part) ? keys === 2 && part.text !== undefined : !isCall(part) || keys === 1
+    return plain && (ranks[index] ?? 0) >= (ranks[index - 1] ?? 0)
+  })
+}
+
+/** Keys that tell Gemini CLI that a part says something. */
+const knownKeys = ["text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"]
+
+/** Why Gemini CLI leaves out a message in the user's role when it loads the session, if it does. */
+const leftOut = (parts: ReadonlyArray<Part>, author: Author | undefined): string | undefined => {
+  if (author === "environment") return "environment message"
+  const kind = ignored(parts.map((part) => ({ part, source: undefined })))
+  if (kind !== undefined) return kind
+  const first = parts[0]?.text?.trimStart() ?? ""
+  if (first.startsWith("<session_context>") || first.startsWith("<hook_context>")) return "context"
+  return parts.some((part) => knownKeys.some((key) => key in part)) ? undefined : "part of an unknown kind"
+}
+
+/** The text around an environment message that does not begin as one of Gemini CLI does. */
+const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
+  const [first] = pieces
+  const begins = contextMarks.some((mark) => first?.part.text?.startsWith(mark) === true)
+  return begins
+    ? partsOf(pieces)
+    : [{ text: `${contextMarks[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
+}
+
+/** Whether a text says the same as the JSON we would write, but for spaces between values. */
+const isSpaced = (text: string, json: string): boolean => {
+  let at = 0
+  let quoted = false
+  for (let i = 0; i < text.length; i += 1) {
+    const char = text[i]
+    if (!quoted && (char === " " || char === "\n" || char === "\r" || char === "\t")) continue
+    if (char !== json[at]) return false
+    at += 1
+    if (char === '"') quoted = !quoted
+    else if (char === "\\") {
+      i += 1
+      if (text[i] !== json[at]) return false
+      at += 1
+    }
+  }
+  return at === json.length
+}
+
+const brokenText = /\\u[dD][89a-fA-F]/
+
+class Writing {
+  readonly unheld = new Skipped()
+  private readonly ids: Ids
+  private readonly counted = new Set<Draft>()
+  private readonly model: string | undefined
+  /** The last time that was known, for messages that do not say when they were. */
+  private now: number
+  private environments: ReadonlyArray<Draft> = []
+  /** What a reader knows by now. */
+  private flow = new Flow([])
+  private opened: Array<Draft> = []
+
+  constructor({ model, steps }: Transcript) {
+    const drafts = steps.flatMap(draftsOf)
+    this.model = model
+    this.ids = new Ids(drafts)
+    this.now = drafts.map(({ at }) => at).find(isDate) ?? 0
+  }
+
+  get time(): string {
+    return iso(this.now)
+  }
+
+  /** What follows are all messages anew. */
+  checkpoint(): void {
+    this.environments = [...this.environments, ...this.opened]
+    this.opened = []
+    this.flow = new Flow(this.environments)
+    this.ids.again()
+  }
+
+  /** The records of messages that follow each other; the first `staying` of them were there before and stay. */
+  *records(drafts: ReadonlyArray<Draft>, staying = 0): Work<Array<string>> {
+    const lines: Array<string> = []
+    /** How many parts of the next message stand in the record before it. */
+    let said = 0
+    for (const [index, draft] of drafts.entries()) {
+      const from = said
+      said = 0
+      const { parts } = draft.content
+      const stays = index < staying
+      if (draft.author === "environment" && !stays) this.opened.push(draft)
+      if (from > 0 && from === parts.length) continue
+      if (draft.content.role === "user") lines.push(this.user(draft, from, stays))
+      else {
+        const next = stays ? undefined : drafts[index + 1]
+        const { answers, count } = paired(parts.filter(isCall), next)
+        said = count
+        lines.push(this.gemini(draft, next, answers, count, stays))
+      }
+      yield lines.at(-1)?.length ?? 0
+    }
+    return lines
+  }
+
+  private stamp({ at }: Draft): string {
+    if (isDate(at)) this.now = at
+    return this.time
+  }
+
+  private user(draft: Draft, from: number, stays: boolean): string {
+    const pieces = piecesOf(draft).slice(from)
+    const isEnvironment = draft.author === "environment"
+    const native = isEnvironment ? asContext(pieces) : partsOf(noted(draft)).slice(from)
+    const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
+    const wanted = stays ? [] : [{ ...wantedOf(draft), pieces }]
+    const base: Marks = stays ? { again: record.id } : {}
+    const author: Marks = { ...base, author: draft.author ?? null }
+    const exact = { parts: pieces }
+    const made = this.made(wanted, [
+      { record, exact: {}, marks: base },
+      { record, exact: {}, marks: author },
+      { record, exact, marks: base },
+      { record, exact, marks: author }
+    ])
+    this.count(draft, pieces, leftOut(native, draft.author), made.exact)
+    return made.line
+  }
+
+  private gemini(
+    draft: Draft,
+    next: Draft | undefined,
+    answers: ReadonlyMap<number, Part>,
+    count: number,
+    stays: boolean
+  ): string {
+    const pieces = piecesOf(draft)
+    const parts = partsOf(pieces)
+    const calls = parts.filter(isCall)
+    const timestamp = this.stamp(draft)
+    const answered = next === undefined || count === 0 ? [] : piecesOf(next).slice(0, count)
+    const thoughts = parts.filter(isThought)
+    const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
+    const later = next !== undefined && isDate(next.at) ? iso(next.at) : timestamp
+    const called = calls.map((call, index) => ({ call, answer: answers.get(index) }))
+    /** In the order of their answers; those that have none come last. */
+    const order = [...answers.keys()].flatMap((index) => called[index] ?? [])
+    const toolCalls = (pairs: ReadonlyArray<Pair>) =>
+      pairs.length === 0 ? {} : { toolCalls: pairs.map((pair) => toolCall(pair, later)) }
+    const opening = { id: this.ids.of(draft), timestamp, type: "gemini" }
+    const recorded = {
+      ...opening,
+      content: contentOf(parts.filter((part) => !isThought(part) && !isCall(part))),
+      thoughts: thoughts.map((part) => ({ ...thoughtOf(part.text ?? ""), timestamp })),
+      ...about,
+      ...toolCalls(called)
+    }
+    // Where that would lose the order or a signature, the content holds all parts, as Gemini CLI writes them in a checkpoint.
+    const whole = {
+      ...opening,
+      content: parts,
+      ...about,
+      ...toolCalls([...order, ...called.filter(({ answer }) => answer === undefined)])
+    }
+    const marks: Marks = {
+      ...(stays ? { again: opening.id } : {}),
+      ...(draft.author === undefined ? {} : { author: draft.author }),
+      ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
+    }
+    const wanted = [
+      ...(stays ? [] : [{ ...wantedOf(draft), pieces }]),
+      ...(answered.length === 0 ? [] : [{ role: "user" as const, author: undefined, pieces: answered }])
+    ]
+    const inOrder = isInOrder(parts)
+    const own = inOrder ? recorded : whole
+    const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
+    const made = this.made(wanted, [
+      ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
+      { record: whole, exact: {}, marks },
+      ...lists.slice(1).map((exact) => ({ record: own, exact, marks })),
+      ...lists.map((exact) => ({ record: own, exact: { parts: pieces, ...exact }, marks }))
+    ])
+    this.count(draft, [...pieces, ...answered], parts.length === 0 ? "empty message" : undefined, made.exact)
+    if (next !== undefined && count === next.content.parts.length) this.counted.add(next)
+    if (draft.usage?.cacheWrite !== undefined && draft.usage.cacheWrite > 0)
+      this.unheld.add("tokens written to a cache")
+    return made.line
+  }
+
+  /** The first attempt that reads as what is wanted, else the last one. */
+  private made(wanted: ReadonlyArray<Wanted>, attempts: ReadonlyArray<Attempt>) {
+    let line = ""
+    for (const [index, { exact, marks, record }] of attempts.entries()) {
+      line = recordLine(record, exact, marks)
+      const said = readMessage(JSON.parse(line), line, 0)
+      if (typeof said === "string") continue
+      if (!isSame(this.flow.drafts(said), wanted) && index < attempts.length - 1) continue
+      this.flow.take(said)
+      return { line, exact: Object.keys(exact).length > 0 }
+    }
+    return { line, exact: true }
+  }
+
+  /** Counts, once for each message, what Gemini CLI will not see of it. */
+  private count(draft: Draft, pieces: ReadonlyArray<Piece>, unseen: string | undefined, exact: boolean): void {
+    if (this.counted.has(draft)) return
+    this.counted.add(draft)
+    if (unseen !== undefined) this.unheld.add(unseen)
+    if (Object.keys(draft.content).length > 2) this.unheld.add("key beside role and parts")
+    for (const { part, source } of pieces) {
+      if (brokenText.test(JSON.stringify(part))) this.unheld.add("text that is not Unicode")
+      else if (exact && source !== undefined && !isSpaced(source, JSON.stringify(part))) this.unheld.add("exact JSON")
+    }
+  }
+}
+
+const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
+
+/** What stands beside the messages. `last`: when the last of them was. */
+const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<string>) => {
+  const first = transcript.steps.flatMap(draftsOf).find(({ at }) => isDate(at))?.at
+  const { cwd, session } = transcript
+  return {
+    sessionId: session ?? uuid([lines.length, lines[0], lines.at(-1)].join("\n")),
+    projectHash: digits(cwd ?? "", 64),
+    startTime: iso(first ?? 0),
+    lastUpdated: last,
+    kind: "main",
+    ...(cwd === undefined ? {} : { cwd })
+  }
+}
+
+/**
+ * Writes records, one a line. A compaction becomes a checkpoint of all that the agent saw from then on. The hash of the
+ * project is told by the folder, but is not the one that Gemini CLI computes; it looks sessions up by their own folder.
+ */
+export const writeGemini: Writer = function* (transcript) {
+  const writing = new Writing(transcript)
+  const shown = new Shown()
+  const lines: Array<string> = []
+  let group: Array<Draft> = []
+  for (const step of transcript.steps) {
+    if (step._tag === "Message") {
+      group.push(step.draft)
+      shown.message(step.draft)
+      continue
+    }
+    for (const line of yield* writing.records(group)) lines.push(line)
+    group = []
+    const staying = shown.drafts.filter(({ author }) => author === "environment").length
+    shown.compact(step)
+    writing.checkpoint()
+    const messages = yield* writing.records(shown.drafts, staying)
+    const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
+    const updated = JSON.stringify(writing.time)
+    lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
+  }
+  for (const line of yield* writing.records(group)) lines.push(line)
+  return {
+    lines: [recordLine(metadataOf(transcript, writing.time, lines)), ...lines],
+    unheld: writing.unheld.counts
+  }
+}
+
+/**
+ * Writes one JSON document, the older form. It has no place for compactions: it holds what the agent saw last.
+ */
+export const writeGeminiDocument: Writer = function* (transcript) {
+  const writing = new Writing(transcript)
+  const shown = new Shown()
+  let messages = 0
+  for (const step of transcript.steps) {
+    messages += draftsOf(step).length
+    if (step._tag === "Message") shown.message(step.draft)
+    else shown.compact(step)
+  }
+  const lines = yield* writing.records(shown.drafts)
+  for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
+  const { kind, ...metadata } = metadataOf(transcript, writing.time, lines)
+  const head = recordLine(metadata).slice(0, -1)
+  return {
+    lines: [`${head},"messages":[${lines.join(",")}],"kind":${JSON.stringify(kind)}}`],
+    unheld: writing.unheld.counts
+  }
+}

@@ -1,0 +1,70 @@
+import { Context, Effect, Schema } from "effect"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import type { Excerpt, Selection } from "../domain/Excerpt.ts"
+import { type Handle, isHandle } from "../domain/Handle.ts"
+import { recall } from "../domain/Recall.ts"
+import { recallableOf, type Session } from "../domain/Session.ts"
+import { type BadPattern, read, select, type TempStore, type TempStoreError } from "./TempStore.ts"
+
+/** Reads what a compression took out of a prompt. */
+export class Recall extends Context.Service<
+  Recall,
+  {
+    /** What a handle stands for: exactly, or the wanted part of it. */
+    readonly recall: (handle: Handle, selection?: Selection) => Effect.Effect<Excerpt, TempStoreError | BadPattern>
+  }
+>()("palimpsest/services/RecallTool/Recall") {}
+
+/** What a handle stands for in one of these sessions, the first that knows it, else in the store. */
+export const recallFrom = Effect.fn("Recall.recall")(function* (
+  sessions: Iterable<Session>,
+  handle: Handle,
+  selection: Selection = {}
+): Effect.fn.Return<Excerpt, TempStoreError | BadPattern, TempStore> {
+  for (const session of sessions) {
+    const found = recall(recallableOf(session), handle)
+    if (found !== undefined) return yield* select(found.text, selection)
+  }
+  return yield* read(handle, selection)
+})
+
+/** Tokens that one call of the tool gives at most, so that recalling does not fill the window again. */
+const most = 4_000
+
+/** The tool by which a model reads back what it sees only as a handle. */
+export const recallTool = Tool.make("recall", {
+  description:
+    "Reads back exactly what left the conversation. Give a handle (h_…) as a snapshot or a shortened output shows it; of long texts ask for lines, or for lines that match.",
+  parameters: Schema.Struct({
+    handle: Schema.String.annotate({ description: "The handle, for example h_abcdefghij" }),
+    from: Schema.optionalKey(Schema.Natural).annotate({ description: "The first line wanted, counted from 1" }),
+    to: Schema.optionalKey(Schema.Natural).annotate({ description: "The last line wanted" }),
+    grep: Schema.optionalKey(Schema.String).annotate({ description: "A regular expression that the lines match" })
+  }),
+  success: Schema.String,
+  failure: Schema.String,
+  failureMode: "return"
+})
+
+/** The tool alone: `Toolkit.merge(mine, recallToolkit)` adds it to others. */
+export const recallToolkit = Toolkit.make(recallTool)
+
+/** Runs the tool by the `Recall` of whatever compresses: failures go to the model, as words. */
+export const layerRecallTool = recallToolkit.toLayer(
+  Effect.map(Recall, (service) =>
+    recallToolkit.of({
+      recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
+        if (!isHandle(handle)) return yield* Effect.fail(`${handle} is no handle`)
+        const { omittedLines, text } = yield* service
+          .recall(handle, {
+            maxTokens: most,
+            ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
+            ...(grep === undefined ? {} : { grep })
+          })
+          .pipe(Effect.mapError((error) => error.message))
+        return omittedLines === 0 ? text : `${text}\n(${omittedLines} more lines; ask for them by number)`
+      })
+    })
+  )
+)

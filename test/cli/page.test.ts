@@ -1,0 +1,371 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync } from "node:fs"
+import { mkdtemp, readFile, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { pathToFileURL } from "node:url"
+import { chromium, type Page } from "playwright-core"
+import { sessionFile } from "../support/sessions.ts"
+import { everything, hostile } from "./page/pages.ts"
+import { run } from "./program.ts"
+
+/** The page in a browser: what only shows there. It is opened from disk, as people do. */
+
+const browser = [
+  process.env["CHROMIUM_PATH"] ?? "",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome"
+].find((file) => file !== "" && existsSync(file))
+
+const flags = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync"
+]
+
+const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "page-")))
+
+/** A browser with a profile of its own. */
+const context = Effect.acquireRelease(
+  Effect.flatMap(scratch, (folder) =>
+    Effect.promise(() =>
+      chromium.launchPersistentContext(folder, { headless: true, executablePath: browser ?? "", args: flags })
+    )
+  ),
+  (opened) => Effect.promise(() => opened.close())
+)
+
+interface Look {
+  readonly scheme?: "light" | "dark"
+  readonly width?: number
+}
+
+/** A page of a file, and everything that should never happen to one. */
+const open = Effect.fnUntraced(function* (file: string, { scheme = "light", width = 1_280 }: Look = {}) {
+  const opened = yield* context
+  return yield* Effect.promise(async () => {
+    const page = await opened.newPage()
+    const url = pathToFileURL(file).href
+    const problems: Array<string> = []
+    page.on("console", (message) => problems.push(`console: ${message.text()}`))
+    page.on("pageerror", (error) => problems.push(`error: ${error.message}`))
+    page.on("request", (request) => {
+      if (request.url() !== url) problems.push(`request: ${request.url()}`)
+    })
+    page.on("dialog", (dialog) => {
+      problems.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    await page.addInitScript(`
+      window.violations = []
+      document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective))
+    `)
+    await page.setViewportSize({ width, height: 900 })
+    await page.emulateMedia({ colorScheme: scheme })
+    await page.goto(url)
+    const check = async () => {
+      assert.deepStrictEqual(problems, [])
+      assert.deepStrictEqual(await page.evaluate("window.violations"), [])
+    }
+    return { page, check }
+  })
+})
+
+/** The page of a conversation, written by the program. */
+const written = Effect.fnUntraced(function* (file: string) {
+  const html = path.join(yield* scratch, "page.html")
+  const { status, stdout } = yield* run(["inspect", file, "--html", html])
+  assert.deepStrictEqual([status, String(stdout)], [0, ""])
+  return html
+})
+
+const session = Effect.runSync(Effect.cached(Effect.suspend(() => written(sessionFile("claude-code-1512-lines")))))
+
+const contents = Effect.fnUntraced(function* (value: ReadonlyArray<unknown>) {
+  const file = path.join(yield* scratch, "contents.json")
+  yield* Effect.promise(() => writeFile(file, JSON.stringify(value)))
+  return file
+})
+
+/** The least contrast of texts on what lies behind them, by WCAG 2. Runs in the browser. */
+const contrast = `(selector) => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number)
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map((value) => value / 255)
+    .map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, index) => sum + value * [0.2126, 0.7152, 0.0722][index], 0)
+  const behind = (element) => {
+    const colour = channels(getComputedStyle(element).backgroundColor)
+    return colour.length === 3 || colour[3] === 1 ? colour : behind(element.parentElement)
+  }
+  const ratios = [...document.querySelectorAll(selector)].map((element) => {
+    const style = getComputedStyle(element)
+    const text = luminance(channels(element instanceof SVGElement ? style.fill : style.color))
+    const ground = luminance(behind(element instanceof SVGElement ? element.ownerSVGElement.parentElement : element))
+    return (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05)
+  })
+  return Math.min(...ratios)
+}`
+
+const texts = [
+  "body",
+  ".lead",
+  ".over",
+  "dl dt",
+  "nav a",
+  ".legend li",
+  "thead th",
+  "tbody td",
+  "td a",
+  "figcaption",
+  ".plot text",
+  ".id",
+  ".words",
+  "li.cut",
+  ".about",
+  ".part p",
+  "pre",
+  "button",
+  "select",
+  "footer"
+]
+
+const evaluate = <A>(page: Page, script: string): Promise<A> => page.evaluate<A>(script)
+const shown = (page: Page) =>
+  evaluate<Array<string>>(page, `[...document.querySelectorAll("li.message:not([hidden])")].map((row) => row.id)`)
+/** Waits without evaluating anything later on: the page's policy forbids that. */
+const untilFiltered = (page: Page, told: RegExp) =>
+  page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached", timeout: 10_000 })
+
+const tests = () => {
+  for (const scheme of ["light", "dark"] as const) {
+    for (const width of [1_280, 360]) {
+      it.effect(`is whole and can be read: ${scheme}, ${width} pixels wide`, () =>
+        Effect.gen(function* () {
+          const { check, page } = yield* open(yield* session, { scheme, width })
+          yield* Effect.promise(async () => {
+            await page.click("#e12 summary")
+            assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+            for (const selector of texts) {
+              const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
+              assert.isAtLeast(ratio, 4.5, selector)
+            }
+            const size = width > 640 ? "wide" : "narrow"
+            assert.strictEqual(await page.locator(".plot:visible").count(), await page.locator(`.plot.${size}`).count())
+            const area = await page.locator(`#growth .plot.${size} path`).first().boundingBox()
+            assert.isAbove(area?.width ?? 0, width > 640 ? 600 : 250)
+            assert.isAbove(await page.locator(`#growth .plot.${size} a circle`).count(), 5)
+            const bars = await evaluate<Array<number>>(
+              page,
+              `[...document.querySelectorAll("#tokens .bar rect:first-child")].map((bar) => bar.getBoundingClientRect().width)`
+            )
+            assert.isAbove(Math.max(...bars), 5)
+            await check()
+          })
+        })
+      )
+    }
+  }
+
+  it.effect("has other colours in the dark, by the system's choice or by its button", () =>
+    Effect.gen(function* () {
+      const html = yield* session
+      const { check, page } = yield* open(html, { scheme: "light" })
+      yield* Effect.promise(async () => {
+        const ground = () => evaluate<string>(page, "getComputedStyle(document.body).backgroundColor")
+        const light = await ground()
+        await page.click("#scheme")
+        const dark = await ground()
+        assert.notStrictEqual(light, dark)
+        await page.click("#scheme")
+        assert.strictEqual(await ground(), light)
+        await page.emulateMedia({ colorScheme: "dark" })
+        await page.reload()
+        assert.strictEqual(await ground(), dark)
+        await page.emulateMedia({ media: "print" })
+        assert.strictEqual(await ground(), light)
+        assert.isFalse(await page.locator("nav").isVisible())
+        await check()
+      })
+    })
+  )
+
+  it.effect("unfolds a message, by mouse and by keyboard, and shows exactly what it says", () =>
+    Effect.gen(function* () {
+      const file = sessionFile("claude-code-1512-lines")
+      const { check, page } = yield* open(yield* session)
+      const part = page.locator("#e5 .part").first()
+      assert.isFalse(yield* Effect.promise(() => part.isVisible()))
+      yield* Effect.promise(() => page.click("#e5 summary"))
+      assert.isTrue(yield* Effect.promise(() => part.isVisible()))
+      const handle = yield* Effect.promise(() => part.locator("p code").first().textContent())
+      const recalled = yield* run(["recall", file, handle ?? ""])
+      assert.strictEqual(recalled.status, 0)
+      assert.strictEqual(yield* Effect.promise(() => part.locator("pre").textContent()), String(recalled.stdout))
+      yield* Effect.promise(async () => {
+        await page.focus("#e6 summary")
+        await page.keyboard.press("Enter")
+        assert.isTrue(await page.locator("#e6 .part").first().isVisible())
+        await check()
+      })
+    })
+  )
+
+  it.effect("leads from its tables and charts to the message, unfolded and in sight", () =>
+    Effect.gen(function* () {
+      const { check, page } = yield* open(yield* session)
+      yield* Effect.promise(async () => {
+        for (const link of ["#largest tbody a", "#reads tbody a", "#growth .plot.wide a"]) {
+          const target = await evaluate<string>(
+            page,
+            `(({ href }) => (href.baseVal ?? href).replace(/.*#/, ""))(document.querySelector(${JSON.stringify(link)}))`
+          )
+          await page.locator(link).first().focus()
+          await page.keyboard.press("Enter")
+          await page.waitForURL(new RegExp(`#${target}$`))
+          assert.isTrue(await page.locator(`#${target} .about`).isVisible(), link)
+          const place = await evaluate<{ top: number; form: number; height: number }>(
+            page,
+            `({ top: document.querySelector("#${target}").getBoundingClientRect().top, form: document.querySelector("#filter").getBoundingClientRect().bottom, height: innerHeight })`
+          )
+          assert.isAtLeast(place.top, place.form - 1, link)
+          assert.isBelow(place.top, place.height, link)
+        }
+        await check()
+      })
+    })
+  )
+
+  it.effect("filters by words, by kind and by place, and shows what a link leads to all the same", () =>
+    Effect.gen(function* () {
+      const { check, page } = yield* open(yield* session)
+      yield* Effect.promise(async () => {
+        const all = await shown(page)
+        assert.strictEqual(all.length, 280)
+        await page.fill("#search", "SPOTTER-DOV.1 ")
+        await untilFiltered(page, /^\d+ of 280$/)
+        const found = await shown(page)
+        assert.include(found, "e5")
+        assert.isBelow(found.length, 280)
+        const said = await evaluate<Array<boolean>>(
+          page,
+          `[...document.querySelectorAll("li.message")].map((row) => row.hidden !== row.textContent.toLowerCase().includes("spotter-dov.1"))`
+        )
+        assert.notInclude(said, false)
+        await page.fill("#search", "")
+        await page.selectOption("#kind", "summary")
+        await untilFiltered(page, /^1 of 280$/)
+        assert.deepStrictEqual(await shown(page), ["e125"])
+        await page.selectOption("#kind", "")
+        await page.selectOption("#where", "in")
+        await untilFiltered(page, /^156 of 280$/)
+        assert.notInclude(await shown(page), "e11")
+        await page.locator(`#largest a[href="#e11"]`).first().click()
+        await page.locator("#told:empty").waitFor({ state: "attached" })
+        assert.isTrue(await page.locator("#e11 .about").isVisible())
+        assert.deepStrictEqual(await shown(page), all)
+        await check()
+      })
+    })
+  )
+
+  it.effect("shows hostile content as text, and does nothing of what it says", () =>
+    Effect.gen(function* () {
+      const said = [...Object.values(hostile), everything]
+      const exact = "\n\n  <b>first</b>\r\n\tlast &amp; \n"
+      const file = yield* contents([
+        { role: "user", parts: [{ text: exact }, ...said.map((text) => ({ text }))] },
+        {
+          role: "model",
+          parts: said.map((name, id) => ({ functionCall: { name, id: `${id}`, args: { path: name, [name]: 1 } } }))
+        },
+        {
+          role: "user",
+          parts: said.map((name, id) => ({ functionResponse: { name, id: `${id}`, response: { output: name } } }))
+        },
+        {
+          role: "model",
+          parts: [{ inlineData: { mimeType: everything, data: "" } }, { fileData: { fileUri: "javascript:alert(1)" } }]
+        }
+      ])
+      const html = yield* written(file)
+      const { check, page } = yield* open(html)
+      const bytes = yield* Effect.promise(() => readFile(html))
+      assert.isTrue(Buffer.from(bytes.toString("utf8"), "utf8").equals(bytes))
+      yield* Effect.promise(async () => {
+        assert.match(await page.title(), /^contents\.json/)
+        await evaluate(page, `document.querySelectorAll("details").forEach((each) => { each.open = true })`)
+        assert.strictEqual(await page.locator("#e1 pre").first().textContent(), exact)
+        const odd = await evaluate<number>(
+          page,
+          `document.querySelectorAll("img, iframe, object, embed, base, link, body script ~ *, main script, main style, h1 ~ h1, [onload], [onerror], [onmouseover]").length`
+        )
+        assert.strictEqual(odd, 0)
+        for (const row of ["e1", "e2", "e3", "e4"]) assert.isTrue(await page.locator(`#${row} .about`).isVisible())
+        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 1_280)
+        await page.setViewportSize({ width: 360, height: 900 })
+        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
+        await page.fill("#search", "alert(1)")
+        await untilFiltered(page, /^4 of 4$/)
+        await check()
+      })
+    })
+  )
+
+  for (const [name, value] of [
+    ["nothing", []],
+    ["a message without parts", [{ role: "user", parts: [] }]],
+    ["one message", [{ role: "user", parts: [{ text: "hello" }] }]]
+  ] as const) {
+    it.effect(`is whole with ${name}`, () =>
+      Effect.gen(function* () {
+        const { check, page } = yield* open(yield* written(yield* contents(value)), { width: 360 })
+        yield* Effect.promise(async () => {
+          assert.strictEqual((await shown(page)).length, value.length)
+          assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
+          await check()
+        })
+      })
+    )
+  }
+
+  it.effect("filters thousands of messages while one types", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 6_000 }, (_, index) => ({
+        role: index % 2 === 0 ? "user" : "model",
+        parts: [{ text: `message ${index} ${"word ".repeat(index % 90)}` }]
+      }))
+      const { check, page } = yield* open(yield* written(yield* contents(many)))
+      yield* Effect.promise(async () => {
+        // Where layout takes quadratic time this is a quarter of a minute.
+        const millis = await evaluate<number>(
+          page,
+          `(() => {
+            const start = performance.now()
+            document.querySelector("#search").value = "message 5999"
+            document.querySelector("#filter").requestSubmit()
+            document.body.offsetHeight
+            return performance.now() - start
+          })()`
+        )
+        await untilFiltered(page, /^1 of 5,000$/)
+        assert.isBelow(millis, 3_000)
+        await check()
+      })
+    })
+  )
+}
+
+describe("the page in a browser", () => {
+  if (browser !== undefined) tests()
+  else if (process.env["CI"] === undefined || process.env["CI"] === "") {
+    it.skip("install chromium, or set CHROMIUM_PATH, to see the page tested in a browser", () => {})
+  } else it("needs a browser", () => assert.fail("install chromium, or set CHROMIUM_PATH"))
+})

@@ -1,0 +1,212 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { decode, encode } from "../../src/domain/Bytes.ts"
+import { payload } from "../../src/domain/Content.ts"
+import { type Draft, entries, itemParts, sourceOf, view } from "../../src/domain/Conversation.ts"
+import { foreignNotes, project, sentJson } from "../../src/domain/Projection.ts"
+import { emptySession, type Session, step } from "../../src/domain/Session.ts"
+import { claudeReader } from "../../src/domain/transcripts/Claude.ts"
+import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { codexReader } from "../../src/domain/transcripts/Codex.ts"
+import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
+import { readContents } from "../../src/domain/transcripts/Contents.ts"
+import { fromSession } from "../../src/domain/transcripts/FromSession.ts"
+import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/Gemini.ts"
+import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
+import { piReader } from "../../src/domain/transcripts/Pi.ts"
+import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
+import {
+  isProblem,
+  type LineReader,
+  type Problem,
+  type Transcript,
+  type Writer
+} from "../../src/domain/transcripts/Transcript.ts"
+import { runSync, type Work } from "../../src/domain/Work.ts"
+import { importTranscript } from "../../src/services/Transcripts.ts"
+import {
+  type Law,
+  lawOfPlayed,
+  nativeScripts,
+  notices,
+  property,
+  scripts,
+  thousand,
+  worldOf
+} from "../support/generate.ts"
+
+/** A conversation carried into another agent's format, and on into the next, stays the same conversation. */
+
+/** A format as a way there and back: a session as the text of a file, and the text as a session. */
+interface Format {
+  readonly write: (session: Session) => string
+  readonly read: (text: string) => Transcript | Problem
+}
+
+const lines =
+  (reader: () => LineReader): Format["read"] =>
+  (text) => {
+    const one = reader()
+    for (const [index, line] of text.split("\n").entries()) {
+      if (line === "") continue
+      const problem = one.line(JSON.parse(line), line, index + 1)
+      if (problem !== undefined) return problem
+    }
+    return runSync(one.end())
+  }
+
+const document =
+  (read: (value: unknown, text: string) => Work<Transcript | Problem>): Format["read"] =>
+  (text) =>
+    runSync(read(JSON.parse(text), text))
+
+/** Through bytes, as a file goes. */
+const written =
+  (writer: Writer): Format["write"] =>
+  (session) =>
+    decode(encode(`${runSync(writer(runSync(fromSession(session)))).lines.join("\n")}\n`)).text
+
+const formats: Readonly<Record<string, Format>> = {
+  claude: { write: written(writeClaude), read: lines(claudeReader) },
+  codex: { write: written(writeCodex), read: lines(codexReader) },
+  gemini: { write: written(writeGemini), read: lines(geminiReader) },
+  "gemini.json": { write: written(writeGeminiDocument), read: document(readGeminiDocument) },
+  pi: { write: written(writePi), read: lines(piReader) }
+}
+const contents: Format = {
+  write: (session) => decode(encode(`${sentJson(project(session.conversation))}\n`)).text,
+  read: document(readContents)
+}
+
+const carried = Effect.fnUntraced(function* (session: Session, { read, write }: Format) {
+  const transcript = read(write(session))
+  if (isProblem(transcript)) return `line ${transcript.line}: ${transcript.message}`
+  const events = yield* importTranscript(transcript)
+  return events.reduce(step, emptySession)
+})
+
+/** One part as all that has to stay of it. */
+const told = (draft: Draft, part: Draft["content"]["parts"][number], at: number): string =>
+  [draft.content.role, draft.author ?? "", payload(part, sourceOf(draft, at)).text, JSON.stringify(part)].join(" ")
+
+/** What the model sees, part by part: messages may be joined or split, not what they say or its order. */
+const shown = ({ conversation }: Session): ReadonlyArray<string> =>
+  view(conversation).flatMap((item) => itemParts(item).map((part, at) => told(item.entry, part, at)))
+
+/** All that was ever said, part by part. */
+const said = ({ conversation }: Session): ReadonlyArray<string> =>
+  entries(conversation).flatMap((entry) => entry.content.parts.map((part, at) => told(entry, part, at)))
+
+const differs = (before: ReadonlyArray<string>, after: ReadonlyArray<string>): string | undefined => {
+  const at = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index).find(
+    (index) => before[index] !== after[index]
+  )
+  return at === undefined
+    ? undefined
+    : `part ${at}: ${before[at]?.slice(0, 300) ?? "nothing"} became ${after[at]?.slice(0, 300) ?? "nothing"}`
+}
+
+/** Whether `part` is in `whole` in the same order, other things in between. */
+const isWithin = (part: ReadonlyArray<string>, whole: ReadonlyArray<string>): boolean => {
+  let next = 0
+  for (const one of whole) if (one === part[next]) next += 1
+  return next === part.length
+}
+
+const ways = Object.keys(formats)
+
+/** There, on and back again: which formats is told by a number. */
+const wayOf = (turn: number): ReadonlyArray<string> =>
+  [0, 1 + (turn % (ways.length - 1)), 0].map((offset) => ways[(turn + offset) % ways.length] ?? "")
+
+/** Carries a conversation through formats, one after the other, and looks at it after each. */
+const staysTheSame =
+  (known: Readonly<Record<string, Format>>): Law =>
+  (world) =>
+  (script) => {
+    // Told by the script, so that it shrinks with it.
+    const order = wayOf(script.beats.length + script.steps.length)
+    return lawOfPlayed(({ chat }) =>
+      Effect.gen(function* () {
+        const before = yield* chat.session
+        let session = before
+        for (const [leg, name] of order.entries()) {
+          const format = known[name]
+          if (format === undefined) return `no format ${name}`
+          const after = yield* carried(session, format).pipe(Effect.orDie)
+          const way = order.slice(0, leg + 1).join(" → ")
+          if (typeof after === "string") return `${way}: ${after}`
+          const view = differs(shown(before), shown(after))
+          if (view !== undefined) return `${way}: in the view, ${view}`
+          const whole = before.conversation.undoable === undefined
+          const log = whole ? differs(said(before), said(after)) : undefined
+          if (log !== undefined) return `${way}: in the log, ${log}`
+          // A document has no place for what a compaction left behind.
+          if (name !== "gemini.json" && !isWithin(said(session), said(after)))
+            return `${way}: something that was said is gone`
+          session = after
+        }
+        return undefined
+      })
+    )(world)(script)
+  }
+
+const law = staysTheSame(formats)
+
+describe("a conversation carried from any format to any other and back", () => {
+  it.effect.prop(
+    "keeps texts, calls, responses, ids, authors and order, compressed or not",
+    [scripts],
+    ([script]) => property(law, worldOf())(script),
+    { arbitrary: thousand("carried", 400), timeout: 240_000 }
+  )
+
+  it.effect.prop(
+    "as contents it keeps what is sent",
+    [nativeScripts],
+    ([script]) =>
+      property(
+        lawOfPlayed(({ chat }) =>
+          Effect.gen(function* () {
+            const before = yield* chat.session
+            const after = yield* carried(before, contents).pipe(Effect.orDie)
+            if (typeof after === "string") return after
+            const [one, other] = [before, after].map((session) => contents.write(session))
+            return one === other ? undefined : `${one?.slice(0, 500)} became ${other?.slice(0, 500)}`
+          })
+        ),
+        worldOf()
+      )(script),
+    { arbitrary: thousand("carried as contents", 500), timeout: 120_000 }
+  )
+
+  describe("mutants are noticed", () => {
+    const mutant = (change: (text: string) => string) =>
+      Object.fromEntries(
+        Object.entries(formats).map(([name, format]) => [
+          name,
+          { ...format, write: (session: Session) => change(format.write(session)) }
+        ])
+      )
+    const eachLine = (text: string, change: (value: Record<string, unknown>) => unknown) =>
+      text
+        .split("\n")
+        .map((line) => (line === "" ? line : JSON.stringify(change(JSON.parse(line)))))
+        .join("\n")
+    it.effect.each<readonly [string, (text: string) => string]>([
+      ["without the exact parts", (text) => eachLine(text, ({ palimpsest: _, ...rest }) => rest)],
+      ["without its last record", (text) => text.replace(/[^\n]+\n$/, "")],
+      ["with its signatures cut", (text) => text.replaceAll("c2ln", "c2l")],
+      ["with numbers as JavaScript has them", (text) => text.replaceAll("9007199254740993", "9007199254740992")],
+      ["with a word changed", (text) => text.replaceAll("Fix", "Mend")],
+      ["without the note that says who speaks", (text) => text.replaceAll(foreignNotes.summary, "")]
+    ])("%s", ([, change]) =>
+      Effect.map(notices(staysTheSame(mutant(change)), worldOf(), scripts), (noticed) => assert.isTrue(noticed))
+    )
+  })
+
+  it("every format meets every other", () => {
+    const met = new Set(Array.from({ length: 20 }, (_, turn) => wayOf(turn).slice(0, 2).join(" → ")))
+    assert.strictEqual(met.size, ways.length * (ways.length - 1))
+  })
+})

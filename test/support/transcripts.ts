@@ -1,0 +1,253 @@
+import { Arbitrary, Schema } from "effect"
+import { decode, encode } from "../../src/domain/Bytes.ts"
+import { needsSource, type Part, payload } from "../../src/domain/Content.ts"
+import { Author, type Draft, sourceOf } from "../../src/domain/Conversation.ts"
+import { foreignNotes, runtimeMark } from "../../src/domain/Projection.ts"
+import { Usage } from "../../src/domain/Tokens.ts"
+import {
+  isProblem,
+  type LineReader,
+  Shown,
+  type Step,
+  type Transcript,
+  type Writer
+} from "../../src/domain/transcripts/Transcript.ts"
+import { runSync } from "../../src/domain/Work.ts"
+
+/** Conversations as any reader could give them, and stranger ones, for the tests of what writes them in other formats. */
+
+const texts = [
+  "",
+  " ",
+  "hello",
+  "two\nlines\r\n",
+  "caf\uDCE9",
+  "\uDCC3\uDCA9 joins",
+  "half \uD83D a pair",
+  "\uD83D\uDE00 and \uDCFF",
+  '{"role":"user"}',
+  "\u2028\u0000\\udc80",
+  "(no content)",
+  foreignNotes.summary,
+  foreignNotes.program,
+  runtimeMark,
+  "x".repeat(9_000)
+]
+const ids = ["call_0", "call_1", "toolu_1", "a|b", "", "9f3c"]
+const names = ["read", "shell"]
+
+/** Parts that only their JSON text says exactly. */
+const slices = [
+  '{"functionCall":{"name":"read","args":{"n":12345678901234567890,"2":1,"1":2.0}}}',
+  '{"functionCall":{"id":"call_0","name":"read","args":{"__proto__":{"x":1},"a":"\\udc80"}}}',
+  '{\n "functionCall": {"name": "shell", "id": "call_1"}\r\n}',
+  '{"functionResponse":{"id":"call_0","name":"read","response":{"content":[{"type":"text","text":"a"},{"1":1.0}]}}}',
+  '{"functionResponse":{"name":"shell","response":{"output":"a\\ud83d"}}}',
+  '{"text":"\\udc80 spelled"}',
+  '{ "text" : "spaced", "later": [1e3] }',
+  '{"text":"t","thought":true,"thoughtSignature":"s","__proto__":5}'
+]
+
+const PartSeed = Schema.Union([
+  Schema.Struct({ text: Schema.Literals(texts) }),
+  Schema.Struct({ text: Schema.String }),
+  Schema.Struct({
+    text: Schema.Literals(texts),
+    thought: Schema.Literal(true),
+    thoughtSignature: Schema.optionalKey(Schema.Literal("c2ln"))
+  }),
+  Schema.Struct({ text: Schema.Literals(texts), thoughtSignature: Schema.Literal("c2ln") }),
+  Schema.Struct({
+    functionCall: Schema.Struct({
+      id: Schema.optionalKey(Schema.Literals(ids)),
+      name: Schema.Literals(names),
+      args: Schema.optionalKey(
+        Schema.Union([
+          Schema.Record(Schema.Literals(["a", "b"]), Schema.Literals(texts)),
+          Schema.Literals(["text", 5]),
+          Schema.Array(Schema.Finite)
+        ])
+      )
+    })
+  }),
+  Schema.Struct({
+    functionResponse: Schema.Struct({
+      id: Schema.optionalKey(Schema.Literals(ids)),
+      name: Schema.optionalKey(Schema.Literals(names)),
+      response: Schema.optionalKey(
+        Schema.Union([
+          Schema.Struct({ output: Schema.Literals(texts) }),
+          Schema.Struct({ error: Schema.Literals(texts) }),
+          Schema.Struct({ result: Schema.Literals(texts) }),
+          Schema.Struct({
+            content: Schema.Array(
+              Schema.Union([
+                Schema.Struct({ type: Schema.Literal("text"), text: Schema.Literals(texts) }),
+                Schema.Struct({ type: Schema.Literal("image"), data: Schema.Literal("AA"), mimeType: Schema.String }),
+                Schema.Struct({
+                  type: Schema.Literal("image"),
+                  source: Schema.Struct({ type: Schema.Literal("base64"), data: Schema.Literal("AA") })
+                }),
+                Schema.Struct({ type: Schema.Literals(["video", "text"]) })
+              ])
+            )
+          }),
+          Schema.Struct({ output: Schema.Finite, extra: Schema.Boolean }),
+          Schema.Literals(texts)
+        ])
+      ),
+      parts: Schema.optionalKey(Schema.Array(Schema.Struct({ inlineData: Schema.Struct({}) })))
+    })
+  }),
+  Schema.Struct({
+    inlineData: Schema.Struct({
+      mimeType: Schema.optionalKey(Schema.Literals(["image/png", "application/pdf", "audio/wav", "image/x"])),
+      data: Schema.optionalKey(Schema.Literal("AAAA"))
+    })
+  }),
+  Schema.Struct({
+    fileData: Schema.Struct({
+      mimeType: Schema.optionalKey(Schema.Literals(["image/png", "video/mp4"])),
+      fileUri: Schema.Literals(["https://x.example/a.png", "gs://b/c"])
+    })
+  }),
+  Schema.Struct({ executableCode: Schema.Struct({ code: Schema.String }) }),
+  Schema.Struct({}),
+  Schema.Struct({ slice: Schema.Literals(slices) })
+])
+
+const uuids = ["459e838f-d7ea-4f7d-94ad-2cb4d227dc77", "dd3cc2e6-a191-4331-a0f0-2473e6d7692d", "a1b2c3d4", ""]
+
+const DraftSeed = Schema.Struct({
+  role: Schema.Literals(["user", "model"]),
+  parts: Schema.Array(PartSeed).check(Schema.isMaxLength(4)),
+  author: Schema.optionalKey(Author),
+  at: Schema.optionalKey(Schema.Literals([0, 1_763_000_000_000, 1e300, -5.5])),
+  model: Schema.optionalKey(Schema.Literals(["claude-x", "gemini-y", "gpt-z"])),
+  usage: Schema.optionalKey(Usage),
+  ids: Schema.Array(Schema.Literals(uuids)).check(Schema.isMaxLength(3)),
+  hint: Schema.optionalKey(Schema.Natural)
+})
+
+const StepSeed = Schema.Struct({
+  kind: Schema.Literals(["message", "message", "message", "message", "message", "message", "exchange", "compaction"]),
+  draft: DraftSeed,
+  insert: Schema.Array(Schema.Union([DraftSeed, Schema.Literal("summary")])).check(Schema.isMaxLength(3)),
+  /** How many of the messages so far are kept. */
+  kept: Schema.Literals([0, 0, 1, 2, 3, 100]),
+  trigger: Schema.Literals(["manual", "auto"]),
+  tokensBefore: Schema.UndefinedOr(Schema.Literal(170_251))
+})
+
+const partOf = (seed: typeof PartSeed.Type): { readonly part: Part; readonly source: string | undefined } => {
+  if (!("slice" in seed)) return { part: seed, source: undefined }
+  const part: Part = JSON.parse(seed.slice)
+  return { part, source: needsSource(part, seed.slice) ? seed.slice : undefined }
+}
+
+const draftOf = ({ author, hint, ids: origin, parts: seeds, role, ...about }: typeof DraftSeed.Type): Draft => {
+  const made = seeds.map(partOf)
+  const sources = made.flatMap(({ source }, index) => (source === undefined ? [] : [[String(index), source] as const]))
+  return {
+    content: { role, parts: made.map(({ part }) => part), ...(hint === undefined ? {} : { hint }) },
+    ...about,
+    ...(author === undefined ? {} : { author }),
+    ...(sources.length === 0 ? {} : { source: Object.fromEntries(sources) }),
+    origin: { line: 1, ids: origin }
+  }
+}
+
+const summary: Draft = {
+  content: { role: "user", parts: [{ text: "What was done so far." }] },
+  author: "summary"
+}
+
+/** A call and its result, as they nearly always come. */
+const exchange = (n: number): ReadonlyArray<Draft> => [
+  { content: { role: "model", parts: [{ functionCall: { id: `x${n % 3}`, name: "read", args: { n } } }] } },
+  {
+    content: {
+      role: "user",
+      parts: [{ functionResponse: { id: `x${n % 3}`, name: "read", response: { output: "o" } } }]
+    }
+  }
+]
+
+const message = (draft: Draft): Step => ({ _tag: "Message", draft })
+
+const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step> => {
+  let messages = 0
+  return seeds.flatMap(({ draft, insert, kept, kind, tokensBefore, trigger }): ReadonlyArray<Step> => {
+    if (kind === "compaction") {
+      return [
+        {
+          _tag: "Compaction",
+          insert: insert.map((one) => (one === "summary" ? summary : draftOf(one))),
+          keptFrom: kept === 0 ? undefined : Math.max(0, messages - kept),
+          trigger,
+          tokensBefore
+        }
+      ]
+    }
+    const drafts = kind === "exchange" ? exchange(messages) : [draftOf(draft)]
+    messages += drafts.length
+    return drafts.map(message)
+  })
+}
+
+/** Conversations of everything that a part, a message and a compaction can be. */
+export const transcripts: Arbitrary.Arbitrary<Transcript> = Arbitrary.map(
+  Arbitrary.array(Arbitrary.schema(StepSeed), { maxLength: 14 }),
+  (seeds) => ({
+    format: "palimpsest",
+    session: "459e838f-d7ea-4f7d-94ad-2cb4d227dc77",
+    cwd: "/work/project",
+    model: undefined,
+    steps: stepsOf(seeds),
+    skipped: {}
+  })
+)
+
+/** What a reader makes of lines. A problem is a failure of the test. */
+export const readLines = (reader: LineReader, lines: ReadonlyArray<string>): Transcript => {
+  for (const [index, line] of lines.entries()) {
+    const problem = reader.line(JSON.parse(line), line, index + 1)
+    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problem.message}`)
+  }
+  const read = runSync(reader.end())
+  if (isProblem(read)) throw new Error(`line ${read.line}: ${read.message}`)
+  return read
+}
+
+/** The lines as they come back from a file: through bytes. */
+export const linesOf = (writer: Writer, transcript: Transcript): ReadonlyArray<string> =>
+  decode(encode(runSync(writer(transcript)).lines.join("\n")))
+    .text.split("\n")
+    .filter((line) => line !== "")
+
+/** Every message, those that compactions inserted included, in order. */
+export const draftsIn = ({ steps }: Transcript): ReadonlyArray<Draft> =>
+  steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
+
+/** What the agent saw at the end. */
+export const viewOf = ({ steps }: Transcript): ReadonlyArray<Draft> => {
+  const shown = new Shown()
+  for (const step of steps) {
+    if (step._tag === "Message") shown.message(step.draft)
+    else shown.compact(step)
+  }
+  return shown.drafts
+}
+
+/** All that has to stay of messages, part by part: who said it, the bytes behind its handle, and its JSON. */
+export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
+  drafts.flatMap((draft) =>
+    draft.content.parts.map((part, index) => {
+      const { form, text } = payload(part, sourceOf(draft, index))
+      return [draft.content.role, draft.author ?? "", form, text, JSON.stringify(part)].join("\n")
+    })
+  )
+
+/** What has to stay of messages beside their parts. */
+export const counted = (drafts: ReadonlyArray<Draft>): ReadonlyArray<unknown> =>
+  drafts.flatMap(({ content: { parts: _, ...content }, usage }) => (usage === undefined ? [] : [[content, usage]]))
