@@ -199,11 +199,8 @@ const classify = (): Uint8Array => {
   return table
 }
 
-/**
- * How a run of letters or digits began: behind a blank, otherwise, joined to a run before, joined to a short one (base64
- * and hashes rather than words). A long run is only long.
- */
-type Beginning = "spaced" | "bare" | "joined" | "jumbled" | "long"
+/** How a run of letters began: behind a blank, or not. A long run is only long. */
+type Beginning = "spaced" | "bare" | "long"
 
 /** States that differ only in the character that came last: one for each of `slots`, from `at` on. */
 interface Mode {
@@ -218,6 +215,9 @@ interface Mode {
   /** What one more blank of the kind costs, in hundredths, where a run is so long that only its length counts. */
   readonly more: number | undefined
 }
+
+/** The longest run of letters whose length is told. */
+const longest = { lower: 5, upper: 3 }
 
 /** The first few blanks of a run are fitted; behind them a token begins at each so many. */
 const blanks = {
@@ -280,15 +280,13 @@ const listModes = (): Modes => {
   const letters = accented + 1
   const slotsOf = (family: Family): number => Math.max(...columnsOf(family).map(slotOf)) + 1
   add("start", "bare", 1)
-  for (const beginning of ["spaced", "bare", "joined"] as const) {
-    add("lower", beginning, 5, letters)
-    add("upper", beginning, 3, letters)
+  for (const beginning of ["spaced", "bare"] as const) {
+    add("lower", beginning, longest.lower, letters)
+    add("upper", beginning, longest.upper, letters)
   }
-  add("lower", "jumbled", 3, letters)
-  add("upper", "jumbled", 2, letters)
   add("lower", "long", 1, letters)
   add("upper", "long", 1, letters)
-  for (const beginning of ["bare", "joined", "jumbled"] as const) add("digit", beginning, 3)
+  add("digit", "bare", 3)
   for (const beginning of ["spaced", "bare", "run"] as const) add("mark", beginning, 1, marks.length)
   add("mark", "same", 6, marks.length)
   addBlanks("space")
@@ -303,30 +301,14 @@ const listModes = (): Modes => {
   return { all, numbers, states: at, rows: fitted }
 }
 
-const isWord = (family: Mode["family"]): boolean => family === "lower" || family === "upper" || family === "digit"
-
 /** How a word begins behind a mode. */
-const beginningBehind = ({ beginning, family, length }: Mode): Beginning => {
-  if (!isWord(family)) return family === "space" ? "spaced" : "bare"
-  if (beginning === "jumbled" || (beginning === "joined" && length <= 2)) return "jumbled"
-  return "joined"
-}
+const beginningBehind = ({ family }: Mode): Beginning => (family === "space" ? "spaced" : "bare")
 
-/** The longest run whose length is told, by beginning. */
-const longest: Readonly<Record<string, readonly [lower: number, upper: number]>> = {
-  spaced: [5, 3],
-  bare: [5, 3],
-  joined: [5, 3],
-  jumbled: [3, 2],
-  long: [0, 0]
-}
-
-/** The mode that a run of letters goes on in. A jumble that goes on like a word is one. */
-const longerWord = (family: "lower" | "upper", { beginning, length }: Mode): string => {
-  const most = longest[beginning]?.[family === "lower" ? 0 : 1] ?? 0
-  if (length < most) return modeName(family, beginning, length + 1)
-  return beginning === "jumbled" && family === "lower" ? modeName(family, "joined", 4) : modeName(family, "long", 1)
-}
+/** The mode that a run of letters goes on in. */
+const longerWord = (family: "lower" | "upper", { beginning, length }: Mode): string =>
+  beginning !== "long" && length < longest[family]
+    ? modeName(family, beginning, length + 1)
+    : modeName(family, "long", 1)
 
 const longer = (mode: Mode, family: Family, most: number): number =>
   mode.family === family ? Math.min(mode.length + 1, most) : 1
@@ -347,11 +329,8 @@ const following = (mode: Mode, { family, slot }: Class, same: boolean): string =
         : modeName(family, beginningBehind(mode), 1)
     case "upper":
       return mode.family === "upper" ? longerWord(family, mode) : modeName(family, beginningBehind(mode), 1)
-    case "digit": {
-      if (mode.family === "digit") return modeName(family, mode.beginning, mode.length === 3 ? 1 : mode.length + 1)
-      const beginning = beginningBehind(mode)
-      return modeName(family, beginning === "spaced" ? "bare" : beginning, 1)
-    }
+    case "digit":
+      return modeName(family, "bare", mode.family === family && mode.length < 3 ? mode.length + 1 : 1)
     case "mark":
       if (mode.family !== "mark")
         return modeName(family, mode.family === "space" ? "spaced" : mode.family === "symbol" ? "run" : "bare", 1)
@@ -381,12 +360,9 @@ const following = (mode: Mode, { family, slot }: Class, same: boolean): string =
 
 /** Modes whose costs for a family depend on the character before, and with which others they share them. */
 const pairing = ({ beginning, family, length }: Mode, next: Family): string | undefined => {
-  const began = beginning === "joined" ? "bare" : beginning
-  if (next === "lower" && family === "lower")
-    return `word ${began} ${beginning === "jumbled" || beginning === "long" ? 1 : Math.min(length, 4)}`
-  if (next === "lower" && family === "upper") return `name ${length === 1 ? began : "capitals"}`
-  if (next === "upper" && family === "upper")
-    return `capitals ${beginning === "jumbled" ? beginning : beginning === "long" ? 2 : Math.min(length, 2)}`
+  if (next === "lower" && family === "lower") return `word ${beginning} ${Math.min(length, 4)}`
+  if (next === "lower" && family === "upper") return `name ${length === 1 ? beginning : "capitals"}`
+  if (next === "upper" && family === "upper") return `capitals ${beginning === "long" ? 2 : Math.min(length, 2)}`
   if ((next === "lower" || next === "upper") && family === "mark")
     return beginning === "bare" ? `${next} behind mark` : undefined
   if ((next === "mark" || next === "line") && family === "mark") return `${next} behind ${beginning} ${length}`

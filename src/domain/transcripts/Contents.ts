@@ -296,10 +296,12 @@ export const recordLine = (
   return ours.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${ours.join(",")}}}`
 }
 
+const unmarked: Json = {}
+
 /** What a record of ours says beside its own form. */
 export const marksOf = (record: Json): Json => {
   const ours = record[extension]
-  return isJson(ours) ? ours : {}
+  return isJson(ours) ? ours : unmarked
 }
 
 const isPart = Schema.is(PartShape)

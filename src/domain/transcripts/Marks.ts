@@ -40,7 +40,8 @@ const none: Marks = {}
 /** The marks of a record; none when it has none, or some that are not ours. */
 export const readMarks = (record: Json): Marks => {
   const marks = marksOf(record)
-  return isMarks(marks) ? marks : none
+  // Most records have none, and looking closely takes longer than reading them.
+  return Object.keys(marks).length > 0 && isMarks(marks) ? marks : none
 }
 
 /** Whether a record repeats or replaces something, so that no record of the agent's own belongs to the same message. */
