@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
 import { defaultPolicy } from "../src/domain/Compression.ts"
 import { append, type Conversation, empty, entries, entryId } from "../src/domain/Conversation.ts"
 import { freshMemory } from "../src/domain/FailureMemory.ts"
@@ -12,6 +14,9 @@ import { estimateText } from "../src/domain/Tokens.ts"
 import { runSync } from "../src/domain/Work.ts"
 import * as FakeGemini from "../src/layers/FakeGemini.ts"
 import * as Live from "../src/layers/Live.ts"
+import * as Offline from "../src/layers/Offline.ts"
+import * as ScriptedLanguageModel from "../src/layers/ScriptedLanguageModel.ts"
+import * as CompressedLanguageModel from "../src/services/CompressedLanguageModel.ts"
 import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
 import { load } from "../src/services/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
@@ -107,6 +112,95 @@ rows.push({
   value: `${megabytes.toFixed(0)} MB`,
   bound: "600 MB",
   ok: megabytes <= 600
+})
+
+// --- inspecting 3 MB, whole processes in turn -----------------------------------------------------------------------------
+const small = join(folder, "small.jsonl")
+writeFileSync(small, `${claudeLines(1_500, 3_000_000).join("\n")}\n`)
+const parseScript = join(folder, "parse.mjs")
+writeFileSync(
+  parseScript,
+  `import { readFileSync } from "node:fs"
+for (const line of readFileSync(${JSON.stringify(small)}, "utf8").split("\n")) if (line !== "") JSON.parse(line)
+`
+)
+const spent = { nothing: [], parse: [], help: [], inspect: [], page: [] } as Record<string, Array<number>>
+for (let i = 0; i < 15; i += 1) {
+  spent["nothing"]?.push(processTime(["-e", "0"]))
+  spent["parse"]?.push(processTime([parseScript]))
+  spent["help"]?.push(processTime([bundle, "inspect", "--help"]))
+  spent["inspect"]?.push(processTime([bundle, "inspect", small]))
+  spent["page"]?.push(processTime([bundle, "inspect", small, "--html", join(folder, "page.html")]))
+}
+const took = (name: string) => median(spent[name] ?? [])
+ratio(
+  "palimpsest inspect of 1,500 lines, 3 MB, to a process that parses them and a start of palimpsest",
+  took("inspect"),
+  took("parse") + took("help"),
+  3
+)
+ratio(
+  "the same beyond the start, to JSON.parse beyond the start",
+  took("inspect") - took("help"),
+  took("parse") - took("nothing"),
+  3
+)
+rows.push({
+  what: "--html of it, beyond inspect alone",
+  value: `${(took("page") - took("inspect")).toFixed(0)} ms`,
+  bound: "1,000 ms",
+  ok: took("page") - took("inspect") <= 1_000
+})
+for (const [count, name] of [
+  [3_000, "3,000 messages"],
+  [100_000, "100,000 messages"]
+] as const) {
+  const large = join(folder, "large.jsonl")
+  writeFileSync(large, `${claudeLines(count, 100_000_000).join("\n")}\n`)
+  const { stderr: told } = spawnSync(node, ["--import", preload, bundle, "inspect", large, "--json"], {
+    maxBuffer: 1e9,
+    encoding: "utf8"
+  })
+  const peak = Number(/peak (\d+)/.exec(told)?.[1] ?? Number.NaN) / 1024
+  rows.push({
+    what: `peak memory of inspect of ${name}, ${(readFileSync(large).length / 1e6).toFixed(0)} MB`,
+    value: `${peak.toFixed(0)} MB`,
+    bound: "1,000 MB",
+    ok: peak <= 1_000
+  })
+  rmSync(large)
+}
+
+// --- a wrapped effect/ai model below its threshold ----------------------------------------------------------------------
+const asked = 1_000
+const growing = (layer: Layer.Layer<LanguageModel.LanguageModel>) =>
+  run(
+    Effect.gen(function* () {
+      let prompt: Prompt.Prompt = Prompt.empty
+      const start = performance.now()
+      for (let i = 0; i < asked; i += 1) {
+        prompt = Prompt.concat(prompt, `question ${i}`)
+        yield* LanguageModel.generateText({ prompt })
+      }
+      return (performance.now() - start) / asked
+    }).pipe(Effect.provide(layer))
+  )
+const bareModel = ScriptedLanguageModel.layer(() => "ok")
+const wrappedModel = CompressedLanguageModel.layer({ window: 10_000_000 }).pipe(
+  Layer.provide(bareModel),
+  Layer.provide(Offline.layer)
+)
+const calls: { readonly bare: Array<number>; readonly wrapped: Array<number> } = { bare: [], wrapped: [] }
+for (let i = 0; i < 9; i += 1) {
+  calls.bare.push(await growing(bareModel))
+  calls.wrapped.push(await growing(wrappedModel))
+}
+const added = (median(calls.wrapped) - median(calls.bare)) * 1_000
+rows.push({
+  what: `a wrapped effect/ai model below its threshold, a call more than the bare one, prompts of 1 to ${asked.toLocaleString("en")} messages`,
+  value: `${added.toFixed(0)} µs (${(median(calls.bare) * 1_000).toFixed(0)} µs bare)`,
+  bound: "100 µs",
+  ok: added <= 100
 })
 
 // --- from Ctrl+C to the closed socket ---------------------------------------------------------------------------------

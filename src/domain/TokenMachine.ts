@@ -6,7 +6,13 @@ import { east, emoji, fitted } from "./TokenCosts.ts"
  * today cut a text before they look anything up: a word with the blank or the mark before it, a capital within a word
  * begins the next one, digits in threes, marks in runs, blanks in runs. Where such a piece begins, a token begins;
  * whether others begin inside it depends on the characters that meet there, and those costs are fitted to a real
- * vocabulary (scripts/fit-tokens.mjs). They are whole hundredths of a token, so that sums are exact wherever a text is cut.
+ * vocabulary, o200k. They are whole hundredths of a token, so that sums are exact wherever a text is cut.
+ *
+ * They were fitted by `scripts/fit-tokens` on sources, manuals, translated messages, prose and made texts, in some
+ * hundred classes. On texts from other sources than those, most classes stay within 5 %, prose of any style and source
+ * code within 13 %. What is known to be worse: lists of paths that repeat a rare name (0.83 to 1.18), syllabaries and
+ * alphabets strung together at random (0.5 to 1.2), ideographs beyond the common ones (0.8), a few identifiers or emoji
+ * repeated over and over (up to 1.3), lone surrogates.
  */
 
 /** How a class behaves. */
@@ -609,5 +615,5 @@ const makeMachine = (): Machine => {
 
 let made: Machine | undefined
 
-/** The machine, made when it is first asked for: a program that counts nothing does not pay for it. */
+/** The machine, made when it is first asked for (some ten milliseconds): a program that counts nothing does not pay. */
 export const machine = (): Machine => (made ??= makeMachine())
