@@ -21,7 +21,17 @@ import { encodeLine, spillable } from "../../src/domain/LogFormat.ts"
 import { emptySession, SessionEvent, spillBytes, step } from "../../src/domain/Session.ts"
 import { sentJson, project } from "../../src/domain/Projection.ts"
 import { piReader } from "../../src/domain/transcripts/Pi.ts"
-import { isProblem, type Transcript } from "../../src/domain/transcripts/Transcript.ts"
+import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
+import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
+import {
+  type FormatName,
+  isProblem,
+  type Step,
+  type Transcript,
+  type Writer
+} from "../../src/domain/transcripts/Transcript.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { HandleIndex, makeEntry } from "../../src/services/Intake.ts"
 import { TempStore } from "../../src/services/TempStore.ts"
@@ -533,6 +543,105 @@ layer(services)((it) => {
         yield* Effect.result(load(file))
         yield* load(file, { lenient: true })
         assert.strictEqual(yield* fs.readFileString(file), text)
+      })
+    )
+  })
+
+  describe("every format, gone wrong", () => {
+    const said = (role: "user" | "model", words: string): Step => ({
+      _tag: "Message",
+      draft: { content: { role, parts: [{ text: words }] }, at: 1_770_000_000_000 }
+    })
+    const talk: Transcript = {
+      format: "palimpsest",
+      session: "0199a000-0000-7000-8000-000000000001",
+      cwd: "/w",
+      model: "m",
+      steps: ["one", "two", "three", "four"].map((words, index) => said(index % 2 === 0 ? "user" : "model", words)),
+      skipped: {}
+    }
+    const formats: ReadonlyArray<readonly [FormatName, Writer]> = [
+      ["claude", writeClaude],
+      ["codex", writeCodex],
+      ["gemini", writeGemini],
+      ["pi", writePi]
+    ]
+    const linesOf = (writer: Writer) => Work.runSync(writer(talk)).lines
+    const spoken = ({ session }: { readonly session: { readonly conversation: Conversation } }) =>
+      texts(session.conversation)
+
+    it.effect.each(formats)("%s: a torn last line is left out and reported", ([format, writer]) =>
+      Effect.gen(function* () {
+        const lines = linesOf(writer)
+        const last = lines.at(-1) ?? ""
+        const loaded = yield* loadText(`${lines.slice(0, -1).join("\n")}\n${last.slice(0, last.length / 2)}`)
+        assert.deepStrictEqual([loaded.format, loaded.torn], [format, lines.length])
+        assert.deepStrictEqual(spoken(loaded).slice(0, 3), ["one", "two", "three"])
+      })
+    )
+
+    it.effect.each(formats)("%s: a broken line in the middle is named, or skipped when lenient", ([format, writer]) =>
+      Effect.gen(function* () {
+        const lines = [...linesOf(writer)]
+        lines.splice(2, 0, '{"type": half a record')
+        const content = `${lines.join("\n")}\n`
+        const { line, message } = yield* failure(content)
+        assert.strictEqual(line, 3)
+        assert.include(message, "--lenient")
+        const loaded = yield* loadText(content, { lenient: true })
+        assert.deepStrictEqual([loaded.format, loaded.skipped["broken line"]], [format, 1])
+        assert.deepStrictEqual(spoken(loaded), ["one", "two", "three", "four"])
+      })
+    )
+
+    it.effect.each(formats)("%s: is told by what it says, whatever its name ends with", ([format, writer]) =>
+      Effect.gen(function* () {
+        for (const name of ["talk.json", "talk.jsonl", "talk.txt", "talk"]) {
+          const file = yield* write(name, `${linesOf(writer).join("\n")}\n`)
+          const loaded = yield* load(file)
+          assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]], name)
+        }
+      })
+    )
+
+    it.effect.each(formats)("%s: read as another format is one clear line", ([format, writer]) =>
+      Effect.gen(function* () {
+        const content = `${linesOf(writer).join("\n")}\n`
+        for (const from of ["palimpsest", "contents", "gemini", "pi", "claude", "codex"] as const) {
+          if (from === format) continue
+          const { message } = yield* failure(content, { from })
+          assert.match(message, /format|expected|not JSON/, from)
+        }
+      })
+    )
+
+    it.effect.each(["talk.json", "talk.jsonl"])("a Gemini CLI document named %s is read as what it is", (name) =>
+      Effect.gen(function* () {
+        const [document = ""] = Work.runSync(writeGeminiDocument(talk)).lines
+        const loaded = yield* load(yield* write(name, `${document}\n`))
+        assert.deepStrictEqual([loaded.format, spoken(loaded)], ["gemini", ["one", "two", "three", "four"]])
+        const pretty = JSON.stringify(JSON.parse(document), null, 2)
+        assert.deepStrictEqual(spoken(yield* load(yield* write(name, pretty))), ["one", "two", "three", "four"])
+        assert.include((yield* failure(pretty.slice(0, -20))).message, "not JSON")
+      })
+    )
+
+    it.effect("a Gemini CLI session rewound to nothing is empty, and says what was dropped", () =>
+      Effect.gen(function* () {
+        const [header = "", ...records] = linesOf(writeGemini)
+        const first: { readonly id: string } = JSON.parse(records[0] ?? "{}")
+        const loaded = yield* loadText([header, ...records, JSON.stringify({ $rewindTo: first.id }), ""].join("\n"))
+        assert.deepStrictEqual(spoken(loaded), [])
+        assert.strictEqual(loaded.skipped["rewound"], 4)
+      })
+    )
+
+    it.effect("a Codex file of 2025, without types and payloads, is read", () =>
+      Effect.gen(function* () {
+        const meta = { id: "a", timestamp: "2025-05-01T10:00:00Z", instructions: null }
+        const item = { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }
+        const loaded = yield* loadText(`${JSON.stringify(meta)}\n${JSON.stringify(item)}\n`)
+        assert.deepStrictEqual([loaded.format, spoken(loaded)], ["codex", ["Hello"]])
       })
     )
   })
