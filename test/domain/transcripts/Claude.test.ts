@@ -1,11 +1,10 @@
-import * as Work from "../../../src/domain/Work.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
-import { type Content, isCall, isResponse, isText, isThought, payload } from "../../../src/domain/Content.ts"
+import { isCall, isResponse, isText, isThought, payload } from "../../../src/domain/Content.ts"
 import { claudeReader } from "../../../src/domain/transcripts/Claude.ts"
-import { isProblem, type Problem, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { bad, contents, drafts, ok, reading, shape } from "../../support/reading.ts"
 
 const fixture = (name: string): Array<string> =>
   gunzipSync(readFileSync(new URL(`../../fixtures/sessions/${name}.jsonl.gz`, import.meta.url)))
@@ -13,33 +12,8 @@ const fixture = (name: string): Array<string> =>
     .split("\n")
     .filter((line) => line !== "")
 
-const read = (lines: ReadonlyArray<string>): Transcript | Problem => {
-  const reader = claudeReader()
-  for (const [index, text] of lines.entries()) {
-    const problem = reader.line(JSON.parse(text), text, index + 1)
-    if (problem !== undefined) return problem
-  }
-  return Work.runSync(reader.end())
-}
-const ok = (value: Transcript | Problem): Transcript => {
-  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
-  return value
-}
-const bad = (value: Transcript | Problem): Problem => {
-  if (!isProblem(value)) throw new Error("expected a problem")
-  return value
-}
+const read = reading(claudeReader)
 const readRecords = (records: ReadonlyArray<object>) => read(records.map((record) => JSON.stringify(record)))
-const drafts = (transcript: Transcript) =>
-  transcript.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
-const contents = (transcript: Transcript): Array<Content> => drafts(transcript).map((draft) => draft.content)
-/** `u1 m2 C`: roles with numbers of parts, C a compaction. */
-const shape = (transcript: Transcript): string =>
-  transcript.steps
-    .map((step) =>
-      step._tag === "Compaction" ? "C" : `${step.draft.content.role.charAt(0)}${step.draft.content.parts.length}`
-    )
-    .join(" ")
 
 type Extra = Readonly<Record<string, unknown>>
 const user = (uuid: string, parentUuid: string | null, content: unknown, extra: Extra = {}) => ({

@@ -1,38 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { decode } from "../../../src/domain/Bytes.ts"
-import { type Content, type Part, payload } from "../../../src/domain/Content.ts"
+import { type Part, payload } from "../../../src/domain/Content.ts"
 import type { Draft } from "../../../src/domain/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/Projection.ts"
 import { actionsOf } from "../../../src/domain/ToolCalls.ts"
 import { codexReader } from "../../../src/domain/transcripts/Codex.ts"
 import { classify, detect } from "../../../src/domain/transcripts/Detect.ts"
-import { isProblem, type Problem, Shown, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { Shown } from "../../../src/domain/transcripts/Transcript.ts"
 import * as Work from "../../../src/domain/Work.ts"
+import { bad, contents, drafts, ok, reading } from "../../support/reading.ts"
+import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 
-const read = (lines: ReadonlyArray<string>): Transcript | Problem => {
-  const reader = codexReader()
-  for (const [index, text] of lines.entries()) {
-    const problem = reader.line(JSON.parse(text), text, index + 1)
-    if (problem !== undefined) return problem
-  }
-  return Work.runSync(reader.end())
-}
-const ok = (value: Transcript | Problem): Transcript => {
-  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
-  return value
-}
-const bad = (value: Transcript | Problem): Problem => {
-  if (!isProblem(value)) throw new Error("expected a problem")
-  return value
-}
+const read = reading(codexReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
-const drafts = (transcript: Transcript): ReadonlyArray<Draft> =>
-  transcript.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
-const contents = (transcript: Transcript): Array<Content> => drafts(transcript).map((draft) => draft.content)
 /** `u1 m2 C3`: roles with numbers of parts, C a compaction with the number of messages it inserts. */
-const shape = (transcript: Transcript): string =>
-  transcript.steps
+const shape = ({ steps }: Transcript): string =>
+  steps
     .map((step) =>
       step._tag === "Compaction"
         ? `C${step.insert.length}`

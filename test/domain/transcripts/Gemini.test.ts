@@ -6,28 +6,14 @@ import { type Draft, sourceOf } from "../../../src/domain/Conversation.ts"
 import { foreignNotes, runtimeMark } from "../../../src/domain/Projection.ts"
 import { detect, isGeminiDocument } from "../../../src/domain/transcripts/Detect.ts"
 import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/Gemini.ts"
-import { isProblem, type Problem, Shown, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { Shown, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 import * as Work from "../../../src/domain/Work.ts"
+import { bad, ok, reading } from "../../support/reading.ts"
 
 // --- reading ----------------------------------------------------------------------------------------------------------
 
-const readLines = (lines: ReadonlyArray<string>): Transcript | Problem => {
-  const reader = geminiReader()
-  for (const [index, line] of lines.entries()) {
-    const problem = reader.line(JSON.parse(line), line, index + 1)
-    if (problem !== undefined) return problem
-  }
-  return Work.runSync(reader.end())
-}
+const readLines = reading(geminiReader)
 const readText = (text: string) => Work.runSync(readGeminiDocument(JSON.parse(text), text))
-const ok = (value: Transcript | Problem): Transcript => {
-  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
-  return value
-}
-const bad = (value: Transcript | Problem): Problem => {
-  if (!isProblem(value)) throw new Error("expected a problem")
-  return value
-}
 
 const metadata = {
   sessionId: "s",

@@ -1,0 +1,45 @@
+import type { Content } from "../../src/domain/Content.ts"
+import type { Draft } from "../../src/domain/Conversation.ts"
+import { isProblem, type LineReader, type Problem, type Transcript } from "../../src/domain/transcripts/Transcript.ts"
+import * as Work from "../../src/domain/Work.ts"
+
+/** What every test of a reader needs: lines in, a transcript or a problem out, and a look at it. */
+
+/** Reads lines, up to the first that is wrong. */
+export const reading =
+  (reader: () => LineReader) =>
+  (lines: ReadonlyArray<string>): Transcript | Problem => {
+    const one = reader()
+    for (const [index, text] of lines.entries()) {
+      const problem = one.line(JSON.parse(text), text, index + 1)
+      if (problem !== undefined) return problem
+    }
+    return Work.runSync(one.end())
+  }
+
+/** The transcript; a problem is a failure of the test. */
+export const ok = (value: Transcript | Problem): Transcript => {
+  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
+  return value
+}
+
+/** The problem; a transcript is a failure of the test. */
+export const bad = (value: Transcript | Problem): Problem => {
+  if (!isProblem(value)) throw new Error("expected a problem")
+  return value
+}
+
+/** All messages, those that compactions inserted among them. */
+export const drafts = ({ steps }: Transcript): ReadonlyArray<Draft> =>
+  steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
+
+export const contents = (transcript: Transcript): ReadonlyArray<Content> =>
+  drafts(transcript).map((draft) => draft.content)
+
+/** `u1 m2 C`: roles with numbers of parts, C a compaction. */
+export const shape = ({ steps }: Transcript): string =>
+  steps
+    .map((step) =>
+      step._tag === "Compaction" ? "C" : `${step.draft.content.role.charAt(0)}${step.draft.content.parts.length}`
+    )
+    .join(" ")
