@@ -11,6 +11,7 @@ import {
   itemParts,
   itemTokens,
   type Patch,
+  sum,
   type ViewItem,
   viewTokens
 } from "./Conversation.ts"
@@ -49,15 +50,10 @@ export const Compaction = Schema.Struct({
   facts: Schema.NullOr(Schema.Struct({ dropped: Schema.Natural, kept: Schema.Natural }))
 })
 export type Compaction = typeof Compaction.Type
+
 /** Tokens of a message of the log; the environment message has none. */
 export const counted = (entry: Entry): number => (entry.author === "environment" ? 0 : entryTokens(entry))
 
-/** All together, one by one: a spread would overflow the stack. */
-export const sum = (numbers: Iterable<number>): number => {
-  let total = 0
-  for (const number of numbers) total += number
-  return total
-}
 /** A compression that lies over a conversation. */
 export interface Laid {
   readonly entries: number

@@ -50,7 +50,8 @@ export type Entry = typeof Entry.Type
 /** The JSON text a part was read from, where writing it again would give another. */
 export const sourceOf = (entry: Draft, part: number): string | undefined => entry.source?.[String(part)]
 
-const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
+/** All together; of nothing, 0. */
+export const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
 /** Tokens of all parts, as they were counted when the entry was made. */
 export const entryTokens = (entry: Entry): number => sum(entry.tokens)
 

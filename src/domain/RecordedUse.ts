@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { counted, sum } from "./Compactions.ts"
+import { counted } from "./Compactions.ts"
 import { isThought } from "./Content.ts"
-import { type Entry, EntryId } from "./Conversation.ts"
+import { type Entry, EntryId, sum } from "./Conversation.ts"
 import { builtIn, type Cost, costOf, type Prices, sumUp } from "./Prices.ts"
 import { Usage } from "./Tokens.ts"
 
@@ -22,6 +22,7 @@ export const Recorded = Schema.Struct({
   error: Schema.Finite
 })
 export type Recorded = typeof Recorded.Type
+
 /** An answer of the model, which may be written down in several messages. */
 export interface Answer {
   entry: EntryId

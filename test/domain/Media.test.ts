@@ -297,7 +297,7 @@ describe("documents", () => {
     assert.strictEqual(tokens("application/pdf", data), 77 * pageTokens)
   })
 
-  it("hostile documents take no longer than others", () => {
+  it("hostile documents are looked through like others: what took quadratic time would not end within the test's limit", () => {
     for (const hostile of [
       "/Linearized ".repeat(40_000),
       "/Type /Pages ".repeat(40_000),
@@ -305,9 +305,7 @@ describe("documents", () => {
       " obj stream\n".repeat(40_000),
       `/Type${" ".repeat(400_000)}`
     ]) {
-      const before = performance.now()
       assert.isAtLeast(tokens("application/pdf", pdf(hostile)), pageTokens)
-      assert.isBelow(performance.now() - before, 5_000)
     }
   })
 })

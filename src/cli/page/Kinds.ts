@@ -1,18 +1,8 @@
-import type { Kind } from "../../domain/Inspection.ts"
+import { Kind } from "../../domain/Inspection.ts"
 import { type Html, markup } from "./Markup.ts"
 
 /** The order in which kinds stand in bars and legends: who speaks first, then tools, then the rest. */
-export const kindOrder: ReadonlyArray<Kind> = [
-  "user",
-  "program",
-  "model",
-  "thought",
-  "summary",
-  "call",
-  "output",
-  "media",
-  "other"
-]
+export const kindOrder: ReadonlyArray<Kind> = Kind.literals
 
 /** The small square that shows a kind's colour. */
 export const swatch = (kind: Kind): Html => markup`<i class="swatch k-${kind}"></i>`
