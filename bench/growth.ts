@@ -35,7 +35,13 @@ const messageBytes = 1_000
 /** The real services: sessions and blobs on disk, snapshots by code. */
 const services = (home: string) =>
   Compression.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(HookSystem.layer, Summarizer.layerExtractive, FileSessionStore.layer(home))),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        HookSystem.layer,
+        Summarizer.layerExtractive,
+        FileSessionStore.layer(home).pipe(Layer.provide(FileTempStore.folders))
+      )
+    ),
     Layer.provideMerge(Layer.merge(TokenCounter.layerEstimate, FileTempStore.layer(join(home, "blobs")))),
     Layer.provideMerge(NodeServices.layer)
   )
@@ -111,7 +117,7 @@ const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<st
       const resuming = yield* timed(Effect.scoped(store.open(id)), runs)
 
       const opened = yield* store.open(id)
-      const chat = yield* Chat.make(opened)
+      const chat = yield* Chat.keep(opened)
       const last = shown.at(-1)?.entry.handles[0]
       if (last === undefined) return yield* Effect.die("the last message has a handle")
       const times = 20

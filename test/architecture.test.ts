@@ -11,11 +11,27 @@ interface Source {
 
 /** The services in their order: a lower one never imports a higher one (DESIGN.md, Folders). */
 const order: ReadonlyArray<ReadonlyArray<string>> = [
-  ["Model", "LanguageModelBridge", "TokenCounter", "Calibration", "TempStore", "HookSystem", "SessionStore", "Memory"],
+  [
+    "Model",
+    "LanguageModelBridge",
+    "TokenCounter",
+    "Calibration",
+    "TempStore",
+    "HookSystem",
+    "SessionStore",
+    "SessionFiles",
+    "SessionRetention",
+    "Settings",
+    "Experiments",
+    "ChatSettings",
+    "ChatTerminal",
+    "Window",
+    "Memory"
+  ],
   ["Intake", "Transcripts", "Export", "Summarizer", "ModelSummarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
   ["CompressRequest", "GeminiCompression", "Compression"],
-  ["Chat", "PromptWindow", "RecallTool"],
-  ["CompressedLanguageModel", "CompressedChat"],
+  ["Turn", "Chat", "PromptWindow", "RecallTool"],
+  ["CompressedLanguageModel", "CompressedChat", "Titles", "ReplayModel", "Replay"],
   ["Agent"],
   ["Subagents"]
 ]

@@ -90,9 +90,12 @@ const unchanged = (text: string) => text
 /** Without colours. */
 export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged }
 
+/** With colours. */
+export const coloured: Style = { bold: ansi(1), dim: ansi(2), warn: ansi(33) }
+
 /** Colours for stdout, only on a terminal and only without NO_COLOR. */
 export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>
-  canColor ? { bold: ansi(1), dim: ansi(2), warn: ansi(33) } : plain
+  canColor ? coloured : plain
 )
 
 /** A number with its thousands set apart: `1,048,576`. */

@@ -1,15 +1,21 @@
 // Not from the package itself: that one brings HTTP along, and with it a slower bundle.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, type FileSystem, Layer, type Path, References, Runtime } from "effect"
-import { CliError, CliOutput, Command } from "effect/cli"
+import { Cause, Effect, Exit, Layer, References, Runtime } from "effect"
+import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { printable } from "../domain/Inspection.ts"
-import * as FileTempStore from "../layers/FileTempStore.ts"
 import * as Live from "../layers/Live.ts"
+import { homeFolder } from "../layers/HomeFolder.ts"
+import * as MemorySessionStore from "../layers/MemorySessionStore.ts"
+import * as MemoryTempStore from "../layers/MemoryTempStore.ts"
+import * as NodeTerminal from "../layers/NodeTerminal.ts"
+import { ask } from "./commands/ask.ts"
+import { chat, converse } from "./commands/chat.ts"
 import { inspect } from "./commands/inspect.ts"
 import { compress } from "./commands/compress.ts"
 import { evaluate } from "./commands/eval.ts"
 import { recall } from "./commands/recall.ts"
-import { BlobFolder } from "../services/TempStore.ts"
+import { replay } from "./commands/replay.ts"
+import { sessions } from "./commands/sessions.ts"
 import * as Output from "./Output.ts"
 
 /** Put in by scripts/build.mjs. */
@@ -48,17 +54,29 @@ const diagnostics = Layer.effectDiscard(
   )
 )
 
-const blobFolder = Layer.effect(
-  BlobFolder,
-  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (platform) => ({
-    at: (folder: string) => Layer.provide(FileTempStore.layer(folder), Layer.succeedContext(platform))
-  }))
-)
+const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
 
-const program = Command.make("palimpsest").pipe(
+/** Without a subcommand a person at a terminal begins a chat; anybody else is told what there is. */
+const start = Effect.gen(function* () {
+  const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
+  return yield* canPrompt
+    ? Effect.provide(converse({}), terminal)
+    : Effect.fail(new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] }))
+})
+
+const program = Command.make("palimpsest", {}, () => start).pipe(
   Command.withDescription("Conversations of any length: what leaves the window stays recallable"),
-  Command.withSubcommands([compress, inspect, recall, evaluate]),
-  Command.provide(Layer.mergeAll(Live.layer, blobFolder, diagnostics)),
+  Command.withSubcommands([
+    compress,
+    inspect,
+    recall,
+    replay.pipe(Command.provide(Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer))),
+    evaluate,
+    ask,
+    chat.pipe(Command.provide(terminal)),
+    sessions((resume) => Effect.provide(converse({ resume }), terminal))
+  ]),
+  Command.provide(Layer.mergeAll(Live.layer, diagnostics)),
   Command.run({ version }),
   Effect.tapCause(report),
   Effect.provide(

@@ -59,6 +59,21 @@ export const defaultPolicy: Policy = {
   overhead: TokenCount.make(0)
 }
 
+/** The strategies that there are plans for, and what each brings along where nobody says otherwise (spec 3.9, seed 001). */
+export const strategyDefaults = {
+  palimpsest: { strategy: "palimpsest", minGain: defaultPolicy.minGain, outputForm: defaultPolicy.outputForm },
+  gemini: { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" }
+} as const
+
+/**
+ * The share of the window that triggers a compression (spec 3.1 step 3): what was set here, else what an experiment says,
+ * else 0.5. 0 counts as not set; 1 leaves the window to the guard alone.
+ */
+export const thresholdOf = (local: number | undefined, experiment: number | undefined): number => {
+  const set = [local, experiment].find((share) => share !== undefined && share > 0)
+  return set === undefined ? defaultPolicy.threshold : Math.min(1, set)
+}
+
 /** One thing a plan does. */
 export const PlanStep = Schema.TaggedUnion({
   /** Show a tool output shortened. */
@@ -86,7 +101,7 @@ export const PlanStep = Schema.TaggedUnion({
     part: Schema.Natural,
     start: Schema.Natural,
     end: Schema.Natural,
-    why: Schema.Literals(["original request", "latest request"])
+    why: Schema.Literals(["original request", "latest request", "pinned by the user"])
   },
   /** What the view is made of afterwards. */
   Layout: {

@@ -137,6 +137,10 @@ export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArr
 /** Tokens of the view. */
 export const viewTokens = (self: Conversation): number => Chain.total(self.view)
 
+/** Tokens of the environment message, which goes with every request and is no part of what is said. Walks the view. */
+export const environmentTokens = (self: Conversation): number =>
+  sum(view(self).map(({ entry }) => (entry.author === "environment" ? entryTokens(entry) : 0)))
+
 const appendItem = (chain: Chain.Chain<ViewItem>, item: ViewItem) => Chain.append(chain, item, itemTokens(item))
 
 /** The conversation with this entry at its end. Its id has to be the next one (`entryId(self.next)`). */
@@ -147,6 +151,24 @@ export const append = (self: Conversation, entry: Entry): Conversation => ({
   next: sequenceOf(entry.id) + 1,
   version: self.version + 1
 })
+
+/**
+ * A conversation of which only what the model sees is known: no entry that left the view, no compression that could be
+ * undone. `next` and `version` are those of the whole.
+ */
+export const shown = (
+  items: ReadonlyArray<ViewItem>,
+  isInserted: (entry: Entry) => boolean,
+  { next, version }: Pick<Conversation, "next" | "version">
+): Conversation => {
+  let { inserted, log, view }: Conversation = empty
+  for (const item of items) {
+    view = appendItem(view, item)
+    if (isInserted(item.entry)) inserted = Chain.append(inserted, item.entry, 0)
+    else log = Chain.append(log, item.entry, entryTokens(item.entry))
+  }
+  return { ...empty, log, view, inserted, next, version }
+}
 
 const applyPatch = (chain: Chain.Chain<ViewItem>, patch: Patch): Chain.Chain<ViewItem> => {
   const shortened = new Map<EntryId, Map<number, Shortened>>()
@@ -250,47 +272,57 @@ export interface Pairing {
 export const placeKey = (place: Place): string => `${place.item}:${place.part}`
 
 /**
- * Which response answers which call. Ids decide; a response without a known id takes the first open call of the same
- * name that has no id of its own, else none. A call is answered once, after it was made; where an id or a name is used
- * again in a later run of messages, that run's call is meant (ids like `call_0` begin anew each turn).
+ * Which response answers which call, message by message. Ids decide; a response without a known id takes the first open
+ * call of the same name that has no id of its own, else none. A call is answered once, after it was made; where an id or a
+ * name is used again in a later run of messages, that run's call is meant (ids like `call_0` begin anew each turn). Mutable.
  */
-export const pairing = (
-  contents: ReadonlyArray<{ readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }>
-): Pairing => {
-  let run = 0
-  let role: string | undefined
-  const runs: Array<number> = []
-  const responseOf = new Map<string, Place>()
-  const callOf = new Map<string, Place>()
-  const byId = new Map<string, Array<Place>>()
-  const byName = new Map<string, Array<Place>>()
-  const open = (calls: Map<string, Array<Place>>, key: string, place: Place) => {
+export class Pairs implements Pairing {
+  readonly responseOf = new Map<string, Place>()
+  readonly callOf = new Map<string, Place>()
+  private readonly runs: Array<number> = []
+  private readonly byId = new Map<string, Array<Place>>()
+  private readonly byName = new Map<string, Array<Place>>()
+  private run = 0
+  private role: string | undefined
+
+  private open(calls: Map<string, Array<Place>>, key: string, place: Place): void {
     const places = calls.get(key)
     const last = places?.[places.length - 1]
-    if (places === undefined || last === undefined || runs[last.item] !== run) calls.set(key, [place])
+    if (places === undefined || last === undefined || this.runs[last.item] !== this.run) calls.set(key, [place])
     else places.push(place)
   }
-  contents.forEach((content, item) => {
-    if (content.parts.length > 0 && content.role !== role) {
-      run += 1
-      role = content.role
+
+  /** The next message. */
+  add({ parts, role }: { readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }): void {
+    const item = this.runs.length
+    if (parts.length > 0 && role !== this.role) {
+      this.run += 1
+      this.role = role
     }
-    runs.push(run)
-    content.parts.forEach((part, index) => {
+    this.runs.push(this.run)
+    parts.forEach((part, index) => {
       const place = { item, part: index }
       if (isCall(part)) {
-        if (part.functionCall.id === undefined) open(byName, part.functionCall.name, place)
-        else open(byId, part.functionCall.id, place)
+        if (part.functionCall.id === undefined) this.open(this.byName, part.functionCall.name, place)
+        else this.open(this.byId, part.functionCall.id, place)
       } else if (isResponse(part)) {
         const { id, name } = part.functionResponse
-        const made = (id === undefined ? undefined : byId.get(id)) ?? byName.get(name ?? "")
+        const made = (id === undefined ? undefined : this.byId.get(id)) ?? this.byName.get(name ?? "")
         const call = made?.shift()
         if (call !== undefined) {
-          responseOf.set(placeKey(call), place)
-          callOf.set(placeKey(place), call)
+          this.responseOf.set(placeKey(call), place)
+          this.callOf.set(placeKey(place), call)
         }
       }
     })
-  })
-  return { responseOf, callOf }
+  }
+}
+
+/** Which response answers which call in all these messages (see `Pairs`). */
+export const pairing = (
+  contents: ReadonlyArray<{ readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }>
+): Pairing => {
+  const pairs = new Pairs()
+  for (const content of contents) pairs.add(content)
+  return pairs
 }

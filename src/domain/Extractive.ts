@@ -42,8 +42,14 @@ export interface ExtractOptions {
   /** Texts that stay in the window anyway: what they hold need not be indexed again. */
   readonly kept: ReadonlyArray<string>
   readonly cwd?: string | undefined
-  /** Spans that have to be shown word for word: the original and the latest request. */
-  readonly pins?: { readonly original?: Span | undefined; readonly latest?: Span | undefined } | undefined
+  /** Spans that have to be shown word for word: the original and the latest request, and what the person pinned. */
+  readonly pins?:
+    | {
+        readonly original?: Span | undefined
+        readonly latest?: Span | undefined
+        readonly asked?: ReadonlyArray<Span> | undefined
+      }
+    | undefined
 }
 
 /** What was found out about the exact facts of a snapshot. */
@@ -256,13 +262,28 @@ const goalItems = ({ evidence, options, share }: Room): Array<Item> => {
   return goal
 }
 
-/** What the user said must or must not be, newest first, word for word. */
-const constraintItems = ({ evidence, focus, share }: Room): Array<Item> => {
+/** What the person pinned, the newest first, as far as a fifth of the budget holds it. */
+const pinnedItems = ({ options }: Room): Array<Item> => {
+  const pinned: Array<Item> = []
+  let left = options.budget * 0.2
+  for (const span of newestFirst(options.pins?.asked ?? [])) {
+    const items = spanItems(`pinned by the user (${span.entry}:${span.part}:${span.start})`, span, left)
+    pinned.push(...items)
+    left -= items.reduce((sum, each) => sum + cost(each), 0)
+  }
+  return pinned
+}
+
+/** What the person pinned, then what the user said must or must not be, newest first, word for word. */
+const constraintItems = (room: Room): Array<Item> => {
+  const { evidence, focus, share } = room
   const distinct = [...new Map(evidence.constraints.map((span) => [span.text, span])).values()]
-  const constraints = within(
+  const constraints = pinnedItems(room)
+  const said = within(
     focused(focus, newestFirst(distinct)).map((span) => labelled(`the user said (${span.entry})`, span)),
     share("constraints")
   )
+  constraints.push(...said)
   constraints.push(...within(carried(evidence, "active_constraints", constraints), share("constraints")))
   return constraints
 }

@@ -1,11 +1,12 @@
 import { Result, Schema } from "effect"
+import type { Checkpoint } from "./Checkpoint.ts"
 import { outputText, type Part, payload, withOutput } from "./Content.ts"
 import type { Entry, EntryId } from "./Conversation.ts"
 import { logVersion, SessionEvent, Spilled } from "./Session.ts"
 
 /**
  * The log as lines: one event, one line of JSON. A part whose bytes lie in the blob store leaves an empty part behind and
- * a note of where they are.
+ * a note of where they are (`spilled`); an event that replaced the view may carry a `checkpoint`.
  */
 
 /** By `entry:part`: where the bytes of a part lie. */
@@ -13,6 +14,8 @@ export type SpilledParts = ReadonlyMap<string, Spilled>
 
 /** The key of a part in `SpilledParts`. */
 export const spillKey = (entry: EntryId, part: number): string => `${entry}:${part}`
+
+const nowhere: SpilledParts = new Map()
 
 const SpillNotes = Schema.Record(Schema.String, Spilled)
 const encodeEvent = Schema.encodeSync(SessionEvent)
@@ -39,29 +42,53 @@ const hollowEntry = (entry: Entry, spilled: SpilledParts): Entry => {
 }
 
 /** The entries that an event brings along. */
-export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> =>
-  event._tag === "Appended" ? [event.entry] : event._tag === "Compressed" ? event.patch.insert : []
+export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> => {
+  switch (event._tag) {
+    case "Appended":
+      return [event.entry]
+    case "Answered":
+      return [event.message, event.answer]
+    case "Compressed":
+      return event.patch.insert
+    default:
+      return []
+  }
+}
 
-const mapEntries = (event: SessionEvent, f: (entry: Entry) => Entry): SessionEvent =>
-  event._tag === "Appended"
-    ? { ...event, entry: f(event.entry) }
-    : event._tag === "Compressed"
-      ? { ...event, patch: { ...event.patch, insert: event.patch.insert.map(f) } }
-      : event
+const mapEntries = (event: SessionEvent, f: (entry: Entry) => Entry): SessionEvent => {
+  switch (event._tag) {
+    case "Appended":
+      return { ...event, entry: f(event.entry) }
+    case "Answered":
+      return { ...event, message: f(event.message), answer: f(event.answer) }
+    case "Compressed":
+      return { ...event, patch: { ...event.patch, insert: event.patch.insert.map(f) } }
+    default:
+      return event
+  }
+}
+
+/** What a line with a checkpoint holds word for word, and no text inside a JSON string can (its quotes would be escaped). */
+export const checkpointMark = ',"checkpoint":{"ranges":['
 
 /** One line, without its line break. */
-export const encodeLine = (event: SessionEvent, spilled: SpilledParts = new Map()): string =>
-  spilled.size === 0
-    ? JSON.stringify(encodeEvent(event))
-    : JSON.stringify({
-        ...encodeEvent(mapEntries(event, (entry) => hollowEntry(entry, spilled))),
-        spilled: Object.fromEntries(spilled)
-      })
+export const encodeLine = (
+  event: SessionEvent,
+  spilled: SpilledParts = nowhere,
+  checkpoint?: Checkpoint | undefined
+): string =>
+  JSON.stringify({
+    ...encodeEvent(spilled.size === 0 ? event : mapEntries(event, (entry) => hollowEntry(entry, spilled))),
+    ...(spilled.size === 0 ? {} : { spilled: Object.fromEntries(spilled) }),
+    ...(checkpoint === undefined ? {} : { checkpoint })
+  })
 
 /** A line that was read: its event, with empty parts where bytes still have to be fetched. */
 export interface DecodedLine {
   readonly event: SessionEvent
   readonly spilled: SpilledParts
+  /** As it stands there; see `decodeCheckpoint`. */
+  readonly checkpoint?: unknown
 }
 
 /** Why a line cannot be used. */
@@ -73,6 +100,94 @@ export type LineProblem =
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null
 
 const known = new Set<string>(SessionEvent.members.map((member) => member.fields._tag.schema.literal))
+
+type Check = (value: unknown) => boolean
+
+const isString: Check = (value) => typeof value === "string"
+const isObject = (value: unknown): value is Record<string, unknown> => isRecord(value) && !Array.isArray(value)
+const isCount: Check = (value) => typeof value === "number" && value >= 0 && Number.isSafeInteger(value)
+const isArrayOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check)
+const isMatch =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === "string" && pattern.test(value)
+
+/** Of the keys that are known, every one holds what it has to; of others, nothing is said. */
+const isOpen =
+  (checks: ReadonlyMap<string, Check>): Check =>
+  (value) => {
+    if (!isObject(value)) return false
+    for (const key in value) if (checks.get(key)?.(value[key]) === false) return false
+    return true
+  }
+
+const callChecks = isOpen(new Map([["id", isString]]))
+const isPlainPart = isOpen(
+  new Map<string, Check>([
+    ["text", isString],
+    ["thought", (value) => typeof value === "boolean"],
+    ["thoughtSignature", isString],
+    ["functionCall", (value) => isObject(value) && isString(value.name) && callChecks(value)],
+    [
+      "functionResponse",
+      isOpen(
+        new Map([
+          ["id", isString],
+          ["name", isString]
+        ])
+      )
+    ],
+    [
+      "inlineData",
+      isOpen(
+        new Map([
+          ["mimeType", isString],
+          ["data", isString]
+        ])
+      )
+    ],
+    [
+      "fileData",
+      isOpen(
+        new Map([
+          ["mimeType", isString],
+          ["fileUri", isString]
+        ])
+      )
+    ]
+  ])
+)
+
+const isPlainParts = isArrayOf(isPlainPart)
+
+/** What a key of an entry may hold. An entry with a key that is not here takes the longer way. */
+const entryChecks = new Map<string, Check>([
+  ["id", isMatch(/^e[1-9]\d*$/)],
+  [
+    "content",
+    (value) => isObject(value) && (value.role === "user" || value.role === "model") && isPlainParts(value.parts)
+  ],
+  ["at", Number.isFinite],
+  ["author", (value) => value === "program" || value === "summary" || value === "environment"],
+  ["model", isString],
+  ["tokens", isArrayOf(isCount)],
+  ["handles", isArrayOf(isMatch(/^h_[a-z2-7]{10,52}$/))]
+])
+
+const isPlainEntry = (value: unknown): value is Entry => {
+  if (!isObject(value)) return false
+  if (value.id === undefined || value.content === undefined || value.tokens === undefined) return false
+  if (value.handles === undefined) return false
+  for (const key in value) if (entryChecks.get(key)?.(value[key]) !== true) return false
+  return true
+}
+
+/** Nearly every line of a long log is a message; for those, looking is enough. What the schema would say stays the same. */
+const plainly = (value: Readonly<Record<string, unknown>>): SessionEvent | undefined =>
+  value._tag === "Appended" && isPlainEntry(value.entry) ? { _tag: "Appended", entry: value.entry } : undefined
 
 /**
  * Brings an event of an older version into today's shape, one version a step: `upcasters[0]` takes version 1 to 2.
@@ -100,13 +215,15 @@ export const decodeLine = (
       : Result.fail({ _tag: "UnknownEvent", event: value._tag })
   }
   const current = upcasters.slice(Math.max(0, version - 1)).reduce((event, upcast) => upcast(event), value)
-  const event = decodeEvent(current)
+  const plain = plainly(current)
+  const event = plain === undefined ? decodeEvent(current) : Result.succeed(plain)
   if (event._tag === "Failure") return Result.fail({ _tag: "Malformed", message: event.failure.message })
-  if (current.spilled === undefined) return Result.succeed({ event: event.success, spilled: new Map() })
+  const checkpoint = current.checkpoint === undefined ? {} : { checkpoint: current.checkpoint }
+  if (current.spilled === undefined) return Result.succeed({ event: event.success, spilled: nowhere, ...checkpoint })
   const notes = decodeNotes(current.spilled)
   return notes._tag === "Failure"
     ? Result.fail({ _tag: "Malformed", message: notes.failure.message })
-    : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)) })
+    : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)), ...checkpoint })
 }
 
 const filledPart = (part: Part, note: Spilled, text: string): Result.Result<Part, string> => {

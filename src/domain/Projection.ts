@@ -3,8 +3,8 @@ import {
   type Conversation,
   type EntryId,
   itemParts,
+  Pairs,
   type Place,
-  pairing,
   placeKey,
   sourceOf,
   view,
@@ -63,51 +63,118 @@ const foreignNote = ({ entry }: ViewItem): string | undefined =>
 
 const noResult = "no result: the call was interrupted before it answered"
 
-/** The messages of the view, legal in order and pairing (law 5); calls that the last message leaves open stay open. */
-export const project = (self: Conversation): Array<Sent> => projectItems(view(self))
-
 const isKept = (role: Content["role"], part: Part): boolean =>
   isValidModel({ role, parts: [part] }, "newer") && !(part.text === "" && Object.keys(part).length === 1)
 
-/** `project` for any messages of a view. Calls that the last of them leaves open stay open. */
-export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => Work.runSync(projecting(items))
+/** A message of the view, where it stands in it, and its parts as the view shows them. */
+interface Shown {
+  readonly index: number
+  readonly item: ViewItem
+  readonly parts: ReadonlyArray<Part>
+}
 
-/** `projectItems`, in slices. */
-export function* projecting(items: ReadonlyArray<ViewItem>): Work.Work<Array<Sent>> {
-  const shown = items.map((item) => ({ item, role: item.entry.content.role, parts: itemParts(item) }))
-  yield items.length * 100
-  const { callOf, responseOf } = pairing(shown)
-  yield items.length * 100
-  /** The run of messages of one role that each message belongs to; a message with nothing in it belongs to none. */
-  const runs: Array<number> = []
-  let run = 0
-  let runRole: string | undefined
-  for (const { parts, role } of shown) {
+/**
+ * Makes the messages of a view legal in order and pairing (law 5), one after the other: what has been made of a run of
+ * messages of one role stays when the next run begins, so a view that grows is not made anew. Calls that the last message
+ * leaves open stay open. Mutable.
+ */
+export class Projector {
+  private readonly pairs = new Pairs()
+  /** By message: the run it belongs to; a message with nothing in it belongs to none (-1). */
+  private readonly runs: Array<number> = []
+  private readonly roles: Array<Content["role"]> = []
+  /** The run that is being added to, and the one before it. */
+  private run = 0
+  private current: Array<Shown> = []
+  private previous: ReadonlyArray<Shown> = []
+  private readonly closed: Array<Sent> = []
+
+  /** The next message of the view. */
+  push(item: ViewItem): void {
+    const { role } = item.entry.content
+    const parts = itemParts(item)
+    const index = this.runs.length
+    this.pairs.add({ role, parts })
+    this.roles.push(role)
     if (!parts.some((part) => isKept(role, part))) {
-      runs.push(-1)
-      continue
+      this.runs.push(-1)
+      return
     }
-    if (role !== runRole) run += 1
-    runRole = role
-    runs.push(run)
+    const last = this.current[0]
+    if (last === undefined || last.item.entry.content.role !== role) {
+      if (last !== undefined) this.closed.push(...this.made(this.current, this.previous))
+      this.previous = this.current
+      this.current = []
+      this.run += 1
+    }
+    this.runs.push(this.run)
+    this.current.push({ index, item, parts })
   }
+
+  /** What stays as it is whatever comes next. */
+  get settled(): ReadonlyArray<Sent> {
+    return this.closed
+  }
+
+  /**
+   * What is sent behind `settled`: the last run and, where one is given, a message of the user that is no answer to a call.
+   * That message is not taken in.
+   */
+  tail(next?: ViewItem): ReadonlyArray<Sent> {
+    const open = this.made(this.current, this.previous)
+    if (next === undefined) return open
+    const parts = itemParts(next)
+    if (!parts.some((part) => isKept("user", part))) return open
+    const shown = { index: this.runs.length, item: next, parts }
+    return this.current[0]?.item.entry.content.role === "user"
+      ? this.made([...this.current, shown], this.previous)
+      : [...open, ...this.made([shown], this.current)]
+  }
+
   /** A response counts only in the run right after its call's, where the protocol wants it. */
-  const answers = (call: Place | undefined, answer: Place | undefined): boolean =>
-    call !== undefined &&
-    answer !== undefined &&
-    shown[call.item]?.role === "model" &&
-    (runs[call.item] ?? -1) + 1 === runs[answer.item]
-  const sent: Array<Sent> = []
-  /** By run: the last message that holds answers. What is owed comes after them, so that order pairs as before. */
-  const lastAnswer = new Map<number, number>()
-  shown.forEach(({ parts }, index) => {
-    const isAnswer = (part: Part, at: number) =>
-      isResponse(part) && answers(callOf.get(placeKey({ item: index, part: at })), { item: index, part: at })
-    if (parts.some(isAnswer)) lastAnswer.set(runs[index] ?? -1, index)
-  })
-  let owed: Array<Part> = []
-  for (const [index, { item, parts, role }] of shown.entries()) {
-    yield 300
+  private answers(call: Place | undefined, answer: Place | undefined): boolean {
+    return (
+      call !== undefined &&
+      answer !== undefined &&
+      this.roles[call.item] === "model" &&
+      (this.runs[call.item] ?? -1) + 1 === this.runs[answer.item]
+    )
+  }
+
+  private isAnswer(place: Place): boolean {
+    return this.answers(this.pairs.callOf.get(placeKey(place)), place)
+  }
+
+  /** Responses for the calls of a run of the model's that got none in the run after it. */
+  private owed(previous: ReadonlyArray<Shown>): ReadonlyArray<Part> {
+    return previous.flatMap(({ index, item, parts }) =>
+      item.entry.content.role === "user"
+        ? []
+        : parts.flatMap((part, at) => {
+            const place = { item: index, part: at }
+            return !isCall(part) ||
+              !isKept("model", part) ||
+              this.answers(place, this.pairs.responseOf.get(placeKey(place)))
+              ? []
+              : [response(part.functionCall.name, { error: noResult }, part.functionCall.id)]
+          })
+    )
+  }
+
+  private made(run: ReadonlyArray<Shown>, previous: ReadonlyArray<Shown>): ReadonlyArray<Sent> {
+    if (run[0]?.item.entry.content.role !== "user") return run.flatMap((shown) => this.sent(shown, [], []))
+    const owed = this.owed(previous)
+    // What is owed comes after the last message that holds answers, so that order pairs as before.
+    const last = run.findLast(({ index, parts }) =>
+      parts.some((part, at) => isResponse(part) && this.isAnswer({ item: index, part: at }))
+    )
+    return run.flatMap((shown, at) =>
+      this.sent(shown, last === undefined && at === 0 ? owed : [], shown === last ? owed : [])
+    )
+  }
+
+  private sent({ index, item, parts }: Shown, before: ReadonlyArray<Part>, after: ReadonlyArray<Part>): Array<Sent> {
+    const { content, role } = { content: item.entry.content, role: item.entry.content.role }
     const kept: Array<Part> = []
     const source = new Map<number, string>()
     let tokens = 0
@@ -116,43 +183,49 @@ export function* projecting(items: ReadonlyArray<ViewItem>): Work.Work<Array<Sen
       tokens += cost
     }
     const whose = foreignNote(item)
-    if (whose !== undefined && runs[index] !== -1) keep({ text: whose })
-    const last = lastAnswer.get(runs[index] ?? -1)
-    if (role === "user" && runs[index] !== -1 && last === undefined) {
-      for (const part of owed) keep(part)
-      owed = []
-    }
+    if (whose !== undefined) keep({ text: whose })
+    for (const part of before) keep(part)
     parts.forEach((part, at) => {
       if (!isKept(role, part)) return
-      const place = { item: index, part: at }
       if (isCall(part) && role === "user") {
         keep(misplacedNote(part, item.entry.handles[at]))
         return
       }
-      if (isResponse(part) && !answers(callOf.get(placeKey(place)), place)) {
+      if (isResponse(part) && !this.isAnswer({ item: index, part: at })) {
         keep(orphanNote(part, item.entry.handles[at]))
         return
-      }
-      if (isCall(part) && !answers(place, responseOf.get(placeKey(place))) && runs[index] !== run) {
-        owed.push(response(part.functionCall.name, { error: noResult }, part.functionCall.id))
       }
       const text = item.shortened.has(at) ? undefined : sourceOf(item.entry, at)
       if (text !== undefined) source.set(kept.length, text)
       keep(part, item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0)
     })
-    if (role === "user" && last === index) {
-      for (const part of owed) keep(part)
-      owed = []
-    }
-    if (kept.length > 0)
-      sent.push({
+    for (const part of after) keep(part)
+    if (kept.length === 0) return []
+    return [
+      {
         entry: item.entry.id,
-        content: { ...item.entry.content, parts: kept },
+        content: { ...content, parts: kept },
         source,
         tokens: item.entry.author === "environment" ? 0 : tokens
-      })
+      }
+    ]
   }
-  return sent
+}
+
+/** The messages of the view, as they are sent. */
+export const project = (self: Conversation): Array<Sent> => projectItems(view(self))
+
+/** `project` for any messages of a view. Calls that the last of them leaves open stay open. */
+export const projectItems = (items: ReadonlyArray<ViewItem>): Array<Sent> => Work.runSync(projecting(items))
+
+/** `projectItems`, in slices. */
+export function* projecting(items: ReadonlyArray<ViewItem>): Work.Work<Array<Sent>> {
+  const projector = new Projector()
+  for (const item of items) {
+    projector.push(item)
+    yield 500
+  }
+  return [...projector.settled, ...projector.tail()]
 }
 
 /** Tokens of what is sent: what a compression has to make smaller (law 4). */

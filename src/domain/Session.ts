@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import * as Chain from "./Chain.ts"
-import { Entry, Patch } from "./Conversation.ts"
+import { Entry, EntryId, Patch } from "./Conversation.ts"
 import * as Conversation from "./Conversation.ts"
 import { afterUndo, type FailureMemory, freshMemory, remember } from "./FailureMemory.ts"
 import { Handle, Hash } from "./Handle.ts"
@@ -34,6 +34,24 @@ export type Started = typeof Started.Type
 /** A message was added at the end. */
 export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
 
+/** A message was added together with its answer: neither is in the log without the other. */
+export const Answered = Schema.TaggedStruct("Answered", { message: Entry, answer: Entry })
+
+/** From now on another model is asked. */
+export const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
+
+/** Characters of the user's own text that every snapshot has to show word for word. */
+export const Pin = Schema.Struct({
+  entry: EntryId,
+  part: Schema.Natural,
+  start: Schema.Natural,
+  end: Schema.Natural
+})
+export type Pin = typeof Pin.Type
+
+/** The person wants these words kept word for word. */
+export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
+
 /** A compression was laid over the conversation. */
 export const Compressed = Schema.TaggedStruct("Compressed", {
   at,
@@ -62,12 +80,26 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
 })
 
 /** Everything that can happen to a conversation. The log is a list of these, and the conversation is their fold. */
-export const SessionEvent = Schema.Union([Started, Appended, Compressed, CompressionFailed, Undone, Redone])
+export const SessionEvent = Schema.Union([
+  Started,
+  Appended,
+  Answered,
+  ModelSwitched,
+  Pinned,
+  Compressed,
+  CompressionFailed,
+  Undone,
+  Redone
+])
 export type SessionEvent = typeof SessionEvent.Type
 
 /** What a log says. */
 export interface Session {
   readonly started: Started | undefined
+  /** The model that is asked: the one it was begun with, or was switched to last. */
+  readonly model: string | undefined
+  /** What the person pinned, oldest first. */
+  readonly pins: Chain.Chain<Pin>
   readonly conversation: Conversation.Conversation
   readonly memory: FailureMemory
   /** What each compression dropped, oldest first, undone ones too: their handles stay good. */
@@ -77,6 +109,8 @@ export interface Session {
 /** Before the first line of a log. */
 export const emptySession: Session = {
   started: undefined,
+  model: undefined,
+  pins: undefined,
   conversation: Conversation.empty,
   memory: freshMemory,
   ranges: undefined
@@ -100,9 +134,17 @@ export const step = (session: Session, event: SessionEvent): Session => {
   const { conversation } = session
   switch (event._tag) {
     case "Started":
-      return { ...session, started: event }
+      return { ...session, started: event, model: event.model }
     case "Appended":
       return { ...session, conversation: Conversation.append(conversation, event.entry) }
+    case "Answered": {
+      const asked = Conversation.append(conversation, event.message)
+      return { ...session, conversation: Conversation.append(asked, event.answer) }
+    }
+    case "ModelSwitched":
+      return { ...session, model: event.model }
+    case "Pinned":
+      return { ...session, pins: Chain.append(session.pins, event.pin, 0) }
     case "Compressed":
       return {
         ...session,

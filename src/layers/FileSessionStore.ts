@@ -1,5 +1,6 @@
 import {
   Clock,
+  Context,
   Effect,
   Exit,
   FileSystem,
@@ -14,8 +15,20 @@ import {
 import { Buffer } from "node:buffer"
 import { kill, pid, platform } from "node:process"
 import * as Bytes from "../domain/Bytes.ts"
-import { type DecodedLine, decodeLine, encodeLine, filled, type LineProblem, spillable } from "../domain/LogFormat.ts"
-import { emptySession, type Session, type SessionEvent, spillBytes, type Spilled, step } from "../domain/Session.ts"
+import { type Checkpoint, decodeCheckpoint, LogLines, replacesView, restored } from "../domain/Checkpoint.ts"
+import { canRedo, canUndo } from "../domain/Conversation.ts"
+import { checkpointMark, encodeLine, filled, type LineProblem, spillable } from "../domain/LogFormat.ts"
+import { LogReader, type ReadLine } from "../domain/LogReader.ts"
+import {
+  emptySession,
+  type Session,
+  type SessionEvent,
+  spillBytes,
+  type Spilled,
+  type Started,
+  step
+} from "../domain/Session.ts"
+import { headOf, titleOf } from "../domain/SessionHead.ts"
 import {
   type OpenSession,
   SessionChanged,
@@ -26,10 +39,11 @@ import {
   SessionNotFound,
   SessionStore,
   SessionStoreError,
+  type SessionSummary,
   SessionTooNew,
   SessionUnavailable
 } from "../services/SessionStore.ts"
-import { TempStore, type TempStoreError } from "../services/TempStore.ts"
+import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../services/TempStore.ts"
 
 /** Ids come from outside and become file names. */
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)))
@@ -45,11 +59,20 @@ const Owner = Schema.Struct({
 type Owner = typeof Owner.Type
 const OwnerJson = Schema.fromJsonString(Owner)
 
-const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
-
 /** Bytes read at once; their lines are decoded before the next are read, so that no slice takes long. */
-const chunkBytes = 256 * 1024
+const chunkBytes = 1024 * 1024
+/** Bytes that are looked through first, from the end of a log, for its last checkpoint; then twice as many, and so on. */
+const tailBytes = 32 * 1024
+/** Logs up to this many bytes are read once, even when they hold no checkpoint. */
+const heldBytes = 64 * 1024 * 1024
+/** Bytes of a log that a list reads. */
+const headBytes = 64 * 1024
+/** Bytes of a file that holds a title: more than any title has. */
+const titleBytes = 4 * 1024
+/** Sessions that a list looks at at once. */
+const listConcurrency = 16
 const newline = 10
+const mark = Bytes.encode(checkpointMark)
 
 /** A lock file that says nothing is being written right now, unless it is older than this (milliseconds). */
 const unreadableLockAge = 10_000
@@ -62,18 +85,25 @@ const refusal = (operation: string, message: string, cause: unknown = message) =
   refuse(new SessionUnavailable({ operation, message, cause }))
 const unavailable =
   (operation: string) =>
-  <E>(error: E | PlatformError.PlatformError): E | SessionStoreError =>
+  (error: SessionStoreError | PlatformError.PlatformError): SessionStoreError =>
     isPlatformError(error) ? refusal(operation, error.message, error) : error
 
 const isPlatformError = (error: unknown): error is PlatformError.PlatformError =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "PlatformError"
 const isTagged =
   (tag: PlatformError.SystemErrorTag) =>
-  (error: unknown): error is PlatformError.PlatformError =>
+  // No type guard: it would say that no other error of the platform is left.
+  (error: unknown): boolean =>
     isPlatformError(error) && error.reason._tag === tag
 const isNotFound = isTagged("NotFound")
 
 const corrupt = (id: string, line: number, detail: string) => refuse(new SessionCorrupt({ id, line, detail }))
+
+const headless = (id: string) => corrupt(id, 1, "the log does not begin with Started")
+
+/** Whether it is the log that is wrong, and not the disk. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof SessionStoreError && error.reason._tag !== "SessionUnavailable"
 
 const describe = (id: string, line: number, problem: LineProblem): SessionStoreError => {
   switch (problem._tag) {
@@ -91,6 +121,15 @@ const describeBlob = (id: string, line: number, error: TempStoreError): SessionS
   error.reason._tag === "BlobMissing" || error.reason._tag === "BlobDamaged"
     ? corrupt(id, line, error.message)
     : refusal("open", error.message, error)
+
+/** The sessions among the names of a folder, newest first. */
+const idsOf = (names: ReadonlyArray<string>): Array<string> =>
+  names
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => name.slice(0, -".jsonl".length))
+    .filter(isId)
+    .sort()
+    .reverse()
 
 /** The start of a process in `/proc/<pid>/stat`: the 22nd field; the second is a name that may hold anything. */
 const startField = (stat: string): string | undefined =>
@@ -117,31 +156,65 @@ const allOrNothing = <A, E, R>(open: Effect.Effect<A, E, R | Scope.Scope>): Effe
     })
   )
 
-interface ReadLog {
+type Blobs = TempStore["Service"]
+
+/** What is known of a log: what it says, and where. */
+interface Known {
   readonly session: Session
+  readonly lines: LogLines
+  /** Whether all of it was read. */
+  readonly complete: boolean
+}
+
+interface ReadLog extends Known {
   /** Bytes up to the end of the last whole line. */
   readonly good: number
   /** Bytes after it. */
   readonly torn: number
 }
 
+/** Where a line stands, in bytes, its line break included. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+interface CheckpointLine {
+  readonly checkpoint: Checkpoint
+  readonly line: Span
+}
+
+/** A checkpoint, or in its place the bytes of the whole log. */
+type Found = CheckpointLine | Buffer
+
+/** Bytes of a log from `from` on, not beyond `to`, a chunk at most; none at its end. Good until the next are asked for. */
+type Source = (from: number, to: number) => Effect.Effect<Uint8Array, PlatformError.PlatformError>
+
 /**
  * Sessions as files of `directory` (mode 0700, made when the first session is): `<id>.jsonl`, one event a line (mode
- * 0600), and `<id>.lock` while somebody writes it. Parts of 8 KiB and more go to the TempStore before their line is
- * written. An append that succeeded is on disk; one that failed or was interrupted left the log as it was, and where even
- * that cannot be restored the log takes no more appends until it is opened again, when half a line is cut off.
+ * 0600), `<id>.jsonl.blobs` with its parts of 8 KiB and more, written before their line, `<id>.title` where it was given
+ * one, and `<id>.lock` while somebody writes it. An append that succeeded is on disk; one that failed or was interrupted
+ * left the log as it was, and where even that cannot be restored the log takes no more appends until it is opened again,
+ * when half a line is cut off. An event that replaces the view carries a checkpoint (see domain/Checkpoint.ts): from the
+ * last one on, a session is opened by reading what the model sees and nothing else.
  */
 export const layer = (
   directory: string
-): Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path | TempStore> =>
+): Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path | BlobFolder> =>
   Layer.effect(
     SessionStore,
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
-      const blobs = yield* TempStore
+      const folders = yield* BlobFolder
 
       const logFile = (id: string) => path.join(directory, `${id}.jsonl`)
+      const titleFile = (id: string) => path.join(directory, `${id}.title`)
+      const lockFile = (id: string) => path.join(directory, `${id}.lock`)
+
+      /** The blobs of a session, as long as the scope is open. */
+      const blobsOf = (id: string): Effect.Effect<Blobs, never, Scope.Scope> =>
+        Effect.map(Layer.build(folders.at(blobFolderOf(logFile(id)))), (built) => Context.get(built, TempStore))
 
       const discard = (file: string) =>
         fs
@@ -210,7 +283,7 @@ export const layer = (
       const lock = Effect.fnUntraced(function* (
         id: string
       ): Effect.fn.Return<void, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
-        const file = path.join(directory, `${id}.lock`)
+        const file = lockFile(id)
         const start = yield* startOf(pid)
         const since = yield* Clock.currentTimeMillis
         const text = JSON.stringify({ pid, ...(start === undefined ? {} : { start }), since } satisfies Owner)
@@ -234,75 +307,222 @@ export const layer = (
         }
       })
 
+      /** Reads from the byte `from` on until `into` is full or the file at its end; what was read, in place. */
+      const readInto = Effect.fnUntraced(function* (
+        handle: FileSystem.File,
+        into: Buffer,
+        from: number
+      ): Effect.fn.Return<Buffer, PlatformError.PlatformError> {
+        let size = 0
+        while (size < into.length) {
+          const read = yield* handle.read(into.subarray(size), { position: BigInt(from + size) })
+          if (read === 0) break
+          size += Number(read)
+        }
+        return into.subarray(0, size)
+      })
+
+      /** The bytes from `from` to `to`, or to the end of the file. */
+      const bytesAt = (handle: FileSystem.File, from: number, to: number) =>
+        Effect.suspend(() => readInto(handle, Buffer.allocUnsafeSlow(to - from), from))
+
       const fetch = Effect.fnUntraced(function* (
         id: string,
-        number: number,
-        line: DecodedLine
+        blobs: Blobs,
+        line: ReadLine
       ): Effect.fn.Return<SessionEvent, SessionStoreError> {
-        if (line.spilled.size === 0) return line.event
         const texts = new Map<string, string>()
         for (const [key, note] of line.spilled) {
-          const bytes = yield* blobs.get(note.hash).pipe(Effect.mapError((error) => describeBlob(id, number, error)))
+          const bytes = yield* blobs
+            .get(note.hash)
+            .pipe(Effect.mapError((error) => describeBlob(id, line.number, error)))
           texts.set(key, Bytes.decode(bytes).text)
         }
         const event = filled(line, texts)
-        return event._tag === "Failure" ? yield* corrupt(id, number, event.failure) : event.success
+        return event._tag === "Failure" ? yield* corrupt(id, line.number, event.failure) : event.success
       })
 
-      /** Folds the log, line by line. Changes nothing. */
+      /** The bytes of a file, in one buffer for all: many large ones keep the garbage collector busy. */
+      const fromFile = (handle: FileSystem.File): Source => {
+        let buffer: Buffer | undefined
+        return (from, to) =>
+          Effect.suspend(() => {
+            buffer ??= Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - from))
+            return readInto(handle, buffer.subarray(0, to - from), from)
+          })
+      }
+
+      /** Bytes that were read before. */
+      const fromMemory =
+        (bytes: Buffer): Source =>
+        (from, to) =>
+          Effect.as(Effect.yieldNow, bytes.subarray(from, Math.min(to, from + chunkBytes)))
+
+      /** Reads the lines from `from` to `to`, or to the end of the source, a chunk at a time; how many bytes there were. */
+      const scan = Effect.fnUntraced(function* (
+        id: string,
+        source: Source,
+        blobs: Blobs,
+        reader: LogReader,
+        { from, to }: Span,
+        take: (event: SessionEvent, line: ReadLine) => SessionStoreError | undefined
+      ): Effect.fn.Return<number, PlatformError.PlatformError | SessionStoreError> {
+        let at = from
+        while (at < to) {
+          const chunk = yield* source(at, to)
+          if (chunk.length === 0) break
+          at += chunk.length
+          for (const line of reader.push(chunk)) {
+            const event = line.spilled.size === 0 ? line.event : yield* fetch(id, blobs, line)
+            const refused = take(event, line)
+            if (refused !== undefined) return yield* refused
+          }
+          if (reader.problem !== undefined) break
+        }
+        reader.end()
+        if (reader.problem !== undefined) return yield* describe(id, reader.problem.line, reader.problem.problem)
+        return at - from
+      })
+
+      /** Folds the log, line by line, up to `to` or to its end. Changes nothing. */
+      const readWhole = Effect.fnUntraced(function* (
+        id: string,
+        blobs: Blobs,
+        source: Source,
+        to = Number.MAX_SAFE_INTEGER
+      ): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError> {
+        const reader = new LogReader(0)
+        const lines = new LogLines()
+        let session = emptySession
+        const size = yield* scan(id, source, blobs, reader, { from: 0, to }, (event, line) => {
+          if (session.started === undefined && (event._tag !== "Started" || line.number > 1)) return headless(id)
+          session = step(session, event)
+          lines.add(event, line.from, line.to)
+          return undefined
+        })
+        if (session.started === undefined) return yield* headless(id)
+        return { session, lines, complete: true, good: reader.good, torn: size - reader.good }
+      })
+
+      /** The whole line that the byte at `at` belongs to; undefined where it has no end. */
+      const lineAround = Effect.fnUntraced(function* (handle: FileSystem.File, at: number, size: number) {
+        let from = at
+        while (from > 0) {
+          const start = Math.max(0, from - tailBytes)
+          const found = (yield* bytesAt(handle, start, from)).lastIndexOf(newline)
+          from = found < 0 ? start : start + found + 1
+          if (found >= 0) break
+        }
+        for (let to = at; to < size;) {
+          const bytes = yield* bytesAt(handle, to, Math.min(size, to + tailBytes))
+          const found = bytes.indexOf(newline)
+          if (found >= 0) return { from, to: to + found + 1 }
+          if (bytes.length === 0) break
+          to += bytes.length
+        }
+        return undefined
+      })
+
+      /** The last line with a checkpoint, looked for from the end of the log; or all its bytes, if there is none. */
+      const lastCheckpoint = Effect.fnUntraced(function* (
+        handle: FileSystem.File,
+        size: number
+      ): Effect.fn.Return<Found | undefined, PlatformError.PlatformError> {
+        // Filled from its end, and only as far as one has to look.
+        const all = size <= heldBytes ? Buffer.allocUnsafeSlow(size) : undefined
+        const window = all ?? Buffer.allocUnsafeSlow(chunkBytes + mark.length)
+        let width = tailBytes
+        for (let end = size; end > 0;) {
+          const from = Math.max(0, end - width)
+          // One that begins before `end` may end after it.
+          const upTo = Math.min(size, end + mark.length - 1)
+          const at = all === undefined ? 0 : from
+          const wanted = (all === undefined ? upTo : end) - from
+          const read = yield* readInto(handle, window.subarray(at, at + wanted), from)
+          // Somebody made it shorter meanwhile.
+          if (read.length < wanted) return undefined
+          const bytes = window.subarray(at, at + upTo - from)
+          for (let found = bytes.lastIndexOf(mark); found >= 0;) {
+            const line = yield* lineAround(handle, from + found, size)
+            if (line !== undefined) {
+              const [own] = new LogReader(line.from).push(yield* bytesAt(handle, line.from, line.to))
+              const checkpoint = decodeCheckpoint(own?.checkpoint)
+              if (checkpoint !== undefined) return { checkpoint, line }
+            }
+            found = found === 0 ? -1 : bytes.lastIndexOf(mark, found - 1)
+          }
+          end = from
+          width = Math.min(width * 2, chunkBytes)
+        }
+        return all
+      })
+
+      /** What the model sees, read from a checkpoint on; undefined where that cannot be used. */
+      const readView = Effect.fnUntraced(function* (
+        id: string,
+        blobs: Blobs,
+        source: Source,
+        size: number,
+        { checkpoint, line }: CheckpointLine
+      ): Effect.fn.Return<ReadLog | undefined, PlatformError.PlatformError | SessionStoreError> {
+        const lines = new LogLines()
+        const events: Array<SessionEvent> = []
+        let version: number | undefined
+        for (const [from, to] of checkpoint.ranges) {
+          const reader = new LogReader(from, version)
+          yield* scan(id, source, blobs, reader, { from, to }, (event, read) => {
+            events.push(event)
+            lines.addBeneath(event, read.from, read.to)
+            return undefined
+          })
+          // Half a line, or one that is none: these are not the ranges of this log.
+          if (reader.good !== to) return undefined
+          version = reader.version
+        }
+        let session: Session | undefined
+        let isUsable = true
+        const reader = new LogReader(line.from, version)
+        const tail = yield* scan(id, source, blobs, reader, { from: line.from, to: size }, (event, read) => {
+          if (read.from === line.from) {
+            lines.addBeneath(event, read.from, read.to)
+            session = restored(checkpoint, [...events, event])
+          } else if (session !== undefined) {
+            // Without a checkpoint of its own it may need what was not read.
+            isUsable &&= event._tag !== "Undone" && event._tag !== "Redone"
+            lines.add(event, read.from, read.to)
+            session = step(session, event)
+          }
+          return undefined
+        })
+        return session === undefined || !isUsable
+          ? undefined
+          : { session, lines, complete: false, good: reader.good, torn: line.from + tail - reader.good }
+      })
+
+      /** What has to be read and no more. What is wrong is told by reading all, with the line it is in. */
       const read = Effect.fnUntraced(function* (
-        id: string
+        id: string,
+        blobs: Blobs
       ): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
         const handle = yield* fs.open(logFile(id), { flag: "r" })
-        let session = emptySession
-        let number = 0
-        let size = 0
-        let good = 0
-        /** The line that is no JSON: torn if it is the last, corrupt if it is not. */
-        let broken = 0
-        let pieces: Array<Uint8Array> = []
-
-        const takeLine = Effect.fnUntraced(function* (bytes: Uint8Array): Effect.fn.Return<void, SessionStoreError> {
-          if (broken > 0) return yield* corrupt(id, broken, "this is not JSON")
-          number += 1
-          const { text, valid } = Bytes.decode(bytes)
-          const value = parse(text)
-          if (!valid || value._tag === "Failure") {
-            broken = number
-            return
-          }
-          const line = decodeLine(value.success, session.started?.version)
-          if (line._tag === "Failure") return yield* describe(id, number, line.failure)
-          if (number === 1 && line.success?.event._tag !== "Started") {
-            return yield* corrupt(id, 1, "the log does not begin with Started")
-          }
-          good += bytes.length + 1
-          if (line.success !== undefined) session = step(session, yield* fetch(id, number, line.success))
-        })
-
-        for (;;) {
-          const next = yield* handle.readAlloc(chunkBytes)
-          if (Option.isNone(next)) break
-          const chunk = next.value
-          size += chunk.length
-          let from = 0
-          for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-            const last = chunk.subarray(from, end)
-            yield* takeLine(pieces.length === 0 ? last : Buffer.concat([...pieces, last]))
-            pieces = []
-            from = end + 1
-          }
-          if (from < chunk.length) pieces.push(chunk.subarray(from))
-        }
-        if (broken > 0 && pieces.length > 0) return yield* corrupt(id, broken, "this is not JSON")
-        if (session.started === undefined) return yield* corrupt(id, 1, "the log does not begin with Started")
-        return { session, good, torn: size - good }
+        const size = Number((yield* handle.stat).size)
+        const found = yield* lastCheckpoint(handle, size)
+        const source = fromFile(handle)
+        if (found instanceof Uint8Array) return yield* readWhole(id, blobs, fromMemory(found))
+        const view =
+          found === undefined
+            ? undefined
+            : yield* readView(id, blobs, source, size, found).pipe(
+                Effect.catchIf(isUnreadable, () => Effect.succeed(undefined))
+              )
+        return view ?? (yield* readWhole(id, blobs, source))
       }, Effect.scoped)
 
-      /** The line of an event, its large parts stored. */
-      const prepare = Effect.fnUntraced(function* (
+      /** Stores the large parts of an event. */
+      const spill = Effect.fnUntraced(function* (
+        blobs: Blobs,
         event: SessionEvent
-      ): Effect.fn.Return<Uint8Array, SessionStoreError> {
+      ): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
         const spilled = new Map<string, Spilled>()
         for (const { form, key, text } of spillable(event, spillBytes)) {
           const bytes = Bytes.encode(text)
@@ -311,13 +531,15 @@ export const layer = (
           const hash = yield* blobs.put(bytes).pipe(Effect.mapError((error) => refusal("append", error.message, error)))
           spilled.set(key, { hash, size: bytes.length, form })
         }
-        return Bytes.encode(`${encodeLine(event, spilled)}\n`)
+        return spilled
       })
 
-      /** The writer of a log that is `size` bytes long, until the scope closes. */
+      /** The writer of a log that is `size` bytes long and of which this is known, until the scope closes. */
       const writer = Effect.fnUntraced(function* (
         id: string,
-        size: number
+        blobs: Blobs,
+        size: number,
+        beginning: Known
       ): Effect.fn.Return<SessionLog, PlatformError.PlatformError, Scope.Scope> {
         const file = logFile(id)
         const handle = yield* fs.open(file, { flag: "a", mode: 0o600 })
@@ -326,6 +548,8 @@ export const layer = (
         const turn = yield* Semaphore.make(1)
         const commit = yield* Semaphore.make(1)
         let offset = size
+        let known = beginning
+        let hasBlobs = false
         let refused: string | undefined
 
         yield* Effect.addFinalizer(() =>
@@ -344,7 +568,27 @@ export const layer = (
           )
         )
 
-        const write = (line: Uint8Array) =>
+        /** Everything the log says by now. */
+        const whole = Effect.gen(function* () {
+          const expected = offset
+          const log = yield* fs.open(file, { flag: "r" })
+          const found = yield* readWhole(id, blobs, fromFile(log), expected)
+          return found.good === expected
+            ? found
+            : yield* refuse(new SessionChanged({ id, expected, found: found.good + found.torn }))
+        }).pipe(Effect.scoped)
+
+        /** Before a step back: to something that was not read, if so little was. */
+        const informed = Effect.fnUntraced(function* (event: SessionEvent) {
+          const { complete, session } = known
+          const lacks =
+            (event._tag === "Undone" && !canUndo(session.conversation)) ||
+            (event._tag === "Redone" && !canRedo(session.conversation))
+          if (!complete && lacks) known = yield* whole
+          return known
+        })
+
+        const write = (line: Uint8Array, event: SessionEvent, after: Session) =>
           Effect.suspend(() => (refused === undefined ? Effect.void : Effect.fail(refusal("append", refused)))).pipe(
             Effect.andThen(
               handle.writeAll(line).pipe(
@@ -354,6 +598,8 @@ export const layer = (
             ),
             Effect.andThen(
               Effect.sync(() => {
+                known.lines.add(event, offset, offset + line.length)
+                known = { ...known, session: after }
                 offset += line.length
               })
             ),
@@ -379,17 +625,31 @@ export const layer = (
           append: Effect.fn("SessionLog.append")(
             function* (event: SessionEvent) {
               if (refused !== undefined) return yield* refusal("append", refused)
-              const line = yield* prepare(event)
+              const { lines, session } = yield* informed(event)
+              const after = step(session, event)
+              const checkpoint = replacesView(event) ? lines.checkpoint(after, event) : undefined
+              const spilled = yield* spill(blobs, event)
+              if (spilled.size > 0 && !hasBlobs) {
+                // The first of them made their folder, and its name has to be on disk like theirs.
+                yield* syncDirectory
+                hasBlobs = true
+              }
               yield* unchanged
-              yield* write(line)
+              yield* write(Bytes.encode(`${encodeLine(event, spilled, checkpoint)}\n`), event, after)
             },
             Effect.mapError(unavailable("append")),
             (append) => turn.withPermit(append)
+          ),
+          blobs,
+          whole: whole.pipe(
+            Effect.map(({ session }) => session),
+            Effect.mapError(unavailable("read")),
+            Effect.withSpan("SessionLog.whole")
           )
         }
       })
 
-      const create = Effect.fnUntraced(function* (started: SessionEvent, id: string) {
+      const create = Effect.fnUntraced(function* (started: Started, id: string) {
         const file = logFile(id)
         const temporary = path.join(directory, `${id}.new`)
         const line = `${encodeLine(started)}\n`
@@ -401,11 +661,16 @@ export const layer = (
         yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
         yield* lock(id)
         yield* vacant
+        const blobs = yield* blobsOf(id)
+        const lines = new LogLines()
+        const size = Bytes.encode(line).length
+        lines.add(started, 0, size)
+        const known = { session: step(emptySession, started), lines, complete: true }
         return yield* Effect.uninterruptibleMask((restore) =>
           restore(writeWhole(temporary, line, "w")).pipe(
             Effect.andThen(fs.rename(temporary, file)),
             Effect.andThen(syncDirectory),
-            Effect.andThen(writer(id, Bytes.encode(line).length)),
+            Effect.andThen(writer(id, blobs, size, known)),
             Effect.onError(() => Effect.andThen(discard(temporary), discard(file)))
           )
         )
@@ -415,13 +680,108 @@ export const layer = (
         const file = logFile(id)
         if (!(yield* fs.exists(file))) return yield* refuse(new SessionNotFound({ id }))
         yield* lock(id)
-        const { good, session, torn } = yield* read(id)
+        const blobs = yield* blobsOf(id)
+        const found = yield* read(id, blobs)
+        const { complete, good, session, torn } = found
         const cut = Effect.scoped(
           Effect.flatMap(fs.open(file, { flag: "r+" }), (handle) => Effect.andThen(handle.truncate(good), handle.sync))
         )
         if (torn > 0) yield* Effect.uninterruptible(cut)
-        return { session, torn, log: yield* writer(id, good) } satisfies OpenSession
+        return { session, complete, torn, log: yield* writer(id, blobs, good, found) } satisfies OpenSession
       })
+
+      const names = fs.readDirectory(directory).pipe(Effect.catchIf(isNotFound, () => Effect.succeed([])))
+
+      /** The beginning of a file; undefined where it is gone. */
+      const beginning = (file: string, bytes: number) =>
+        Effect.scoped(Effect.flatMap(fs.open(file, { flag: "r" }), (handle) => bytesAt(handle, 0, bytes))).pipe(
+          Effect.catchIf(isNotFound, () => Effect.void)
+        )
+
+      /** What the first lines of a log say, and why it cannot be opened, as far as they tell. */
+      const headOfLog = Effect.fnUntraced(function* (id: string, size: number) {
+        const bytes = yield* beginning(logFile(id), Math.min(size, headBytes))
+        const reader = new LogReader(0)
+        const read = bytes === undefined ? [] : reader.push(bytes)
+        const head = headOf(read.map(({ event }) => event))
+        const { problem } = reader
+        if (problem !== undefined) return { ...head, problem: describe(id, problem.line, problem.problem).message }
+        // A first line that is longer than what was read is not known to be wrong.
+        const isHeadless = head.startedAt === undefined && (read.length > 0 || size <= headBytes)
+        return { ...head, problem: isHeadless ? headless(id).message : undefined }
+      })
+
+      const holderOf = Effect.fnUntraced(
+        function* (id: string) {
+          const file = lockFile(id)
+          return yield* Effect.flatMap(fs.readFileString(file), (text) => holder(file, text))
+        },
+        Effect.orElseSucceed(() => undefined)
+      )
+
+      /** One row of the list; undefined for a session that is gone by now. `there` are the names in the folder. */
+      const summary = Effect.fnUntraced(
+        function* (
+          id: string,
+          there: ReadonlySet<string>
+        ): Effect.fn.Return<SessionSummary | undefined, PlatformError.PlatformError> {
+          const { mtime, size, type } = yield* fs.stat(logFile(id))
+          const updatedAt = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
+          const bytes = Number(size)
+          const head =
+            type === "File"
+              ? yield* headOfLog(id, bytes).pipe(
+                  Effect.catch((error) => Effect.succeed({ ...headOf([]), problem: error.message }))
+                )
+              : { ...headOf([]), problem: `session ${id} is no regular file` }
+          const title = there.has(`${id}.title`)
+            ? yield* beginning(titleFile(id), titleBytes).pipe(Effect.orElseSucceed(() => undefined))
+            : undefined
+          const held = there.has(`${id}.lock`) ? yield* holderOf(id) : undefined
+          return {
+            id,
+            title: title === undefined ? undefined : titleOf(Bytes.decode(title).text) || undefined,
+            firstPrompt: head.firstPrompt,
+            model: head.model,
+            cwd: head.cwd,
+            startedAt: head.startedAt ?? updatedAt,
+            updatedAt,
+            bytes,
+            holder: held === undefined ? undefined : { pid: held.pid, since: held.since },
+            problem: head.problem
+          }
+        },
+        Effect.catchIf(isNotFound, () => Effect.succeed(undefined))
+      )
+
+      let titles = 0
+      const writeTitle = Effect.fnUntraced(function* (id: string, title: string) {
+        titles += 1
+        const temporary = path.join(directory, `.${id}.title.${pid}-${titles}.tmp`)
+        yield* Effect.uninterruptibleMask((restore) =>
+          restore(writeWhole(temporary, `${title}\n`, "w")).pipe(
+            Effect.andThen(fs.rename(temporary, titleFile(id))),
+            Effect.onError(() => discard(temporary)),
+            Effect.andThen(syncDirectory)
+          )
+        )
+      })
+
+      /** Whether anything is left of a session: also of one whose removal stopped half-way. */
+      const remains = Effect.fnUntraced(function* (id: string) {
+        for (const file of [logFile(id), titleFile(id), blobFolderOf(logFile(id))]) {
+          if (yield* fs.exists(file)) return true
+        }
+        return false
+      })
+
+      const remove = Effect.fnUntraced(function* (id: string) {
+        yield* lock(id)
+        // The log goes first, and for good: without it, nothing of the rest is a session.
+        yield* Effect.uninterruptible(Effect.andThen(fs.remove(logFile(id), { force: true }), syncDirectory))
+        yield* fs.remove(titleFile(id), { force: true })
+        yield* fs.remove(blobFolderOf(logFile(id)), { recursive: true, force: true })
+      }, Effect.scoped)
 
       return {
         create: Effect.fn("SessionStore.create")(
@@ -441,18 +801,35 @@ export const layer = (
           },
           Effect.mapError(unavailable("open"))
         ),
-        list: fs.readDirectory(directory).pipe(
-          Effect.catchIf(isNotFound, () => Effect.succeed([])),
-          Effect.map((names) =>
-            names
-              .filter((name) => name.endsWith(".jsonl"))
-              .map((name) => name.slice(0, -".jsonl".length))
-              .filter(isId)
-              .sort()
-              .reverse()
-          ),
+        list: names.pipe(
+          Effect.map((found) => idsOf(found)),
           Effect.mapError(unavailable("list")),
           Effect.withSpan("SessionStore.list")
+        ),
+        summaries: names.pipe(
+          Effect.flatMap((found) => {
+            const there = new Set(found)
+            return Effect.forEach(idsOf(found), (id) => summary(id, there), { concurrency: listConcurrency })
+          }),
+          Effect.map((found) =>
+            found.flatMap((one) => one ?? []).sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+          ),
+          Effect.mapError(unavailable("list")),
+          Effect.withSpan("SessionStore.summaries")
+        ),
+        rename: Effect.fn("SessionStore.rename")(
+          function* (id, title) {
+            if (!isId(id) || !(yield* fs.exists(logFile(id)))) return yield* refuse(new SessionNotFound({ id }))
+            yield* writeTitle(id, titleOf(title))
+          },
+          Effect.mapError(unavailable("rename"))
+        ),
+        remove: Effect.fn("SessionStore.remove")(
+          function* (id) {
+            if (!isId(id) || !(yield* remains(id))) return yield* refuse(new SessionNotFound({ id }))
+            yield* remove(id)
+          },
+          Effect.mapError(unavailable("remove"))
         )
       }
     })

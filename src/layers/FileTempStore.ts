@@ -4,6 +4,7 @@ import { pid, platform } from "node:process"
 import { Handle, Hash, matches } from "../domain/Handle.ts"
 import {
   BlobDamaged,
+  BlobFolder,
   BlobMissing,
   BlobUnavailable,
   HandleAmbiguous,
@@ -146,3 +147,11 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
       }
     })
   )
+
+/** The stores beside files, each in its own folder (see `layer`). */
+export const folders: Layer.Layer<BlobFolder, never, FileSystem.FileSystem | Path.Path> = Layer.effect(
+  BlobFolder,
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (platform) => ({
+    at: (folder: string) => Layer.provide(layer(folder), Layer.succeedContext(platform))
+  }))
+)

@@ -247,12 +247,18 @@ const Counts = Schema.Struct({
   cachedContentTokenCount: Schema.optionalKey(Schema.Natural)
 })
 
+/** Under one key in the documentation, under the other on the wire. */
+const Citations = Schema.optionalKey(
+  Schema.Array(Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) }))
+)
+
 const GenerateResponse = Schema.Struct({
   candidates: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
         content: Schema.optionalKey(Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })),
-        finishReason: Schema.optionalKey(Schema.String)
+        finishReason: Schema.optionalKey(Schema.String),
+        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations }))
       })
     )
   ),
@@ -285,6 +291,17 @@ const refusals: ReadonlySet<string> = new Set([
 
 const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
 
+const citationsOf = ({
+  citationSources = [],
+  citations = []
+}: {
+  readonly citations?: typeof Citations.schema.Type
+  readonly citationSources?: typeof Citations.schema.Type
+}): ReadonlyArray<string> =>
+  [...citations, ...citationSources].flatMap(({ title, uri }) =>
+    uri === undefined ? [] : [title === undefined ? uri : `(${title}) ${uri}`]
+  )
+
 /** A response or a piece of one, unless it is a refusal. */
 const toChunk = Effect.fnUntraced(function* (
   response: unknown,
@@ -301,7 +318,8 @@ const toChunk = Effect.fnUntraced(function* (
   return {
     parts: candidate?.content?.parts ?? [],
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
-    ...(usageMetadata === undefined ? {} : { usage: usageOf(usageMetadata) })
+    ...(usageMetadata === undefined ? {} : { usage: usageOf(usageMetadata) }),
+    ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) })
   }
 })
 

@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import { Chats } from "../services/Chats.ts"
 import { Compression } from "../services/Compression.ts"
 import { HookSystem } from "../services/HookSystem.ts"
-import type { Model } from "../services/Model.ts"
+import { Model } from "../services/Model.ts"
 import * as ModelSummarizer from "../services/ModelSummarizer.ts"
 import { Summarizer } from "../services/Summarizer.ts"
 import { TokenCounter } from "../services/TokenCounter.ts"
@@ -13,12 +13,21 @@ import * as MemoryTempStore from "./MemoryTempStore.ts"
 const runtime = Chats.layer.pipe(
   Layer.provideMerge(Compression.layer),
   Layer.provideMerge(
-    Layer.mergeAll(TokenCounter.layerEstimate, HookSystem.layer, MemorySessionStore.layer, MemoryTempStore.layer)
+    Layer.mergeAll(
+      TokenCounter.layerEstimate,
+      HookSystem.layer,
+      Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+    )
   )
 )
 
-/** The whole runtime without disk, network or chance: the same calls give the same bytes every time. Code writes snapshots. */
-export const layer = runtime.pipe(Layer.provideMerge(Layer.merge(Summarizer.layerExtractive, MemoryCalibrations.layer)))
+/**
+ * The whole runtime without disk, network or chance: the same calls give the same bytes every time. Code writes snapshots;
+ * there is no model to send messages to.
+ */
+export const layer = runtime.pipe(
+  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, MemoryCalibrations.layer, Model.layerUnavailable))
+)
 
 /**
  * The same runtime with a model, for example a scripted one: it is there for the agent under test, and writes the snapshots

@@ -1,4 +1,6 @@
-import { Clock, Context, Effect, Layer, Option, Ref, Schema, Semaphore } from "effect"
+import { Clock, Context, Effect, Layer, Option, Queue, Ref, Schema, Semaphore, Stream } from "effect"
+import type { Arriving } from "../domain/Answer.ts"
+import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
   Cancelled,
   type Decision,
@@ -10,19 +12,34 @@ import {
   tokensOf
 } from "../domain/Compression.ts"
 import * as Chain from "../domain/Chain.ts"
-import { canRedo, canUndo, type Conversation, type Draft, entryId, type Entry } from "../domain/Conversation.ts"
+import { type Content, hasResponses, isResponse, isText, type Part, text } from "../domain/Content.ts"
+import {
+  canRedo,
+  canUndo,
+  type Conversation,
+  type Draft,
+  entries,
+  entryId,
+  type Entry,
+  environmentTokens,
+  viewTokens
+} from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import type { Handle } from "../domain/Handle.ts"
 import { recall } from "../domain/Recall.ts"
-import { recallableOf, type Session, type SessionEvent, step } from "../domain/Session.ts"
+import { type Pin, recallableOf, type Session, type SessionEvent, step } from "../domain/Session.ts"
 import { TokenCount } from "../domain/Tokens.ts"
+import { Calibrations, empty as noCalibrations, make as makeCalibrations } from "./Calibrations.ts"
+import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
 import { Compression, type PlanRefused } from "./Compression.ts"
 import type { Ended } from "./CompressRequest.ts"
-import { HookSystem } from "./HookSystem.ts"
+import { HookSystem, type Trigger } from "./HookSystem.ts"
 import { HandleIndex, makeEntry } from "./Intake.ts"
-import type { SessionLog, SessionStoreError } from "./SessionStore.ts"
+import { Model, type ModelError, unavailable } from "./Model.ts"
+import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
 import { type BadPattern, read, select, TempStore, type TempStoreError } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
+import * as Turn from "./Turn.ts"
 
 /** The conversation is being changed by something else: a turn, a compression. Wait for it, or cancel it. */
 export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing: Schema.String }) {
@@ -31,14 +48,33 @@ export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing
   }
 }
 
-/** What is wanted of one compression. `forced` is what a person asks for: no threshold, no failure memory. */
+/** Why a turn failed. In each case the conversation is what it was, but for the results of tools, which are kept. */
+export type TurnError =
+  | ChatBusy
+  | Turn.ContextOverflow
+  | Turn.InvalidAnswer
+  | ModelError
+  | SessionStoreError
+  | TokenCountError
+
+/** What is wanted of one compression. */
 export interface CompressOptions {
-  readonly policy: Policy
-  readonly forced: boolean
+  /** How; absent: as the chat's settings say. */
+  readonly policy?: Policy | undefined
+  /** What the person wants kept. */
+  readonly focus?: string | undefined
+  /** No threshold, no failure memory: what a person asks for, and the default. */
+  readonly forced?: boolean | undefined
   /** When this completes first, the compression is given up and ends as `Cancelled`. */
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Carry out this plan in place of making one. */
   readonly plan?: Plan | undefined
+}
+
+/** How one message is sent. */
+export interface SendOptions {
+  /** When this completes before the answer does, the turn is given up: the last event is `UserCancelled`, no failure. */
+  readonly cancel?: Effect.Effect<unknown> | undefined
 }
 
 /**
@@ -49,42 +85,89 @@ export interface CompressOptions {
 export class Chat extends Context.Service<
   Chat,
   {
-    /** Everything the log says at this moment. */
+    /**
+     * What the log says at this moment. Of a session that was opened again it may lack what left the window (`whole` has
+     * it); what the model sees is complete.
+     */
     readonly session: Effect.Effect<Session>
-    /** The conversation at this moment. It is a value: what happens later does not change it. */
+    /** Everything the log says at this moment; what was not read yet is read now. */
+    readonly whole: Effect.Effect<Session, SessionStoreError>
+    /** The conversation at this moment, as `session` has it. It is a value: what happens later does not change it. */
     readonly conversation: Effect.Effect<Conversation>
+    /** What would be sent now, before the next message. */
+    readonly contents: Effect.Effect<ReadonlyArray<Content>>
+    /** How the conversation is held; `model` is the one that is asked. */
+    readonly settings: Effect.Effect<ChatSettings>
+    /** The share of the window that a compression waits for, and the tokens of the next request without its message. */
+    readonly usage: Effect.Effect<
+      { readonly tokens: number; readonly limit: number; readonly threshold: number },
+      TokenCountError
+    >
+    /** Changes how the conversation is held from the next turn on; another model is noted in the log. */
+    readonly configure: (change: Partial<ChatSettings>) => Effect.Effect<void, ChatBusy | SessionStoreError>
+    /**
+     * Sends a message and reports what happens; see `ChatEvent` for what comes. Before it leaves, the conversation is
+     * compressed where that is due, and nothing leaves that would not fit (law 3). The message and its answer enter the
+     * conversation together; results of tools at once. However else a turn ends, also when the stream is closed early, the
+     * conversation is what it was. The turn runs in a fiber of its own; it waits when 256 events are not taken.
+     */
+    readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
     /** Adds messages at the end, each one event. */
     readonly append: (
       drafts: ReadonlyArray<Draft>
     ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
     /** What a compression would do. */
-    readonly plan: (options: CompressOptions) => Effect.Effect<Decision>
+    readonly plan: (options?: CompressOptions) => Effect.Effect<Decision, SessionStoreError | TokenCountError>
     /**
      * Compresses once and says how it ended; only an outcome with a patch changes the conversation. Failures of the model or of
      * counting are outcomes. Interrupted, it has happened or not.
      */
-    readonly compress: (options: CompressOptions) => Effect.Effect<Outcome, ChatBusy | PlanRefused | SessionStoreError>
+    readonly compress: (
+      options?: CompressOptions
+    ) => Effect.Effect<Outcome, ChatBusy | PlanRefused | SessionStoreError | TokenCountError>
     /** Takes the last compression away. False: there is none. */
     readonly undo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /** Lays the compression that was undone last again. False: there is none. */
     readonly redo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
+    /**
+     * From now on every snapshot shows these words of the user exactly: the latest message that holds them, or without
+     * words the latest message whole. Undefined: the user wrote no such thing.
+     */
+    readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | SessionStoreError>
     /** What a handle stands for: exactly, or the wanted part of it. */
-    readonly recall: (handle: Handle, selection?: Selection) => Effect.Effect<Excerpt, TempStoreError | BadPattern>
+    readonly recall: (
+      handle: Handle,
+      selection?: Selection
+    ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/Chat") {
   /** A conversation as `options.session` says it is, continued in `options.log`. */
   static readonly make = Effect.fnUntraced(function* (
     options: ChatOptions
-  ): Effect.fn.Return<Chat["Service"], never, Compression | HookSystem | TokenCounter | TempStore> {
+  ): Effect.fn.Return<
+    Chat["Service"],
+    never,
+    Calibrations | Compression | HookSystem | Model | TokenCounter | TempStore
+  > {
     const compression = yield* Compression
     const hooks = yield* HookSystem
     const counter = yield* TokenCounter
-    const store = yield* TempStore
+    const model = yield* Model
+    const calibrations = yield* Calibrations
     const { log } = options
+    const store = log.blobs ?? (yield* TempStore)
+    const context = Context.make(TokenCounter, counter).pipe(
+      Context.add(TempStore, store),
+      Context.add(Model, model),
+      Context.add(Calibrations, calibrations)
+    )
     const state = yield* Ref.make(options.session)
+    const settings = yield* Ref.make(options.settings ?? (yield* ChatDefaults))
     const held = new HandleIndex()
     held.restore(recallableOf(options.session).entries)
+    let rest = options.complete === false ? log.whole : undefined
     const turn = yield* Semaphore.make(1)
+    const gate = yield* Semaphore.make(1)
     const doing = yield* Ref.make("another change")
 
     const alone = <A, E, R>(what: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E | ChatBusy, R> =>
@@ -101,43 +184,66 @@ export class Chat extends Context.Service<
 
     /** The one commit point: a line in the log, then the state. A cancel that comes now counts as after it. */
     const commit = (event: SessionEvent) =>
-      Effect.uninterruptible(
-        Effect.andThen(
-          log.append(event),
-          Ref.update(state, (session) => step(session, event))
+      log
+        .append(event)
+        .pipe(
+          Effect.andThen(Ref.update(state, (session) => step(session, event))),
+          gate.withPermit,
+          Effect.uninterruptible
         )
-      )
 
-    const appendOne = Effect.fnUntraced(function* (draft: Draft) {
+    /** Reads what the store left out when it opened the session; never between a line and the state that goes with it. */
+    const whole = Effect.suspend(() =>
+      rest === undefined
+        ? Ref.get(state)
+        : gate.withPermit(
+            Effect.flatMap(rest, (session) =>
+              Effect.suspend(() => {
+                rest = undefined
+                held.restore(recallableOf(session).entries)
+                return Effect.as(Ref.set(state, session), session)
+              })
+            )
+          )
+    )
+
+    /** How a compression is done that nobody said more about: as the settings have it, in the window as it is. */
+    const policyOf = Effect.fnUntraced(function* ({ focus, policy }: CompressOptions) {
+      if (policy !== undefined) return policy
+      const { threshold, tokens, window } = yield* turns.beside
       const { conversation } = yield* Ref.get(state)
-      const entry = yield* makeEntry(draft, entryId(conversation.next), held).pipe(
-        Effect.provideService(TokenCounter, counter),
-        Effect.provideService(TempStore, store)
-      )
-      yield* commit({ _tag: "Appended", entry })
-      return entry
+      return {
+        ...window.policy(window.room),
+        threshold,
+        overhead: TokenCount.make(Math.ceil(tokens + environmentTokens(conversation))),
+        ...(focus === undefined ? {} : { focus })
+      }
     })
 
-    const requestOf = (session: Session, { forced, policy }: CompressOptions) => ({
+    // --- compression -------------------------------------------------------------------------------------------------
+
+    const requestOf = (session: Session, policy: Policy, forced: boolean) => ({
       conversation: session.conversation,
       memory: session.memory,
       policy,
       forced,
       held,
+      pins: Chain.toArray(session.pins),
       cwd: session.started?.cwd,
-      family: session.started?.model
+      family: session.model ?? session.started?.model
     })
 
     const cancelled: Ended = { outcome: Cancelled.make({}), dropped: undefined }
 
-    const compress = Effect.fn("Chat.compress")(function* (options: CompressOptions) {
-      const session = yield* Ref.get(state)
-      const request = requestOf(session, options)
+    const compressing = Effect.fnUntraced(function* (policy: Policy, given: CompressOptions) {
+      const { cancel, forced = true, plan } = given
+      const trigger: Trigger = forced ? "manual" : "auto"
+      const request = requestOf(yield* whole, policy, forced)
       const work: Effect.Effect<Ended, PlanRefused> =
-        options.plan === undefined ? compression.compress(request) : compression.apply(request, options.plan)
-      const { dropped, outcome } = yield* options.cancel === undefined
+        plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+      const { dropped, outcome } = yield* cancel === undefined
         ? work
-        : Effect.raceFirst(work, Effect.as(options.cancel, cancelled))
+        : Effect.raceFirst(work, Effect.as(cancel, cancelled))
       const at = yield* Clock.currentTimeMillis
       const patch = patchOf(outcome)
       const { after, before } = tokensOf(outcome)
@@ -147,66 +253,259 @@ export class Chat extends Context.Service<
           _tag: "Compressed",
           at,
           status,
-          strategy: options.policy.strategy,
-          trigger: options.forced ? "manual" : "auto",
+          strategy: policy.strategy,
+          trigger,
           before: TokenCount.make(before),
           after: TokenCount.make(after),
           patch,
           ...(dropped === undefined ? {} : { dropped })
         })
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
-        yield* commit({
-          _tag: "CompressionFailed",
-          at,
-          status,
-          forced: options.forced,
-          tokens: TokenCount.make(before)
-        })
+        yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
       }
-      yield* hooks.fire({
+      const told = hooks.fire({
         _tag: "PostCompress",
-        trigger: options.forced ? "manual" : "auto",
+        trigger,
         status,
         before: TokenCount.make(before),
         after: TokenCount.make(after)
       })
+      yield* cancel === undefined ? told : Effect.raceFirst(told, cancel)
       return outcome
+    })
+
+    const compress = Effect.fn("Chat.compress")(function* (given: CompressOptions) {
+      return yield* compressing(yield* policyOf(given), given)
+    })
+
+    // --- turns -------------------------------------------------------------------------------------------------------
+
+    const turns = yield* Turn.make({
+      session: Ref.get(state),
+      settings: Ref.get(settings),
+      compress: (policy, forced) => Effect.catchTag(compressing(policy, { forced }), "PlanRefused", Effect.die)
+    }).pipe(Effect.provideContext(context))
+
+    const draftOf = (arriving: Arriving, beside: Turn.Beside, at: number): Draft => ({
+      content: arriving.content,
+      at,
+      model: beside.model,
+      ...(arriving.usage === null ? {} : { usage: arriving.usage })
+    })
+
+    /** Puts the answer, and its message where that is not there yet, into the conversation. */
+    const record = Effect.fnUntraced(function* (pending: Turn.Pending | undefined, answer: Draft) {
+      const { conversation } = yield* Ref.get(state)
+      const { next } = conversation
+      if (pending === undefined) {
+        const entry = yield* makeEntry(answer, entryId(next), held)
+        yield* commit({ _tag: "Appended", entry })
+        return entry
+      }
+      const { at, content, tokens } = pending
+      const message = yield* makeEntry({ content, at }, entryId(next), held, tokens)
+      const entry = yield* makeEntry(answer, entryId(next + 1), held)
+      yield* commit({ _tag: "Answered", message, answer: entry })
+      return entry
+    }, Effect.provideContext(context))
+
+    const turnOf = Effect.fn("Chat.turn")(function* (
+      parts: ReadonlyArray<Part>,
+      { cancel }: SendOptions,
+      emit: Turn.Emit
+    ): Effect.fn.Return<void, TurnError> {
+      const content: Content = { role: "user", parts }
+      const at = yield* Clock.currentTimeMillis
+      const beside = yield* turns.beside
+      const limit = TokenCount.make(beside.window.room)
+      yield* emit({ _tag: "ModelInfo", model: beside.model, limit })
+      // What a tool did is not undone by a cancel, so its result is kept whatever becomes of the answer.
+      const isResult = hasResponses(content)
+      if (isResult) yield* appendOne({ content, at })
+      const work = Effect.gen(function* () {
+        const pending = isResult ? undefined : { content, at, tokens: yield* counter.count(parts) }
+        return { pending, ...(yield* turns.answered(beside, pending, parts.every(isResponse), emit)) }
+      })
+      const done = yield* cancel === undefined
+        ? work
+        : Effect.raceFirst(
+            work,
+            Effect.map(cancel, () => undefined)
+          )
+      if (done === undefined) {
+        yield* emit({ _tag: "UserCancelled" })
+        return
+      }
+      const { arriving, pending, ready } = done
+      const entry = yield* Effect.uninterruptible(
+        record(pending, draftOf(arriving, beside, yield* Clock.currentTimeMillis))
+      )
+      const { usage } = arriving
+      if (usage !== null && usage.prompt > 0) yield* beside.window.learn(ready, usage.prompt)
+      const { citations, finishReason = "" } = arriving
+      if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
+      const { conversation } = yield* Ref.get(state)
+      yield* emit({
+        _tag: "Finished",
+        reason: finishReason,
+        usage,
+        answer: entry.id,
+        tokens: TokenCount.make(Math.ceil(beside.tokens + ready.environment + viewTokens(conversation))),
+        limit
+      })
+    })
+
+    const send = (message: string | ReadonlyArray<Part>, given: SendOptions = {}) =>
+      Stream.callback<ChatEvent, TurnError>(
+        (queue) => {
+          const emit: Turn.Emit = (event) => Queue.offer(queue, event)
+          const parts = typeof message === "string" ? [text(message)] : message
+          return alone("a turn", turnOf(parts, given, emit)).pipe(
+            Effect.tapError((error) => emit(failureEvent(error))),
+            Effect.andThen(Queue.end(queue))
+          )
+        },
+        { bufferSize: 256, strategy: "suspend" }
+      )
+
+    // --- the rest --------------------------------------------------------------------------------------------------------
+
+    const appendOne = Effect.fnUntraced(function* (draft: Draft) {
+      const { conversation } = yield* Ref.get(state)
+      const entry = yield* makeEntry(draft, entryId(conversation.next), held).pipe(Effect.provideContext(context))
+      yield* commit({ _tag: "Appended", entry })
+      return entry
     })
 
     const change = Effect.fnUntraced(function* (
       tag: "Undone" | "Redone",
       possible: (conversation: Conversation) => boolean
     ) {
-      const { conversation } = yield* Ref.get(state)
+      const { conversation } = yield* whole
       if (!possible(conversation)) return false
       yield* commit({ _tag: tag, at: yield* Clock.currentTimeMillis })
       return true
     })
 
+    const pin = Effect.fnUntraced(function* (words: string | undefined) {
+      const found = spanOf(entries((yield* whole).conversation), words)
+      if (found !== undefined) yield* commit({ _tag: "Pinned", at: yield* Clock.currentTimeMillis, pin: found })
+      return found
+    })
+
+    const configure = Effect.fnUntraced(function* (changes: Partial<ChatSettings>) {
+      const session = yield* Ref.get(state)
+      const before = yield* Ref.get(settings)
+      const { model: name } = changes
+      if (name !== undefined && name !== Turn.askedModel(session, before)) {
+        yield* commit({ _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model: name })
+      }
+      yield* Ref.set(settings, { ...before, ...changes })
+    })
+
+    const found = Effect.fnUntraced(function* (handle: Handle) {
+      const inView = held.text(handle) ?? ranged(yield* Ref.get(state), handle)
+      if (inView !== undefined || rest === undefined) return inView
+      const session = yield* whole
+      return held.text(handle) ?? ranged(session, handle)
+    })
+
     return {
       session: Ref.get(state),
+      whole,
       conversation: Effect.map(Ref.get(state), (session) => session.conversation),
+      contents: turns.contents,
+      settings: Effect.map(Effect.all([Ref.get(state), Ref.get(settings)]), ([session, of]) => ({
+        ...of,
+        model: Turn.askedModel(session, of)
+      })),
+      usage: Effect.gen(function* () {
+        const { threshold, tokens, window } = yield* turns.beside
+        const { conversation } = yield* Ref.get(state)
+        const all = tokens + environmentTokens(conversation) + viewTokens(conversation)
+        return { tokens: Math.ceil(all), limit: window.room, threshold }
+      }),
+      configure: (changes) => alone("a change of its settings", configure(changes)),
+      send,
       append: (drafts) => alone("adding a message", Effect.forEach(drafts, appendOne)),
-      plan: (options) => Effect.flatMap(Ref.get(state), (session) => compression.plan(requestOf(session, options))),
-      compress: (options) => alone("a compression", compress(options)),
+      plan: Effect.fn("Chat.plan")(function* (given = {}) {
+        const policy = yield* policyOf(given)
+        return yield* compression.plan(requestOf(yield* whole, policy, given.forced ?? true))
+      }),
+      compress: (given = {}) => alone("a compression", compress(given)),
       undo: alone("an undo", change("Undone", canUndo)),
       redo: alone("a redo", change("Redone", canRedo)),
+      pin: (words) => alone("a pin", pin(words)),
       recall: Effect.fn("Chat.recall")(function* (handle, selection = {}) {
-        const ranges = Chain.toArray((yield* Ref.get(state)).ranges)
-        const found = held.text(handle) ?? recall({ entries: [], ranges }, handle)?.text
-        return found === undefined
+        const whatItHolds = yield* found(handle)
+        return whatItHolds === undefined
           ? yield* read(handle, selection).pipe(Effect.provideService(TempStore, store))
-          : yield* select(found, selection)
+          : yield* select(whatItHolds, selection)
       })
     }
   })
+
+  /** A conversation that another part of the program asks a model about: `send` says that there is none. */
+  static readonly keep = (options: ChatOptions) =>
+    Effect.flatMap(
+      makeCalibrations(noCalibrations, () => Effect.void),
+      (calibrations) =>
+        Chat.make(options).pipe(
+          Effect.provideService(Model, unavailable),
+          Effect.provideService(Calibrations, calibrations)
+        )
+    )
 
   /** The one conversation of a program. Programs with many take `Chats`. */
   static readonly layer = (options: ChatOptions) => Layer.effect(Chat, Chat.make(options))
 }
 
 /** A session as the store opened it: its log, which only this chat may write from now on, and what the log says. */
-export interface ChatOptions {
-  readonly log: SessionLog
+export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
+  /** Without `blobs`, those of the context are taken. */
+  readonly log: Pick<SessionLog, "append"> & Partial<SessionLog>
   readonly session: Session
+  /** How the conversation is held; absent: as `ChatDefaults` say. */
+  readonly settings?: ChatSettings | undefined
+}
+
+const ranged = (session: Session, handle: Handle): string | undefined =>
+  recall({ entries: [], ranges: Chain.toArray(session.ranges) }, handle)?.text
+
+/** Where the user's own words stand last. */
+const spanOf = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | undefined => {
+  for (const entry of [...log].reverse()) {
+    if (entry.content.role !== "user" || entry.author !== undefined) continue
+    for (const [part, each] of entry.content.parts.entries()) {
+      if (!isText(each) || each.text.trim() === "") continue
+      const start = words === undefined ? 0 : each.text.indexOf(words)
+      if (start >= 0) return { entry: entry.id, part, start, end: start + (words ?? each.text).length }
+    }
+  }
+  return undefined
+}
+
+/** The last event of a turn that failed. */
+const failureEvent = (error: TurnError): ChatEvent => {
+  switch (error._tag) {
+    case "InvalidAnswer":
+      return { _tag: "InvalidStream", fault: error.fault, message: error.message }
+    case "ContextOverflow": {
+      const { estimated, limit, message, remaining, stubborn: parts, text: words } = error
+      return {
+        _tag: "ContextWindowWillOverflow",
+        estimated,
+        remaining,
+        limit,
+        stubborn: parts,
+        text: words,
+        message
+      }
+    }
+    case "ModelError":
+    case "SessionStoreError":
+      return { _tag: "Error", reason: error.reason._tag, message: error.message }
+    default:
+      return { _tag: "Error", reason: error._tag, message: error.message }
+  }
 }

@@ -1,9 +1,12 @@
 import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
 import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
 import { estimatorVersion } from "../domain/Tokens.ts"
+import type { Calibrations } from "./Calibrations.ts"
 import { Chat } from "./Chat.ts"
+import { ChatDefaults } from "./ChatSettings.ts"
 import type { Compression } from "./Compression.ts"
 import type { HookSystem } from "./HookSystem.ts"
+import type { Model } from "./Model.ts"
 import { SessionStore, type SessionStoreError } from "./SessionStore.ts"
 import type { TempStore } from "./TempStore.ts"
 import type { TokenCounter } from "./TokenCounter.ts"
@@ -19,14 +22,15 @@ export class Chats extends Context.Service<
     readonly open: (id: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
   }
 >()("palimpsest/services/Chats") {
-  /** Sessions from the store, each with the runtime this layer was built with. */
+  /** Sessions from the store, each with the runtime this layer was built with, held as `ChatDefaults` say. */
   static readonly layer = Layer.effect(
     Chats,
     Effect.gen(function* () {
       const store = yield* SessionStore
+      const settings = yield* ChatDefaults
       // Without the layer's scope: each session has the scope of those who opened it.
       const context = Context.omit(Scope.Scope)(
-        yield* Effect.context<Compression | HookSystem | TokenCounter | TempStore>()
+        yield* Effect.context<Calibrations | Compression | HookSystem | Model | TokenCounter | TempStore>()
       )
 
       const begin = Effect.fnUntraced(function* (id: string) {
@@ -35,16 +39,18 @@ export class Chats extends Context.Service<
           version: logVersion,
           session: id,
           at: yield* Clock.currentTimeMillis,
-          estimator: estimatorVersion
+          estimator: estimatorVersion,
+          model: settings.model,
+          ...(settings.cwd === undefined ? {} : { cwd: settings.cwd })
         }
-        return { log: yield* store.create(started), session: step(emptySession, started) }
+        return { log: yield* store.create(started), session: step(emptySession, started), complete: true }
       })
 
       const chats = yield* RcMap.make({
         lookup: (id: string) =>
           store.open(id).pipe(
             Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id)),
-            Effect.flatMap(Chat.make),
+            Effect.flatMap((opened) => Chat.make({ ...opened, settings })),
             Effect.provideContext(context)
           )
       })

@@ -35,15 +35,15 @@ import {
   type Declared,
   failed,
   make as makeWindow,
-  type Measured,
   nothingDeclared,
   type Ready,
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
-import { type SessionLog, SessionStore, type SessionStoreError } from "./SessionStore.ts"
+import { type OpenSession, type SessionLog, SessionStore, type SessionStoreError } from "./SessionStore.ts"
 import type { TempStore } from "./TempStore.ts"
 import type { TokenCounter } from "./TokenCounter.ts"
+import type { Measured } from "./Window.ts"
 
 /** Which conversation, and how its prompts are kept within the window. */
 export interface Options extends WindowOptions {
@@ -88,6 +88,10 @@ const begin = Effect.fnUntraced(function* (id: string, model: string | undefined
   }
   return { log: yield* store.create(started), session: step(emptySession, started) }
 })
+
+/** A session with all that its store left out. */
+const readWhole = (opened: OpenSession) =>
+  opened.complete ? Effect.succeed(opened) : Effect.map(opened.log.whole, (session) => ({ log: opened.log, session }))
 
 /** How many messages come before everything that was said. */
 const frontOf = (history: ReadonlyArray<Prompt.Message>): number => {
@@ -251,12 +255,13 @@ export class CompressedChat extends Context.Service<
     const window = yield* makeWindow(options)
     const opened: { readonly log: SessionLog; readonly session: Session } = yield* store
       .open(options.session)
+      .pipe(Effect.flatMap(readWhole))
       .pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(options.session, window.name)))
     const { log } = opened
     const turn = yield* Semaphore.make(1)
     const messages = makeMessages()
 
-    let chat = yield* Chat.make(opened)
+    let chat = yield* Chat.keep(opened)
     const first = Prompt.make(options.prompt ?? []).content
     const isNew = opened.session.conversation.log === undefined
     let known = messages.history(opened.session.conversation, {
@@ -312,7 +317,7 @@ export class CompressedChat extends Context.Service<
         patch: { drop: { from, to: last.id }, insert: [], shorten: [] },
         dropped: yield* rangeHandle(dropped)
       }
-      const next = yield* Chat.make({ log, session: step(session, event) })
+      const next = yield* Chat.keep({ log, session: step(session, event) })
       yield* Effect.uninterruptible(
         Effect.andThen(
           log.append(event),

@@ -23,14 +23,13 @@ import {
   type Declared,
   failed,
   make as makeWindow,
-  type Measured,
   type Ready,
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall, recallFrom } from "./RecallTool.ts"
-import type { SessionLog } from "./SessionStore.ts"
 import { TempStore } from "./TempStore.ts"
 import type { TokenCounter } from "./TokenCounter.ts"
+import type { Measured } from "./Window.ts"
 
 /**
  * Any `effect/ai` language model with a window that is never overrun: prompts that come near it are compressed before they
@@ -126,7 +125,7 @@ const sentOf = ({ length, thread }: Place, content: ReadonlyArray<Prompt.Message
 }
 
 /** The log of a conversation that its caller keeps. */
-const nowhere: SessionLog = { id: "effect-ai", append: () => Effect.void }
+const nowhere = { id: "effect-ai", append: () => Effect.void }
 
 /** Which message of the prompt an entry is; -1 for what a compression inserted. */
 const indexOf = (entry: Entry): number => (entry.origin?.line ?? 0) - 1
@@ -243,7 +242,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     content: ReadonlyArray<Prompt.Message>,
     end: number
   ) {
-    const chat = yield* Chat.make({ log: nowhere, session: head?.session ?? (yield* begun()) })
+    const chat = yield* Chat.keep({ log: nowhere, session: head?.session ?? (yield* begun()) })
     for (let at = head?.at ?? 0; at < end; at += 1) {
       const message = content[at]
       if (message === undefined || message.role === "system") continue

@@ -350,21 +350,28 @@ const shortened = Effect.fnUntraced(function* (
 })
 
 const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
-  const pin = (why: "original request" | "latest request"): Span | undefined => {
-    const step = plan.steps.find((candidate) => candidate._tag === "Pin" && candidate.why === why)
-    if (step?._tag !== "Pin") return undefined
-    const entry = view(conversation).find((item) => item.entry.id === step.entry)?.entry
-    const whole = entry?.content.parts[step.part]?.text ?? ""
-    return {
-      entry: step.entry,
-      part: step.part,
-      start: step.start,
-      end: step.end,
-      text: whole.slice(step.start, step.end),
-      handle: entry?.handles[step.part]
-    }
+  const pins = plan.steps.filter((step) => step._tag === "Pin")
+  const named = new Set<string>(pins.map(({ entry }) => entry))
+  const log = new Map(
+    pins.length === 0
+      ? []
+      : [...view(conversation).map(({ entry }) => entry), ...entries(conversation)]
+          .filter(({ id }) => named.has(id))
+          .map((entry) => [entry.id, entry])
+  )
+  const spans = (why: (typeof pins)[number]["why"]): ReadonlyArray<Span> =>
+    pins
+      .filter((pin) => pin.why === why)
+      .map(({ end, entry: id, part, start }) => {
+        const entry = log.get(id)
+        const whole = entry?.content.parts[part]?.text ?? ""
+        return { entry: id, part, start, end, text: whole.slice(start, end), handle: entry?.handles[part] }
+      })
+  return {
+    original: spans("original request")[0],
+    latest: spans("latest request")[0],
+    asked: spans("pinned by the user")
   }
-  return { original: pin("original request"), latest: pin("latest request") }
 }
 
 interface MadeSummary extends Summary {

@@ -59,17 +59,18 @@ export class HandleIndex {
 
 /**
  * The entry of a message: its tokens counted once, and a handle for each part, under which `recall` gives back exactly
- * what was read. Nothing is stored.
+ * what was read. Nothing is stored. `counted`: its tokens by part, where that was done before.
  */
 export const makeEntry = Effect.fnUntraced(function* (
   draft: Draft,
   id: EntryId,
-  held: HandleIndex
+  held: HandleIndex,
+  counted?: ReadonlyArray<number>
 ): Effect.fn.Return<Entry, TokenCountError, TokenCounter | TempStore> {
   const counter = yield* TokenCounter
   const store = yield* TempStore
   const { parts } = draft.content
-  const tokens = yield* counter.count(parts)
+  const tokens = counted ?? (yield* counter.count(parts))
   const handles: Array<Handle> = []
   for (const [index, part] of parts.entries()) {
     const text = () => payload(part, sourceOf(draft, index)).text

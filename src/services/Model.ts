@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Random, Schema, type Stream } from "effect"
+import { Context, Duration, Effect, Layer, Random, Schedule, Schema, Stream } from "effect"
 import { Content, Part } from "../domain/Content.ts"
 import { Usage } from "../domain/Tokens.ts"
 
@@ -152,7 +152,9 @@ export type Generation = typeof Generation.Type
 export const ModelChunk = Schema.Struct({
   parts: Schema.Array(Part),
   finishReason: Schema.optionalKey(Schema.String),
-  usage: Schema.optionalKey(Usage)
+  usage: Schema.optionalKey(Usage),
+  /** Addresses that the answer quotes, with their titles. */
+  citations: Schema.optionalKey(Schema.Array(Schema.String))
 })
 export type ModelChunk = typeof ModelChunk.Type
 
@@ -179,38 +181,58 @@ export class Model extends Context.Service<
     /** Tokens of the request's contents as the provider counts them. */
     readonly countTokens: (request: ModelRequest) => Effect.Effect<number, ModelError>
   }
->()("palimpsest/services/Model") {}
+>()("palimpsest/services/Model") {
+  /** No model is configured: every call says so. */
+  static readonly layerUnavailable = Layer.suspend(() => Layer.succeed(Model, unavailable))
+}
+
+/** What answers where no model is configured. */
+export const unavailable: Model["Service"] = {
+  generate: () => Effect.fail(missing()),
+  stream: () => Stream.fail(missing()),
+  countTokens: () => Effect.fail(missing())
+}
+
+const missing = () => new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
 
 /** How often and how patiently a call is tried again. Durations in milliseconds. */
 export interface Patience {
   /** Calls in all. */
   readonly attempts: number
+  /** The pause before the second; it doubles each time, with jitter. */
   readonly first: number
+  /** No pause of ours is longer. */
   readonly most: number
+  /** A longer pause that a server asks for is not waited for: the error that asked for it is the answer. */
+  readonly asked: number
 }
 
-/** For calls that somebody waits for. */
-export const shortPatience: Patience = { attempts: 3, first: 1_000, most: 15_000 }
+/** For calls that somebody waits for and that are worth little. */
+export const shortPatience: Patience = { attempts: 3, first: 1_000, most: 15_000, asked: 15_000 }
+
+/** Doubling pauses with jitter between so many attempts. */
+export const doubling = ({ attempts, first, most }: Omit<Patience, "asked">): Schedule.Schedule<unknown> =>
+  Schedule.exponential(first).pipe(
+    Schedule.modifyDelay(({ duration }) =>
+      Effect.map(Random.next, (random) =>
+        Duration.millis(Math.min(Duration.toMillis(duration) * (0.75 + random * 0.5), most))
+      )
+    ),
+    Schedule.while(({ attempt }) => attempt < attempts)
+  )
 
 /**
- * Tries again what may succeed later: doubling pauses with jitter, or as long as the server asks for. A pause longer than
- * `most` is not waited for; the error that asked for it is the answer. The pause is interruptible.
+ * Tries again what may succeed later (`isRetryable`): doubling pauses with jitter, or as long as the server asks for. To be
+ * given to `Effect.retry`; every pause is interruptible.
  */
-export const retrying =
-  (patience: Patience) =>
-  <A, R>(call: Effect.Effect<A, ModelError, R>): Effect.Effect<A, ModelError, R> => {
-    const attempt = (number: number): Effect.Effect<A, ModelError, R> =>
-      Effect.catch(
-        call,
-        Effect.fnUntraced(function* (error) {
-          const asked = "retryAfter" in error.reason ? error.reason.retryAfter : undefined
-          const jitter = 0.75 + (yield* Random.next) * 0.5
-          const pause = asked === undefined ? patience.first * 2 ** (number - 1) * jitter : Duration.toMillis(asked)
-          if (number >= patience.attempts || !isRetryable(error) || pause > patience.most) return yield* error
-          yield* Effect.logDebug(`${error.message} (trying again in ${Math.round(pause)} ms)`)
-          yield* Effect.sleep(pause)
-          return yield* attempt(number + 1)
-        })
-      )
-    return attempt(1)
-  }
+export const retries = (patience: Patience): Schedule.Schedule<unknown, ModelError> =>
+  doubling(patience).pipe(
+    Schedule.setInputType<ModelError>(),
+    Schedule.modifyDelay(({ duration, input: { reason } }) =>
+      Effect.succeed("retryAfter" in reason ? (reason.retryAfter ?? duration) : duration)
+    ),
+    Schedule.while(
+      ({ duration, input }) =>
+        isRetryable(input) && Duration.toMillis(duration) <= Math.max(patience.asked, patience.most)
+    )
+  )

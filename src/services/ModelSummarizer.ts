@@ -12,7 +12,7 @@ import { compressionInstruction, critiqueRequest, snapshotRequest } from "../dom
 import { tokenLimit } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import { Calibrations, count, partsOf } from "./Calibrations.ts"
-import { Model, type ModelAnswer, type ModelError, type ModelRequest, retrying, shortPatience } from "./Model.ts"
+import { Model, type ModelAnswer, type ModelError, type ModelRequest, retries, shortPatience } from "./Model.ts"
 import {
   type Answered,
   type AnswersRequest,
@@ -96,7 +96,8 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
       const degraded = { reason: "ContextLengthError", message: `what is to be summarised is too long for ${name}` }
       return yield* Effect.fail(new Unusable(degraded, calls))
     }
-    const answer = yield* retrying(shortPatience)(service.generate(request)).pipe(
+    const answer = yield* service.generate(request).pipe(
+      Effect.retry(retries(shortPatience)),
       Effect.mapError((error) => new Unusable({ reason: error.reason._tag, message: error.message }, calls, error))
     )
     const said = answerText(answer)

@@ -6,13 +6,13 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
-import { defaultPolicy, type Outcome, patchOf, type Policy } from "../domain/Compression.ts"
+import { defaultPolicy, type Outcome, type Policy } from "../domain/Compression.ts"
 import { type Part, text } from "../domain/Content.ts"
 import { countedParts } from "../domain/PromptContent.ts"
-import { TokenCount, tokenLimit } from "../domain/Tokens.ts"
-import { Calibrations } from "./Calibrations.ts"
+import { tokenLimit } from "../domain/Tokens.ts"
 import { toModelError } from "./LanguageModelBridge.ts"
 import { TokenCounter } from "./TokenCounter.ts"
+import * as Window from "./Window.ts"
 
 /** How much of a model's window prompts may take, and how they are made to. */
 export interface WindowOptions {
@@ -59,26 +59,11 @@ export interface Shrinkable<E, R> {
 /** A request that surely fits. */
 export interface Fitting {
   readonly messages: ReadonlyArray<Prompt.Message>
-  readonly measured: Measured
-}
-
-/** A request that was looked at closely: what it was estimated at, and the most that it costs. */
-export interface Measured {
-  readonly tokens: number
-  readonly most: number
-  /** What had been learned until then. */
-  readonly lesson: number
+  readonly measured: Window.Measured
 }
 
 /** Tokens of the default reserve for the answer, and the most it takes of a small window. */
 const defaultReserve = { tokens: 16_384, share: 0.25 }
-/** How much more than estimated a request may cost at first; below that nobody has to look closer. */
-const coldRatio = 3
-/** How much more than any request so far, as a share, the next one may cost. */
-const doubt = 1.5
-/** After so many attempts what is left is what cannot be made smaller. */
-const rounds = 4
-
 /** The name under which is learned what nobody named. */
 const unnamed = "effect/ai"
 
@@ -98,6 +83,13 @@ const jsonOf = (value: () => unknown): string => {
     return ""
   }
 }
+
+const refusal = (method: string, overflow: Window.WindowOverflow): AiError.AiError =>
+  AiError.make({
+    module: "palimpsest",
+    method,
+    reason: new AiError.InvalidUserInputError({ description: overflow.message })
+  })
 
 const declaration = (tool: Tool.Any): Part =>
   text(
@@ -126,19 +118,18 @@ const isToBeBuilt = (toolkit: unknown): toolkit is Effect.Effect<Toolkit.WithHan
  */
 export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const counter = yield* TokenCounter
-  const calibrations = yield* Calibrations
   const known = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? known
   const model = name ?? unnamed
-  const window = options.window ?? tokenLimit(model)
-  const reserve = options.reserve ?? Math.min(defaultReserve.tokens, Math.floor(window * defaultReserve.share))
-  const room = Math.max(0, Math.floor(window - reserve))
-  const trigger = (options.threshold ?? defaultPolicy.threshold) * window
+  const size = options.window ?? tokenLimit(model)
+  const window = yield* Window.make({
+    model,
+    window: size,
+    reserve: options.reserve ?? Math.min(defaultReserve.tokens, Math.floor(size * defaultReserve.share)),
+    threshold: options.threshold ?? defaultPolicy.threshold,
+    policy: options.policy
+  })
   const counted = new WeakMap<object, { readonly parts: ReadonlyArray<Part>; readonly tokens: number }>()
-  /** The most that a request has been found to cost, as a share of its estimate. */
-  let ratio = coldRatio
-  /** Counts the requests that cost more than had been thought possible. */
-  let lesson = 0
 
   const countOnce = Effect.fnUntraced(
     function* (key: object, parts: () => ReadonlyArray<Part>) {
@@ -201,41 +192,10 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     return { parts, tokens }
   })
 
-  /** Tokens that the model does not count more than. */
-  const bound = Effect.fnUntraced(function* (messages: ReadonlyArray<Prompt.Message>, beside: Declared) {
-    const { parts } = yield* contentsOf(messages, beside)
-    return yield* calibrations.upperBound(model, parts)
+  const weighed = Effect.fnUntraced(function* (messages: ReadonlyArray<Prompt.Message>, beside: Declared) {
+    const { parts, tokens } = yield* contentsOf(messages, beside)
+    return { messages, tokens, parts: () => parts }
   })
-
-  const refusal = (method: string, tokens: number, estimate: number, why: string | undefined) =>
-    AiError.make({
-      module: "palimpsest",
-      method,
-      reason: new AiError.InvalidUserInputError({
-        description: `the prompt is too long: up to ${tokens} tokens (estimated ${estimate}), where the window of ${window} less ${reserve} for the answer has room for ${room}${why === undefined ? "" : `; ${why}`}`
-      })
-    })
-
-  /** How is compressed to fit so many tokens, by the estimator's count. */
-  const policy = (limit: number): Policy => ({
-    ...defaultPolicy,
-    summarizer: "model",
-    ...options.policy,
-    limit: TokenCount.make(limit),
-    threshold: Math.min(1, trigger / Math.max(1, limit))
-  })
-
-  /**
-   * Whether a request of so many estimated tokens may be sent without a closer look: it is small, or adds little to one that
-   * was looked at.
-   */
-  const isSmall = (tokens: number, measured: Measured | undefined): boolean =>
-    tokens < trigger &&
-    (tokens * ratio <= room ||
-      (measured !== undefined &&
-        measured.lesson === lesson &&
-        tokens >= measured.tokens &&
-        measured.most + (tokens - measured.tokens) * ratio <= room))
 
   /**
    * Makes a request small enough, if it is due, and answers what may be sent; fails before anything is sent when it surely
@@ -247,54 +207,35 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     beside: Declared,
     waiting: number
   ): Effect.fn.Return<Fitting, E | AiError.AiError, R> {
-    let why: string | undefined
-    let { messages, tokens } = yield* subject.request
-    let most = yield* bound(messages, beside)
+    const { messages } = yield* subject.request
     const fixed = messages.filter((message) => message.role === "system")
-    const least = yield* bound(fixed, beside)
-    if (least > room) return yield* refusal(method, least, tokens, "system messages and tools alone do not fit")
-    for (let round = 0; round < rounds; round += 1) {
-      ratio = Math.max(ratio, (most / Math.max(1, tokens)) * doubt)
-      const forced = most > room
-      if (!forced && (round > 0 || tokens < trigger || tokens < waiting)) break
-      // In the estimator's tokens, as the planner counts, and what they were found to cost.
-      const limit = Math.max(1, Math.floor((room * tokens) / Math.max(most, tokens)))
-      const outcome = yield* subject.compress(policy(limit), forced)
-      why = "degraded" in outcome ? outcome.degraded?.message : "message" in outcome ? outcome.message : undefined
-      if (patchOf(outcome) === undefined) break
-      const next = yield* subject.request
-      messages = next.messages
-      tokens = next.tokens
-      most = yield* bound(messages, beside)
-    }
-    if (most > room) return yield* refusal(method, most, tokens, why)
-    return { messages, measured: { tokens, most, lesson } }
-  })
-
-  const observe = Effect.fnUntraced(function* (
-    messages: ReadonlyArray<Prompt.Message>,
-    beside: Declared,
-    actual: number
-  ) {
-    const { parts, tokens } = yield* contentsOf(messages, beside)
-    if (tokens > 0) ratio = Math.max(ratio, (actual / tokens) * doubt)
-    if (actual > (yield* calibrations.upperBound(model, parts))) lesson += 1
-    yield* calibrations.observe(model, parts, actual)
+    const { parts } = yield* contentsOf(fixed, beside)
+    const fitting = yield* window
+      .fit(
+        {
+          request: Effect.flatMap(subject.request, (now) =>
+            Effect.map(weighed(now.messages, beside), (request) => ({ ...request, tokens: now.tokens }))
+          ),
+          compress: subject.compress
+        },
+        { parts, what: "system messages and tools alone do not fit" },
+        waiting
+      )
+      .pipe(Effect.mapError((error) => (error instanceof Window.WindowOverflow ? refusal(method, error) : error)))
+    return { messages: fitting.request.messages, measured: fitting.measured }
   })
 
   /** Learns from what the provider counted for a request; nothing where it counted nothing. */
   const learn = (messages: ReadonlyArray<Prompt.Message>, beside: Declared, { inputTokens }: Response.Usage) =>
     inputTokens.total === undefined || inputTokens.total <= 0
       ? Effect.void
-      : observe(messages, beside, inputTokens.total)
+      : Effect.flatMap(weighed(messages, beside), (request) => window.learn(request, inputTokens.total ?? 0))
 
   /** Learns that a request did not fit: it has more tokens than the window. From now on every request is looked at. */
   const learnTooLong = (messages: ReadonlyArray<Prompt.Message>, beside: Declared) =>
-    Effect.suspend(() => {
-      ratio = Infinity
-      return observe(messages, beside, window + 1)
-    })
+    Effect.flatMap(weighed(messages, beside), window.learnTooLong)
 
+  const { isSmall, policy, room } = window
   return { name, room, policy, count, declared, isSmall, fit, learn, learnTooLong }
 })
 

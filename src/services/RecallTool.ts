@@ -5,6 +5,7 @@ import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import { type Handle, isHandle } from "../domain/Handle.ts"
 import { recall } from "../domain/Recall.ts"
 import { recallableOf, type Session } from "../domain/Session.ts"
+import type { SessionStoreError } from "./SessionStore.ts"
 import { type BadPattern, read, select, type TempStore, type TempStoreError } from "./TempStore.ts"
 
 /** Reads what a compression took out of a prompt. */
@@ -12,7 +13,10 @@ export class Recall extends Context.Service<
   Recall,
   {
     /** What a handle stands for: exactly, or the wanted part of it. */
-    readonly recall: (handle: Handle, selection?: Selection) => Effect.Effect<Excerpt, TempStoreError | BadPattern>
+    readonly recall: (
+      handle: Handle,
+      selection?: Selection
+    ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/RecallTool/Recall") {}
 

@@ -1,5 +1,6 @@
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { Session, SessionEvent, Started } from "../domain/Session.ts"
+import type { TempStore } from "./TempStore.ts"
 
 /** There is no such session. */
 export class SessionNotFound extends Schema.TaggedError<SessionNotFound>()("SessionNotFound", { id: Schema.String }) {
@@ -92,14 +93,42 @@ export interface SessionLog {
    * fails or is interrupted the log is what it was.
    */
   readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
+  /** The blobs of this session. */
+  readonly blobs: TempStore["Service"]
+  /** Everything the log says by now, read from its beginning: what `open` left out too. */
+  readonly whole: Effect.Effect<Session, SessionStoreError>
 }
 
 /** A session as it was opened. */
 export interface OpenSession {
   readonly log: SessionLog
+  /**
+   * What the log says. Where `complete` is false only what the model sees was read: the view, its tokens and what follows from
+   * them are those of the whole session; entries that left the view, compressions to undo and their ranges are missing.
+   */
   readonly session: Session
+  readonly complete: boolean
   /** The log ended in half a line, which was cut off: how many bytes. */
   readonly torn: number
+}
+
+/** What a list says of a session, without having read it whole. Times in milliseconds since 1970. */
+export interface SessionSummary {
+  readonly id: string
+  /** What a person or a model called it. */
+  readonly title: string | undefined
+  /** The beginning of the user's first words, in one line, as far as it stands near the beginning of the log. */
+  readonly firstPrompt: string | undefined
+  readonly model: string | undefined
+  readonly cwd: string | undefined
+  readonly startedAt: number
+  readonly updatedAt: number
+  /** Of the log, without its blobs. */
+  readonly bytes: number
+  /** The process that writes it at the moment. */
+  readonly holder: { readonly pid: number; readonly since: number } | undefined
+  /** Why it cannot be opened, where its beginning already says so. */
+  readonly problem: string | undefined
 }
 
 /** Append-only logs of sessions. One writer a session, as long as the scope is open. */
@@ -112,5 +141,14 @@ export class SessionStore extends Context.Service<
     readonly open: (id: string) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
     /** Ids of all sessions, newest first. */
     readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
+    /** All sessions, the one written last first. Reads a bounded piece of each, however long they are. */
+    readonly summaries: Effect.Effect<ReadonlyArray<SessionSummary>, SessionStoreError>
+    /** Gives a session a title of one line, clipped; an empty one takes it away. Also while somebody writes it. */
+    readonly rename: (id: string, title: string) => Effect.Effect<void, SessionStoreError>
+    /**
+     * Deletes a session, its blobs and its title for good. `SessionLocked` while somebody writes it. A removal that stopped half-way
+     * is no longer listed, and is finished by another.
+     */
+    readonly remove: (id: string) => Effect.Effect<void, SessionStoreError>
   }
 >()("palimpsest/services/SessionStore") {}

@@ -26,8 +26,12 @@ export interface SummaryRequest {
   readonly budget: number
   readonly focus: string | undefined
   readonly cwd: string | undefined
-  /** The user's words that have to be shown exactly. */
-  readonly pins: { readonly original: Span | undefined; readonly latest: Span | undefined }
+  /** The user's words that have to be shown exactly; `asked`: because the person said so. */
+  readonly pins: {
+    readonly original: Span | undefined
+    readonly latest: Span | undefined
+    readonly asked?: ReadonlyArray<Span> | undefined
+  }
   /** Whether the user wrote these words in that entry, by the whole log: earlier snapshots may claim so. */
   readonly said: Witness
   readonly verify: boolean

@@ -4,6 +4,7 @@ import { call, type Part, response, text, user } from "../../src/domain/Content.
 import * as Conversation from "../../src/domain/Conversation.ts"
 import { Handle, Hash } from "../../src/domain/Handle.ts"
 import {
+  checkpointMark,
   type DecodedLine,
   decodeLine,
   encodeLine,
@@ -14,7 +15,7 @@ import {
   spillKey,
   type SpilledParts
 } from "../../src/domain/LogFormat.ts"
-import { logVersion, type SessionEvent, spillBytes } from "../../src/domain/Session.ts"
+import { logVersion, SessionEvent, spillBytes } from "../../src/domain/Session.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const id = Conversation.entryId
@@ -41,6 +42,9 @@ const compressed = (entry: Conversation.Entry): SessionEvent => ({
 const events: ReadonlyArray<SessionEvent> = [
   { _tag: "Started", version: logVersion, session: "s", at: 1, estimator: "e", importedFrom: { format: "pi" } },
   appended(entryOf([text("a\n"), call("read", { n: 1 }, "1"), { odd: [1, { x: null }] }])),
+  { _tag: "Answered", message: entryOf([text("q")]), answer: { ...entryOf([text("a")]), id: id(2), model: "m" } },
+  { _tag: "ModelSwitched", at: 1, model: "m" },
+  { _tag: "Pinned", at: 1, pin: { entry: id(1), part: 0, start: 0, end: 1 } },
   compressed(entryOf([text("s")])),
   { _tag: "CompressionFailed", at: 1, status: "FAILED_SUMMARIZER", forced: true, tokens: TokenCount.make(3) },
   { _tag: "Undone", at: 1 },
@@ -117,6 +121,119 @@ describe("a line", () => {
     assert.isTrue(found._tag === "Malformed" && found.message.length > 5)
   })
 
+  /** A message with everything it may carry, and what stands in one of its places instead. */
+  const places: ReadonlyArray<readonly [string, (entry: Record<string, unknown>, value: unknown) => unknown]> = [
+    ["a message", (entry) => entry],
+    ...[
+      "id",
+      "content",
+      "at",
+      "author",
+      "source",
+      "model",
+      "usage",
+      "origin",
+      "tokens",
+      "handles",
+      "later",
+      "__proto__"
+    ].map(
+      (key) =>
+        [
+          key,
+          (entry: Record<string, unknown>, value: unknown) => {
+            const changed = JSON.parse(JSON.stringify(entry))
+            Object.defineProperty(changed, key, { value, enumerable: true, configurable: true, writable: true })
+            return changed
+          }
+        ] as const
+    ),
+    ["role", (entry, role) => ({ ...entry, content: { role, parts: [] } })],
+    ["parts", (entry, parts) => ({ ...entry, content: { role: "user", parts } })],
+    ["a part", (entry, part) => ({ ...entry, content: { role: "user", parts: [part], more: 1 } })],
+    ...["text", "thought", "thoughtSignature", "functionCall", "functionResponse", "inlineData", "fileData", "x"].map(
+      (key) =>
+        [
+          `part.${key}`,
+          (entry: Record<string, unknown>, value: unknown) => ({
+            ...entry,
+            content: { role: "model", parts: [{ [key]: value }] }
+          })
+        ] as const
+    )
+  ]
+  const values: ReadonlyArray<unknown> = [
+    null,
+    true,
+    "",
+    "e1",
+    "e0",
+    "h_abcdefghij",
+    "model",
+    "summary",
+    0,
+    -1,
+    1.5,
+    1e300,
+    Infinity,
+    [],
+    [1],
+    ["h_abcdefghij"],
+    ["H_abcdefghij"],
+    [null],
+    [[]],
+    {},
+    { "0": "x" },
+    { name: "n" },
+    { name: 1 },
+    { id: "i", name: "n", args: 1, response: null, parts: 3, later: {} },
+    { id: 3, name: "n" },
+    { mimeType: 1 },
+    { data: [] },
+    { fileUri: "u", mimeType: "m" },
+    { line: 1, ids: ["a"] },
+    { prompt: 1, answer: 2, thoughts: 3, cached: 4 },
+    { prompt: 1, answer: 2, thoughts: 3 },
+    { role: "user", parts: [] },
+    { role: "tool", parts: [] }
+  ]
+  const bySchema = Schema.decodeUnknownResult(SessionEvent)
+
+  it.each(places)("is looked at as strictly as the schema says: %s", (_, change) => {
+    let good = 0
+    for (const value of values) {
+      const line = { _tag: "Appended", entry: change({ ...entryOf([text("a")]) }, value) }
+      const wanted = bySchema(line)
+      const found = decodeLine(line)
+      assert.strictEqual(found._tag, wanted._tag, JSON.stringify(line))
+      if (Result.isSuccess(found) && Result.isSuccess(wanted)) {
+        good += 1
+        assert.deepStrictEqual(found.success?.event, wanted.success, JSON.stringify(line))
+      }
+    }
+    assert.isAbove(good, 0)
+  })
+
+  it("with a checkpoint ends in it, and can be told by its bytes", () => {
+    const event = compressed(entryOf([text(checkpointMark)]))
+    const checkpoint = {
+      ranges: [[0, 10] as const],
+      ids: ["e1-e2"],
+      next: 3,
+      version: 2,
+      memory: { failed: false, waitUntil: 0 },
+      pins: []
+    }
+    assert.notInclude(encodeLine(event), checkpointMark)
+    const line = encodeLine(event, undefined, checkpoint)
+    assert.include(line, checkpointMark)
+    assert.deepStrictEqual(decoded(line), {
+      event,
+      spilled: new Map(),
+      checkpoint: JSON.parse(JSON.stringify(checkpoint))
+    })
+  })
+
   it("with a note of a stored part that is none is malformed", () => {
     const line = { ...JSON.parse(encodeLine(appended(entryOf([text("a")])))), spilled: { "e1:0": { hash: "x" } } }
     assert.strictEqual(problem(line)._tag, "Malformed")
@@ -191,7 +308,8 @@ describe("stored parts", () => {
 
   it("only messages have parts to store", () => {
     for (const event of events) {
-      assert.strictEqual(entriesOf(event).length, event._tag === "Appended" || event._tag === "Compressed" ? 1 : 0)
+      const counts: Partial<Record<SessionEvent["_tag"], number>> = { Appended: 1, Answered: 2, Compressed: 1 }
+      assert.strictEqual(entriesOf(event).length, counts[event._tag] ?? 0)
     }
   })
 })

@@ -67,7 +67,7 @@ describe("an adversarial model, over 20 compressions", () => {
       return Effect.gen(function* () {
         const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
         const log = { id: "bad", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
-        const chat = yield* Chat.make({ session: emptySession, log })
+        const chat = yield* Chat.keep({ session: emptySession, log })
         let compressions = 0
         for (let n = 0; n < 20; n += 1) {
           yield* chat.append(round(n).map((content) => ({ content })))

@@ -135,7 +135,7 @@ const onDisk = Effect.gen(function* () {
   const folder = yield* fs.makeTempDirectoryScoped()
   return worldOf({
     sessions: FileSessionStore.layer(path.join(folder, "sessions")).pipe(
-      Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))),
+      Layer.provide(FileTempStore.folders),
       Layer.provide(NodeServices.layer)
     )
   })
@@ -197,7 +197,7 @@ describe("law 1: nothing is lost", () => {
       Effect.gen(function* () {
         const world = worldOf({
           log: (log) => ({
-            id: log.id,
+            ...log,
             append: (event) =>
               log.append(event._tag === "Appended" ? changed(event, (text) => text.toWellFormed()) : event)
           })

@@ -8,7 +8,7 @@ import { type Session, type SessionEvent, step } from "../../src/domain/Session.
 import { Chat, type ChatBusy } from "../../src/services/Chat.ts"
 import type { PlanRefused } from "../../src/services/Compression.ts"
 import { HookSystem, type Subscriber } from "../../src/services/HookSystem.ts"
-import { type SessionLog, SessionStoreError, SessionUnavailable } from "../../src/services/SessionStore.ts"
+import { SessionStoreError, SessionUnavailable } from "../../src/services/SessionStore.ts"
 import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
 import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
@@ -77,9 +77,9 @@ const readyFor = (script: Script, operation: Operation) =>
 /** One conversation in memory, from a session on, and the log that it writes. */
 const beginning = Effect.fnUntraced(function* (world: World, session: Session) {
   const events: Array<SessionEvent> = []
-  const memory: SessionLog = { id: "law", append: () => Effect.void }
+  const memory = { id: "law", append: () => Effect.void }
   const log = recorded(memory, events)
-  const chat = yield* Chat.make({ log: world.log?.(log) ?? log, session })
+  const chat = yield* Chat.keep({ log: world.log?.(log) ?? log, session })
   return { chat: world.chat?.(chat) ?? chat, events }
 })
 type Begun = Effect.Success<ReturnType<typeof beginning>>
@@ -229,7 +229,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
   const at = nth(call)
   switch (what) {
     case "log":
-      return worldOf({ log: (log) => ({ id: log.id, append: (event) => at(log.append(event), Effect.fail(broken)) }) })
+      return worldOf({ log: (log) => ({ ...log, append: (event) => at(log.append(event), Effect.fail(broken)) }) })
     case "counter":
       return worldOf({
         counter: Layer.effect(
@@ -346,7 +346,7 @@ describe("law 2: old or new", () => {
       const begun = yield* beginning(
         worldOf({
           log: (log) => ({
-            id: log.id,
+            ...log,
             append: (event) =>
               Deferred.succeed(hanging, undefined).pipe(
                 Effect.andThen(Deferred.await(release)),
@@ -380,7 +380,7 @@ describe("law 2: old or new", () => {
       const begun = yield* beginning(
         worldOf({
           log: (log) => ({
-            id: log.id,
+            ...log,
             append: (event) =>
               Effect.andThen(Deferred.succeed(cancel, undefined), Effect.andThen(Effect.yieldNow, log.append(event)))
           })
@@ -479,7 +479,7 @@ describe("law 2: old or new", () => {
       Effect.gen(function* () {
         const world = worldOf({
           log: (log) => ({
-            id: log.id,
+            ...log,
             append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
           })
         })
@@ -517,7 +517,7 @@ describe("law 2: old or new", () => {
         const world = worldOf({
           chat: (chat) => ({
             ...chat,
-            compress: ({ cancel, ...options }) =>
+            compress: ({ cancel, ...options } = {}) =>
               Effect.gen(function* () {
                 const outcome = yield* chat.compress(options)
                 return cancel === undefined ? outcome : { _tag: "Cancelled" as const }

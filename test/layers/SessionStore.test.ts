@@ -1,17 +1,30 @@
 import { assert, describe, layer, vi } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { pid } from "node:process"
-import { text as textPart } from "../../src/domain/Content.ts"
+import { call, text as textPart } from "../../src/domain/Content.ts"
+import { type EntryId, entryId } from "../../src/domain/Conversation.ts"
+import { checkpointMark } from "../../src/domain/LogFormat.ts"
+import { emptySession, type SessionEvent, step } from "../../src/domain/Session.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/FileTempStore.ts"
 import * as MemorySessionStore from "../../src/layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { SessionStore } from "../../src/services/SessionStore.ts"
-import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
+import { BlobFolder, BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
-import { appended, fold, reopened, sessionStoreContract, started } from "./SessionStore.contract.ts"
+import {
+  appended,
+  entry,
+  fileBlobs,
+  fold,
+  reopened,
+  seen,
+  sessionStoreContract,
+  started
+} from "./SessionStore.contract.ts"
 
 // Hundreds of real files each; a busy machine takes its time.
 vi.setConfig({ testTimeout: 60_000 })
@@ -26,12 +39,7 @@ const freshFolder = Effect.gen(function* () {
 sessionStoreContract({
   name: "FileSessionStore over FileTempStore",
   make: Effect.gen(function* () {
-    const path = yield* Path.Path
-    const folder = yield* freshFolder
-    return FileSessionStore.layer(path.join(folder, "sessions")).pipe(
-      Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))),
-      Layer.provide(NodeServices.layer)
-    )
+    return FileSessionStore.layer(yield* freshFolder).pipe(Layer.provide(fileBlobs), Layer.provide(NodeServices.layer))
   }),
   runs: 200
 })
@@ -39,9 +47,9 @@ sessionStoreContract({
 sessionStoreContract({
   name: "FileSessionStore over MemoryTempStore",
   make: Effect.gen(function* () {
-    const blobs = yield* Layer.build(MemoryTempStore.layer)
+    const blobs = Layer.succeedContext(yield* Layer.build(MemoryTempStore.layer))
     return FileSessionStore.layer(yield* freshFolder).pipe(
-      Layer.provide(Layer.succeedContext(blobs)),
+      Layer.provide(Layer.succeed(BlobFolder, { at: () => blobs })),
       Layer.provide(NodeServices.layer)
     )
   }),
@@ -50,7 +58,10 @@ sessionStoreContract({
 
 sessionStoreContract({
   name: "MemorySessionStore",
-  make: Effect.map(Layer.build(MemorySessionStore.layer), Layer.succeedContext),
+  make: Effect.map(
+    Layer.build(MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))),
+    Layer.succeedContext
+  ),
   runs: 1_000
 })
 
@@ -59,9 +70,7 @@ const written = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* freshFolder
-  const store = Layer.fresh(
-    FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))))
-  )
+  const store = Layer.fresh(FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs)))
   yield* SessionStore.use((_) =>
     Effect.flatMap(_.create(started("s1")), (log) => Effect.forEach(events.slice(1), log.append))
   ).pipe(Effect.scoped, Effect.provide(store))
@@ -69,6 +78,51 @@ const written = Effect.gen(function* () {
   const lines = (yield* fs.readFileString(file)).trimEnd().split("\n")
   const open = reopened("s1").pipe(Effect.provide(store))
   return { folder, file, lines, lock: path.join(folder, "s1.lock"), open, store }
+})
+
+const compressed = (
+  sequence: number,
+  drop: { readonly from: EntryId; readonly to: EntryId },
+  shorten: Extract<SessionEvent, { readonly _tag: "Compressed" }>["patch"]["shorten"]
+): SessionEvent => ({
+  _tag: "Compressed",
+  at: 1,
+  status: "COMPRESSED",
+  strategy: "test",
+  trigger: "auto",
+  before: TokenCount.make(9),
+  after: TokenCount.make(3),
+  patch: { drop, insert: [entry(sequence, [textPart("summary")])], shorten }
+})
+
+/** The file system of the context, and how many bytes were read through it. */
+const countReads = Effect.map(FileSystem.FileSystem, (fs) => {
+  let bytes = 0
+  const counted = <A>(read: Effect.Effect<A, PlatformError.PlatformError>, size: (found: A) => number) =>
+    Effect.tap(read, (found) =>
+      Effect.sync(() => {
+        bytes += size(found)
+      })
+    )
+  const layer = Layer.succeed(FileSystem.FileSystem, {
+    ...fs,
+    readFile: (file) => counted(fs.readFile(file), (found) => found.length),
+    readFileString: (file, encoding) => counted(fs.readFileString(file, encoding), (found) => found.length),
+    open: (file, options) =>
+      Effect.map(fs.open(file, options), (handle) => ({
+        [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+        stat: handle.stat,
+        seek: (offset, from) => handle.seek(offset, from),
+        sync: handle.sync,
+        read: (buffer, options) => counted(handle.read(buffer, options), Number),
+        readAlloc: (size, options) =>
+          counted(handle.readAlloc(size, options), (found) => (found._tag === "Some" ? found.value.length : 0)),
+        truncate: (length) => handle.truncate(length),
+        write: (buffer) => handle.write(buffer),
+        writeAll: (buffer) => handle.writeAll(buffer)
+      }))
+  })
+  return { layer, bytes: () => bytes }
 })
 
 const events = [started("s1"), appended(1, textPart("small")), appended(2, textPart("x".repeat(9_000)))]
@@ -79,7 +133,7 @@ describe("FileSessionStore", () => {
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder, lines } = yield* written
-        assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["blobs", "s1.jsonl"])
+        assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["s1.jsonl", "s1.jsonl.blobs"])
         assert.strictEqual((yield* fs.stat(folder)).mode & 0o777, 0o700)
         assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
         assert.strictEqual(lines.length, 3)
@@ -149,11 +203,11 @@ describe("FileSessionStore", () => {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
         const { folder, open } = yield* written
-        const [blob = ""] = yield* fs.readDirectory(path.join(folder, "blobs"))
-        yield* fs.writeFileString(path.join(folder, "blobs", blob), "damage")
+        const [blob = ""] = yield* fs.readDirectory(path.join(folder, "s1.jsonl.blobs"))
+        yield* fs.writeFileString(path.join(folder, "s1.jsonl.blobs", blob), "damage")
         const damaged = yield* Effect.flip(open)
         assert.deepStrictEqual([damaged.reason._tag, damaged.message.includes(blob)], ["SessionCorrupt", true])
-        yield* fs.remove(path.join(folder, "blobs", blob))
+        yield* fs.remove(path.join(folder, "s1.jsonl.blobs", blob))
         const error = yield* Effect.flip(open)
         assert.strictEqual(error.reason._tag, "SessionCorrupt")
         assert.strictEqual(error.message, `session s1, line 3: nothing is stored under ${blob}`)
@@ -199,7 +253,7 @@ describe("FileSessionStore", () => {
         for (const owner of locks) {
           yield* fs.writeFileString(lock, JSON.stringify(owner))
           assert.deepStrictEqual((yield* open).session, fold(events))
-          assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["blobs", "s1.jsonl"])
+          assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["s1.jsonl", "s1.jsonl.blobs"])
         }
       })
     )
@@ -259,15 +313,11 @@ describe("FileSessionStore", () => {
       "refuses further appends when half a line could not be taken back, and heals when it is opened again",
       () =>
         Effect.gen(function* () {
-          const path = yield* Path.Path
           const { folder, open } = yield* written
           const faulty = yield* FaultyFileSystem.make((call) =>
             call.name === "File.writeAll" && call.write === 2 ? "half" : call.name === "File.truncate" ? "fail" : "pass"
           )
-          const store = FileSessionStore.layer(folder).pipe(
-            Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))),
-            Layer.provide(faulty.layer)
-          )
+          const store = FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs), Layer.provide(faulty.layer))
           yield* SessionStore.use((_) =>
             Effect.gen(function* () {
               // The first write is the lock's.
@@ -286,7 +336,6 @@ describe("FileSessionStore", () => {
 
     it.effect("goes on after an append that failed", () =>
       Effect.gen(function* () {
-        const path = yield* Path.Path
         const { folder, open } = yield* written
         for (const name of ["File.writeAll", "File.sync"]) {
           let seen = 0
@@ -294,10 +343,7 @@ describe("FileSessionStore", () => {
             if (call.name === name) seen += 1
             return call.name === name && seen === (name === "File.sync" ? 1 : 2) ? "half" : "pass"
           })
-          const store = FileSessionStore.layer(folder).pipe(
-            Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))),
-            Layer.provide(faulty.layer)
-          )
+          const store = FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs), Layer.provide(faulty.layer))
           yield* SessionStore.use((_) =>
             Effect.gen(function* () {
               const { log } = yield* _.open("s1")
@@ -311,6 +357,218 @@ describe("FileSessionStore", () => {
         }
         const redone = { _tag: "Redone", at: 2 } as const
         assert.deepStrictEqual(yield* open, { session: fold([...events, redone, redone]), torn: 0 })
+      })
+    )
+
+    it.effect("reads of a long session what the model sees, and no more", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, folder, store } = yield* written
+        const many = Array.from({ length: 2_000 }, (_, n) => appended(n + 3, textPart(`${n} ${"words ".repeat(300)}`)))
+        const shortened = { part: 0, replacement: textPart("short"), tokens: TokenCount.make(1) }
+        const all: ReadonlyArray<SessionEvent> = [
+          ...many,
+          compressed(2_003, { from: entryId(1), to: entryId(1_990) }, [{ entry: entryId(1_995), ...shortened }]),
+          appended(2_004, textPart("after it"))
+        ]
+        yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
+          Effect.scoped,
+          Effect.provide(store)
+        )
+        const told = fold([...events, ...all])
+        const size = Number((yield* fs.stat(file)).size)
+        assert.isAbove(size, 3_000_000)
+        /** Opens it, does something with it, and says how many bytes of the log that took. */
+        const reading = Effect.fnUntraced(function* (next: ReadonlyArray<SessionEvent>, whole: boolean) {
+          const counting = yield* countReads
+          const session = yield* SessionStore.use((_) =>
+            Effect.gen(function* () {
+              const opened = yield* _.open("s1")
+              assert.isFalse(opened.complete)
+              for (const event of next) yield* opened.log.append(event)
+              return whole ? yield* opened.log.whole : opened.session
+            })
+          ).pipe(
+            Effect.scoped,
+            Effect.provide(FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs), Layer.provide(counting.layer)))
+          )
+          return { session, bytes: counting.bytes() }
+        })
+        const first = yield* reading([], false)
+        assert.deepStrictEqual(seen(first.session), seen(told))
+        assert.isBelow(first.bytes, size / 20)
+
+        // A compression laid over what was read from a checkpoint: what was shortened before stays so.
+        const second = compressed(2_005, { from: entryId(2_003), to: entryId(1_992) }, [])
+        yield* reading([second], false)
+        assert.strictEqual((yield* fs.readFileString(file)).split(checkpointMark).length, 3)
+        const again = yield* reading([], false)
+        assert.deepStrictEqual(seen(again.session), seen(step(told, second)))
+        assert.isBelow(again.bytes, size / 20)
+
+        const undone = { _tag: "Undone", at: 1 } as const
+        const both = yield* reading([undone, undone], true)
+        const before = [second, undone, undone].reduce(step, told)
+        assert.deepStrictEqual(both.session, before)
+        assert.isAbove(both.bytes, size)
+        // Now everything is in the window again.
+        assert.deepStrictEqual(seen((yield* reading([], false)).session), seen(before))
+      })
+    )
+
+    it.effect("takes a step back whose line says nothing of the view for what it is", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, open, store } = yield* written
+        const all: ReadonlyArray<SessionEvent> = [
+          compressed(3, { from: entryId(1), to: entryId(1) }, []),
+          compressed(4, { from: entryId(2), to: entryId(2) }, [])
+        ]
+        yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
+          Effect.scoped,
+          Effect.provide(store)
+        )
+        const undone = { _tag: "Undone", at: 1 } as const
+        yield* fs.writeFileString(file, `${yield* fs.readFileString(file)}${JSON.stringify(undone)}\n`)
+        const opened = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
+        assert.deepStrictEqual(
+          [opened.complete, opened.session],
+          [true, [...events, ...all, undone].reduce(step, emptySession)]
+        )
+        assert.strictEqual((yield* open).torn, 0)
+      })
+    )
+
+    it.effect("believes no checkpoint that does not fit its log, and tells of a broken line in what it reads", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, store } = yield* written
+        const all: ReadonlyArray<SessionEvent> = [
+          appended(3, textPart("dropped")),
+          appended(4, call("f", { checkpoint: { ranges: [[0, 5]] }, text: ',"checkpoint":{"ranges":[' })),
+          compressed(5, { from: entryId(1), to: entryId(3) }, []),
+          appended(6, call("f", { x: 1, checkpoint: { ranges: [[0, 5]] } }))
+        ]
+        yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
+          Effect.scoped,
+          Effect.provide(store)
+        )
+        const told = fold([...events, ...all])
+        const content = yield* fs.readFileString(file)
+        const opening = Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
+        const opened = yield* opening
+        assert.deepStrictEqual([opened.complete, seen(opened.session)], [false, seen(told)])
+
+        const [, ranges = ""] = /"checkpoint":\{"ranges":(\[\[0,\d+\],\[\d+,\d+\]\])/.exec(content) ?? []
+        assert.isAbove(ranges.length, 10)
+        for (const wrong of [
+          "[]",
+          "[[0,9]]",
+          "[[3,9]]",
+          "[[0,99999999]]",
+          "[[5,2]]",
+          '"none"',
+          ranges.replace("[0,", "[1,")
+        ]) {
+          yield* fs.writeFileString(file, content.replace(ranges, wrong))
+          const other = yield* opening
+          assert.deepStrictEqual([other.complete, other.session], [true, told], wrong)
+        }
+        for (const [from, to] of [
+          ['"ids":["e5","e4"]', '"ids":["e5","e9"]'],
+          ['"ids":["e5","e4"]', '"ids":["e5-e99999999999"]'],
+          ['"ids":["e5","e4"]', '"ids":["e5","e0"]']
+        ] as const) {
+          assert.include(content, from)
+          yield* fs.writeFileString(file, content.replace(from, to))
+          assert.deepStrictEqual((yield* opening).session, told, to)
+        }
+
+        const lines = content.split("\n")
+        const broken = (number: number, line: string) =>
+          fs.writeFileString(file, lines.map((each, index) => (index + 1 === number ? line : each)).join("\n"))
+        // What is not read is not looked at; what is read is.
+        yield* broken(4, "x".repeat(lines[3]?.length ?? 0))
+        assert.deepStrictEqual(seen((yield* opening).session), seen(told))
+        for (const number of [5, 7]) {
+          yield* broken(number, `${"x".repeat((lines[number - 1]?.length ?? 0) - 2)}\n{`)
+          assert.strictEqual((yield* Effect.flip(opening)).message, `session s1, line ${number}: this is not JSON`)
+        }
+        yield* broken(7, '{"_tag":"Later"}')
+        assert.include((yield* Effect.flip(opening)).message, "line 7: an event of an unknown kind: Later")
+        yield* broken(1, (lines[0] ?? "").replace('"version":1', '"version":7'))
+        assert.strictEqual((yield* Effect.flip(opening)).reason._tag, "SessionTooNew")
+      })
+    )
+
+    it.effect("lists 2,000 sessions, some of them huge, reading a bounded piece of each", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const folder = yield* freshFolder
+        yield* fs.makeDirectory(folder, { recursive: true })
+        const line = JSON.stringify(appended(1, textPart("hello there")))
+        for (let n = 0; n < 2_000; n += 1) {
+          const id = `s${String(n).padStart(4, "0")}`
+          const file = path.join(folder, `${id}.jsonl`)
+          yield* fs.writeFileString(file, `${JSON.stringify(started(id))}\n${line}\n`)
+          // Sparse: as long as a log of years, and nothing of it on the disk.
+          if (n % 100 === 0) yield* fs.truncate(file, 2 ** 33)
+          yield* fs.utimes(file, 1_000_000 + n, 1_000_000 + n)
+        }
+        const wrong: ReadonlyArray<readonly [string, string, string]> = [
+          ["newer", `${JSON.stringify({ ...started("newer"), version: 9 })}\n`, "newer version (log format 9)"],
+          ["broken", `${JSON.stringify(started("broken"))}\nbroken\n${line}\n`, "line 2: this is not JSON"],
+          ["empty", "", "does not begin with Started"]
+        ]
+        for (const [id, content] of wrong) yield* fs.writeFileString(path.join(folder, `${id}.jsonl`), content)
+        yield* fs.makeDirectory(path.join(folder, "folder.jsonl"))
+        yield* fs.writeFileString(path.join(folder, "s0007.title"), `seven\u001b[1m\n${"more ".repeat(1e5)}`)
+        const counting = yield* countReads
+        const found = yield* SessionStore.use((_) => _.summaries).pipe(
+          Effect.provide(FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs), Layer.provide(counting.layer)))
+        )
+        assert.strictEqual(found.length, 2_004)
+        assert.isBelow(counting.bytes(), 20 * 65_536 + 2_000 * 400 + 10_000)
+        const fine = found.filter(({ problem }) => problem === undefined)
+        assert.strictEqual(fine.length, 2_000)
+        assert.deepStrictEqual([fine[0]?.id, fine.at(-1)?.id], ["s1999", "s0000"])
+        assert.isTrue(fine.every(({ firstPrompt }) => firstPrompt === "hello there"))
+        assert.deepStrictEqual([fine.at(-1)?.bytes, fine.at(-1)?.updatedAt], [2 ** 33, 1_000_000_000])
+        assert.match(found.find(({ id }) => id === "s0007")?.title ?? "", /^seven more more/)
+        for (const [id, , problem] of [...wrong, ["folder", "", "no regular file"] as const]) {
+          assert.include(found.find((session) => session.id === id)?.problem, problem)
+        }
+      })
+    )
+
+    it.effect("keeps a title to its owner and leaves nothing beside it", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const { folder, store } = yield* written
+        yield* SessionStore.use((_) => _.rename("s1", "a title")).pipe(Effect.provide(store))
+        const title = path.join(folder, "s1.title")
+        assert.deepStrictEqual(
+          [yield* fs.readFileString(title), (yield* fs.stat(title)).mode & 0o777],
+          ["a title\n", 0o600]
+        )
+        yield* SessionStore.use((_) => _.remove("s1")).pipe(Effect.provide(store))
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+      })
+    )
+
+    it.effect("deletes what a process that is gone held, and finishes a removal that stopped half-way", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        for (const isHalf of [false, true]) {
+          const { file, folder, lock, store } = yield* written
+          yield* fs.writeFileString(lock, JSON.stringify({ pid: 4_194_999, since: 1 }))
+          if (isHalf) yield* fs.remove(file)
+          assert.include(yield* fs.readDirectory(folder), "s1.jsonl.blobs")
+          yield* SessionStore.use((_) => _.remove("s1")).pipe(Effect.provide(store))
+          assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+        }
       })
     )
 
@@ -329,8 +587,11 @@ describe("FileSessionStore", () => {
                 })
               )
           }))
-        ).pipe(Layer.provide(FileTempStore.layer(path.join(folder, "blobs"))))
-        const store = FileSessionStore.layer(folder).pipe(Layer.provide(full))
+        ).pipe(
+          Layer.provide(FileTempStore.layer(path.join(folder, "s1.jsonl.blobs"))),
+          Layer.provide(NodeServices.layer)
+        )
+        const store = FileSessionStore.layer(folder).pipe(Layer.provide(Layer.succeed(BlobFolder, { at: () => full })))
         const error = yield* SessionStore.use((_) =>
           Effect.flatMap(_.open("s1"), ({ log }) => Effect.flip(log.append(appended(3, textPart("y".repeat(9_000))))))
         ).pipe(Effect.scoped, Effect.provide(store))

@@ -1,20 +1,22 @@
 import { assert, layer, vi } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
+import { Context, Effect, Exit, Fiber, FileSystem, Layer, Path, Ref, References } from "effect"
 import { TestClock } from "effect/testing"
 import { isDeepStrictEqual } from "node:util"
 import * as Bytes from "../../src/domain/Bytes.ts"
 import { call, response, text as textPart } from "../../src/domain/Content.ts"
-import { entries, sequenceOf } from "../../src/domain/Conversation.ts"
+import { entries, entryId, sequenceOf } from "../../src/domain/Conversation.ts"
 import { encodeLine, spillable } from "../../src/domain/LogFormat.ts"
 import { type SessionEvent, spillBytes, type Spilled } from "../../src/domain/Session.ts"
 import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/FileTempStore.ts"
 import { SessionStore } from "../../src/services/SessionStore.ts"
 import { TempStore } from "../../src/services/TempStore.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
+import * as ForgetfulFileSystem from "../support/ForgetfulFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
-import { appended, fold, started } from "./SessionStore.contract.ts"
+import { appended, entry, fileBlobs, fold, seen, started } from "./SessionStore.contract.ts"
 
 // Hundreds of real files each; a busy machine takes its time.
 vi.setConfig({ testTimeout: 60_000 })
@@ -40,7 +42,10 @@ interface Folder {
 }
 
 const folderAt = (base: string): Effect.Effect<Folder, never, Path.Path> =>
-  Effect.map(Path.Path, (path) => ({ sessions: path.join(base, "sessions"), blobs: path.join(base, "blobs") }))
+  Effect.map(Path.Path, (path) => ({
+    sessions: path.join(base, "sessions"),
+    blobs: path.join(base, "sessions", "s1.jsonl.blobs")
+  }))
 
 const freshFolder = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -49,8 +54,7 @@ const freshFolder = Effect.gen(function* () {
 
 type Store = (folder: Folder) => Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path>
 
-const real: Store = ({ blobs, sessions }) =>
-  Layer.fresh(FileSessionStore.layer(sessions).pipe(Layer.provide(FileTempStore.layer(blobs))))
+const real: Store = ({ sessions }) => Layer.fresh(FileSessionStore.layer(sessions).pipe(Layer.provide(fileBlobs)))
 
 /** Writes all events, noting how many were acknowledged. */
 const write = (store: Store, folder: Folder, acknowledged: Ref.Ref<number>) =>
@@ -75,7 +79,7 @@ const names = Effect.fnUntraced(function* (folder: string) {
  */
 const violations = Effect.fnUntraced(function* (folder: Folder, acknowledged: number) {
   const left = [
-    ...(yield* names(folder.sessions)).filter((name) => name !== "s1.jsonl"),
+    ...(yield* names(folder.sessions)).filter((name) => name !== "s1.jsonl" && name !== "s1.jsonl.blobs"),
     ...(yield* names(folder.blobs)).filter((name) => !/^[a-z2-7]{52}$/.test(name))
   ].map((name) => `left behind: ${name}`)
   if (left.length > 0) return left
@@ -140,6 +144,117 @@ const sweep = Effect.fnUntraced(function* (store: Store) {
   )
 })
 
+const compressed = (sequence: number, drop: number, shorten: number): SessionEvent => ({
+  _tag: "Compressed",
+  at: 1,
+  status: "COMPRESSED",
+  strategy: "test",
+  trigger: "auto",
+  before: TokenCount.make(9),
+  after: TokenCount.make(3),
+  patch: {
+    drop: { from: entryId(drop), to: entryId(drop) },
+    insert: [entry(sequence, [textPart("summary")])],
+    shorten: [{ entry: entryId(shorten), part: 0, replacement: textPart("…"), tokens: TokenCount.make(1) }]
+  }
+})
+
+/** One event of each kind, four of them with a checkpoint. */
+const everything: ReadonlyArray<SessionEvent> = [
+  started("s1"),
+  appended(1, textPart("😀")),
+  { _tag: "Answered", message: entry(2, [textPart("q")]), answer: { ...entry(3, [textPart("a")]), model: "m" } },
+  { _tag: "Pinned", at: 2, pin: { entry: entryId(2), part: 0, start: 0, end: 1 } },
+  compressed(4, 1, 3),
+  { _tag: "ModelSwitched", at: 3, model: "m" },
+  appended(5, textPart("more")),
+  compressed(6, 2, 5),
+  { _tag: "Undone", at: 4 },
+  { _tag: "CompressionFailed", at: 5, status: "FAILED_SUMMARIZER", forced: false, tokens: TokenCount.make(3) },
+  { _tag: "Redone", at: 6 }
+]
+
+/** The same with parts that go to the blob store. */
+const large: ReadonlyArray<SessionEvent> = [
+  ...everything.slice(0, 2),
+  {
+    _tag: "Answered",
+    message: entry(2, [textPart("q".repeat(9_000))]),
+    answer: entry(3, [textPart("a".repeat(9_001)), call("f", { x: "y".repeat(9_002) })])
+  },
+  ...everything.slice(3)
+]
+
+/**
+ * Writes one session, gives it a title, writes another and deletes that; the power goes at the n-th change. Says how many
+ * changes there were, and checks what is on the disk then.
+ */
+const powerCut = Effect.fnUntraced(function* (n: number) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const base = yield* fs.makeTempDirectoryScoped()
+  const disk = yield* ForgetfulFileSystem.make(base, n)
+  let acknowledged = 0
+  let isTitled = false
+  let removal: "not begun" | "begun" | "done" = "not begun"
+  let isThere = false
+  yield* Effect.gen(function* () {
+    const { create, remove, rename } = yield* SessionStore
+    const log = yield* create(started("s1"))
+    acknowledged = 1
+    for (const [index, event] of large.slice(1).entries()) {
+      yield* log.append(event)
+      acknowledged = index + 2
+      if (index === 3) {
+        yield* rename("s1", "a title")
+        isTitled = true
+      }
+    }
+    yield* Effect.scoped(Effect.flatMap(create(started("s2")), ({ append }) => append(large[2] ?? started("s2"))))
+    isThere = true
+    removal = "begun"
+    yield* remove("s2")
+    removal = "done"
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Layer.provide(real(yield* folderAt(base)), disk.layer)),
+    Effect.exit,
+    // What is warned of when a lock cannot be released any more.
+    Effect.provideService(References.MinimumLogLevel, "None")
+  )
+  const changes = yield* disk.changes
+  for (const kept of ["synced", "all"] as const) {
+    const after = yield* fs.makeTempDirectoryScoped()
+    yield* disk.restore(after, kept)
+    // Locks whose content was forgotten are old by then.
+    yield* TestClock.setTime(Number.MAX_SAFE_INTEGER)
+    yield* Effect.gen(function* () {
+      const { list, open, summaries } = yield* SessionStore
+      const where = `${n}, ${kept} names`
+      const listed = yield* list
+      const more: SessionEvent = { _tag: "ModelSwitched", at: 9, model: "after it" }
+      if (listed.includes("s1")) {
+        const { log, session, torn } = yield* open("s1")
+        const whole = yield* log.whole
+        const count = large.findIndex((_, index) => isDeepStrictEqual(fold(large.slice(0, index + 1)), whole)) + 1
+        assert.isTrue(count >= Math.max(1, acknowledged) && count <= acknowledged + 1, `${where}: ${count} events`)
+        assert.deepStrictEqual([seen(session), torn], [seen(whole), 0], where)
+        yield* log.append(more)
+        assert.deepStrictEqual(yield* log.whole, fold([...large.slice(0, count), more]), where)
+      } else assert.strictEqual(acknowledged, 0, where)
+      const title = (yield* summaries).find(({ id }) => id === "s1")?.title
+      assert.isTrue(title === "a title" || (!isTitled && title === undefined), where)
+      if (removal === "done") assert.notInclude(listed, "s2", where)
+      if (removal === "not begun" && isThere) assert.include(listed, "s2", where)
+      if (isThere && listed.includes("s2")) {
+        const { log } = yield* open("s2")
+        assert.deepStrictEqual(yield* log.whole, fold([started("s2"), large[2] ?? started("s2")]), where)
+      }
+    }).pipe(Effect.scoped, Effect.provide(real({ sessions: path.join(after, "sessions"), blobs: "" })))
+  }
+  return changes
+}, Effect.scoped)
+
 type Flaw = "none" | "no truncation after a failed write" | "interruptible write" | "blob put after its line"
 
 /** A store as one would write it at first, with one flaw or with none; it only writes. */
@@ -179,6 +294,8 @@ const naive =
             let offset = line.length
             return {
               id: "s1",
+              blobs: store,
+              whole: Effect.die("only writes"),
               append: Effect.fnUntraced(function* (event) {
                 if (flaw !== "blob put after its line") yield* puts(event)
                 const bytes = yield* lineOf(event)
@@ -200,7 +317,10 @@ const naive =
             }
           }, Effect.orDie),
           open: () => Effect.die("only writes"),
-          list: Effect.die("only writes")
+          list: Effect.die("only writes"),
+          summaries: Effect.die("only writes"),
+          rename: () => Effect.die("only writes"),
+          remove: () => Effect.die("only writes")
         }
       })
     ).pipe(Layer.provide(FileTempStore.layer(blobs)), Layer.fresh)
@@ -234,6 +354,124 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
           assert.deepStrictEqual(session, fold(all.slice(0, whole.length)))
           assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
           assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
+        }
+      }),
+    60_000
+  )
+
+  it.effect(
+    "opens with every whole line of any kind, wherever it was cut off, also inside a checkpoint, and goes on",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const folder = yield* freshFolder
+        yield* SessionStore.use((store) =>
+          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(everything.slice(1), log.append))
+        ).pipe(Effect.scoped, Effect.provide(real(folder)))
+        const file = path.join(folder.sessions, "s1.jsonl")
+        const bytes = yield* fs.readFile(file)
+        assert.strictEqual(Bytes.decode(bytes).text.split('"checkpoint":').length, 5)
+        const ends = [...bytes.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []))
+        const { open } = Context.get(yield* Layer.build(real(folder)), SessionStore)
+        const more: SessionEvent = { _tag: "ModelSwitched", at: 9, model: "after it" }
+        for (let cut = ends[0] ?? 0; cut <= bytes.length; cut += 1) {
+          yield* fs.writeFile(file, bytes.subarray(0, cut))
+          const left = everything.slice(0, ends.filter((end) => end <= cut).length)
+          const told = fold(left)
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const { log, session } = yield* open("s1")
+              assert.deepStrictEqual(seen(session), seen(told), `${cut}`)
+              // Near the ends of lines, and every so often between them: an append waits for the disk.
+              if (cut % 5 > 0 && !ends.some((end) => Math.abs(end - cut) < 2)) return
+              yield* log.append(more)
+              assert.deepStrictEqual(yield* log.whole, fold([...left, more]))
+            })
+          )
+        }
+      }),
+    60_000
+  )
+
+  it.effect(
+    "law 2: after a power cut at any moment, everything acknowledged is there, and nothing half",
+    () =>
+      Effect.gen(function* () {
+        const total = yield* powerCut(Infinity)
+        assert.isAtLeast(total, 60)
+        for (let n = 1; n <= total; n += 1) yield* powerCut(n)
+      }),
+    60_000
+  )
+
+  it.effect(
+    "a rename or a removal that fails or is interrupted at any moment leaves the old or the new",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const prepared = Effect.gen(function* () {
+          const folder = yield* freshFolder
+          yield* write(real, folder, yield* Ref.make(0))
+          yield* SessionStore.use((store) => store.rename("s1", "old")).pipe(Effect.provide(real(folder)))
+          return folder
+        })
+        const operations = {
+          rename: SessionStore.use((store) => store.rename("s1", "new")),
+          remove: SessionStore.use((store) => store.remove("s1"))
+        }
+        /** The session is there, whole, under either title; or nothing of it is listed, and what is left can be cleared. */
+        const check = Effect.fnUntraced(function* (folder: Folder, what: keyof typeof operations, succeeded: boolean) {
+          const listed = yield* SessionStore.use((store) => store.summaries).pipe(Effect.provide(real(folder)))
+          if (what === "remove" && listed.length === 0) {
+            const cleared = yield* operations.remove.pipe(Effect.provide(real(folder)), Effect.exit)
+            assert.strictEqual(Exit.isFailure(cleared), (yield* names(folder.sessions)).length === 0 && succeeded)
+            assert.deepStrictEqual(yield* names(folder.sessions), [])
+            return
+          }
+          assert.deepStrictEqual([listed.length, what === "remove" && succeeded], [1, false])
+          const title = listed[0]?.title
+          assert.include(what === "rename" ? (succeeded ? ["new"] : ["old", "new"]) : ["old"], title)
+          assert.deepStrictEqual((yield* names(folder.sessions)).sort(), ["s1.jsonl", "s1.jsonl.blobs", "s1.title"])
+          const found = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
+            Effect.provide(real(folder))
+          )
+          assert.deepStrictEqual(found.session, states.at(-1))
+        })
+        for (const what of ["rename", "remove"] as const) {
+          const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+          yield* operations[what].pipe(Effect.provide(Layer.provide(real(yield* prepared), counting.layer)))
+          for (const { number } of yield* counting.calls) {
+            for (const verdict of ["fail", "half"] as const) {
+              const folder = yield* prepared
+              const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, verdict))
+              const exit = yield* operations[what].pipe(
+                Effect.provide(Layer.provide(real(folder), faulty.layer)),
+                Effect.exit
+              )
+              yield* check(folder, what, Exit.isSuccess(exit))
+            }
+          }
+          const base = yield* fs.makeTempDirectoryScoped()
+          const template = yield* prepared
+          const folder = (k: number) => folderAt(path.join(base, `${what}${k}`))
+          const points = yield* interruptSweep(
+            (k) =>
+              Effect.gen(function* () {
+                const here = yield* folder(k)
+                yield* Effect.uninterruptible(fs.copy(template.sessions, here.sessions))
+                yield* operations[what].pipe(Effect.provide(real(here)))
+              }),
+            (exit, k) =>
+              Effect.gen(function* () {
+                const here = yield* folder(k)
+                if ((yield* names(here.sessions)).length > 0 || Exit.isSuccess(exit)) {
+                  yield* check(here, what, Exit.isSuccess(exit))
+                }
+              })
+          )
+          assert.isAtLeast(points, 10)
         }
       }),
     60_000

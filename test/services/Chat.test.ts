@@ -5,12 +5,14 @@ import { defaultPolicy, type Policy } from "../../src/domain/Compression.ts"
 import { call, model, response, text, user } from "../../src/domain/Content.ts"
 import { type Draft, view, viewTokens } from "../../src/domain/Conversation.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../../src/layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import { Chats } from "../../src/services/Chats.ts"
 import { Compression } from "../../src/services/Compression.ts"
 import { type HookEvent, HookSystem } from "../../src/services/HookSystem.ts"
+import { Model } from "../../src/services/Model.ts"
 import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
 import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
 
@@ -50,8 +52,9 @@ const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
           count: () => Effect.die("unexpected call")
         }),
         HookSystem.layer,
-        MemorySessionStore.layer,
-        MemoryTempStore.layer
+        Model.layerUnavailable,
+        MemoryCalibrations.layer,
+        Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
       )
     )
   )
@@ -257,8 +260,9 @@ describe("Chat", () => {
             counter,
             Summarizer.layerExtractive,
             HookSystem.layer,
-            MemorySessionStore.layer,
-            MemoryTempStore.layer
+            Model.layerUnavailable,
+            MemoryCalibrations.layer,
+            Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
           )
         )
       )

@@ -63,7 +63,7 @@ const services = (url: string) =>
 const world = Effect.gen(function* () {
   const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
   const log = { id: "cancel", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
-  const chat = yield* Chat.make({ session: emptySession, log })
+  const chat = yield* Chat.keep({ session: emptySession, log })
   yield* chat.append(conversation)
   const before = { session: yield* chat.session, events: yield* Ref.get(events) }
   const unchanged = Effect.gen(function* () {

@@ -18,10 +18,10 @@ import { TokenCount } from "../../src/domain/Tokens.ts"
 import { OutputForm } from "../../src/domain/ToolOutput.ts"
 import * as MemorySessionStore from "../../src/layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { Chat } from "../../src/services/Chat.ts"
+import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
 import { Compression } from "../../src/services/Compression.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
-import { type SessionLog, SessionStore } from "../../src/services/SessionStore.ts"
+import { SessionStore } from "../../src/services/SessionStore.ts"
 import { Summarizer } from "../../src/services/Summarizer.ts"
 import type { TempStore } from "../../src/services/TempStore.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
@@ -401,11 +401,14 @@ export const policyOf = ({
   ...(focus === "" ? {} : { focus })
 })
 
+/** Where a conversation is written. */
+export type ChatLog = ChatOptions["log"]
+
 /** The services that a conversation runs on, and what may stand between them and the test. */
 export interface World {
   readonly services: Layer.Layer<Compression | HookSystem | TokenCounter | TempStore | SessionStore>
   readonly chat?: ((chat: Chat["Service"]) => Chat["Service"]) | undefined
-  readonly log?: ((log: SessionLog) => SessionLog) | undefined
+  readonly log?: ((log: ChatLog) => ChatLog) | undefined
 }
 
 /** What a world may have in the place of the real thing. */
@@ -485,8 +488,8 @@ export const started: Started = {
 }
 
 /** A log that also keeps its events where a test can see them. */
-export const recorded = (log: SessionLog, events: Array<SessionEvent>): SessionLog => ({
-  id: log.id,
+export const recorded = (log: ChatLog, events: Array<SessionEvent>): ChatLog => ({
+  ...log,
   append: (event) => Effect.tap(log.append(event), () => Effect.sync(() => events.push(event)))
 })
 
@@ -508,18 +511,18 @@ export const play = Effect.fnUntraced(function* (
 
   let scope = yield* Scope.make()
   yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
-  const begin = (log: SessionLog, session: Session) =>
+  const begin = ({ log, ...opened }: ChatOptions) =>
     Effect.map(
-      Chat.make({ log: recorded(world.log?.(log) ?? log, events), session }),
+      Chat.keep({ ...opened, log: recorded(world.log?.(log) ?? log, events) }),
       (chat) => world.chat?.(chat) ?? chat
     )
-  let chat = yield* begin(yield* Effect.orDie(Scope.provide(store.create(started), scope)), step(emptySession, started))
+  const created = yield* Effect.orDie(Scope.provide(store.create(started), scope))
+  let chat = yield* begin({ log: created, session: step(emptySession, started) })
 
   const reopen = Effect.gen(function* () {
     yield* Scope.close(scope, Exit.void)
     scope = yield* Scope.make()
-    const { log, session } = yield* Scope.provide(store.open(started.session), scope)
-    chat = yield* begin(log, session)
+    chat = yield* begin(yield* Scope.provide(store.open(started.session), scope))
     return chat
   }).pipe(Effect.orDie, Effect.provideContext(context))
 
@@ -538,7 +541,7 @@ export const play = Effect.fnUntraced(function* (
       if (action === "reopen") yield* reopen
       return undefined
     }
-    const items = view((yield* chat.session).conversation)
+    const items = view((yield* Effect.orDie(chat.whole)).conversation)
     const known = events.length
     const outcome = yield* Effect.orDie(chat.compress({ policy, forced: action === "compress" }))
     for (const event of events.slice(known)) {
@@ -559,9 +562,9 @@ export const play = Effect.fnUntraced(function* (
   yield* say(openingDrafts(script))
   for (const [index, { action, beats }] of script.steps.entries()) {
     yield* say(draftsOf(beats, 1_000 * (index + 1)))
-    const before = yield* chat.session
+    const before = yield* Effect.orDie(chat.whole)
     const outcome = yield* act(action)
-    moments.push({ action, before, after: yield* chat.session, outcome })
+    moments.push({ action, before, after: yield* Effect.orDie(chat.whole), outcome })
   }
   return { chat, moments, events, entered, inserted, dropped, reopen }
 })

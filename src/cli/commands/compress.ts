@@ -1,4 +1,4 @@
-import { Config, Effect, FileSystem, Option, Ref, Schema } from "effect"
+import { Effect, FileSystem, Ref, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { encode } from "../../domain/Bytes.ts"
 import {
@@ -6,11 +6,11 @@ import {
   type Decision,
   Degraded,
   defaultPolicy,
-  type NoopReason,
   Outcome,
   Plan,
   type Policy,
   statusOf,
+  strategyDefaults,
   StrategyName,
   tokensOf
 } from "../../domain/Compression.ts"
@@ -29,6 +29,8 @@ import type { Loaded } from "../../services/Transcripts.ts"
 import { blobFolderOf, TempStore } from "../../services/TempStore.ts"
 import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
+import { hasKey } from "../Key.ts"
+import { failureLine, noopText } from "../OutcomeText.ts"
 import * as Output from "../Output.ts"
 
 /** A plan in a file: with what it was made for, so that it is refused when the conversation has changed since. */
@@ -127,19 +129,9 @@ const flags = {
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-/** What a strategy brings along where nobody says otherwise. */
-const strategyDefaults = {
-  gemini: { minGain: 0, outputForm: "head-tail-chars" },
-  palimpsest: { minGain: defaultPolicy.minGain, outputForm: defaultPolicy.outputForm }
-} as const
-
 /** A model writes the snapshot when somebody asks for it, or when there is a key and nobody says otherwise. */
-const summarizerOf = Effect.fnUntraced(function* (input: Flags) {
-  const keys = yield* Effect.forEach(["GEMINI_API_KEY", "GOOGLE_API_KEY"], (name) =>
-    Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), Option.none)
-  )
-  return input.summarizer ?? (keys.some(Option.isSome) ? "model" : "extractive")
-})
+const summarizerOf = (input: Flags) =>
+  Effect.map(hasKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
 
 const policyOf = (
   input: Flags,
@@ -151,7 +143,7 @@ const policyOf = (
   const defaults = strategyDefaults[strategy]
   return {
     ...defaultPolicy,
-    strategy,
+    ...defaults,
     summarizer,
     // Who asks for a model wants to hear that it failed.
     ladder: input.summarizer !== "model",
@@ -159,7 +151,6 @@ const policyOf = (
     threshold: input.threshold,
     preserve: input.preserve,
     minGain: input.minGain ?? defaults.minGain,
-    outputForm: defaults.outputForm,
     toolBudget: TokenCount.make(input.toolBudget),
     overhead: TokenCount.make(Math.max(0, (input.tokens ?? counted) - counted)),
     ...(input.tokens === undefined ? {} : { promptTokens: TokenCount.make(input.tokens) }),
@@ -300,30 +291,6 @@ const historyOf = (conversation: Conversation): string => {
   return sentJson(project(conversation).filter(({ entry }) => !environment.has(entry)))
 }
 
-const failureLine = Outcome.match({
-  Compressed: () => undefined,
-  ContentTruncated: () => undefined,
-  Noop: () => undefined,
-  FailedInflatedTokenCount: ({ after, before, reason, stubborn }) =>
-    `${reason === "inflated" ? "the result would not be smaller" : "the result would save too little"} (${Output.number(before)} to ${Output.number(after)} tokens); nothing was changed. ${
-      stubborn.length === 0
-        ? "Try a smaller --budget"
-        : `What cannot shrink: ${stubborn.map(({ entry, tokens, what }) => `${entry} ${what} ${Output.number(tokens)}`).join(", ")}. Try --preserve 0 or a smaller --min-gain`
-    }`,
-  FailedTokenCountError: ({ message }) => `tokens could not be counted: ${message}`,
-  FailedEmptySummary: () => "the summary came back empty; try again, or use --summarizer extractive",
-  FailedSummarizer: ({ message }) => `the summary failed: ${message}`,
-  Cancelled: () => "cancelled; nothing was changed"
-})
-
-const noopText: Record<NoopReason, string> = {
-  empty: "the conversation is empty",
-  "below threshold": "below the threshold; --force compresses all the same",
-  "waiting for growth": "waiting for the conversation to grow after a failure; --force compresses all the same",
-  "nothing to compress": "nothing to compress",
-  "nothing shrank": "nothing got smaller"
-}
-
 /** Where what left the window can be read: all of it in what was written, else part by part in what was read. */
 const recallHint = (report: Report, dropped: Handle | undefined, written: string | undefined, file: string): string => {
   const largest = [...report.elided].sort((a, b) => b.tokensBefore - a.tokensBefore)[0]?.handle ?? ""
@@ -438,7 +405,7 @@ export const compress = Command.make(
     const options = { policy, forced: input.force }
     const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
     const events = yield* Ref.make(loaded.events)
-    const chat = yield* Chat.make({ session: before, log: recording(events, session.started?.session ?? "") })
+    const chat = yield* Chat.keep({ session: before, log: recording(events, session.started?.session ?? "") })
     if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
     const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
     const outcome = yield* chat.compress({ ...options, plan }).pipe(

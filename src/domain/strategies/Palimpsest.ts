@@ -11,9 +11,10 @@ import {
   view,
   type ViewItem
 } from "../Conversation.ts"
-import { requestSpans, type Span } from "../Evidence.ts"
+import { requestSpans } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { projecting, requestTokens } from "../Projection.ts"
+import type { Pin } from "../Session.ts"
 import { estimateText, TokenCount } from "../Tokens.ts"
 import { noteOnly, type OutputForm, type OutputSize, seedSize, shorten } from "../ToolOutput.ts"
 import type { Work } from "../Work.ts"
@@ -171,7 +172,7 @@ const pendingFrom = (items: ReadonlyArray<ViewItem>, clean: ReadonlyArray<boolea
 const beginsTurn = (item: ViewItem | undefined): boolean =>
   item !== undefined && item.entry.content.role === "user" && !hasResponses(item.entry.content)
 
-const pinOf = (span: Span, why: "original request" | "latest request"): PlanStep => ({
+const pinOf = (span: Pin, why: Extract<PlanStep, { _tag: "Pin" }>["why"]): PlanStep => ({
   _tag: "Pin",
   entry: span.entry,
   part: span.part,
@@ -201,6 +202,8 @@ const tokenCount = (tokens: number): TokenCount => TokenCount.make(Math.max(0, M
 export interface PlanOptions {
   readonly forced: boolean
   readonly memory: FailureMemory
+  /** What the person pinned, wherever it stands in the log. */
+  readonly pins?: ReadonlyArray<Pin> | undefined
   /** 0 to `rungs - 1`. */
   readonly rung: number
 }
@@ -286,6 +289,7 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   if (latest !== undefined && latest !== original) steps.push(pinOf(latest, "latest request"))
   const kept = items.slice(split)
   const keptIds = new Set(kept.map((item) => item.entry.id))
+  for (const pin of options.pins ?? []) if (!keptIds.has(pin.entry)) steps.push(pinOf(pin, "pinned by the user"))
   steps.push({
     _tag: "Layout",
     split: sent.length - sent.filter(({ entry }) => keptIds.has(entry)).length,

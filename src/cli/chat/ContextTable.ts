@@ -1,0 +1,68 @@
+import type { Inspection } from "../../domain/Inspection.ts"
+import * as Output from "../Output.ts"
+import { kindNames } from "../Report.ts"
+
+/** Where the tokens of the window go (`/context`): a bar and a table. */
+
+/** What the bar and the table show. Tokens. */
+export interface ContextUse {
+  readonly kinds: Inspection["kinds"]
+  /** What goes with every request: system instruction and tools. */
+  readonly beside: number
+  /** All of the next request but its message. */
+  readonly tokens: number
+  readonly limit: number
+  /** Share of the window that triggers a compression; 1: none does. */
+  readonly threshold: number
+}
+
+const blocks = ["█", "▓", "▒", "░"]
+
+/** Every kind a block of its own where there are so many; a kind with tokens has at least one column. */
+const barOf = (rows: ReadonlyArray<number>, { limit, threshold }: ContextUse, width: number): string => {
+  const cells: Array<string> = []
+  rows.forEach((tokens, at) => {
+    const columns = tokens === 0 ? 0 : Math.max(1, Math.round((tokens / Math.max(1, limit)) * width))
+    for (let column = 0; column < columns && cells.length < width; column += 1) {
+      cells.push(blocks[at % blocks.length] ?? "█")
+    }
+  })
+  while (cells.length < width) cells.push("·")
+  const mark = Math.min(width - 1, Math.round(threshold * width))
+  if (threshold < 1 && cells[mark] === "·") cells[mark] = "|"
+  return `[${cells.join("")}]`
+}
+
+/** The lines of `/context`, none wider than `columns` where that is 40 or more. */
+export const contextTable = (use: ContextUse, columns: number): string => {
+  const { beside, kinds, limit, threshold, tokens } = use
+  const named: ReadonlyArray<readonly [string, number]> = [
+    ...(beside === 0 ? [] : [["system and tools", beside] as const]),
+    ...kinds
+      .filter(({ view }) => view > 0)
+      .map(({ kind, view }) => [kindNames[kind], view] as const)
+      .sort((one, other) => other[1] - one[1])
+  ]
+  const width = Math.max(10, Math.min(60, columns - 4))
+  const free = Math.max(0, limit - tokens)
+  const rows = named.map(([name, size], at) => [
+    "",
+    blocks[at % blocks.length] ?? "",
+    name,
+    Output.number(size),
+    Output.share(size, limit)
+  ])
+  const due = Math.max(0, Math.ceil(threshold * limit) - tokens)
+  return [
+    `  ${barOf(
+      named.map(([, size]) => size),
+      use,
+      width
+    )}`,
+    Output.table([...rows, ["", "·", "free", Output.number(free), Output.share(free, limit)]], "lllrr"),
+    `  ${Output.number(tokens)} of ${Output.number(limit)} tokens`,
+    threshold >= 1
+      ? "  compressed only when it must be"
+      : `  | ${Output.share(threshold * limit, limit)}: ${due === 0 ? "compressed before the next message" : `compressed in ${Output.number(due)} tokens`}`
+  ].join("\n")
+}

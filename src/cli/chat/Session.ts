@@ -1,0 +1,389 @@
+import { Effect, FileSystem, Option, Path, Ref, type Scope, type Stdio, Stream } from "effect"
+import * as Base64 from "effect/encoding/Base64"
+import { encode } from "../../domain/Bytes.ts"
+import { isCall, isResponse, type Part, plainText } from "../../domain/Content.ts"
+import { entries, entryId } from "../../domain/Conversation.ts"
+import { inspect, printable } from "../../domain/Inspection.ts"
+import { builtIn } from "../../domain/Prices.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import * as Work from "../../domain/Work.ts"
+import { ChatTerminal, type Completion } from "../../services/ChatTerminal.ts"
+import * as Export from "../../services/Export.ts"
+import type { Model } from "../../services/Model.ts"
+import { SessionFiles } from "../../services/SessionFiles.ts"
+import { SessionStore } from "../../services/SessionStore.ts"
+import type { BlobFolder, TempStore } from "../../services/TempStore.ts"
+import { entitle } from "../../services/Titles.ts"
+import type { TokenCounter } from "../../services/TokenCounter.ts"
+import { Transcripts } from "../../services/Transcripts.ts"
+import type { ExitError } from "../ExitError.ts"
+import { type Opened, resolve } from "../OpenChat.ts"
+import { costText, outcomeSentence } from "../OutcomeText.ts"
+import * as Output from "../Output.ts"
+import { headingOf, sessionTable } from "../SessionTable.ts"
+import { cut, definitions } from "../Columns.ts"
+import { contextTable } from "./ContextTable.ts"
+import { mentions, paths } from "./PathCompletion.ts"
+import { completions, help, type SlashName, typed } from "./SlashCommand.ts"
+import { statusLine } from "./StatusLine.ts"
+import * as TurnScreen from "./TurnScreen.ts"
+
+/** One session of a chat in the terminal: from the first prompt until the person leaves or goes on with another. */
+
+/** Why it ended. */
+export type Next =
+  | { readonly _tag: "Leave" }
+  /** Another session: undefined begins one. */
+  | { readonly _tag: "Switch"; readonly resume: string | undefined }
+
+/** What a session of the terminal needs. */
+export type Requirements =
+  | BlobFolder
+  | ChatTerminal
+  | FileSystem.FileSystem
+  | Model
+  | Path.Path
+  | SessionFiles
+  | SessionStore
+  | Stdio.Stdio
+  | TempStore
+  | TokenCounter
+  | Transcripts
+
+const plural = (count: number, one: string): string => `${Output.number(count)} ${one}${count === 1 ? "" : "s"}`
+
+/** Where nothing has to be wrapped, tables are as wide as they like to be. */
+const tableWidth = 100
+
+/** Sessions that are listed at most. */
+const listed = 20
+/** Columns of words that are quoted back. */
+const quoteWidth = 40
+
+/** Terminals take what stands between these as a text for the clipboard (OSC 52); most refuse more than 100,000 characters. */
+const clipboard = (base64: string): string => `\u001b]52;c;${base64}\u0007`
+const clipboardMost = 74_000
+
+/** A recording that answers in the place of a model. */
+export interface Recording {
+  /** What was said where its next answer comes. */
+  readonly prompt: Effect.Effect<string>
+  /** The results of tools that were sent there; undefined where a person spoke. */
+  readonly results: Effect.Effect<ReadonlyArray<Part> | undefined>
+  /** Whether it has no more answers. */
+  readonly hasEnded: Effect.Effect<boolean>
+}
+
+/** Talks until the person leaves or wants another session. With a recording its own messages are offered, one by one. */
+export const talk = Effect.fn("chat.talk")(function* (
+  { chat, id, isNew, title }: Opened & { readonly id: string },
+  recording: Recording | undefined
+): Effect.fn.Return<Next, ExitError, Requirements | Scope.Scope> {
+  const terminal = yield* ChatTerminal
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const here = path.resolve(".")
+  const name = yield* Ref.make(title)
+  const prefill = yield* Ref.make<string | undefined>(undefined)
+  const lastStatus = yield* Ref.make("")
+  /** How many messages the log had when it was compressed last by hand. */
+  const compressedAt = yield* Ref.make(-1)
+  let asked = !isNew
+
+  const say = (line: string) => terminal.note(printable(line))
+  const shown = Effect.map(terminal.columns, (columns) => (Number.isFinite(columns) ? columns : tableWidth))
+  const length = Effect.map(chat.conversation, ({ next }) => next)
+
+  const style = terminal.canColor ? Output.coloured : Output.plain
+
+  /** What the session is called: by its title, else by its first words. */
+  const calledSo = Effect.gen(function* () {
+    const title = yield* Ref.get(name)
+    if (title !== undefined) return title
+    const [first] = entries(yield* chat.conversation)
+    if (first === undefined) return "new session"
+    return first.id === entryId(1) ? headingOf({ title, firstPrompt: plainText(first.content) }) : id
+  })
+
+  /** Where the chat stands: after a turn, and whenever that has changed; apart from what stands above. */
+  const status = Effect.fnUntraced(
+    function* (isWanted: boolean) {
+      if (!terminal.isTerminal) return
+      const { limit, tokens } = yield* chat.usage
+      const { model } = yield* chat.settings
+      // The folders of a recording take the room of what matters.
+      const [, replayed] = /^replay:.*?([^/\\]+)$/.exec(model) ?? []
+      const shownModel = replayed === undefined ? model : `replay:${replayed}`
+      const session = yield* calledSo
+      const line = statusLine({ model: shownModel, tokens, limit, session }, yield* terminal.columns, style)
+      const before = yield* Ref.getAndSet(lastStatus, line)
+      yield* terminal.write(`${before === "" ? "" : "\n"}${line === before && !isWanted ? "" : `${line}\n`}`)
+    },
+    Effect.catchTag("TokenCountError", (error) => say(TurnScreen.sentence(error.message)))
+  )
+
+  const complete = (line: string): Effect.Effect<Completion> => {
+    const command = /^\/[a-zA-Z]*$/.exec(line)?.[0]
+    if (command !== undefined) return Effect.succeed({ candidates: completions(command), replaced: command })
+    const fragment = /^\/save\s+(\S*)$/.exec(line)?.[1]
+    const found = fragment === undefined ? mentions(line, here) : paths(fragment, here)
+    return found.pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
+  }
+
+  /** Asks the small model for a title, once, while the person reads and types. */
+  const entitled = Effect.gen(function* () {
+    if (asked || (yield* Ref.get(name)) !== undefined) return
+    asked = true
+    const store = yield* SessionStore
+    yield* entitle(id, chat).pipe(
+      Effect.andThen(Effect.orElseSucceed(store.summaries, () => [])),
+      Effect.flatMap((all) => Ref.set(name, all.find((session) => session.id === id)?.title)),
+      Effect.forkScoped
+    )
+  })
+
+  /** Sends and shows; whether it was answered. */
+  const exchange = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>) {
+    const screen = yield* TurnScreen.make(recording !== undefined)
+    const finished = yield* Ref.make(false)
+    yield* terminal.during("thinking", (interrupted) =>
+      chat.send(message, { cancel: interrupted }).pipe(
+        Stream.runForEach((event) =>
+          Effect.andThen(event._tag === "Finished" ? Ref.set(finished, true) : Effect.void, screen.show(event))
+        ),
+        // The last event has told it already.
+        Effect.ignore
+      )
+    )
+    return yield* Ref.get(finished)
+  })
+
+  const turn = Effect.fnUntraced(function* (message: string) {
+    if (!(yield* exchange(message))) return yield* Ref.set(prefill, message)
+    yield* entitled
+    if (recording === undefined) return
+    // What the tools of the recording answered was nobody's to type.
+    for (let parts = yield* recording.results; parts !== undefined; parts = yield* recording.results) {
+      const names = parts.filter(isResponse).map(({ functionResponse }) => functionResponse.name ?? "a tool")
+      yield* say(`The recording answers for ${names.join(", ")}.`)
+      if (!(yield* exchange(parts))) return
+    }
+    if (yield* recording.hasEnded) yield* say("The recording has ended; the commands go on working.")
+  })
+
+  const compress = Effect.fnUntraced(function* (focus: string) {
+    // Typed while one was running, or right after it: there is nothing new, and a model would be paid for that.
+    if (focus === "" && (yield* Ref.get(compressedAt)) === (yield* length)) {
+      return yield* say("Nothing to compress: nothing was said since the last time.")
+    }
+    const { limit } = yield* chat.usage
+    const outcome = yield* terminal.during("compressing", (cancel) =>
+      chat.compress({ cancel, ...(focus === "" ? {} : { focus }) })
+    )
+    // What a summary that does not help costs is not paid twice for the same conversation.
+    const isDone = outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
+    if (isDone || outcome._tag === "FailedInflatedTokenCount") yield* Ref.set(compressedAt, yield* length)
+    yield* say(outcomeSentence(outcome, limit))
+  })
+
+  const undone = Effect.fnUntraced(function* (what: "undo" | "redo") {
+    const before = yield* chat.usage
+    const done = yield* what === "undo" ? chat.undo : chat.redo
+    if (!done) return yield* say(what === "undo" ? "There is no compression to undo." : "There is nothing to redo.")
+    yield* Ref.set(compressedAt, -1)
+    const { limit, tokens } = yield* chat.usage
+    yield* say(
+      `${what === "undo" ? "Took the last compression back" : "Compressed again"}: from ${Output.number(before.tokens)} to ${Output.number(tokens)} tokens (${Output.share(tokens, limit)} of the window). /${what === "undo" ? "redo" : "undo"} reverses it.`
+    )
+  })
+
+  const context = Effect.gen(function* () {
+    const { limit, threshold, tokens } = yield* chat.usage
+    const { conversation } = yield* chat.session
+    const { kinds, tokens: counted } = yield* Work.run(inspect(conversation))
+    const use = { kinds, beside: Math.max(0, tokens - counted.view), tokens, limit, threshold }
+    yield* terminal.write(`${contextTable(use, yield* shown)}\n`)
+  })
+
+  const stats = Effect.gen(function* () {
+    const session = yield* chat.whole
+    const { compactions, cost, messages, tokens, turns, usage } = yield* Work.run(
+      inspect(session.conversation, {
+        prices: builtIn,
+        ...(session.model === undefined ? {} : { model: session.model })
+      })
+    )
+    const rows: ReadonlyArray<readonly [string, string]> = [
+      ["session", id],
+      ["turns", `${Output.number(turns)} (${plural(messages, "message")})`],
+      ["tokens", `${Output.number(tokens.view)} in the window, ${Output.number(tokens.all)} in all`],
+      ["compressions", Output.number(compactions.length)],
+      ...(usage === null
+        ? []
+        : [
+            [
+              "asked",
+              `${Output.number(usage.recorded.prompt)} tokens sent (${Output.share(usage.recorded.cached, usage.recorded.prompt)} from a cache), ${Output.number(usage.recorded.answer + usage.recorded.thoughts)} answered`
+            ] as const
+          ]),
+      ...(cost.total === null
+        ? []
+        : [["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`] as const])
+    ]
+    yield* terminal.write(`${definitions(rows, yield* shown)}\n`)
+  })
+
+  const pin = Effect.fnUntraced(function* (words: string) {
+    const found = yield* chat.pin(words === "" ? undefined : words)
+    if (found === undefined) {
+      return yield* say(
+        words === ""
+          ? "You have not said anything yet."
+          : "You did not write these words in this conversation; /pin keeps what you wrote, as you wrote it."
+      )
+    }
+    const pinned = entries(yield* chat.conversation).find((entry) => entry.id === found.entry)
+    const text = pinned?.content.parts[found.part]?.text?.slice(found.start, found.end) ?? words
+    yield* say(`Pinned "${cut(printable(text), quoteWidth)}": every snapshot shows it word for word.`)
+  })
+
+  const model = Effect.fnUntraced(function* (wanted: string) {
+    if (wanted === "") {
+      const { limit } = yield* chat.usage
+      return yield* say(
+        `The model is ${(yield* chat.settings).model}, with a window of ${Output.number(limit)} tokens.`
+      )
+    }
+    yield* chat.configure({ model: wanted })
+    // Another model may write another summary.
+    yield* Ref.set(compressedAt, -1)
+    const { limit, tokens } = yield* chat.usage
+    const fits = tokens <= limit ? "" : " The conversation is larger: it is compressed before the next message."
+    yield* say(`The model is ${wanted} now, with a window of ${Output.number(limit)} tokens.${fits}`)
+  })
+
+  const save = Effect.fnUntraced(function* (rest: string) {
+    const [file, format] = rest.split(/\s+(?=\S+$)/)
+    if (file === undefined || file === "")
+      return yield* say("Say where to: /save talk.jsonl, or /save talk.jsonl claude")
+    const wanted = FormatName.literals.find((each) => each === format)
+    if (format !== undefined && wanted === undefined) {
+      return yield* say(`${format} is no format; there are ${FormatName.literals.join(", ")}.`)
+    }
+    const { of } = yield* SessionFiles
+    const transcripts = yield* Transcripts
+    const { events } = yield* transcripts.load(of(id), { from: "palimpsest" })
+    const to = wanted ?? (file.endsWith(".json") ? "contents" : "palimpsest")
+    const unheld = yield* terminal.during(`writing ${file}`, () => Export.write(path.resolve(file), to, events))
+    const kinds = Object.entries(unheld).map(([kind, count]) => `${kind} (${count})`)
+    yield* say(
+      `Saved to ${file} as ${to}.${kinds.length === 0 ? "" : ` It has no place for ${kinds.join(", ")}; the log beside it keeps that.`}`
+    )
+  })
+
+  const sessions = Effect.gen(function* () {
+    const store = yield* SessionStore
+    const all = yield* store.summaries
+    yield* terminal.write(`${yield* sessionTable(all.slice(0, listed), yield* shown, style, id)}\n`)
+    if (all.length > listed)
+      yield* say(`There are ${Output.number(all.length - listed)} more: palimpsest sessions list.`)
+  })
+
+  /** The session that was written last is this one, so that `/resume` alone can only ask which. */
+  const choose = Effect.gen(function* () {
+    yield* sessions
+    yield* say("Which one? Say its number, its title or the beginning of its id.")
+    yield* Ref.set(prefill, "/resume ")
+  })
+
+  /** Goes on with another session, where that can be opened: who cannot have it stays. */
+  const goOn = Effect.fnUntraced(function* (wanted: string) {
+    const { holder, id: other } = yield* resolve(wanted)
+    if (other === id) return yield* Effect.as(say("This is that session."), Option.none<Next>())
+    if (holder !== undefined) {
+      yield* say(`That session is in use by process ${holder.pid}; end it, or take another.`)
+      return Option.none<Next>()
+    }
+    return Option.some<Next>({ _tag: "Switch", resume: other })
+  })
+
+  const copy = Effect.gen(function* () {
+    const { conversation } = yield* chat.session
+    const last = entries(conversation).findLast(
+      ({ content }) => content.role === "model" && !content.parts.some(isCall) && plainText(content) !== ""
+    )
+    if (last === undefined) return yield* say("There is no answer yet.")
+    const bytes = encode(plainText(last.content))
+    if (!terminal.isTerminal) return yield* say("There is no terminal to copy with; /save writes the conversation.")
+    if (bytes.length > clipboardMost)
+      return yield* say("The answer is too long for a clipboard; /save writes it to a file.")
+    yield* terminal.write(clipboard(Base64.encode(bytes)))
+    yield* say("Asked the terminal to copy the last answer.")
+  })
+
+  const go = (next: Next) => Effect.succeed(Option.some(next))
+  const stay = <E, R>(work: Effect.Effect<void, E, R>) => Effect.as(work, Option.none<Next>())
+
+  const command = (
+    what: SlashName,
+    rest: string
+  ): Effect.Effect<Option.Option<Next>, { readonly message: string }, Requirements> => {
+    switch (what) {
+      case "compress":
+        return stay(compress(rest))
+      case "undo":
+      case "redo":
+        return stay(undone(what))
+      case "context":
+        return stay(context)
+      case "pin":
+        return stay(pin(rest))
+      case "model":
+        return stay(model(rest))
+      case "save":
+        return stay(save(rest))
+      case "sessions":
+        return stay(sessions)
+      case "copy":
+        return stay(copy)
+      case "stats":
+        return stay(stats)
+      case "help":
+        return stay(Effect.flatMap(shown, (columns) => terminal.write(`${help(columns)}\n`)))
+      case "resume":
+        return rest === "" ? stay(choose) : goOn(rest)
+      case "clear":
+        return go({ _tag: "Switch", resume: undefined })
+      case "quit":
+        return go({ _tag: "Leave" })
+    }
+  }
+
+  let isAnswered = false
+  for (;;) {
+    yield* status(isAnswered)
+    isAnswered = false
+    const waiting = yield* Ref.getAndSet(prefill, undefined)
+    const suggested = waiting ?? (recording === undefined ? "" : yield* recording.prompt)
+    const line = yield* terminal
+      .ask({ prompt: "> ", complete, ...(suggested === "" ? {} : { prefill: suggested }) })
+      .pipe(Effect.catchTag("Closed", () => Effect.succeed("/quit")))
+    const what = typed(line)
+    if (what._tag === "Message") {
+      yield* turn(what.text)
+      isAnswered = true
+      continue
+    }
+    if (what._tag === "Unknown") {
+      const nearest = what.nearest === undefined ? "." : `; did you mean /${what.nearest}?`
+      yield* say(`There is no /${what.name}${nearest} /help lists what there is.`)
+      yield* Ref.set(prefill, line)
+      continue
+    }
+    // Whatever a command could not do, the conversation is there, and the chat goes on.
+    const next = yield* command(what.name, what.rest).pipe(
+      Effect.catch((error) => Effect.as(say(TurnScreen.sentence(error.message)), Option.none<Next>()))
+    )
+    if (Option.isSome(next)) return next.value
+  }
+})

@@ -1,0 +1,132 @@
+import { Effect } from "effect"
+import type { ChatEvent } from "../../domain/ChatEvent.ts"
+import { printable } from "../../domain/Inspection.ts"
+import { ChatTerminal } from "../../services/ChatTerminal.ts"
+import * as Output from "../Output.ts"
+import * as Markdown from "./Markdown.ts"
+
+/** What a person sees of one turn. */
+
+const seconds = (millis: number): string => `${Math.max(1, Math.round(millis / 1_000))} s`
+
+/** A message of an error as a sentence of its own. */
+export const sentence = (message: string): string => {
+  const line = printable(message)
+  return `${line.slice(0, 1).toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`
+}
+
+/** Only what went wrong: the advice behind it is for who has to act. */
+const cause = (message: string): string => sentence(message.split("; ")[0] ?? message).replace(/\.$/, "")
+
+/** What the statuses of compressions without effect mean (spec 11, UI texts). */
+const noRoom: Readonly<Record<string, string>> = {
+  COMPRESSION_FAILED_INFLATED_TOKEN_COUNT: "the summary would not be smaller",
+  COMPRESSION_FAILED_TOKEN_COUNT_ERROR: "the tokens could not be counted",
+  COMPRESSION_FAILED_EMPTY_SUMMARY: "the model returned an empty summary",
+  FAILED_SUMMARIZER: "the summary failed"
+}
+
+/** What is said of a compression before a message. */
+export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
+  const { after, before, limit, message, status } = event
+  const note = message === null ? "" : ` Note: ${printable(message).replace(/\.$/, "")}.`
+  return status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
+    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). All of it can be recalled; /undo takes it back.${note}`
+    : `No room was made: ${noRoom[status] ?? status}. The conversation goes on as it is.${note}`
+}
+
+/** From this share of the window on that is in use, compressing is an advice (spec 4). */
+const worthCompressing = 0.25
+
+/** What is said where a message does not fit, with the numbers and what can be done (spec 4). */
+export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
+  const { estimated, limit, remaining, stubborn } = event
+  const size = `about ${Output.number(estimated)} tokens`
+  const isAlone = estimated > limit
+  const advice =
+    isAlone || limit - remaining <= worthCompressing * limit
+      ? "Shorten it, or take a model with a larger window (/model)."
+      : "Shorten it, try /compress, or take a model with a larger window (/model)."
+  const most = stubborn
+    // The message has been told.
+    .filter(({ entry, tokens }) => entry !== null || tokens !== estimated)
+    .slice(0, 3)
+    .map(({ entry, tokens, what }) => `${entry === null ? "" : `${entry} `}${what} (${Output.number(tokens)})`)
+  return [
+    isAlone
+      ? `This message alone is too large: it has ${size}, the whole window ${Output.number(limit)}.`
+      : `This message does not fit: it has ${size}, and ${Output.number(remaining)} of the window of ${Output.number(limit)} are left.`,
+    "Nothing was sent.",
+    advice,
+    ...(most.length === 0 ? [] : [`What cannot be made smaller: ${most.join(", ")}.`])
+  ].join(" ")
+}
+
+/** What the finish reasons mean that are no whole answer. */
+const cutOff: Readonly<Record<string, string>> = {
+  MAX_TOKENS: "The answer was cut off at the model's limit; ask it to go on.",
+  SAFETY: "The model's provider cut the answer off (SAFETY).",
+  RECITATION: "The model's provider cut the answer off (RECITATION)."
+}
+
+const isVoid = "What stands above is void."
+
+/**
+ * Shows the events of one turn as they come: the answer as rendered Markdown, all else in lines beside it. `isRecorded`:
+ * what the model calls was answered when it was recorded.
+ */
+export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
+  const terminal = yield* ChatTerminal
+  const columns = yield* terminal.columns
+  const look = terminal.canColor ? Markdown.coloured : Markdown.plain
+  const markdown = Markdown.make({ columns, look })
+  const note = (line: string) => Effect.andThen(terminal.write(markdown.end()), terminal.note(printable(line)))
+  /** Gives up what was shown of the answer, and says so where there is any. */
+  const drop = Effect.fnUntraced(function* (line: string) {
+    const what = markdown.hasPrinted() ? ` ${isVoid}` : ""
+    yield* terminal.write(markdown.drop())
+    yield* terminal.note(`${line}${what}`)
+  })
+
+  const show = (event: ChatEvent): Effect.Effect<void> => {
+    switch (event._tag) {
+      case "Content":
+        return terminal.write(markdown.push(event.text))
+      case "Thought":
+        return event.subject === "" ? Effect.void : terminal.working(printable(event.subject))
+      case "ToolCallRequest":
+        return note(
+          isRecorded
+            ? `The model calls ${event.call.name}.`
+            : `The model asks for the tool ${event.call.name}, which nobody offers here.`
+        )
+      case "Citation":
+        return note(`Sources: ${event.text.split("\n").join(" · ")}`)
+      case "Retry":
+        return Effect.andThen(
+          drop(`${cause(event.message)}; asking again in ${seconds(event.delay)}.`),
+          terminal.working("waiting to ask again")
+        )
+      case "ChatCompressed":
+        return note(compressedSentence(event))
+      case "Finished":
+        return Effect.andThen(
+          terminal.write(markdown.end()),
+          cutOff[event.reason] === undefined ? Effect.void : terminal.note(cutOff[event.reason] ?? "")
+        )
+      case "UserCancelled":
+        return Effect.andThen(
+          terminal.write(markdown.drop()),
+          terminal.note("Cancelled; the conversation is as it was. Your message is in the line again.")
+        )
+      case "InvalidStream":
+      case "Error":
+        return drop(sentence(event.message))
+      case "ContextWindowWillOverflow":
+        return drop(overflowSentence(event))
+      case "ModelInfo":
+        return Effect.void
+    }
+  }
+  return { show }
+})

@@ -1,0 +1,233 @@
+import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { decode, encode } from "../../domain/Bytes.ts"
+import { ChatEvent } from "../../domain/ChatEvent.ts"
+import { TokenCount, Usage } from "../../domain/Tokens.ts"
+import { badInput, type ExitError } from "../ExitError.ts"
+import * as Input from "../Input.ts"
+import * as OpenChat from "../OpenChat.ts"
+import * as Output from "../Output.ts"
+
+/** What `--json` prints: the turn as one document, also when it failed. */
+const Report = Schema.Struct({
+  /** Null where the conversation is not kept. */
+  session: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  /** Null where there is none; then `error` says why. */
+  answer: Schema.NullOr(Schema.String),
+  finishReason: Schema.NullOr(Schema.String),
+  usage: Schema.NullOr(Usage),
+  /** Of the conversation as it stands now, and of the window. */
+  tokens: Schema.NullOr(TokenCount),
+  limit: Schema.NullOr(TokenCount),
+  compressions: Schema.Array(ChatEvent.cases.ChatCompressed),
+  citations: Schema.Array(Schema.String),
+  /** How many events there were, by kind. */
+  events: Schema.Record(Schema.String, Schema.Natural),
+  error: Schema.NullOr(ChatEvent)
+})
+type Report = typeof Report.Type
+
+const eventJson = Schema.fromJsonString(Schema.toCodecJson(ChatEvent))
+
+/** What stands on standard input, where that is no terminal. */
+const piped = Effect.gen(function* () {
+  const stdio = yield* Stdio.Stdio
+  if (yield* stdio.stdinIsTerminal) return ""
+  const chunks = yield* Stream.runCollect(stdio.stdin).pipe(
+    Output.progress("reading standard input"),
+    Effect.mapError(() => badInput("standard input cannot be read"))
+  )
+  const whole = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return decode(whole).text
+})
+
+/** The prompt, then what was piped in, a blank line between them. */
+const messageOf = Effect.fnUntraced(function* (
+  prompt: string | undefined
+): Effect.fn.Return<string, ExitError, Stdio.Stdio> {
+  const parts = [prompt ?? "", (yield* piped).replace(/\n+$/, "")].filter((text) => text.trim() !== "")
+  if (parts.length === 0) return yield* badInput("there is nothing to ask; give a prompt, or pipe a text in")
+  return parts.join("\n\n")
+})
+
+/** A text for a terminal: what a model says must not steer it. */
+const harmless = (text: string): string => text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "")
+
+const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
+
+/** What a person hears of a turn on stderr, beside the answer. */
+const noticeOf = (event: ChatEvent): string | undefined => {
+  switch (event._tag) {
+    case "Retry":
+      // What the person could do is done for them.
+      return `${event.message.split("; ")[0]}; asking again ${seconds(event.delay)} (attempt ${event.attempt})`
+    case "ChatCompressed":
+      return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
+        event.message === null ? "" : `; ${event.message}`
+      }`
+    case "ToolCallRequest":
+      return `the model asked for the tool ${event.call.name}; ask offers none`
+    case "Citation":
+      return `quoted: ${event.text.split("\n").join(", ")}`
+    case "Finished":
+      return event.reason === "STOP"
+        ? undefined
+        : event.reason === "MAX_TOKENS"
+          ? "the answer was cut off: it reached the most tokens that the model may answer with"
+          : `the model ended its answer with ${event.reason}`
+    default:
+      return undefined
+  }
+}
+
+/** Before the first event of a turn. */
+const nothingYet = (session: string | undefined): Report => ({
+  session: session ?? null,
+  model: null,
+  answer: "",
+  finishReason: null,
+  usage: null,
+  tokens: null,
+  limit: null,
+  compressions: [],
+  citations: [],
+  events: {},
+  error: null
+})
+
+/** What is known of a turn after one more event. */
+const after = (before: Report, event: ChatEvent): Report => {
+  const report = { ...before, events: { ...before.events, [event._tag]: (before.events[event._tag] ?? 0) + 1 } }
+  switch (event._tag) {
+    case "ModelInfo":
+      return { ...report, model: event.model, limit: event.limit }
+    case "Content":
+      return { ...report, answer: `${report.answer}${event.text}` }
+    case "Retry":
+      return { ...report, answer: "" }
+    case "ChatCompressed":
+      return { ...report, compressions: [...report.compressions, event] }
+    case "Citation":
+      return { ...report, citations: event.text.split("\n") }
+    case "Finished":
+      return { ...report, finishReason: event.reason, usage: event.usage, tokens: event.tokens, limit: event.limit }
+    case "UserCancelled":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+      return { ...report, answer: null, error: event }
+    default:
+      return report
+  }
+}
+
+const hasEnded = ({ error, finishReason }: Report): boolean => finishReason !== null || error !== null
+
+/** What is done with the events of a turn as they come, and at its end, whether it was answered or not. */
+interface Printer {
+  readonly event: (event: ChatEvent) => Effect.Effect<void, ExitError, Stdio.Stdio>
+  readonly end: (turn: Report) => Effect.Effect<void, ExitError, Stdio.Stdio>
+}
+
+const silent = () => Effect.void
+
+/** One event a line, as they come. */
+const eventLines: Printer = {
+  event: (event) => Effect.flatMap(Effect.orDie(Schema.encodeEffect(eventJson)(event)), Output.text),
+  end: silent
+}
+
+/** One document at the end. */
+const oneDocument: Printer = { event: silent, end: (turn) => Output.json(Report, turn) }
+
+/** The answer alone once it is valid: what is in a pipe cannot be taken back, and an attempt may still turn out void. */
+const wholeAnswer: Printer = {
+  event: silent,
+  end: ({ answer }) => (answer === null ? Effect.void : Output.text(answer))
+}
+
+/** The answer as it comes. A void attempt is left on the screen, on a line of its own. */
+const asItComes = (): Printer => {
+  let last = "\n"
+  const line = Effect.suspend(() => (last === "\n" ? Effect.void : Output.bytes(encode("\n"))))
+  const close = Effect.andThen(
+    line,
+    Effect.sync(() => {
+      last = "\n"
+    })
+  )
+  return {
+    event: (event) => {
+      if (event._tag !== "Content") return event._tag === "Retry" ? close : Effect.void
+      const text = harmless(event.text)
+      last = text.at(-1) ?? last
+      return Output.bytes(encode(text))
+    },
+    end: () => close
+  }
+}
+
+const cancelled: ChatEvent = { _tag: "UserCancelled" }
+
+/** `palimpsest ask [prompt]`. */
+export const ask = Command.make(
+  "ask",
+  {
+    prompt: Argument.String("prompt").pipe(
+      Argument.withDescription("What to ask; what is piped in is put behind it"),
+      Argument.optional
+    ),
+    ...OpenChat.flags,
+    json: Input.json,
+    streamJson: Flag.Boolean("stream-json").pipe(
+      Flag.withDescription("Print every event of the turn as a line of JSON, as it comes"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn("cli.ask")(function* (input) {
+    if (input.json && input.streamJson) return yield* badInput("--json and --stream-json exclude each other")
+    const message = yield* messageOf(Option.getOrUndefined(input.prompt))
+    const isKept = input.session !== undefined || input.resume !== undefined || input.continue
+    const { chat, id } = isKept ? yield* OpenChat.open(input) : yield* OpenChat.passing(input)
+    const stdio = yield* Stdio.Stdio
+    const printer = input.streamJson
+      ? eventLines
+      : input.json
+        ? oneDocument
+        : (yield* stdio.stdoutIsTerminal)
+          ? asItComes()
+          : wholeAnswer
+    const turn = yield* Ref.make(nothingYet(id))
+    const told = Effect.fnUntraced(function* (event: ChatEvent) {
+      yield* Ref.update(turn, (before) => after(before, event))
+      yield* printer.event(event)
+      const notice = input.streamJson ? undefined : noticeOf(event)
+      if (notice !== undefined) yield* Output.notice(notice)
+    })
+    const end = Effect.flatMap(Ref.get(turn), printer.end)
+    // A signal ends the turn. The last event says so, unless the turn was over already.
+    const cancel = Effect.flatMap(Ref.get(turn), (before) =>
+      hasEnded(before) ? Effect.void : Effect.ignore(Effect.andThen(told(cancelled), end))
+    )
+    yield* chat.send(message).pipe(
+      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(OpenChat.turnFailure(error), Effect.fail))),
+      Stream.runForEach(told),
+      Effect.onInterrupt(() => cancel),
+      Effect.tapError(({ status }) => (status === 0 ? Effect.void : end))
+    )
+    yield* end
+  }, Effect.scoped)
+).pipe(
+  Command.withDescription("Ask once and print the answer; the conversation is kept with --session or --resume only"),
+  Command.withExamples([
+    { command: `palimpsest ask "What is a palimpsest?"`, description: "One question, one answer" },
+    { command: `git diff | palimpsest ask "Review this"`, description: "With something to look at" },
+    { command: `palimpsest ask --session review "And the tests?"`, description: "Go on with a conversation" }
+  ])
+)

@@ -1,0 +1,93 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { Command } from "effect/cli"
+import { isResponse } from "../../domain/Content.ts"
+import { printable } from "../../domain/Inspection.ts"
+import { ChatDefaults } from "../../services/ChatSettings.ts"
+import { ChatTerminal } from "../../services/ChatTerminal.ts"
+import { Model } from "../../services/Model.ts"
+import { ReplayModel } from "../../services/ReplayModel.ts"
+import { type Next, talk } from "../chat/Session.ts"
+import { badInput, failed } from "../ExitError.ts"
+import { hasKey } from "../Key.ts"
+import * as OpenChat from "../OpenChat.ts"
+import * as Output from "../Output.ts"
+
+const replayed = "replay:"
+
+/** The model of a recording that `--model replay:FILE` names. */
+const recording = Effect.fnUntraced(function* (file: string) {
+  const context = yield* Layer.build(ReplayModel.layer(file)).pipe(
+    Output.progress(`reading ${file}`),
+    Effect.mapError((error) => badInput(printable(error.message)))
+  )
+  const { next, prompt } = Context.get(context, ReplayModel)
+  const results = Effect.map(next, (turn) => (turn?.message.some(isResponse) === true ? turn.message : undefined))
+  const hasEnded = Effect.map(next, (turn) => turn === undefined)
+  return { model: Context.get(context, Model), recording: { prompt, results, hasEnded } }
+})
+
+/** Talks in one session after another, until the person leaves. */
+export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted) {
+  const terminal = yield* ChatTerminal
+  const file = wanted.model?.startsWith(replayed) === true ? wanted.model.slice(replayed.length) : undefined
+  const recorded = file === undefined ? undefined : yield* recording(file)
+  if (recorded === undefined && !(yield* hasKey)) {
+    const [how, what] = OpenChat.withoutKey
+    yield* Output.notice(how)
+    return yield* failed(what)
+  }
+  const model = recorded?.model ?? (yield* Model)
+  const defaults = yield* ChatDefaults
+  // A recording writes no summaries, so code does.
+  const settings =
+    recorded === undefined
+      ? defaults
+      : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
+
+  const session = Effect.fnUntraced(
+    function* (one: OpenChat.Wanted, greeting: Option.Option<string>) {
+      const opened = yield* OpenChat.open(one)
+      if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
+      if (!opened.isNew) yield* terminal.note(`Going on with ${printable(opened.title ?? opened.id)}.`)
+      const next = yield* talk(opened, recorded?.recording)
+      const { next: number } = yield* opened.chat.conversation
+      const isKept = number > 1
+      return { next, id: isKept ? opened.id : undefined }
+    },
+    Effect.provideService(Model, model),
+    Effect.provideService(ChatDefaults, settings),
+    Effect.scoped
+  )
+
+  const { continue: _continue, resume: _resume, session: _session, ...rest } = wanted
+  const greeting = Option.some("/help lists the commands. Ctrl+C cancels; twice on an empty line it leaves.")
+  let now = wanted
+  let last: string | undefined
+  for (let first = true; ; first = false) {
+    const ended = yield* session(now, first && terminal.isTerminal ? greeting : Option.none()).pipe(
+      // Who asked for another session and cannot have it stays where they were.
+      Effect.catch((error) =>
+        first
+          ? Effect.fail(error)
+          : Effect.as(terminal.note(error.message), { id: last, next: { _tag: "Switch", resume: last } satisfies Next })
+      )
+    )
+    const { id, next }: { readonly id: string | undefined; readonly next: Next } = ended
+    if (id !== undefined && id !== last && terminal.isTerminal) {
+      yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
+    }
+    last = id
+    if (next._tag === "Leave") return
+    now = next.resume === undefined ? rest : { ...rest, resume: next.resume }
+  }
+}, Effect.scoped)
+
+/** `palimpsest chat`. */
+export const chat = Command.make("chat", OpenChat.flags, converse).pipe(
+  Command.withDescription("Talk with a model in the terminal for as long as you like"),
+  Command.withExamples([
+    { command: "palimpsest chat", description: "Begin a conversation" },
+    { command: "palimpsest chat --continue", description: "Go on where you left off" },
+    { command: "palimpsest chat --model replay:session.jsonl", description: "Step through a recording, without a key" }
+  ])
+)

@@ -1,0 +1,316 @@
+import { Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { defaultPolicy, StrategyName, thresholdOf, strategyDefaults } from "../../domain/Compression.ts"
+import { entries } from "../../domain/Conversation.ts"
+import { printable } from "../../domain/Inspection.ts"
+import { recorded } from "../../domain/Replay.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import type { ContextOverflow } from "../../services/Turn.ts"
+import { type Compressing, play, type Played } from "../../services/Replay.ts"
+import { badInput, type ExitError, failed } from "../ExitError.ts"
+import * as Input from "../Input.ts"
+import * as Output from "../Output.ts"
+
+const { number, share, table } = Output
+
+/** What became of the conversation under one strategy. Tokens of requests, by the estimator's count. */
+const Result = Schema.Struct({
+  strategy: StrategyName,
+  /** Exchanges that were played. */
+  turns: Schema.Natural,
+  requests: Schema.Natural,
+  /** Exchanges, from 1, whose message fitted in no way. It was left out, its answer taken over. */
+  refused: Schema.Array(Schema.Natural),
+  largest: Schema.Natural,
+  /** Requests that were larger than the window. There must be none. */
+  over: Schema.Natural,
+  sent: Schema.Natural,
+  /** Of `sent`, what each request began with in common with the one before: what a prompt cache would have served. */
+  prefix: Schema.Natural,
+  /** How many compressions ended in each way. */
+  statuses: Schema.Record(Schema.String, Schema.Natural),
+  /** Compressions that the guard forced, because the request would not surely have fitted, and that made it fit. */
+  rescued: Schema.Natural,
+  compressions: Schema.Array(
+    Schema.Struct({
+      turn: Schema.Natural,
+      status: Schema.String,
+      trigger: Schema.Literals(["threshold", "guard"]),
+      message: Schema.NullOr(Schema.String),
+      before: Schema.Natural,
+      after: Schema.Natural
+    })
+  ),
+  /** Of the facts that the agent used again after a compression, before anything showed them again: where they were. */
+  facts: Schema.Struct({
+    used: Schema.Natural,
+    inContext: Schema.Natural,
+    behindHandle: Schema.Natural,
+    lost: Schema.Natural
+  }),
+  /** Each request in turn, and what of it the one before began with as well. */
+  sizes: Schema.Array(Schema.Struct({ tokens: Schema.Natural, prefix: Schema.Natural })),
+  /** Of the runtime itself. */
+  milliseconds: Schema.Finite
+})
+type Result = typeof Result.Type
+
+/** What `--json` prints. */
+export const Report = Schema.Struct({
+  file: Schema.String,
+  format: FormatName,
+  messages: Schema.Natural,
+  window: Schema.Natural,
+  threshold: Schema.Finite,
+  strategies: Schema.Array(Result)
+})
+export type Report = typeof Report.Type
+
+type Playable = keyof typeof strategyDefaults
+
+const isStrategy = Schema.is(StrategyName)
+
+/** `palimpsest,gemini` as strategies, each once, or undefined. */
+const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))]
+  const known = names.filter(isStrategy)
+  return known.length === names.length ? known : undefined
+}
+
+const flags = {
+  ...Input.conversation,
+  window: Input.size("window").pipe(Flag.withDescription("The model's window, in tokens")),
+  strategy: Flag.String("strategy").pipe(
+    Flag.filterMap(
+      (text) => Option.fromUndefinedOr(parseStrategies(text)),
+      () => `strategies with commas between them, of ${StrategyName.literals.join(", ")}`
+    ),
+    Flag.withMetavar("name,…"),
+    Flag.withDescription("Who decides what stays; several are compared"),
+    Flag.withDefault(["palimpsest"] as const)
+  ),
+  threshold: Input.share("threshold").pipe(
+    Flag.withDescription("Share of the window from which on the conversation is compressed"),
+    Flag.withDefault(defaultPolicy.threshold)
+  ),
+  json: Input.json
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
+
+/** What cannot be played is told before anything is read. */
+const checked = (input: Flags): Effect.Effect<ReadonlyArray<Playable>, ExitError> =>
+  Effect.gen(function* () {
+    if (input.window === 0) return yield* badInput("--window 0 leaves no room for anything; give the window in tokens")
+    return yield* Effect.forEach(input.strategy, (strategy) =>
+      strategy === "palimpsest" || strategy === "gemini"
+        ? Effect.succeed(strategy)
+        : badInput(`strategy ${strategy} is not part of this version; use --strategy palimpsest or gemini`)
+    )
+  })
+
+const isChange = ({ status }: Compressing): boolean => status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
+
+/** Whether the guard had to force it, and the request could be sent then. */
+const isRescue = (one: Compressing, refused: ReadonlyArray<number>): boolean =>
+  one.trigger === "guard" && isChange(one) && !refused.includes(one.turn)
+
+const resultOf = (strategy: Playable, window: number, turns: number, played: Played): Result => {
+  const { compressions, kept, millis, refused, requests } = played
+  const statuses: Record<string, number> = {}
+  for (const { status } of compressions) statuses[status] = (statuses[status] ?? 0) + 1
+  return {
+    strategy,
+    turns,
+    requests: requests.length,
+    refused,
+    largest: requests.reduce((most, { tokens }) => Math.max(most, tokens), 0),
+    over: requests.filter(({ tokens }) => tokens > window).length,
+    sent: requests.reduce((total, { tokens }) => total + tokens, 0),
+    prefix: requests.reduce((total, { prefix }) => total + prefix, 0),
+    statuses,
+    rescued: compressions.filter((one) => isRescue(one, refused)).length,
+    compressions,
+    facts: kept,
+    sizes: requests,
+    milliseconds: millis
+  }
+}
+
+/** Rows of a timeline, and ranges of refused turns; `--json` has them all. */
+const rowsShown = 20
+
+/** Compressions that failed alike one after the other are one row. */
+const runsOf = (compressions: ReadonlyArray<Compressing>): ReadonlyArray<ReadonlyArray<Compressing>> => {
+  const runs: Array<Array<Compressing>> = []
+  for (const one of compressions) {
+    const run = runs.at(-1)
+    const isAlike = run?.[0]?.status === one.status && run[0].trigger === one.trigger && !isChange(one)
+    if (isAlike) run.push(one)
+    else runs.push([one])
+  }
+  return runs
+}
+
+const span = (from: number, to: number): string => (from === to ? number(from) : `${number(from)}–${number(to)}`)
+
+const runRow = (run: ReadonlyArray<Compressing>, refused: ReadonlyArray<number>): ReadonlyArray<string> => {
+  const [first] = run
+  const last = run.at(-1)
+  if (first === undefined || last === undefined) return []
+  const by = isRescue(first, refused) ? "rescued by the guard" : first.trigger === "guard" ? "forced by the guard" : ""
+  return [
+    `turn ${span(first.turn, last.turn)}`,
+    number(first.before),
+    isChange(first) ? "→" : run.length > 1 ? "to" : "",
+    isChange(first) ? number(first.after) : run.length > 1 ? number(last.before) : "",
+    run.length > 1 ? `${first.status}, ${number(run.length)} times` : first.status,
+    by
+  ]
+}
+
+/** `6–24, 30`. */
+const spansOf = (turns: ReadonlyArray<number>): string => {
+  const spans: Array<{ readonly from: number; to: number }> = []
+  for (const turn of turns) {
+    const last = spans.at(-1)
+    if (last?.to === turn - 1) last.to = turn
+    else spans.push({ from: turn, to: turn })
+  }
+  const shown = spans.slice(0, rowsShown).map(({ from, to }) => span(from, to))
+  return shown.join(", ") + (spans.length > rowsShown ? ", …" : "")
+}
+
+const timeline = ({ compressions, largest, refused, sizes, strategy }: Result, style: Output.Style): string => {
+  const runs = runsOf(compressions)
+  const more = Math.max(0, runs.length - rowsShown)
+  const lines = [
+    Output.sparkline(
+      sizes.map(({ tokens }) => tokens),
+      80
+    ),
+    `${number(sizes.length)} requests of up to ${number(largest)} tokens, from the first to the last`,
+    ...(runs.length === 0
+      ? ["no compression was due"]
+      : table(
+          runs.slice(0, rowsShown).map((run) => runRow(run, refused)),
+          "lrlrll"
+        ).split("\n")),
+    ...(more > 0 ? [`and ${number(more)} more (--json has them all)`] : []),
+    ...(refused.length > 0
+      ? [style.warn(`refused, because it would not have fitted however much was compressed: turn ${spansOf(refused)}`)]
+      : [])
+  ]
+  return [style.bold(strategy), ...lines.map((line) => `  ${line}`)].join("\n")
+}
+
+/** One row a figure, one column a strategy. What happened under none of them has no row. */
+const figures = (results: ReadonlyArray<Result>, style: Output.Style): string => {
+  const row = (name: string, value: (result: Result) => string) => [name, ...results.map(value)]
+  const any = (figure: (result: Result) => number, ...rows: ReadonlyArray<ReadonlyArray<string>>) =>
+    results.some((result) => figure(result) > 0) ? rows : []
+  const kept = (name: string, part: (facts: Result["facts"]) => number) =>
+    row(name, ({ facts }) => (facts.used === 0 ? "–" : share(part(facts), facts.used)))
+  const statuses = [...new Set(results.flatMap((result) => Object.keys(result.statuses)))].sort()
+  const rows = [
+    ["", ...results.map(({ strategy }) => style.bold(strategy))],
+    row("turns", ({ turns }) => number(turns)),
+    row("requests", ({ requests }) => number(requests)),
+    row("  larger than the window", ({ over }) => number(over)),
+    ...any(
+      ({ refused }) => refused.length,
+      row("  refused before they were sent", ({ refused }) => number(refused.length))
+    ),
+    row("largest request", ({ largest }) => number(largest)),
+    row("tokens sent in all", ({ sent }) => number(sent)),
+    row("  the same as in the request before", ({ prefix, sent }) => share(prefix, sent)),
+    row("compressions", ({ compressions }) => number(compressions.length)),
+    ...statuses.map((status) => row(`  ${status}`, (result) => number(result.statuses[status] ?? 0))),
+    ...any(
+      ({ compressions }) => compressions.length,
+      row("  rescued by the guard", ({ rescued }) => number(rescued))
+    ),
+    ...any(
+      ({ facts }) => facts.used,
+      row("facts used again after a compression", ({ facts }) => number(facts.used)),
+      kept("  still in the context", ({ inContext }) => inContext),
+      kept("  behind a handle", ({ behindHandle }) => behindHandle),
+      kept("  lost", ({ lost }) => lost)
+    )
+  ]
+  return table(rows, `l${"r".repeat(results.length)}`)
+}
+
+/** The report for a person. How long it took is no part of it: the same file gives the same text. */
+export const describe = (report: Report, style: Output.Style = Output.plain): string =>
+  [
+    `${printable(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed from ${number(Math.ceil(report.threshold * report.window))} on`,
+    ...report.strategies.map((result) => timeline(result, style)),
+    figures(report.strategies, style)
+  ].join("\n\n")
+
+const tooSmall = (window: number, { stubborn: [largest] }: ContextOverflow): string => {
+  const most = largest === undefined ? "" : `, of which ${largest.what} takes most with about ${largest.tokens} tokens`
+  return `--window ${window} is too small: what was said before the first answer${most}, does not fit however much is compressed; give a larger window`
+}
+
+/** `palimpsest replay <file>`. */
+export const replay = Command.make(
+  "replay",
+  flags,
+  Effect.fn("cli.replay")(function* (input) {
+    const strategies = yield* checked(input)
+    const threshold = thresholdOf(input.threshold, undefined)
+    const { format, session } = yield* Input.load(input)
+    const turns = recorded(session.conversation)
+    const name = input.file === "-" ? "standard input" : input.file
+    if (turns.length === 0) return yield* badInput(`${name}: no model answers in it, so there is nothing to replay`)
+    const results = yield* Effect.forEach(strategies, (strategy) =>
+      play(turns, {
+        session: `replay-${strategy}`,
+        window: input.window,
+        threshold,
+        policy: strategyDefaults[strategy],
+        recording: session
+      }).pipe(
+        Output.progress(`playing ${name} (${strategy})`),
+        Effect.mapError((error) =>
+          error._tag === "ContextOverflow" ? badInput(tooSmall(input.window, error)) : failed(error.message)
+        ),
+        Effect.map((played) => resultOf(strategy, input.window, turns.length, played))
+      )
+    )
+    const report: Report = {
+      file: input.file,
+      format,
+      messages: entries(session.conversation).length,
+      window: input.window,
+      threshold,
+      strategies: results
+    }
+    if (input.json) yield* Output.json(Report, report)
+    else yield* Output.text(describe(report, yield* Output.style))
+    for (const { milliseconds, strategy, turns: count } of results) {
+      yield* Output.notice(
+        `the runtime took ${Math.round(milliseconds)} ms with ${strategy}, ${(milliseconds / count).toFixed(1)} ms a turn`
+      )
+    }
+    const over = results.find((result) => result.over > 0)
+    if (over !== undefined) {
+      return yield* failed(
+        `${over.over} requests with ${over.strategy} were larger than the window; this is a bug, please report it with the file`
+      )
+    }
+  })
+).pipe(
+  Command.withDescription("Play a recorded conversation again in a window of another size, without a model"),
+  Command.withExamples([
+    {
+      command: "palimpsest replay talk.jsonl --window 32k",
+      description: "See when a window of 32,000 tokens would be compressed, and what is kept"
+    },
+    {
+      command: "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,gemini",
+      description: "Compare two strategies"
+    }
+  ])
+)

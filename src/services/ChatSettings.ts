@@ -1,0 +1,44 @@
+import { Context } from "effect"
+import type { Policy } from "../domain/Compression.ts"
+import type { Generation, ModelRequest, Patience } from "./Model.ts"
+
+/** How often is tried again when a call fails, and when an answer cannot be used. */
+export interface TurnPatience {
+  readonly call: Patience
+  readonly answer: Omit<Patience, "asked">
+}
+
+/** How a conversation is held. Tokens are the model's. */
+export interface ChatSettings {
+  /** The model that is asked where the session names none. */
+  readonly model: string
+  /** The folder the conversation is about; noted in a session that begins. */
+  readonly cwd?: string | undefined
+  /** The model's window, where it is not the known one (`tokenLimit`). */
+  readonly window?: number | undefined
+  /** What is kept of the window for the answer; 0, for models whose answer has a limit of its own. */
+  readonly reserve?: number | undefined
+  /** Share of the window that triggers a compression (`thresholdOf`). */
+  readonly threshold?: number | undefined
+  /** The most that a message may take of what is left (spec 4: 1; seed 002: 0.95). */
+  readonly overflowFactor?: number | undefined
+  /** How is compressed. A model writes the snapshot where `ModelSummarizer.layer` stands behind `Compression`. */
+  readonly policy?: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens">> | undefined
+  readonly systemInstruction?: string | undefined
+  /** Tool declarations in the wire shape of the Gemini API. */
+  readonly tools?: ModelRequest["tools"]
+  readonly generation?: Generation | undefined
+  /** Absent: `defaultPatience`. */
+  readonly patience?: TurnPatience | undefined
+}
+
+/** Spec 1.6: ten calls, from 5 s doubling to 30 s; four answers, from 1 s on. Longer than 5 min no server is waited for. */
+export const defaultPatience: TurnPatience = {
+  call: { attempts: 10, first: 5_000, most: 30_000, asked: 300_000 },
+  answer: { attempts: 4, first: 1_000, most: 8_000 }
+}
+
+/** How conversations are held where nobody says otherwise. */
+export const ChatDefaults = Context.Reference<ChatSettings>("palimpsest/services/ChatDefaults", {
+  defaultValue: () => ({ model: "gemini-2.5-flash" })
+})

@@ -1,0 +1,67 @@
+import { Context, type Effect, Schema } from "effect"
+
+/** Nobody types any more: the input has ended, the person left, or the reader of the answers is gone. */
+export class Closed extends Schema.TaggedError<Closed>()("Closed", {}) {
+  /** In words, for whoever reports it. */
+  override get message() {
+    return "the input has ended"
+  }
+}
+
+/** What a word of a line may become: every way to write it, and the end of the line that they stand in for. */
+export interface Completion {
+  readonly candidates: ReadonlyArray<string>
+  readonly replaced: string
+}
+
+/** Looks up what the text left of the cursor may be completed to. It is given two seconds. */
+export type Completer = (line: string) => Effect.Effect<Completion>
+
+/** How the next message is asked for. */
+export interface Question {
+  /** Stands before the line. Without control characters. */
+  readonly prompt: string
+  /** Text that is in the line already, to be edited: a message that was cancelled or refused. */
+  readonly prefill?: string | undefined
+  /** Used when Tab is pressed. */
+  readonly complete?: Completer | undefined
+}
+
+/**
+ * The one place where a chat meets a person: what is typed and what is shown. Where either standard stream is no terminal,
+ * each line of the input is a message, and nothing but answers is written to stdout.
+ */
+export class ChatTerminal extends Context.Service<
+  ChatTerminal,
+  {
+    /** Whether a person sees and types: both streams are a terminal that can move its cursor. */
+    readonly isTerminal: boolean
+    /** Whether colours are shown: a terminal, and no NO_COLOR. */
+    readonly canColor: boolean
+    /** Columns of the terminal as it is now; Infinity where there is none, since nothing has to be wrapped. */
+    readonly columns: Effect.Effect<number>
+    /**
+     * The next message that is not blank, without white space at its end. A line that ends in a single backslash goes on in
+     * the next, and so does everything between two lines `"""`; several lines pasted at once are one message. While it is
+     * edited a line break is shown as `↵`, and a text that would fill half the screen as `[#1: 200 lines]`: that is sent
+     * as the text it stands for. Whole lines typed before they were asked for are taken first, and a prefill waits
+     * for them. Fails once there will be no more: the end of the input, Ctrl+D on an empty line, Ctrl+C twice on an empty line.
+     */
+    readonly ask: (question: Question) => Effect.Effect<string, Closed>
+    /**
+     * Runs work while nothing is asked. What is typed meanwhile is not shown and stays for the next prompt, except Ctrl+C: it
+     * completes the effect that the work is given, and does nothing else. After half a second without output a
+     * line with `label` says that something is going on; it is wiped before anything else is shown.
+     */
+    readonly during: <A, E, R>(
+      label: string,
+      work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E, R>
+    /** Changes what is said to be going on, until the work ends. */
+    readonly working: (label: string) => Effect.Effect<void>
+    /** Writes to stdout as it is, and waits until it is taken. */
+    readonly write: (text: string) => Effect.Effect<void>
+    /** Tells something beside the answers, on a line of its own: dimmed on a terminal, else on stderr. */
+    readonly note: (line: string) => Effect.Effect<void>
+  }
+>()("palimpsest/services/ChatTerminal") {}

@@ -1,0 +1,342 @@
+import { Context, Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { Arriving, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
+import { AnswerFault, type ChatEvent, Stubborn } from "../domain/ChatEvent.ts"
+import { type Outcome, type Policy, statusOf, thresholdOf, tokensOf } from "../domain/Compression.ts"
+import { type Content, isCall, isText, isThought, type Part, plainText } from "../domain/Content.ts"
+import { entryId, environmentTokens, sum, view, viewItem, viewTokens } from "../domain/Conversation.ts"
+import { Outgoing, type Request } from "../domain/Outgoing.ts"
+import type { Session } from "../domain/Session.ts"
+import { stubborn } from "../domain/strategies/Palimpsest.ts"
+import { TokenCount, tokenLimit } from "../domain/Tokens.ts"
+import * as Work from "../domain/Work.ts"
+import { Calibrations, count as countRequest, partsBeside } from "./Calibrations.ts"
+import { type ChatSettings, defaultPatience } from "./ChatSettings.ts"
+import { compressionThreshold, Experiments } from "./Experiments.ts"
+import { doubling, Model, type ModelChunk, type ModelError, retries } from "./Model.ts"
+import type { SessionStoreError } from "./SessionStore.ts"
+import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
+import * as Window from "./Window.ts"
+
+/** From a message to its answer: made to fit, asked, asked again. The conversation is left as it is, but for compressions. */
+
+/** No attempt gave an answer that can be used (spec 1.5). The conversation is what it was. */
+export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", { fault: AnswerFault }) {
+  override get message() {
+    return faultMessage[this.fault]
+  }
+}
+
+/** A message that does not fit, however much is compressed (spec 4). Nothing was sent, the conversation is what it was. Tokens. */
+export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
+  /** The message's. */
+  estimated: TokenCount,
+  /** What was left for it. */
+  remaining: TokenCount,
+  limit: TokenCount,
+  /** What takes the room and cannot be made smaller, largest first. */
+  stubborn: Schema.Array(Stubborn),
+  /** The message's plain text. */
+  text: Schema.String
+}) {
+  override get message() {
+    const whole = this.estimated > this.limit ? "this message alone does not fit" : "the message does not fit"
+    return `${whole}: it has about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; shorten it, or use a model with a larger window`
+  }
+}
+
+/** Of all kinds of attempts together (spec 1.6). */
+const mostAttempts = 10
+
+/** Whoever is told what happens; it may make us wait. */
+export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
+
+/** A message that is not part of the conversation yet. */
+export interface Pending {
+  readonly content: Content
+  readonly tokens: ReadonlyArray<number>
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** The window of the model that is asked, and what goes with every request. */
+export interface Beside {
+  readonly of: ChatSettings
+  readonly model: string
+  readonly parts: ReadonlyArray<Part>
+  readonly tokens: number
+  readonly window: Window.Window
+  readonly threshold: number
+}
+
+/** The request as it would leave now. */
+interface Ready extends Window.Weighed {
+  readonly contents: Request["contents"]
+  readonly environment: Request["environment"]
+}
+
+/** The conversation that the turns are taken in. */
+export interface Conversing {
+  /** As it is now; what left the view may be missing. */
+  readonly session: Effect.Effect<Session>
+  /** How it is held from the next turn on. */
+  readonly settings: Effect.Effect<ChatSettings>
+  /** Compresses it once. */
+  readonly compress: (policy: Policy, forced: boolean) => Effect.Effect<Outcome, SessionStoreError | TokenCountError>
+}
+
+type ViewChain = Session["conversation"]["view"]
+
+/** Whether a view is an earlier one with nothing but more at its end, first of all this message. */
+const continues = (view: ViewChain, earlier: ViewChain, message: Content | undefined): boolean => {
+  let node = view
+  let next: ViewChain
+  while (node !== undefined && node.length > (earlier?.length ?? 0)) {
+    next = node
+    node = node.before
+  }
+  return node === earlier && (message === undefined || next?.value.entry.content === message)
+}
+
+/** The model that a session asks. */
+export const askedModel = (session: Session, { model }: ChatSettings): string => session.model ?? model
+
+/** What takes the turns of one conversation, one at a time. */
+export const make = Effect.fnUntraced(function* (conversing: Conversing) {
+  const counter = yield* TokenCounter
+  const model = yield* Model
+  const calibrations = yield* Calibrations
+  const experiments = yield* Experiments
+  const context = Context.make(Model, model).pipe(Context.add(Calibrations, calibrations))
+
+  let known: Beside | undefined
+  let measured: Window.Measured | undefined
+  /** What the request that was made last held: the view, and the message behind it. */
+  let latest: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
+
+  /** The window of the model that is asked, and what goes with every request. Made anew when either changes. */
+  const besides = Effect.fnUntraced(function* (): Effect.fn.Return<Beside, TokenCountError> {
+    const of = yield* conversing.settings
+    const name = askedModel(yield* conversing.session, of)
+    if (known?.of === of && known.model === name) return known
+    const parts = partsBeside({ ...of, model: name, contents: [] })
+    const threshold = thresholdOf(of.threshold, yield* experiments.number(compressionThreshold))
+    const window = yield* Window.make({
+      model: name,
+      window: of.window ?? tokenLimit(name),
+      reserve: of.reserve ?? 0,
+      threshold,
+      policy: of.policy,
+      recount: (all) =>
+        Effect.map(
+          countRequest({ ...of, model: name, contents: [{ role: "user", parts: all.slice(parts.length) }] }),
+          ({ tokens }) => tokens
+        ).pipe(Effect.provideContext(context))
+    }).pipe(Effect.provideContext(context))
+    const tokens = sum(yield* counter.count(parts))
+    known = { of, model: name, parts, tokens, window, threshold }
+    measured = undefined
+    return known
+  })
+
+  const outgoing = new Outgoing()
+
+  const readyWith = (beside: Beside, pending: Pending | undefined, share: number) =>
+    Effect.gen(function* (): Effect.fn.Return<Ready> {
+      const { conversation } = yield* conversing.session
+      yield* Work.run(outgoing.follow(conversation.view))
+      const next =
+        pending === undefined
+          ? undefined
+          : viewItem({ id: entryId(conversation.next), handles: [], content: pending.content, tokens: pending.tokens })
+      const { contents, environment, parts, tokens } = outgoing.request(next)
+      return {
+        contents,
+        environment,
+        parts: () => [...beside.parts, ...parts()],
+        tokens: beside.tokens + tokens,
+        free: sum(pending?.tokens ?? []) * (1 / share - 1)
+      }
+    })
+
+  const overflow = Effect.fnUntraced(function* (
+    beside: Beside,
+    pending: Pending | undefined
+  ): Effect.fn.Return<ContextOverflow> {
+    const { conversation } = yield* conversing.session
+    const estimated = sum(pending?.tokens ?? [])
+    const kept = new Set<string>(view(conversation).map(({ entry }) => entry.id))
+    const others: ReadonlyArray<Stubborn> = [
+      ...(estimated === 0 ? [] : [{ entry: null, what: "this message", tokens: TokenCount.make(estimated) }]),
+      ...(beside.tokens === 0
+        ? []
+        : [{ entry: null, what: "system instruction and tools", tokens: TokenCount.make(beside.tokens) }]),
+      ...stubborn(conversation, kept)
+    ]
+    return new ContextOverflow({
+      estimated: TokenCount.make(estimated),
+      remaining: TokenCount.make(
+        Math.max(
+          0,
+          Math.floor(beside.window.room - beside.tokens - environmentTokens(conversation) - viewTokens(conversation))
+        )
+      ),
+      limit: TokenCount.make(beside.window.room),
+      stubborn: [...others].sort((one, other) => other.tokens - one.tokens).slice(0, 5),
+      text: pending === undefined ? "" : plainText(pending.content)
+    })
+  })
+
+  /** A request that surely fits, after the compressions that it takes (law 3). */
+  const fitted = Effect.fnUntraced(function* (
+    beside: Beside,
+    pending: Pending | undefined,
+    emit: Emit
+  ): Effect.fn.Return<Ready, ContextOverflow | SessionStoreError | TokenCountError> {
+    const { overflowFactor = 1 } = yield* conversing.settings
+    // Nothing and less cannot be meant: they count as not set.
+    const share = overflowFactor > 0 ? Math.min(1, overflowFactor) : 1
+    const now = readyWith(beside, pending, share)
+    const first = yield* now
+    const { conversation } = yield* conversing.session
+    // What was measured says nothing of a request that does not hold all of it: after an undo, a turn that failed.
+    if (latest === undefined || !continues(conversation.view, latest.view, latest.message)) measured = undefined
+    latest = { view: conversation.view, message: pending?.content }
+    if (beside.window.isSmall(first.tokens + (first.free ?? 0), measured)) return first
+    const overhead = beside.tokens + first.environment + sum(pending?.tokens ?? [])
+    const { memory } = yield* conversing.session
+    const fitting = yield* beside.window
+      .fit(
+        {
+          request: now,
+          compress: Effect.fnUntraced(function* (policy, forced) {
+            const outcome = yield* conversing.compress(
+              { ...policy, overhead: TokenCount.make(Math.ceil(overhead)) },
+              forced
+            )
+            if (outcome._tag !== "Noop") yield* emit(compressedEvent(outcome, beside.window.room))
+            return outcome
+          })
+        },
+        { parts: beside.parts, what: "system instruction and tools alone do not fit" },
+        memory.waitUntil
+      )
+      .pipe(Effect.catchTag("WindowOverflow", () => Effect.flatMap(overflow(beside, pending), Effect.fail)))
+    measured = fitting.measured
+    latest = { view: (yield* conversing.session).conversation.view, message: pending?.content }
+    return fitting.request
+  })
+
+  /** Asks until an answer can be used, as often as is sensible. */
+  const ask = Effect.fnUntraced(function* (
+    beside: Beside,
+    { contents }: Ready,
+    answersTools: boolean,
+    emit: Emit
+  ): Effect.fn.Return<Arriving, ModelError | InvalidAnswer> {
+    const of = yield* conversing.settings
+    const { answer, call } = of.patience ?? defaultPatience
+    let attempts = 1
+    const again = (reason: string, message: string, delay: Duration.Duration) =>
+      Effect.suspend(() => {
+        attempts += 1
+        return emit({ _tag: "Retry", attempt: attempts, delay: Duration.toMillis(delay), reason, message })
+      })
+    const more = () => attempts < mostAttempts
+    const calls = retries(call).pipe(
+      Schedule.while(more),
+      Schedule.tap(({ duration, input }) => again(input.reason._tag, input.message, duration))
+    )
+    const answers = doubling(answer).pipe(
+      Schedule.setInputType<ModelError | InvalidAnswer>(),
+      Schedule.while(({ input }) => more() && input._tag === "InvalidAnswer" && isWorthRetrying(input.fault)),
+      Schedule.tap(({ duration, input }) =>
+        again(input._tag === "InvalidAnswer" ? input.fault : input.reason._tag, input.message, duration)
+      )
+    )
+    return yield* Effect.suspend(() => once(beside, of, contents, answersTools, emit)).pipe(
+      Effect.retry(calls),
+      Effect.flatMap(({ arriving, fault }) =>
+        fault === undefined ? Effect.succeed(arriving) : Effect.fail(new InvalidAnswer({ fault }))
+      ),
+      Effect.retry(answers)
+    )
+  })
+
+  const once = Effect.fnUntraced(function* (
+    beside: Beside,
+    { generation, systemInstruction, tools }: ChatSettings,
+    contents: ReadonlyArray<Content>,
+    answersTools: boolean,
+    emit: Emit
+  ): Effect.fn.Return<{ readonly arriving: Arriving; readonly fault: AnswerFault | undefined }, ModelError> {
+    const arriving = new Arriving()
+    yield* model.stream({ model: beside.model, contents, generation, systemInstruction, tools }).pipe(
+      Stream.runForEach((chunk) => {
+        arriving.push(chunk)
+        return Effect.forEach(eventsOf(chunk), emit, { discard: true })
+      }),
+      // An answer that broke off is judged by what there is of it.
+      Effect.catchReason("ModelError", "InvalidResponseError", () => Effect.void)
+    )
+    return { arriving, fault: arriving.fault(answersTools) }
+  })
+
+  /** The answer to a request that fits; one that the model finds too long all the same is shrunk once more (law 3). */
+  const answered = Effect.fnUntraced(function* (
+    beside: Beside,
+    pending: Pending | undefined,
+    answersTools: boolean,
+    emit: Emit
+  ) {
+    const ready = yield* fitted(beside, pending, emit)
+    const tooLong = Effect.fnUntraced(function* (error: ModelError) {
+      yield* beside.window.learnTooLong(ready)
+      measured = undefined
+      const again = yield* fitted(beside, pending, emit)
+      const isSame = again.tokens === ready.tokens && again.contents.length === ready.contents.length
+      return isSame ? yield* error : { ready: again, arriving: yield* ask(beside, again, answersTools, emit) }
+    })
+    return yield* ask(beside, ready, answersTools, emit).pipe(
+      Effect.map((arriving) => ({ ready, arriving })),
+      Effect.catchIf(
+        (error): error is ModelError => error._tag === "ModelError" && error.reason._tag === "ContextLengthError",
+        tooLong
+      )
+    )
+  })
+
+  return {
+    beside: besides(),
+    answered,
+    /** What would be sent now, before the next message. */
+    contents: Effect.suspend(() => {
+      const own = new Outgoing()
+      return Effect.flatMap(conversing.session, ({ conversation }) =>
+        Effect.map(Work.run(own.follow(conversation.view)), () => own.request(undefined).contents)
+      )
+    })
+  }
+})
+
+/** What a piece of an answer tells, in the order of spec 1.7: thoughts, then text, then calls. */
+const eventsOf = ({ parts }: ModelChunk): ReadonlyArray<ChatEvent> => [
+  ...parts.filter(isThought).map((part): ChatEvent => ({ _tag: "Thought", ...thoughtOf(part.text ?? "") })),
+  ...parts
+    .filter(isText)
+    .filter((part) => part.text !== "")
+    .map((part): ChatEvent => ({ _tag: "Content", text: part.text })),
+  ...parts.filter(isCall).map((part): ChatEvent => ({ _tag: "ToolCallRequest", call: part.functionCall }))
+]
+
+const compressedEvent = (outcome: Outcome, limit: number): ChatEvent => {
+  const { after, before } = tokensOf(outcome)
+  return {
+    _tag: "ChatCompressed",
+    trigger: "auto",
+    status: statusOf(outcome),
+    before: TokenCount.make(before),
+    after: TokenCount.make(after),
+    limit: TokenCount.make(limit),
+    message: "degraded" in outcome ? (outcome.degraded?.message ?? null) : "message" in outcome ? outcome.message : null
+  }
+}

@@ -1,0 +1,49 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { type Status, statusLine } from "../../../src/cli/chat/StatusLine.ts"
+import { columnsOf, type Style } from "../../../src/cli/Output.ts"
+
+const status: Status = { model: "gemini-2.5-flash", tokens: 12_345, limit: 1_048_576, session: "fix the build" }
+const long: Status = { ...status, session: "why the build of the package fails on Tuesdays" }
+const marked: Style = { bold: (text) => `<b>${text}</b>`, dim: (text) => text, warn: (text) => `<w>${text}</w>` }
+
+const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Status, line: string]> = [
+  ["all where there is room", 80, status, "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %) · fix the build"],
+  ["rounded where there is less", 52, status, "gemini-2.5-flash · 12k of 1M (1 %) · fix the build"],
+  ["the session is cut before more is left out", 48, long, "gemini-2.5-flash · 12k of 1M (1 %) · why the bu…"],
+  ["forty columns", 40, long, "gemini-2.5-flash · 1 % · why the build…"],
+  ["no session where it would say nothing", 29, status, "gemini-2.5-flash · 1 %"],
+  ["the model is cut before the tokens", 12, status, "gemin… · 1 %"],
+  ["the share alone", 8, status, "1 %"],
+  ["a session without a name", 60, { ...status, session: "" }, "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %)"],
+  [
+    "a nearly full window is a warning",
+    40,
+    { ...status, tokens: 900_000 },
+    "gemini-2.5-flash · <w>86 %</w> · fix the build"
+  ],
+  [
+    "names have no line breaks and control characters",
+    80,
+    { ...status, model: "a\u001b[2J\nb" },
+    "a b · 12,345 of 1,048,576 tokens (1 %) · fix the build"
+  ]
+]
+
+describe("the status line", () => {
+  for (const [rule, columns, value, line] of cases) {
+    it(rule, () => assert.strictEqual(statusLine(value, columns, marked), line))
+  }
+
+  it.effect.prop(
+    "fits whatever the columns",
+    [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })), Schema.String, Schema.Natural],
+    ([columns, name, tokens]) =>
+      Effect.sync(() => {
+        for (const session of [name, "語".repeat(20)]) {
+          const line = statusLine({ model: name, tokens, limit: 1_000_000, session }, columns)
+          assert.isAtMost(columnsOf(line), columns)
+        }
+      })
+  )
+})

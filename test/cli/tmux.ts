@@ -1,0 +1,128 @@
+import { Effect, Schedule, Schema, type Scope } from "effect"
+import { execFile, execFileSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { tmpdir } from "node:os"
+
+/** Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. */
+
+const version = (): string | undefined => {
+  try {
+    return execFileSync("tmux", ["-V"], { encoding: "utf8" }).trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether there is a tmux. */
+export const installed = version() !== undefined
+
+/** Whether tests that need a terminal have to run: on the build machine what cannot be tested is not skipped. */
+export const required = process.env["CI"] !== undefined && process.env["CI"] !== ""
+
+class TmuxError extends Schema.TaggedError<TmuxError>()("TmuxError", { message: Schema.String }) {}
+
+/** What runs, and on how large a screen. */
+export interface Setting {
+  readonly command: ReadonlyArray<string>
+  readonly width?: number
+  readonly height?: number
+  readonly cwd?: string
+  /** Added to an environment that holds no more than the program needs. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A program on a screen. */
+export interface Screen {
+  /** Types a text as it is. */
+  readonly type: (text: string) => Effect.Effect<void, TmuxError>
+  /** Presses keys by their names in tmux: `Enter`, `C-c`, `Tab`, `Up`. */
+  readonly press: (...keys: ReadonlyArray<string>) => Effect.Effect<void, TmuxError>
+  /** Pastes a text as a terminal does: bracketed, where the program asked for that. */
+  readonly paste: (text: string) => Effect.Effect<void, TmuxError>
+  /** What is shown now; no white space at the ends of lines and of the screen. */
+  readonly capture: Effect.Effect<string, TmuxError>
+  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within 30 seconds. */
+  readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
+  /** Gives the screen another size. */
+  readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
+}
+
+const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
+
+/** A screen is looked at this often, and so many times. */
+const everyMillis = 50
+const looks = 600
+
+/** Starts a program on a server of its own, which ends with the scope. The screen stays when the program has ended. */
+export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Screen, TmuxError, Scope.Scope> {
+  // The paths of sockets have to be short.
+  const socket = randomUUID().slice(0, 13)
+  const { height = 24, width = 80 } = setting
+  const env = {
+    PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+    HOME: process.env["HOME"] ?? "/",
+    LANG: "C.UTF-8",
+    LC_ALL: "C.UTF-8",
+    TERM: "xterm-256color",
+    TMUX_TMPDIR: process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(),
+    ...setting.env
+  }
+
+  const tmux = (args: ReadonlyArray<string>, input?: string) =>
+    Effect.callback<string, TmuxError>((resume) => {
+      const child = execFile(
+        "tmux",
+        ["-L", socket, "-f", "/dev/null", "-u", ...args],
+        { env, encoding: "utf8" },
+        (error, stdout, stderr) =>
+          resume(
+            error === null
+              ? Effect.succeed(stdout)
+              : Effect.fail(new TmuxError({ message: `tmux ${args[0] ?? ""}: ${stderr.trim() || error.message}` }))
+          )
+      )
+      child.stdin?.on("error", () => {})
+      child.stdin?.end(input ?? "")
+    })
+
+  // Size and options hold from the first moment only where the server has them before the program starts.
+  const command = ["exec", "env", "TERM=tmux-256color", ...setting.command].map((word, index) =>
+    index === 0 ? word : quoted(word)
+  )
+  yield* Effect.acquireRelease(
+    tmux([
+      ..."set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ;".split(" "),
+      ...`new-session -d -x ${width} -y ${height}`.split(" "),
+      ...(setting.cwd === undefined ? [] : ["-c", setting.cwd]),
+      command.join(" ")
+    ]),
+    () => Effect.ignore(tmux(["kill-server"]))
+  )
+
+  const capture = Effect.map(tmux(["capture-pane", "-p"]), (screen) =>
+    screen.replace(/[ \t]+$/gm, "").replace(/\n+$/, "")
+  )
+  const shows = (screen: string, expected: string | RegExp | ((screen: string) => boolean)) =>
+    typeof expected === "function"
+      ? expected(screen)
+      : typeof expected === "string"
+        ? screen.includes(expected)
+        : expected.test(screen)
+
+  return {
+    type: (text) => Effect.asVoid(tmux(["send-keys", "-l", text])),
+    press: (...keys) => Effect.asVoid(tmux(["send-keys", ...keys])),
+    paste: (text) =>
+      Effect.andThen(tmux(["load-buffer", "-"], text), Effect.asVoid(tmux(["paste-buffer", "-d", "-p"]))),
+    capture,
+    until: (expected) =>
+      capture.pipe(
+        Effect.filterOrFail(
+          (screen) => shows(screen, expected),
+          (screen) => new TmuxError({ message: `waited for ${String(expected)}, but the screen shows\n${screen}` })
+        ),
+        Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)]))
+      ),
+    resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
+  }
+})

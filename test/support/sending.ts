@@ -1,0 +1,124 @@
+import { ConfigProvider, Effect, Exit, Layer, Stream } from "effect"
+import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
+import type { Content } from "../../src/domain/Content.ts"
+import { emptySession, type Session, type SessionEvent } from "../../src/domain/Session.ts"
+import * as Fake from "../../src/layers/FakeGemini.ts"
+import * as GoogleModel from "../../src/layers/GoogleModel.ts"
+import * as Offline from "../../src/layers/Offline.ts"
+import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
+import type { ChatSettings, TurnPatience } from "../../src/services/ChatSettings.ts"
+
+/** Conversations with a model, and what they report: for the tests of `Chat.send`. */
+
+/** As often as ever, but with pauses of a millisecond. */
+export const quick: TurnPatience = {
+  call: { attempts: 10, first: 1, most: 1, asked: 100 },
+  answer: { attempts: 4, first: 1, most: 1 }
+}
+
+/** Snapshots by code, so that every request is one of the conversation's. */
+export const held: ChatSettings = {
+  model: "gemini-2.5-flash",
+  patience: quick,
+  policy: { summarizer: "extractive" }
+}
+
+/** A conversation in memory, and the log that it writes. */
+export const begin = Effect.fnUntraced(function* (
+  settings: Partial<ChatSettings> = {},
+  options: { readonly session?: Session; readonly log?: (log: ChatOptions["log"]) => ChatOptions["log"] } = {}
+) {
+  const events: Array<SessionEvent> = []
+  const log: ChatOptions["log"] = { append: (event) => Effect.sync(() => void events.push(event)) }
+  const chat = yield* Chat.make({
+    session: options.session ?? emptySession,
+    log: options.log?.(log) ?? log,
+    settings: { ...held, ...settings }
+  })
+  return { chat, events }
+})
+
+/** The runtime in memory, with the real adapter against this address. */
+export const google = (url: string) =>
+  Offline.layerWithModel(GoogleModel.layer).pipe(
+    Layer.provide(
+      ConfigProvider.layer(
+        ConfigProvider.fromUnknown({ GEMINI_API_KEY: "not-a-real-key", GOOGLE_GEMINI_BASE_URL: url })
+      )
+    )
+  )
+
+/** A conversation with a server that does what a script says. */
+export const against = Effect.fnUntraced(function* (script: Fake.Script, settings: Partial<ChatSettings> = {}) {
+  const fake = yield* Fake.make(script)
+  const services = yield* Layer.build(google(fake.url))
+  return { fake, ...(yield* Effect.provide(begin(settings), services)) }
+})
+
+/** An answer of one text that ends well. */
+export const said = (words: string): Fake.Answer => Fake.sse(Fake.response([{ text: words }]))
+
+/** What a turn reports, and how its stream ends. */
+export const taken = <E>(stream: Stream.Stream<ChatEvent, E>) =>
+  Effect.gen(function* () {
+    const events: Array<ChatEvent> = []
+    const exit = yield* Effect.exit(Stream.runForEach(stream, (event) => Effect.sync(() => void events.push(event))))
+    const error = Exit.isSuccess(exit) ? undefined : yield* Effect.flip(exit)
+    return { events, error }
+  })
+
+const endings: ReadonlySet<string> = new Set([
+  "Finished",
+  "UserCancelled",
+  "InvalidStream",
+  "ContextWindowWillOverflow",
+  "Error"
+])
+
+/** The last event, if it is the one that ends the turn. */
+export const endingOf = (events: ReadonlyArray<ChatEvent>): ChatEvent | undefined => {
+  const last = events[events.length - 1]
+  return last !== undefined && events.filter(({ _tag }) => endings.has(_tag)).length === 1 && endings.has(last._tag)
+    ? last
+    : undefined
+}
+
+/** An event in a few words. */
+export const brief = (event: ChatEvent): string => {
+  switch (event._tag) {
+    case "Content":
+      return event.text.length > 80 ? `Content of ${event.text.length}` : `Content ${event.text}`
+    case "Thought":
+      return `Thought ${event.subject}: ${event.description}`
+    case "ToolCallRequest":
+      return `ToolCallRequest ${event.call.name}`
+    case "Retry":
+      return `Retry ${event.attempt} ${event.reason}`
+    case "ChatCompressed":
+      return `ChatCompressed ${event.status}`
+    case "Citation":
+      return `Citation ${event.text}`
+    case "Finished":
+      return `Finished ${event.reason}`
+    case "InvalidStream":
+      return `InvalidStream ${event.fault}`
+    case "Error":
+      return `Error ${event.reason}`
+    default:
+      return event._tag
+  }
+}
+
+/** The text that is left when every `Retry` drops what came before it. */
+export const textOf = (events: ReadonlyArray<ChatEvent>): string =>
+  events.reduce(
+    (text, event) => (event._tag === "Retry" ? "" : event._tag === "Content" ? text + event.text : text),
+    ""
+  )
+
+/** The contents of a request that the server saw, as JSON; undefined for what is none. */
+export const contentsOf = ({ body }: Fake.FakeRequest): ReadonlyArray<unknown> =>
+  typeof body === "object" && body !== null && "contents" in body && Array.isArray(body.contents) ? body.contents : []
+
+/** Contents as the server would see them. */
+export const bytes = (contents: ReadonlyArray<Content | unknown>): string => JSON.stringify(contents)
