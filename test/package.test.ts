@@ -361,6 +361,7 @@ import { entries } from "palimpsest/domain/Conversation"
 import * as FileSessionStore from "palimpsest/layers/FileSessionStore"
 import * as FileTempStore from "palimpsest/layers/FileTempStore"
 import * as GoogleModel from "palimpsest/layers/GoogleModel"
+import * as MemoryCalibrations from "palimpsest/layers/MemoryCalibrations"
 import { Chats } from "palimpsest/services/Chats"
 import { Compression } from "palimpsest/services/Compression"
 import { HookSystem } from "palimpsest/services/HookSystem"
@@ -373,7 +374,8 @@ const disk = (folder: string) =>
   Chats.layer.pipe(
     Layer.provide(Compression.layer),
     Layer.provide([Summarizer.layerExtractive, TokenCounter.layerEstimate, HookSystem.layer, FileSessionStore.layer(folder)]),
-    Layer.provide(FileTempStore.layer(folder + "/blobs"))
+    Layer.provide([FileTempStore.layer(folder + "/blobs"), FileTempStore.folders]),
+    Layer.provide([Model.layerUnavailable, MemoryCalibrations.layer])
   )
 
 const program = Effect.gen(function* () {

@@ -31,17 +31,15 @@ import { TokenCounter } from "palimpsest/services/TokenCounter"
 /** Who writes the snapshot is one layer: Gemini, or code. Give one of the two by name and this is one line. */
 const Writer = Layer.unwrap(
   Effect.map(Config.option(Config.NonEmptyString("GEMINI_API_KEY")), (key) =>
-    Option.isSome(key)
-      ? ModelSummarizer.layer.pipe(Layer.provide([GoogleModel.layer, MemoryCalibrations.layer]))
-      : Summarizer.layerExtractive
+    Option.isSome(key) ? ModelSummarizer.layer : Summarizer.layerExtractive
   )
 )
 
 /** Each service is a layer, and the one beside it can be put in its place: FileSessionStore for MemorySessionStore, … */
 const Runtime = Chats.layer.pipe(
   Layer.provide(Compression.layer),
-  Layer.provide([Writer, TokenCounter.layerEstimate, HookSystem.layer]),
-  Layer.provide([MemorySessionStore.layer, MemoryTempStore.layer])
+  Layer.provide([Writer, TokenCounter.layerEstimate, HookSystem.layer, MemorySessionStore.layer]),
+  Layer.provide([GoogleModel.layer, MemoryCalibrations.layer, MemoryTempStore.layer])
 )
 
 /** Keep little, so that a short conversation shows it. A model is asked where there is one. */

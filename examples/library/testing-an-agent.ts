@@ -8,19 +8,20 @@
  *
  *   ✔ the agent reads the log, then answers …
  *   ✔ what the agent sends fits its window, and the log can be read back …
- *   ✔ a refusal of the model reaches whoever asked, and the question stays in the conversation …
+ *   ✔ a refusal of the model reaches whoever asked, and the conversation is as it was …
  *   ✔ a summarizing model that invents the user's words is not believed …
  */
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import type { ChatEvent } from "palimpsest/domain/ChatEvent"
 import { defaultPolicy, type Policy } from "palimpsest/domain/Compression"
-import { call, type Content, isCall, model, plainText, response, text, user } from "palimpsest/domain/Content"
+import { call, type Content, model, type Part, plainText, response, text, user } from "palimpsest/domain/Content"
 import { entries, view } from "palimpsest/domain/Conversation"
 import { project } from "palimpsest/domain/Projection"
 import { TokenCount } from "palimpsest/domain/Tokens"
 import { Chats } from "palimpsest/services/Chats"
-import { Model, ModelError, RateLimitError } from "palimpsest/services/Model"
+import { ModelError, QuotaExhaustedError } from "palimpsest/services/Model"
 import * as AdversarialModel from "palimpsest/testing/AdversarialModel"
 import * as Offline from "palimpsest/testing/Offline"
 import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
@@ -29,21 +30,16 @@ import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
 
 const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3,1): error TS2304\n${"at ".repeat(2_000)}` : "")
 
-/** Asks the model, runs the tools it asks for, until it has nothing more to ask; compresses when half the window is used. */
-const answer = Effect.fn("answer")(function* (id: string, question: string, policy: Policy) {
-  const chats = yield* Chats
-  const { generate } = yield* Model
-  const chat = yield* chats.open(id)
-  yield* chat.append([{ content: user(text(question)) }])
+/** Sends the question, runs the tools that are asked for, until nothing more is; the chat makes room by itself. */
+const answer = Effect.fn("answer")(function* (id: string, question: string, window: number) {
+  const chat = yield* Chats.use((chats) => chats.open(id))
+  yield* chat.configure({ window, policy: { summarizer: "extractive" } })
+  let message: string | ReadonlyArray<Part> = question
   for (;;) {
-    yield* chat.compress({ policy, forced: false })
-    const contents = project(yield* chat.conversation).map(({ content }) => content)
-    const { content } = yield* generate({ model: "gemini-2.5-flash", contents })
-    yield* chat.append([{ content }])
-    const calls = content.parts.filter(isCall)
-    if (calls.length === 0) return plainText(content)
-    const answers = calls.map(({ functionCall: { id, name } }) => response(name, { output: tools(name) }, id))
-    yield* chat.append([{ content: user(...answers) }])
+    const events: ReadonlyArray<ChatEvent> = yield* Stream.runCollect(chat.send(message))
+    const calls = events.flatMap((event) => (event._tag === "ToolCallRequest" ? [event.call] : []))
+    if (calls.length === 0) return events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join("")
+    message = calls.map(({ id, name }) => response(name, { output: tools(name) }, id))
   }
 }, Effect.scoped)
 
@@ -53,14 +49,15 @@ const asksForTheLog = model(call("read_build_log", {}, "call-1"))
 const whole = (content: Content) => ({ content, finishReason: "STOP", usage: null })
 
 /** A window that the log alone nearly fills. */
-const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(3_000) }
+const small = 3_000
+const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(small) }
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
 
 test("the agent reads the log, then answers", () =>
   run(
     Effect.gen(function* () {
-      const said = yield* answer("one", "Why is the build red?", defaultPolicy)
+      const said = yield* answer("one", "Why is the build red?", 1_000_000)
       assert.equal(said, "src/a.ts uses a name that nobody declares.")
       const script = yield* ScriptedModel.Script
       const calls = yield* script.calls
@@ -79,7 +76,7 @@ test("the agent reads the log, then answers", () =>
 test("what the agent sends fits its window, and the log can be read back", () =>
   run(
     Effect.gen(function* () {
-      yield* answer("one", "Why is the build red?", policy)
+      yield* answer("one", "Why is the build red?", small)
       const script = yield* ScriptedModel.Script
       const last = (yield* script.calls).at(-1)
       assert.ok(JSON.stringify(last?.request.contents).length < 3_000)
@@ -95,17 +92,17 @@ test("what the agent sends fits its window, and the log can be read back", () =>
     )
   ))
 
-test("a refusal of the model reaches whoever asked, and the question stays in the conversation", () =>
+test("a refusal of the model reaches whoever asked, and the conversation is as it was", () =>
   run(
     Effect.gen(function* () {
-      const error = yield* Effect.flip(answer("one", "Why is the build red?", policy))
+      const error = yield* Effect.flip(answer("one", "Why is the build red?", small))
       assert.equal(error._tag, "ModelError")
       const chat = yield* Chats.use((chats) => chats.open("one"))
-      assert.equal(view(yield* chat.conversation).length, 1)
+      assert.equal(view(yield* chat.conversation).length, 0)
     }).pipe(
       Effect.scoped,
       Effect.provide(
-        Offline.layerWithModel(ScriptedModel.layer([new ModelError({ reason: new RateLimitError({}) })]))
+        Offline.layerWithModel(ScriptedModel.layer([new ModelError({ reason: new QuotaExhaustedError({ detail: "requests per day" }) })]))
       )
     )
   ))

@@ -24,7 +24,10 @@ const readable = 22
 export const definitions = (rows: ReadonlyArray<readonly [name: string, meaning: string]>, columns: number): string => {
   const nameWidth = rows.reduce((most, [name]) => Math.max(most, columnsOf(name)), 0)
   const besides = indent.length + nameWidth + indent.length
-  const isBeside = columns - besides >= readable
+  const longestWord = rows
+    .flatMap(([, meaning]) => meaning.split(" "))
+    .reduce((most, word) => Math.max(most, columnsOf(word)), readable)
+  const isBeside = columns - besides >= longestWord
   return rows
     .flatMap(([name, meaning]) => {
       const lines = wrap(meaning, columns - (isBeside ? besides : 2 * indent.length), columnsOf)

@@ -59,16 +59,14 @@ export const outcomeSentence = (outcome: Outcome, limit: number): string =>
       const kept = layout === undefined ? 0 : layout.kept.length
       const snapshot = patch.insert.reduce((sum, entry) => sum + itemTokens(viewItem(entry)), 0)
       const writer = by === "model" ? "the model" : "code"
-      return `Compressed ${span(before, after, limit)}. ${
+      const stayed =
         kept === 0
-          ? "No message was kept in full"
-          : kept === 1
-            ? "The last message stayed as it was"
-            : `The last ${Output.number(kept)} messages stayed as they were`
-      }; the rest is a snapshot of ${Output.number(snapshot)} tokens written by ${writer}, and all of it can be recalled.${paid(outcome)}${but(degraded)}${back}`
+          ? "All of it"
+          : `${kept === 1 ? "The last message stayed as it was" : `The last ${Output.number(kept)} messages stayed as they were`}; the rest`
+      return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(snapshot)} tokens, written by ${writer}, and can be recalled.${paid(outcome)}${but(degraded)}${back}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
-      `Shortened ${plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}; nothing else had to go, and all of it can be recalled.${paid(outcome)}${but(degraded)}${back}`,
+      `Shortened ${plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,
     Noop: ({ reason }) => {
       const why = noopText[reason].replace(/; --force.*$/, "")
       return reason === "nothing to compress" || reason === "empty"

@@ -13,9 +13,16 @@ const wirePart = (part: Part): Part => {
   return rest
 }
 
+/** Contents that were looked at and carry nothing: a conversation sends the same ones with every request. */
+const clean = new WeakSet<Content>()
+
 /** A content as the API of our wire shape takes it, which refuses keys that it does not know. */
 export const wireContent = (content: Content): Content => {
-  if (!isCarrying(content) && !content.parts.some(isCarrying)) return content
+  if (clean.has(content)) return content
+  if (!isCarrying(content) && !content.parts.some(isCarrying)) {
+    clean.add(content)
+    return content
+  }
   const { [optionsKey]: _options, [extraKey]: _extra, ...rest } = content
   return { ...rest, parts: content.parts.map(wirePart) }
 }

@@ -347,7 +347,8 @@ export const layer = (
         let buffer: Buffer | undefined
         return (from, to) =>
           Effect.suspend(() => {
-            buffer ??= Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - from))
+            const wanted = Math.min(chunkBytes, to - from)
+            if (buffer === undefined || buffer.length < wanted) buffer = Buffer.allocUnsafeSlow(wanted)
             return readInto(handle, buffer.subarray(0, to - from), from)
           })
       }

@@ -43,6 +43,8 @@ export interface Screen {
   readonly capture: Effect.Effect<string, TmuxError>
   /** Waits until the screen shows something, and answers what; fails with the screen when it does not within 30 seconds. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
+  /** What the program put into the clipboard. */
+  readonly clipboard: Effect.Effect<string, TmuxError>
   /** Gives the screen another size. */
   readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
 }
@@ -91,7 +93,9 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
   )
   yield* Effect.acquireRelease(
     tmux([
-      ..."set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ;".split(" "),
+      ..."set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
+        " "
+      ),
       ...`new-session -d -x ${width} -y ${height}`.split(" "),
       ...(setting.cwd === undefined ? [] : ["-c", setting.cwd]),
       command.join(" ")
@@ -123,6 +127,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
         ),
         Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)]))
       ),
+    clipboard: tmux(["show-buffer"]),
     resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
   }
 })

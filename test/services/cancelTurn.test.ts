@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { model, text, user } from "../../src/domain/Content.ts"
+import { call, model, response, text, user } from "../../src/domain/Content.ts"
 import { emptySession, type Session, type SessionEvent, step } from "../../src/domain/Session.ts"
 import * as Fake from "../../src/layers/FakeGemini.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/ScriptedModel.ts"
-import type { Chat } from "../../src/services/Chat.ts"
 import type { ChatSettings } from "../../src/services/ChatSettings.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
 import { described } from "../support/generate.ts"
@@ -43,7 +42,7 @@ interface Place {
   readonly log?: ReadonlyArray<SessionEvent["_tag"]>
 }
 
-/** `stalled` for the first requests, then an answer to each. */
+/** These answers to the first requests, then one that is fine. */
 const only =
   (...answers: ReadonlyArray<Fake.Answer>): Fake.Script =>
   ({ index, method }) =>
@@ -197,8 +196,62 @@ describe("a turn that is cancelled", () => {
   )
 })
 
+describe("a turn that is cancelled, by a scripted model", () => {
+  it.effect("while nobody reads it: it ends all the same, once it is read", () =>
+    Effect.gen(function* () {
+      const { chat, events: log } = yield* begin()
+      const cancel = yield* Deferred.make<void>()
+      const { error, events } = yield* taken(
+        chat
+          .send(secret, { cancel: Deferred.await(cancel) })
+          .pipe(Stream.tap(({ _tag }) => (_tag === "ModelInfo" ? Deferred.succeed(cancel, undefined) : Effect.void)))
+      )
+      assert.strictEqual(endingOf(events)?._tag, "UserCancelled")
+      assert.isUndefined(error)
+      assert.isBelow(events.length, 600)
+      assert.isEmpty(log)
+    }).pipe(Effect.provide(Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))))
+  )
+
+  it.effect("with results of tools: they are kept, for what a tool did is done", () =>
+    Effect.gen(function* () {
+      const { chat, events: log } = yield* begin()
+      yield* taken(chat.send("read it"))
+      const cancel = yield* Deferred.make<void>()
+      const results = [response("read_file", { output: "the file" }, "1")]
+      const { events } = yield* taken(
+        chat
+          .send(results, { cancel: Deferred.await(cancel) })
+          .pipe(Stream.tap(({ _tag }) => (_tag === "ModelInfo" ? Deferred.succeed(cancel, undefined) : Effect.void)))
+      )
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "UserCancelled"])
+      assert.deepStrictEqual(
+        log.map(({ _tag }) => _tag),
+        ["Answered", "Appended"]
+      )
+      yield* taken(chat.send("go on"))
+      const { calls } = yield* Scripted.Script
+      assert.deepStrictEqual((yield* calls).at(-1)?.request.contents.slice(2), [
+        { role: "user", parts: results },
+        user(text("go on"))
+      ])
+    }).pipe(
+      Effect.provide(
+        Offline.layerWithModel(
+          Scripted.layer([
+            { content: model(call("read_file", { path: "a" }, "1")), finishReason: "STOP", usage: null },
+            Scripted.hang,
+            "fine"
+          ])
+        )
+      )
+    )
+  )
+})
+
 describe("ChatBusy", () => {
-  const services = Offline.layerWithModel(Scripted.layer(["one", "two", "three"]))
+  // More events than a turn gets rid of before somebody takes them: it runs as long as it is read.
+  const services = Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))
 
   it.effect("a compression, an undo, a message added by who reads a turn", () =>
     Effect.gen(function* () {
@@ -256,7 +309,6 @@ describe("a turn that is given up at every single point", () => {
   const prepared = Effect.gen(function* () {
     const { chat, events } = yield* begin(full)
     yield* chat.append(long)
-    yield* Effect.exit(Effect.void)
     return events.reduce(step, emptySession)
   }).pipe(Effect.provide(Offline.layerWithModel(Scripted.layer(answers))))
 
@@ -321,31 +373,35 @@ describe("a turn that is given up at every single point", () => {
       const session = yield* prepared
       const states = yield* statesOf(session)
       const ends = new Set<string>()
-      let chat: Chat["Service"] | undefined
+      let ended: Effect.Success<ReturnType<typeof taken>> | undefined
+      let world: Effect.Success<ReturnType<typeof started>> | undefined
+      // Whoever is interrupted here hands it on as a cancel, and waits for the turn.
       const points = yield* interruptSweep(
         () =>
           Effect.gen(function* () {
-            const world = yield* started(session)
-            chat = world.chat
+            const current = yield* started(session)
             const cancel = yield* Deferred.make<void>()
-            const fiber = yield* Effect.forkChild(taken(world.chat.send(secret, { cancel: Deferred.await(cancel) })))
-            const told = yield* Fiber.join(fiber).pipe(
-              Effect.onInterrupt(() => Deferred.succeed(cancel, undefined)),
-              Effect.exit,
-              Effect.andThen(Fiber.join(fiber)),
-              Effect.uninterruptible
+            const fiber = yield* Effect.forkChild(taken(current.chat.send(secret, { cancel: Deferred.await(cancel) })))
+            yield* Effect.uninterruptibleMask((restore) =>
+              restore(Fiber.join(fiber)).pipe(
+                Effect.onInterrupt(() => Deferred.succeed(cancel, undefined)),
+                Effect.exit,
+                Effect.andThen(Fiber.join(fiber)),
+                Effect.map((told) => {
+                  ended = told
+                  world = current
+                })
+              )
             )
-            return { world, told }
           }),
-        Effect.fnUntraced(function* (exit) {
-          if (Exit.isFailure(exit)) return
-          const { told, world } = exit.value
-          assert.isUndefined(told.error)
-          ends.add(endingOf(told.events)?._tag ?? "nothing")
+        Effect.fnUntraced(function* () {
+          if (world === undefined || ended === undefined) return
+          assert.isUndefined(ended.error)
+          ends.add(endingOf(ended.events)?._tag ?? "nothing")
           yield* check(world, session, states)
+          world = undefined
         })
       )
-      assert.isDefined(chat)
       assert.isAbove(points, 100)
       assert.deepStrictEqual([...ends].sort(), ["Finished", "UserCancelled"])
     })

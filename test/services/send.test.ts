@@ -12,6 +12,8 @@ import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/ScriptedModel.ts"
 import type { ChatSettings } from "../../src/services/ChatSettings.ts"
 import { InternalProviderError, ModelError, RateLimitError } from "../../src/services/Model.ts"
+import { SessionStoreError, SessionUnavailable } from "../../src/services/SessionStore.ts"
+import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
 import {
   against,
   begin,
@@ -515,6 +517,64 @@ const underClock = (answers: Scripted.Answers, settings: Partial<ChatSettings> =
     const asked = Effect.map(script.calls, (calls) => calls.length)
     return { chat, seen, fiber, asked }
   }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(answers)))))
+
+describe("what is not the model's fault", () => {
+  const full = new SessionStoreError({
+    reason: new SessionUnavailable({ operation: "append", message: "the disk is full", cause: "ENOSPC" })
+  })
+
+  it.effect(
+    "a log that cannot be written: the answer was told, the conversation is what it was, the next one is kept",
+    () =>
+      Effect.gen(function* () {
+        let failing = true
+        const { chat, events: log } = yield* begin(held, {
+          log: ({ append }) => ({ append: (event) => (failing ? Effect.fail(full) : append(event)) })
+        })
+        const before = yield* chat.session
+        const { error, events } = yield* taken(chat.send("question"))
+        assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content fine", "Error SessionUnavailable"])
+        assert.strictEqual(error?._tag, "SessionStoreError")
+        assert.strictEqual(yield* chat.session, before)
+        failing = false
+        assert.strictEqual(endingOf((yield* taken(chat.send("question"))).events)?._tag, "Finished")
+        assert.deepStrictEqual(
+          log.map(({ _tag }) => _tag),
+          ["Answered"]
+        )
+        assert.deepStrictEqual(
+          entries(yield* chat.conversation).map(({ id }) => String(id)),
+          ["e1", "e2"]
+        )
+      }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine")))))
+  )
+
+  it.effect("tokens that cannot be counted: nothing is sent", () =>
+    Effect.gen(function* () {
+      const uncounted = new TokenCountError({ message: "no answer; try again", cause: "offline" })
+      const { chat, events: log } = yield* begin().pipe(
+        Effect.provideService(TokenCounter, {
+          count: (parts) => (parts.length === 0 ? Effect.succeed([]) : Effect.fail(uncounted))
+        })
+      )
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error TokenCountError"])
+      assert.strictEqual(error?._tag, "TokenCountError")
+      assert.isEmpty(log)
+      assert.isEmpty(yield* (yield* Scripted.Script).calls)
+    }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer([])))))
+  )
+
+  it.effect("no model: the failure says what to do", () =>
+    Effect.gen(function* () {
+      const { chat, events: log } = yield* begin()
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error AuthenticationError"])
+      assert.include(error?.message, "GEMINI_API_KEY")
+      assert.isEmpty(log)
+    }).pipe(Effect.provide(Offline.layer))
+  )
+})
 
 describe("pauses", () => {
   it.effect("Retry-After is told and waited for, not less", () =>

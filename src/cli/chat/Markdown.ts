@@ -320,6 +320,17 @@ const beginsFence = /^( *)(`{3,}|~{3,})/
 const beginsTable = /^ *\|/
 const beginsQuote = /^ *>$/
 
+/** A line without so many quote marks; undefined where it has fewer. */
+const unquoted = (line: string, marks: number): string | undefined => {
+  let rest = line
+  for (let mark = 0; mark < marks; mark += 1) {
+    const [found] = /^ {0,3}> ?/.exec(rest) ?? []
+    if (found === undefined) return undefined
+    rest = rest.slice(found.length)
+  }
+  return rest
+}
+
 /** Where within its line a text is. */
 type Place = "head" | "quote" | "line" | "fence" | "table"
 
@@ -351,10 +362,12 @@ export const make = ({ columns, look }: Options): Renderer => {
   let text = inline(look, unchanged, 0, words.add)
   /** The mark that ends the code that is being read. */
   let fence: string | undefined
+  /** Quote marks before each line of that code: where they end, so does it. */
+  let fenced = 0
 
-  const before = (indent: string) => {
+  const before = (indent: string, depth = quotes) => {
     const room = Number.isFinite(columns) ? Math.floor(columns * deepestIndent) : indent.length
-    const marks = quoteMark.repeat(quotes)
+    const marks = quoteMark.repeat(depth)
     return {
       first: (marks === "" ? "" : look.dim(marks)) + indent.slice(0, room),
       width: marks.length + Math.min(room, indent.length)
@@ -420,8 +433,9 @@ export const make = ({ columns, look }: Options): Renderer => {
         paragraph(indent, "")
         for (const character of line.slice(indent.length)) text.add(character)
       } else {
-        print(look.dim(line))
+        print(before("").first + look.dim(line))
         fence = mark
+        fenced = quotes
       }
     } else if (place === "table") {
       print(before("").first + whole.join(""))
@@ -439,11 +453,19 @@ export const make = ({ columns, look }: Options): Renderer => {
       whole.push(character)
       return
     }
-    const line = whole.join("")
+    const read = whole.join("")
+    const line = unquoted(read, fenced)
+    if (line === undefined) {
+      fence = undefined
+      whole = []
+      for (const each of `${read}\n`) take(each)
+      return
+    }
+    const marks = before("", fenced).first
     const bare = line.trim()
     const isEnd = bare.length >= ending.length && bare === (ending[0] ?? "").repeat(bare.length)
     if (isEnd) fence = undefined
-    print(`${isEnd ? look.dim(line) : line}\n`)
+    print(`${marks}${isEnd ? look.dim(line) : line}\n`)
     whole = []
   }
 

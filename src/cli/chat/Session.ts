@@ -57,6 +57,8 @@ const tableWidth = 100
 
 /** Sessions that are listed at most. */
 const listed = 20
+/** Columns of a title within a sentence. */
+const titleWidth = 60
 /** Columns of words that are quoted back. */
 const quoteWidth = 40
 
@@ -359,6 +361,7 @@ export const talk = Effect.fn("chat.talk")(function* (
     }
   }
 
+  if (!isNew) yield* say(`Going on with "${cut(yield* calledSo, titleWidth)}".`)
   let isAnswered = false
   for (;;) {
     yield* status(isAnswered)

@@ -32,7 +32,7 @@ const keys = [
   ["\\ at the end", 'The message goes on in the next line; so does all between two lines """'],
   ["// at the start", "A message that begins with a slash"],
   ["Tab", "Completes commands, and paths after @"],
-  ["Ctrl+C", "Cancels what is going on; twice on an empty line it leaves"]
+  ["Ctrl+C", "Cancels what is going on; twice on an empty line it leaves, as Ctrl+D does"]
 ] as const
 
 /** What `/help` shows in so many columns. */

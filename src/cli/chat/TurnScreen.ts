@@ -47,7 +47,7 @@ export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindo
     isAlone || limit - remaining <= worthCompressing * limit
       ? "Shorten it, or take a model with a larger window (/model)."
       : "Shorten it, try /compress, or take a model with a larger window (/model)."
-  const most = stubborn
+  const most = (isAlone ? [] : stubborn)
     // The message has been told.
     .filter(({ entry, tokens }) => entry !== null || tokens !== estimated)
     .slice(0, 3)

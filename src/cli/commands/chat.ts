@@ -48,7 +48,6 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     function* (one: OpenChat.Wanted, greeting: Option.Option<string>) {
       const opened = yield* OpenChat.open(one)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
-      if (!opened.isNew) yield* terminal.note(`Going on with ${printable(opened.title ?? opened.id)}.`)
       const next = yield* talk(opened, recorded?.recording)
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1

@@ -57,6 +57,11 @@ const cases: ReadonlyArray<readonly [rule: string, text: string, plain: string, 
     "```ts\n**a**  \t# b c d e f g h i j k l\n\n```\nc\n"
   ],
   ["code ends at a mark as long as its own", "````\n```\n~~~~\n`````\n*a*", "````\n```\n~~~~\n`````\na\n"],
+  [
+    "code in a quote ends with it",
+    "> ```ts\n> a\n>\n> ```\n> *b*\n\n>> ~~~\n>> *c*\n*d*",
+    "│ ```ts\n│ a\n│ \n│ ```\n│ b\n\n│ │ ~~~\n│ │ *c*\nd\n"
+  ],
   ["code without an end", "~~~\n*a*", "~~~\n*a*\n"],
   ["code in a list keeps its indentation", "- a\n  ```\n  *b*\n  ```\n*c*", "• a\n  ```\n  *b*\n  ```\nc\n"],
   ["three backticks within a line are no block", "```a``` *b*", "`a` b\n"],
