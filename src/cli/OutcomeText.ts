@@ -21,7 +21,7 @@ const worthwhile = 50_000
 const plural = (count: number, one: string): string => `${Output.number(count)} ${one}${count === 1 ? "" : "s"}`
 
 /** A sum of money as it stands within a sentence. */
-export const costText = (value: number): string => (value < 0.0001 ? "less than $0.0001" : `about ${dollars(value)}`)
+export const costText = (value: number): string => (value < 0.0001 ? dollars(value) : `about ${dollars(value)}`)
 
 /** What the model calls of a compression cost; nothing where code did the work. */
 const paid = (outcome: Outcome): string => {

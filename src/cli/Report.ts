@@ -46,7 +46,8 @@ export const kindNames: Record<Kind, string> = {
 
 /** US dollars, to the cent, and small sums as far as they say something. */
 export const dollars = (value: number): string => {
-  if (value !== 0 && value < 0.1) return `$${value < 0.0001 ? "<0.0001" : value.toFixed(4)}`
+  if (value !== 0 && value < 0.0001) return "less than $0.0001"
+  if (value !== 0 && value < 0.1) return `$${value.toFixed(4)}`
   const [whole = "", cents = ""] = value.toFixed(2).split(".")
   return whole.includes("e") ? `$${whole}` : `$${Output.number(Number(whole))}.${cents}`
 }

@@ -217,7 +217,7 @@ const tooLarge = (best: Ended, request: CompressRequest): Ended => {
   const parts = stubborn(request.conversation, kept).map(({ entry, tokens, what }) => `${entry} ${what} ${tokens}`)
   const degraded = {
     reason: "over the limit",
-    message: `${outcome.after} tokens are left, over the limit of ${request.policy.limit}; what cannot be made to fit: ${parts.join(", ")}`
+    message: `${outcome.after} tokens are left, over the limit of ${request.policy.limit}${parts.length === 0 ? "" : `; what cannot be made to fit: ${parts.join(", ")}`}`
   }
   return {
     ...best,

@@ -209,7 +209,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   ): Effect.fn.Return<Fitting, E | AiError.AiError, R> {
     const { messages } = yield* subject.request
     const fixed = messages.filter((message) => message.role === "system")
-    const { parts } = yield* contentsOf(fixed, beside)
+    const standing = yield* weighed(fixed, beside)
     const fitting = yield* window
       .fit(
         {
@@ -218,7 +218,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
           ),
           compress: subject.compress
         },
-        { parts, what: "system messages and tools alone do not fit" },
+        { ...standing, what: "system messages and tools alone do not fit" },
         waiting
       )
       .pipe(Effect.mapError((error) => (error instanceof Window.WindowOverflow ? refusal(method, error) : error)))

@@ -217,7 +217,12 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
             return outcome
           })
         },
-        { parts: beside.parts, what: "system instruction and tools alone do not fit" },
+        {
+          parts: () => [...beside.parts, ...(pending?.content.parts ?? [])],
+          tokens: beside.tokens + sum(pending?.tokens ?? []),
+          free: first.free ?? 0,
+          what: "what no compression can make smaller does not fit"
+        },
         memory.waitUntil
       )
       .pipe(Effect.catchTag("WindowOverflow", () => Effect.flatMap(overflow(beside, pending), Effect.fail)))

@@ -132,14 +132,16 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
    */
   const fit = Effect.fnUntraced(function* <A extends Weighed, E, R>(
     subject: Shrinkable<A, E, R>,
-    fixed: { readonly parts: ReadonlyArray<Part>; readonly what: string },
+    fixed: Weighed & { readonly what: string },
     waiting: number
   ): Effect.fn.Return<{ readonly request: A; readonly measured: Measured }, E | WindowOverflow, R> {
     let why: string | undefined
     let request = yield* subject.request
     let cost = yield* most(request)
-    const least = yield* bound(fixed.parts)
-    if (least > room) return yield* overflow(least, request.tokens, fixed.what)
+    if (cost > room) {
+      const least = yield* most(fixed)
+      if (least > room) return yield* overflow(least, request.tokens, fixed.what)
+    }
     for (let round = 0; round < rounds; round += 1) {
       const { free = 0, tokens } = request
       ratio = Math.max(ratio, (cost / Math.max(1, tokens + free)) * doubt)

@@ -229,7 +229,7 @@ describe("inspect", () => {
   for (const [name, cost, expected] of [
     ["measured", { total: 0.25, estimated: false, unpriced: [] }, "Cost: $0.25"],
     ["small", { total: 0.0123, estimated: false, unpriced: [] }, "Cost: $0.0123"],
-    ["next to nothing", { total: 0.00001, estimated: false, unpriced: [] }, "Cost: $<0.0001"],
+    ["next to nothing", { total: 0.00001, estimated: false, unpriced: [] }, "Cost: less than $0.0001"],
     ["free", { total: 0, estimated: false, unpriced: [] }, "Cost: $0.00"],
     ["unknown", { total: null, estimated: false, unpriced: ["m"] }, "Cost: unknown"],
     ["in part", { total: 3, estimated: false, unpriced: ["m"] }, "Cost: at least $3.00"]

@@ -230,7 +230,8 @@ const tests = () => {
           await page.locator(link).first().focus()
           await page.keyboard.press("Enter")
           await page.waitForURL(new RegExp(`#${target}$`))
-          assert.isTrue(await page.locator(`#${target} .about`).isVisible(), link)
+          // The page unfolds it when it hears of the new address, which is after the address is there.
+          await page.locator(`#${target} .about`).waitFor({ state: "visible" })
           const place = await evaluate<{ top: number; form: number; height: number }>(
             page,
             `({ top: document.querySelector("#${target}").getBoundingClientRect().top, form: document.querySelector("#filter").getBoundingClientRect().bottom, height: innerHeight })`

@@ -88,6 +88,8 @@ export const talk = Effect.fn("chat.talk")(function* (
   const name = yield* Ref.make(title)
   const prefill = yield* Ref.make<string | undefined>(undefined)
   const lastStatus = yield* Ref.make("")
+  /** Stands for a title where there is none. */
+  const firstWords = yield* Ref.make<string | undefined>(undefined)
   /** How many messages the log had when it was compressed last by hand. */
   const compressedAt = yield* Ref.make(-1)
   let asked = !isNew
@@ -100,11 +102,14 @@ export const talk = Effect.fn("chat.talk")(function* (
 
   /** What the session is called: by its title, else by its first words. */
   const calledSo = Effect.gen(function* () {
-    const title = yield* Ref.get(name)
-    if (title !== undefined) return title
+    const known = (yield* Ref.get(name)) ?? (yield* Ref.get(firstWords))
+    if (known !== undefined) return known
     const [first] = entries(yield* chat.conversation)
     if (first === undefined) return "new session"
-    return first.id === entryId(1) ? headingOf({ title, firstPrompt: plainText(first.content) }) : id
+    const firstPrompt = first.id === entryId(1) ? plainText(first.content) : id
+    const words = headingOf({ title: undefined, firstPrompt })
+    yield* Ref.set(firstWords, words)
+    return words
   })
 
   /** Where the chat stands: after a turn, and whenever that has changed; apart from what stands above. */
@@ -323,7 +328,7 @@ export const talk = Effect.fn("chat.talk")(function* (
     yield* say("Asked the terminal to copy the last answer.")
   })
 
-  const go = (next: Next) => Effect.succeed(Option.some(next))
+  const go = (next: Next) => Effect.succeedSome(next)
   const stay = <E, R>(work: Effect.Effect<void, E, R>) => Effect.as(work, Option.none<Next>())
 
   const command = (
