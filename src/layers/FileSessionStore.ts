@@ -262,13 +262,33 @@ export const layer = (
         return (yield* Clock.currentTimeMillis) - made > unreadableLockAge ? undefined : { pid: 0, since: made }
       })
 
-      /** Takes a dead process's lock out of the way, unless somebody else was faster. */
+      /** Takes a dead process's lock out of the way, unless somebody else was faster: whether it did. */
       const takeAway = Effect.fnUntraced(function* (file: string, text: string) {
         const aside = `${file}.${pid}`
         yield* fs.rename(file, aside)
-        if ((yield* fs.readFileString(aside)) !== text) yield* Effect.ignore(fs.link(aside, file))
+        const isIt = (yield* fs.readFileString(aside)) === text
+        if (!isIt) yield* Effect.ignore(fs.link(aside, file))
         yield* discard(aside)
+        return isIt
       }, Effect.uninterruptible)
+
+      /** Clears what a process that was killed left half done with this session. Its number is in the names. */
+      const clear = (id: string, dead: number) => {
+        const own = new RegExp(`^(?:${id}\\.lock\\.${dead}(?:-\\d+)?|\\.${id}\\.title\\.${dead}-\\d+\\.tmp)$`)
+        const blob = new RegExp(`^\\.[a-z2-7]+\\.${dead}-\\d+\\.tmp$`)
+        const clearIn = (folder: string, left: RegExp) =>
+          fs.readDirectory(folder).pipe(
+            Effect.flatMap((names) =>
+              Effect.forEach(
+                names.filter((name) => left.test(name)),
+                (name) => discard(path.join(folder, name)),
+                { discard: true }
+              )
+            ),
+            Effect.ignore
+          )
+        return Effect.andThen(clearIn(directory, own), clearIn(blobFolderOf(logFile(id)), blob))
+      }
 
       const release = (file: string, text: string) =>
         fs.readFileString(file).pipe(
@@ -279,6 +299,8 @@ export const layer = (
           Effect.ignore({ log: "Warn" })
         )
 
+      let locks = 0
+
       /** Holds the lock of a session until the scope closes; a lock whose process is dead is taken over. */
       const lock = Effect.fnUntraced(function* (
         id: string
@@ -287,13 +309,23 @@ export const layer = (
         const start = yield* startOf(pid)
         const since = yield* Clock.currentTimeMillis
         const text = JSON.stringify({ pid, ...(start === undefined ? {} : { start }), since } satisfies Owner)
-        const claim = Effect.scoped(
-          Effect.gen(function* () {
-            const handle = yield* fs.open(file, { flag: "wx", mode: 0o600 })
-            yield* handle.writeAll(Bytes.encode(text)).pipe(Effect.onError(() => discard(file)))
-            return true
-          })
-        ).pipe(Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false)))
+        locks += 1
+        const aside = `${file}.${pid}-${locks}`
+        // Written first and then linked into place: a lock is there whole or not at all, whenever its maker is killed.
+        const claim = Effect.acquireUseRelease(
+          Effect.scoped(
+            Effect.gen(function* () {
+              const handle = yield* fs.open(aside, { flag: "w", mode: 0o600 })
+              yield* handle.writeAll(Bytes.encode(text)).pipe(Effect.onError(() => discard(aside)))
+            })
+          ),
+          () =>
+            fs.link(aside, file).pipe(
+              Effect.as(true),
+              Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
+            ),
+          () => discard(aside)
+        )
         for (;;) {
           const claimed = yield* Effect.acquireRelease(claim, (made) => (made ? release(file, text) : Effect.void))
           if (claimed) return
@@ -302,7 +334,8 @@ export const layer = (
             const found = yield* fs.readFileString(file)
             const owner = yield* holder(file, found)
             if (owner !== undefined) return yield* refuse(new SessionLocked({ id, ...owner }))
-            yield* takeAway(file, found)
+            const dead = Schema.decodeOption(OwnerJson)(found)
+            if ((yield* takeAway(file, found)) && Option.isSome(dead)) yield* clear(id, dead.value.pid)
           }).pipe(Effect.catchIf(isNotFound, () => Effect.void))
         }
       })

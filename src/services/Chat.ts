@@ -108,7 +108,7 @@ export class Chat extends Context.Service<
     /**
      * Sends a message and reports what happens; see `ChatEvent` for what comes. Before it leaves, the conversation is
      * compressed where that is due, and nothing leaves that would not fit (law 3). The message and its answer enter the
-     * conversation together; results of tools at once. However else a turn ends, also when the stream is closed early, the
+     * conversation together; results of tools at once. Without a message it is asked again with what is there. However else a turn ends, also when the stream is closed early, the
      * conversation is what it was. The turn runs in a fiber of its own; it waits when 256 events are not taken.
      */
     readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
@@ -322,8 +322,9 @@ export class Chat extends Context.Service<
       // What a tool did is not undone by a cancel, so its result is kept whatever becomes of the answer.
       const isResult = hasResponses(content)
       if (isResult) yield* appendOne({ content, at })
+      const isNothing = parts.every((part) => isText(part) && part.text.trim() === "")
       const work = Effect.gen(function* () {
-        const pending = isResult ? undefined : { content, at, tokens: yield* counter.count(parts) }
+        const pending = isResult || isNothing ? undefined : { content, at, tokens: yield* counter.count(parts) }
         return { pending, ...(yield* turns.answered(beside, pending, parts.every(isResponse), emit)) }
       })
       const done = yield* cancel === undefined

@@ -271,7 +271,12 @@ export class CompressedChat extends Context.Service<
     })
     /** The conversation that `known` is of. */
     let version = opened.session.conversation.version
-    let measured: (Measured & { readonly beside: number }) | undefined
+    let measured: (Measured & { readonly messages: ReadonlyArray<Prompt.Message>; readonly beside: number }) | undefined
+    /** What was measured last says something only of a request that holds all of it. */
+    const measuredOf = (messages: ReadonlyArray<Prompt.Message>, declared: Declared) =>
+      measured?.beside === declared.tokens && measured.messages.every((message, at) => message === messages[at])
+        ? measured
+        : undefined
 
     const base = yield* AiChat.fromPrompt(Prompt.fromMessages(isNew ? first : known.map(({ message }) => message)))
     const current = Effect.map(Ref.get(base.history), ({ content }) => content)
@@ -407,7 +412,7 @@ export class CompressedChat extends Context.Service<
         return { messages: [...(yield* current), ...prompt.content], tokens: overhead + viewTokens(conversation) }
       })
       let { messages, tokens } = yield* request
-      if (!window.isSmall(tokens, measured?.beside === declared.tokens ? measured : undefined)) {
+      if (!window.isSmall(tokens, measuredOf(messages, declared))) {
         const { memory } = yield* chat.session
         const fitting = yield* window.fit(
           method,
@@ -419,7 +424,7 @@ export class CompressedChat extends Context.Service<
           memory.waitUntil
         )
         messages = [...fitting.messages]
-        measured = { ...fitting.measured, beside: declared.tokens }
+        measured = { ...fitting.measured, messages, beside: declared.tokens }
       }
       return { asked, options: { ...asked, prompt }, history: yield* Ref.get(base.history), messages, declared }
     })

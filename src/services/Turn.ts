@@ -20,9 +20,13 @@ import * as Window from "./Window.ts"
 /** From a message to its answer: made to fit, asked, asked again. The conversation is left as it is, but for compressions. */
 
 /** No attempt gave an answer that can be used (spec 1.5). The conversation is what it was. */
-export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", { fault: AnswerFault }) {
+export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", {
+  fault: AnswerFault,
+  /** What the provider's own words or the protocol say of it, where that is known. */
+  detail: Schema.NullOr(Schema.String)
+}) {
   override get message() {
-    return faultMessage[this.fault]
+    return this.detail === null ? faultMessage[this.fault] : `${faultMessage[this.fault]} (${this.detail})`
   }
 }
 
@@ -260,8 +264,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     )
     return yield* Effect.suspend(() => once(beside, of, contents, answersTools, emit)).pipe(
       Effect.retry(calls),
-      Effect.flatMap(({ arriving, fault }) =>
-        fault === undefined ? Effect.succeed(arriving) : Effect.fail(new InvalidAnswer({ fault }))
+      Effect.flatMap(({ arriving, detail, fault }) =>
+        fault === undefined ? Effect.succeed(arriving) : Effect.fail(new InvalidAnswer({ fault, detail }))
       ),
       Effect.retry(answers)
     )
@@ -273,17 +277,21 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     contents: ReadonlyArray<Content>,
     answersTools: boolean,
     emit: Emit
-  ): Effect.fn.Return<{ readonly arriving: Arriving; readonly fault: AnswerFault | undefined }, ModelError> {
+  ): Effect.fn.Return<
+    { readonly arriving: Arriving; readonly fault: AnswerFault | undefined; readonly detail: string | null },
+    ModelError
+  > {
     const arriving = new Arriving()
-    yield* model.stream({ model: beside.model, contents, generation, systemInstruction, tools }).pipe(
+    const detail = yield* model.stream({ model: beside.model, contents, generation, systemInstruction, tools }).pipe(
       Stream.runForEach((chunk) => {
         arriving.push(chunk)
         return Effect.forEach(eventsOf(chunk), emit, { discard: true })
       }),
+      Effect.as(null),
       // An answer that broke off is judged by what there is of it.
-      Effect.catchReason("ModelError", "InvalidResponseError", () => Effect.void)
+      Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) => Effect.succeed(why))
     )
-    return { arriving, fault: arriving.fault(answersTools) }
+    return { arriving, fault: arriving.fault(answersTools), detail }
   })
 
   /** The answer to a request that fits; one that the model finds too long all the same is shrunk once more (law 3). */

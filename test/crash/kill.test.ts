@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, utimesSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as Bytes from "../../src/domain/Bytes.ts"
@@ -210,7 +210,7 @@ const stores = (folder: string) =>
   )
 
 /** Names that a kill may leave behind, at most one a kill: half a blob or title, a lock on its way out, a log that is not one yet. */
-const leftover = /^(?:\.[a-z2-7]{52}\.\d+-\d+\.tmp|s1\.lock\.\d+|s1\.new)$/
+const leftover = /^(?:\.[a-z2-7]{52}\.\d+-\d+\.tmp|s1\.lock\.\d+(?:-\d+)?|s1\.new)$/
 
 /** Opens the session as a new process would, and goes on in it. */
 const reopen = Effect.fnUntraced(function* (folder: string, last: Session, known: Known, count: number) {
@@ -257,10 +257,10 @@ const look = Effect.fnUntraced(function* (folder: string, life: Life, known: Kno
   return { ...seen, torn, violations }
 })
 
-/** A lock that says nothing yet is not taken over for ten seconds, as somebody may be about to write it: those pass. */
+/** A lock that is not written whole is not taken over for ten seconds, as somebody may be about to write it: those pass. */
 const letTimePass = (folder: string): void => {
   const lock = path.join(folder, `${sessionId}.lock`)
-  if (existsSync(lock) && statSync(lock).size === 0) utimesSync(lock, 0, 0)
+  if (existsSync(lock) && !readFileSync(lock, "utf8").endsWith("}")) utimesSync(lock, 0, 0)
 }
 
 const nothing = (): Known => ({ bytes: new Uint8Array(), messages: new Map() })
@@ -275,7 +275,7 @@ const endOf = (seed: number, life: number): { readonly blow?: Blow; readonly dea
   if (life % 2 === 0) {
     // Every other one while the session is opened.
     const early: Death = { _tag: "call", number: 1 + roll(14), half: false }
-    return { death: roll(2) === 0 ? early : { _tag: "call", number: 1 + roll(400), half: roll(2) === 0 } }
+    return { death: roll(2) === 0 ? early : { _tag: "call", number: 1 + roll(400), half: roll(4) > 0 } }
   }
   const kind = (["begin", "call", "ack"] as const)[roll(3)] ?? "ack"
   return { death: { _tag: "line", kind, number: 1 + roll(kind === "call" ? 8 : 20) } }

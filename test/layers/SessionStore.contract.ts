@@ -138,7 +138,7 @@ const kind = Arbitrary.schema(
 const number = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
 
 interface Beat {
-  readonly kind: (typeof SessionEvent.Type)["_tag"]
+  readonly kind: SessionEvent["_tag"]
   readonly parts: ReadonlyArray<{ readonly part: Part; readonly source?: string }>
   readonly numbers: ReadonlyArray<number>
 }

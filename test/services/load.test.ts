@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, ConfigProvider, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Path, Schema, Stream } from "effect"
+import { ConfigProvider, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Path, Schema, Stream } from "effect"
 import { memoryUsage } from "node:process"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -21,10 +21,11 @@ import { brief, contentsOf, endingOf, held, said, taken, textOf } from "../suppo
 
 /**
  * Many conversations at once, each in its own file, all with one server: none hears another, and when all are given up nothing is
- * left behind. A hundred unless PALIMPSEST_LOAD_CHATS says how many.
+ * left behind. A hundred, or a thousand where `npm run test:load` asks for them.
  */
 
 const turns = 20
+const many = process.env["MODE"] === "load" ? 1_000 : 100
 
 /** Bytes of all that is still reachable. What V8 has not collected yet says nothing of us. */
 const live = Effect.sync(() => {
@@ -106,7 +107,6 @@ describe("load", () => {
     "many chats at once: no cross-talk, bounded memory; given up all at once, no socket and no file is left open",
     () =>
       Effect.gen(function* () {
-        const many = yield* Config.Int("PALIMPSEST_LOAD_CHATS").pipe(Config.withDefault(100))
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
         const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
