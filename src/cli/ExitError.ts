@@ -2,7 +2,7 @@ import { Runtime, Schema } from "effect"
 
 /**
  * How a command ends when it does not succeed: one line for the person, which says what to do, and the status for the
- * shell. An empty message says nothing: whoever read our output has gone.
+ * shell. An empty message says nothing: it has been said, or whoever read our output has gone.
  */
 export class ExitError extends Schema.TaggedError<ExitError>()("ExitError", {
   message: Schema.String,

@@ -16,6 +16,7 @@ import { evaluate } from "./commands/eval.ts"
 import { recall } from "./commands/recall.ts"
 import { replay } from "./commands/replay.ts"
 import { sessions } from "./commands/sessions.ts"
+import { ExitError } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 
 /** Put in by scripts/build.mjs. */
@@ -38,13 +39,15 @@ const report = <E>(cause: Cause.Cause<E>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   const error = Cause.squash(cause)
   if (CliError.isCliError(error) && error._tag === "ShowHelp") return Effect.void
+  // All that there is to say has been said.
+  if (error instanceof ExitError && error.message === "") return Effect.void
   const message = error instanceof Error && error.message !== "" ? error.message : String(error)
   if (Cause.hasDies(cause)) {
     return Output.notice(
       `internal error: ${message} (this is a bug in palimpsest ${version}; run it again with --log-level debug and report what it says)`
     )
   }
-  return Runtime.getErrorExitCode(error) === 0 ? Effect.void : Output.notice(message)
+  return Output.notice(message)
 }
 
 /** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */

@@ -127,17 +127,27 @@ interface Place {
   readonly home: string
   readonly fake?: FakeGemini.FakeGemini
   readonly args?: ReadonlyArray<string>
+  /** Without its name the command is the one that a person at a terminal gets. */
+  readonly isUnnamed?: boolean
   readonly width?: number
   readonly height?: number
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** A chat on a screen. When it has ended its status is shown, and whether the terminal takes whole lines again. */
-const chat = Effect.fnUntraced(function* ({ args = [], env, fake, height = 50, home, width = 80 }: Place) {
+const chat = Effect.fnUntraced(function* ({
+  args = [],
+  env,
+  fake,
+  height = 50,
+  home,
+  isUnnamed = false,
+  width = 80
+}: Place) {
   const { bundle } = yield* program
   const shell = `"$@"; echo "status $?"; stty -a | tr ' ;' '\\n\\n' | grep -x -- '-\\{0,1\\}icanon'`
   const screen = yield* Tmux.start({
-    command: ["sh", "-c", shell, "sh", process.execPath, bundle, "chat", ...args],
+    command: ["sh", "-c", shell, "sh", process.execPath, bundle, ...(isUnnamed ? [] : ["chat"]), ...args],
     width,
     height,
     cwd: home,
@@ -441,7 +451,7 @@ terminal("a chat on a terminal", () => {
         }
       })
       const home = yield* homeOf("void")
-      const { prompt, say, until } = yield* chat({ home, fake, env: { NO_COLOR: "1" } })
+      const { prompt, say, until } = yield* chat({ home, fake, isUnnamed: true, env: { NO_COLOR: "1" } })
       yield* prompt()
       yield* say("go")
       yield* until("You said: go")
@@ -553,6 +563,31 @@ terminal("a chat on a terminal", () => {
 })
 
 describe("a chat in a pipe", () => {
+  it.effect("the last message without an answer: told in one line, status 1", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve({
+        answer: (text) => (text === "two" ? FakeGemini.failure(400, "I do not like this.") : undefined)
+      })
+      const home = yield* homeOf("unanswered")
+      const ended = yield* run(["chat"], { input: "one\ntwo\n", env: environment(home, fake) })
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [1, "You said: one\n"])
+      assert.match(ended.stderr, /^[^\n]*I do not like this[^\n]*\n$/)
+      const again = yield* run(["chat", "--continue"], { input: "two\nthree\n", env: environment(home, fake) })
+      assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: three\n"])
+    })
+  )
+
+  it.effect("titles: false in the settings asks no model for one", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("untitled", { titles: false })
+      const { status } = yield* run(["chat"], { env: environment(home, fake), input: "hello\nagain\n" })
+      assert.strictEqual(status, 0)
+      assert.lengthOf(yield* turnsOf(fake), 2)
+      assert.isEmpty((yield* fake.requests).filter(isTitle))
+    })
+  )
+
   it.effect("each line is a message; the answers alone are on stdout", () =>
     Effect.gen(function* () {
       const fake = yield* serve()

@@ -32,7 +32,8 @@ import * as TurnScreen from "./TurnScreen.ts"
 
 /** Why it ended. */
 export type Next =
-  | { readonly _tag: "Leave" }
+  /** `isUnanswered`: the last message that came through a pipe got no answer. */
+  | { readonly _tag: "Leave"; readonly isUnanswered: boolean }
   /** Another session: undefined begins one. */
   | { readonly _tag: "Switch"; readonly resume: string | undefined }
 
@@ -78,7 +79,7 @@ export interface Recording {
 
 /** Talks until the person leaves or wants another session. With a recording its own messages are offered, one by one. */
 export const talk = Effect.fn("chat.talk")(function* (
-  { chat, id, isNew, title }: Opened & { readonly id: string },
+  { chat, id, isNew, settings, title }: Opened & { readonly id: string },
   recording: Recording | undefined
 ): Effect.fn.Return<Next, ExitError, Requirements | Scope.Scope> {
   const terminal = yield* ChatTerminal
@@ -92,7 +93,8 @@ export const talk = Effect.fn("chat.talk")(function* (
   const firstWords = yield* Ref.make<string | undefined>(undefined)
   /** How many messages the log had when it was compressed last by hand. */
   const compressedAt = yield* Ref.make(-1)
-  let asked = !isNew
+  let isUnanswered = false
+  let asked = !isNew || settings.titles === false
 
   const say = (line: string) => terminal.note(printable(line))
   const shown = Effect.map(terminal.columns, (columns) => (Number.isFinite(columns) ? columns : tableWidth))
@@ -166,7 +168,9 @@ export const talk = Effect.fn("chat.talk")(function* (
   })
 
   const turn = Effect.fnUntraced(function* (message: string) {
-    if (!(yield* exchange(message))) return yield* Ref.set(prefill, message)
+    const isAnswered = yield* exchange(message)
+    isUnanswered = !isAnswered && !terminal.isTerminal
+    if (!isAnswered) return yield* Ref.set(prefill, message)
     yield* entitled
     if (recording === undefined) return
     // What the tools of the recording answered was nobody's to type.
@@ -362,7 +366,7 @@ export const talk = Effect.fn("chat.talk")(function* (
       case "clear":
         return go({ _tag: "Switch", resume: undefined })
       case "quit":
-        return go({ _tag: "Leave" })
+        return go({ _tag: "Leave", isUnanswered })
     }
   }
 

@@ -76,7 +76,8 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
       yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
     }
     last = id
-    if (next._tag === "Leave") return
+    // What was wrong has been told; a script wants to know that something was.
+    if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
     now = next.resume === undefined ? rest : { ...rest, resume: next.resume }
   }
 }, Effect.scoped)
