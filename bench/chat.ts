@@ -213,9 +213,17 @@ const started = (session: string): Started => ({
 })
 const appended = (sequence: number): SessionEvent => ({ _tag: "Appended", entry: entryOf(sequence) })
 const messages = 10_000
+const usage = { prompt: 1_000, answer: 20, thoughts: 0, cached: 500 }
+/** As a chat writes it: every message with its answer. */
+const turnLine = (turn: number) =>
+  encodeLine({
+    _tag: "Answered",
+    message: { ...entryOf(2 * turn + 1), at: 1_700_000_000_000 + turn },
+    answer: { ...entryOf(2 * turn + 2), at: 1_700_000_000_000 + turn, model: "gemini-2.5-flash", usage }
+  })
 const logLines = (id: string) => [
   encodeLine(started(id)),
-  ...Array.from({ length: messages }, (_, at) => encodeLine(appended(at + 1)))
+  ...Array.from({ length: messages / 2 }, (_, turn) => turnLine(turn))
 ]
 const withStore = <A, E>(
   home: string,

@@ -163,6 +163,13 @@ const isPlainPart = isOpen(
 
 const isPlainParts = isArrayOf(isPlainPart)
 
+const usageKeys = ["prompt", "answer", "thoughts", "cached"]
+const isUsage: Check = (value) => {
+  if (!isObject(value) || !usageKeys.every((key) => isCount(value[key]))) return false
+  for (const key in value) if (!usageKeys.includes(key) && (key !== "cacheWrite" || !isCount(value[key]))) return false
+  return true
+}
+
 /** What a key of an entry may hold. An entry with a key that is not here takes the longer way. */
 const entryChecks = new Map<string, Check>([
   ["id", isMatch(/^e[1-9]\d*$/)],
@@ -171,6 +178,7 @@ const entryChecks = new Map<string, Check>([
     (value) => isObject(value) && (value.role === "user" || value.role === "model") && isPlainParts(value.parts)
   ],
   ["at", Number.isFinite],
+  ["usage", (value) => isUsage(value)],
   ["author", (value) => value === "program" || value === "summary" || value === "environment"],
   ["model", isString],
   ["tokens", isArrayOf(isCount)],
@@ -185,9 +193,13 @@ const isPlainEntry = (value: unknown): value is Entry => {
   return true
 }
 
-/** Nearly every line of a long log is a message; for those, looking is enough. What the schema would say stays the same. */
-const plainly = (value: Readonly<Record<string, unknown>>): SessionEvent | undefined =>
-  value._tag === "Appended" && isPlainEntry(value.entry) ? { _tag: "Appended", entry: value.entry } : undefined
+/** Nearly every line of a long log is a message or a turn; for those, looking is enough. What the schema would say stays the same. */
+const plainly = (value: Readonly<Record<string, unknown>>): SessionEvent | undefined => {
+  const { answer, entry, message } = value
+  if (value._tag === "Appended") return isPlainEntry(entry) ? { _tag: "Appended", entry } : undefined
+  if (value._tag !== "Answered") return undefined
+  return isPlainEntry(message) && isPlainEntry(answer) ? { _tag: "Answered", message, answer } : undefined
+}
 
 /**
  * Brings an event of an older version into today's shape, one version a step: `upcasters[0]` takes version 1 to 2.
@@ -214,7 +226,10 @@ export const decodeLine = (
       ? Result.succeed(undefined)
       : Result.fail({ _tag: "UnknownEvent", event: value._tag })
   }
-  const current = upcasters.slice(Math.max(0, version - 1)).reduce((event, upcast) => upcast(event), value)
+  const current =
+    version === logVersion
+      ? value
+      : upcasters.slice(Math.max(0, version - 1)).reduce((event, upcast) => upcast(event), value)
   const plain = plainly(current)
   const event = plain === undefined ? decodeEvent(current) : Result.succeed(plain)
   if (event._tag === "Failure") return Result.fail({ _tag: "Malformed", message: event.failure.message })

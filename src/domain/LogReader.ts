@@ -143,7 +143,8 @@ export class LogReader {
     }
     this.good = this.at
     if (line.success === undefined) return undefined
-    if (line.success.event._tag === "Started") this.version ??= line.success.event.version
-    return { ...line.success, number: this.number, from, to: this.at }
+    const { checkpoint, event, spilled } = line.success
+    if (event._tag === "Started") this.version ??= event.version
+    return { event, spilled, checkpoint, number: this.number, from, to: this.at }
   }
 }

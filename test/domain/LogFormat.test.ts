@@ -194,6 +194,9 @@ describe("a line", () => {
     { line: 1, ids: ["a"] },
     { prompt: 1, answer: 2, thoughts: 3, cached: 4 },
     { prompt: 1, answer: 2, thoughts: 3 },
+    { prompt: 1, answer: 2, thoughts: 3, cached: 4, cacheWrite: 5 },
+    { prompt: 1, answer: 2, thoughts: 3, cached: 4, cacheWrite: "5" },
+    { prompt: 1, answer: 2, thoughts: 3, cached: 4, later: 5 },
     { role: "user", parts: [] },
     { role: "tool", parts: [] }
   ]
@@ -202,13 +205,20 @@ describe("a line", () => {
   it.each(places)("is looked at as strictly as the schema says: %s", (_, change) => {
     let good = 0
     for (const value of values) {
-      const line = { _tag: "Appended", entry: change({ ...entryOf([text("a")]) }, value) }
-      const wanted = bySchema(line)
-      const found = decodeLine(line)
-      assert.strictEqual(found._tag, wanted._tag, JSON.stringify(line))
-      if (Result.isSuccess(found) && Result.isSuccess(wanted)) {
-        good += 1
-        assert.deepStrictEqual(found.success?.event, wanted.success, JSON.stringify(line))
+      const entry = { ...entryOf([text("a")]) }
+      const changed = change(entry, value)
+      for (const line of [
+        { _tag: "Appended", entry: changed },
+        { _tag: "Answered", message: entry, answer: changed },
+        { _tag: "Answered", message: changed, answer: entry }
+      ]) {
+        const wanted = bySchema(line)
+        const found = decodeLine(line)
+        assert.strictEqual(found._tag, wanted._tag, JSON.stringify(line))
+        if (Result.isSuccess(found) && Result.isSuccess(wanted)) {
+          good += 1
+          assert.deepStrictEqual(found.success?.event, wanted.success, JSON.stringify(line))
+        }
       }
     }
     assert.isAbove(good, 0)
