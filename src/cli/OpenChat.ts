@@ -88,7 +88,11 @@ export const readSettings: Effect.Effect<SettingsFile, ExitError, Settings | Std
 const chatSettings = Effect.fnUntraced(function* (
   wanted: Wanted,
   settings: SettingsFile
-): Effect.fn.Return<ChatSettings, never, Path.Path> {
+): Effect.fn.Return<ChatSettings, ExitError, Path.Path> {
+  if (wanted.model?.trim() === "") return yield* badInput("--model needs the name of a model")
+  if (wanted.model?.startsWith("replay:") === true) {
+    return yield* badInput("a recording is stepped through with chat --model replay:FILE, and played with replay FILE")
+  }
   const path = yield* Path.Path
   const { model: usual, ...defaults } = yield* ChatDefaults
   const { compressionThreshold, overflowFactor, window } = settings
@@ -108,6 +112,12 @@ const chatSettings = Effect.fnUntraced(function* (
 export const storeFailure = Effect.fnUntraced(function* (error: SessionStoreError): Effect.fn.Return<ExitError> {
   const { reason } = error
   if (reason._tag === "SessionNotFound") return badInput(unknownSession(reason.id))
+  if (reason._tag === "SessionTooNew") return badInput(printable(error.message))
+  if (reason._tag === "SessionCorrupt") {
+    return badInput(
+      `${printable(error.message)}; "palimpsest sessions import FILE --lenient" takes over what can be read of its log`
+    )
+  }
   if (reason._tag !== "SessionLocked") return failed(printable(error.message))
   const since = ago(reason.since, yield* Clock.currentTimeMillis)
   return failed(

@@ -1,6 +1,6 @@
 // Not from the package itself: that one brings HTTP along, and with it a slower bundle.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, Layer, References, Runtime } from "effect"
+import { Cause, Config, Effect, Exit, Layer, Logger, References, Runtime } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { printable } from "../domain/Inspection.ts"
 import * as Live from "../layers/Live.ts"
@@ -34,6 +34,14 @@ const presenter: CliOutput.Presenter = {
       : CliOutput.defaultPresenter.present(event)
 }
 
+const isConfigError = (error: unknown): error is Config.ConfigError => error instanceof Config.ConfigError
+
+/** Which variable, and what was expected of it. */
+const configProblem = ({ message }: Config.ConfigError): string => {
+  const [, expected = "", name = ""] = /\(?([^(]*?)\s*at \["(\w+)"\]/.exec(message.replace(/\s+/g, " ")) ?? []
+  return name === "" ? message : `${name} has to be ${expected.replace(/^Expected\s*/, "")}`
+}
+
 /** Tells what went wrong in one line; a bug says that it is one. */
 const report = <E>(cause: Cause.Cause<E>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
@@ -41,6 +49,7 @@ const report = <E>(cause: Cause.Cause<E>) => {
   if (CliError.isCliError(error) && error._tag === "ShowHelp") return Effect.void
   // All that there is to say has been said.
   if (error instanceof ExitError && error.message === "") return Effect.void
+  if (isConfigError(error)) return Output.notice(configProblem(error))
   const message = error instanceof Error && error.message !== "" ? error.message : String(error)
   if (Cause.hasDies(cause)) {
     return Output.notice(
@@ -49,6 +58,18 @@ const report = <E>(cause: Cause.Cause<E>) => {
   }
   return Output.notice(message)
 }
+
+const plainLogger = Logger.make(({ message }) => {
+  const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
+  process.stderr.write(`palimpsest: ${printable(words)}\n`)
+})
+
+/** A warning is for a person: one line, as any other notice. All else is for who asked for it, with where and when. */
+const logger = Logger.make((options) =>
+  options.logLevel === "Warn" && options.cause.reasons.length === 0
+    ? plainLogger.log(options)
+    : Logger.defaultLogger.log(options)
+)
 
 /** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */
 const diagnostics = Layer.effectDiscard(
@@ -83,7 +104,12 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
   Command.run({ version }),
   Effect.tapCause(report),
   Effect.provide(
-    Layer.mergeAll(NodeServices.layer, Layer.succeed(References.LogToStderr, true), CliOutput.layerPresenter(presenter))
+    Layer.mergeAll(
+      NodeServices.layer,
+      Layer.succeed(References.LogToStderr, true),
+      Logger.layer([logger]),
+      CliOutput.layerPresenter(presenter)
+    )
   )
 )
 
@@ -99,6 +125,7 @@ const statusOf = <A, E>(exit: Exit.Exit<A, E>): number => {
   if (Cause.hasInterruptsOnly(exit.cause)) return signals.SIGINT
   const error = Cause.squash(exit.cause)
   if (CliError.isCliError(error)) return error._tag === "ShowHelp" && error.errors.length === 0 ? 0 : 2
+  if (isConfigError(error)) return 2
   return Runtime.getErrorExitCode(error)
 }
 

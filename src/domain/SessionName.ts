@@ -30,7 +30,8 @@ export const named = <S extends Nameable>(name: string, sessions: ReadonlyArray<
   if (wanted === "") return { _tag: "Unknown" }
   const exact = exactly(wanted, sessions)
   if (exact._tag !== "Unknown") return exact
-  const numbered = wanted === latest ? sessions[0] : /^\d+$/.test(wanted) ? sessions[Number(wanted) - 1] : undefined
+  const numbered =
+    wanted === latest ? sessions[0] : /^[1-9]\d*$/.test(wanted) ? sessions[Number(wanted) - 1] : undefined
   if (numbered !== undefined) return { _tag: "Found", session: numbered }
   return one(sessions.filter(({ id }) => id.startsWith(wanted))) ?? { _tag: "Unknown" }
 }

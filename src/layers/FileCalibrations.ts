@@ -1,5 +1,6 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { pid } from "node:process"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { Calibrations, current, empty, make, Stored } from "../services/Calibrations.ts"
 
 const StoredJson = Schema.fromJsonString(Stored)
@@ -50,7 +51,17 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
       }).pipe(
         Effect.catchIf(isNotFound, () => Effect.succeed(empty)),
         Effect.catch((error) =>
-          Effect.as(warnOnce(`${file} cannot be used (${error.message}); token counts are learned anew`), empty)
+          // Where the home is no folder there is nothing to lose; whoever needs it says so.
+          Effect.flatMap(
+            Effect.orElseSucceed(fs.stat(path.dirname(file)), () => undefined),
+            (folder) =>
+              Effect.as(
+                folder?.type === "Directory"
+                  ? warnOnce(`${file} cannot be used (${diskTrouble(error)}); token counts are learned anew`)
+                  : Effect.void,
+                empty
+              )
+          )
         )
       )
 
@@ -66,7 +77,9 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
         const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
         yield* write(json).pipe(
           Effect.catch((error) =>
-            warnOnce(`${file} cannot be written (${error.message}); what is learned of token counts is not kept`).pipe(
+            warnOnce(
+              `${file} cannot be written (${diskTrouble(error)}); what is learned of token counts is not kept`
+            ).pipe(
               Effect.andThen(fs.remove(temporary, { force: true })),
               Effect.timeoutOption(finalizerDeadline),
               Effect.ignore

@@ -15,6 +15,7 @@ import {
 import { Buffer } from "node:buffer"
 import { kill, pid, platform } from "node:process"
 import * as Bytes from "../domain/Bytes.ts"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { type Checkpoint, decodeCheckpoint, LogLines, replacesView, restored } from "../domain/Checkpoint.ts"
 import { canRedo, canUndo } from "../domain/Conversation.ts"
 import { checkpointMark, encodeLine, filled, type LineProblem, spillable } from "../domain/LogFormat.ts"
@@ -83,10 +84,27 @@ const finalizerDeadline = "5 seconds"
 const refuse = (reason: SessionStoreError["reason"]) => new SessionStoreError({ reason })
 const refusal = (operation: string, message: string, cause: unknown = message) =>
   refuse(new SessionUnavailable({ operation, message, cause }))
+/** What could not be done, as a person says it. */
+const failing: Readonly<Record<string, string>> = {
+  append: "the session could not be written, and is as it was",
+  create: "the session could not be begun",
+  open: "the session could not be opened",
+  read: "the session could not be read",
+  list: "the sessions could not be listed",
+  rename: "the session could not be renamed",
+  remove: "the session could not be deleted"
+}
+
 const unavailable =
-  (operation: string) =>
+  (operation: string, id?: string) =>
   (error: SessionStoreError | PlatformError.PlatformError): SessionStoreError =>
-    isPlatformError(error) ? refusal(operation, error.message, error) : error
+    isPlatformError(error)
+      ? refusal(
+          operation,
+          `${(failing[operation] ?? operation).replace("the session", id === undefined ? "the session" : `session ${id}`)}: ${diskTrouble(error)}`,
+          error
+        )
+      : error
 
 const isPlatformError = (error: unknown): error is PlatformError.PlatformError =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "PlatformError"
@@ -562,7 +580,9 @@ export const layer = (
           const bytes = Bytes.encode(text)
           // Escaped bytes that happen to stand side by side as valid UTF-8 would come back as a character.
           if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) continue
-          const hash = yield* blobs.put(bytes).pipe(Effect.mapError((error) => refusal("append", error.message, error)))
+          const hash = yield* blobs
+            .put(bytes)
+            .pipe(Effect.mapError((error) => refusal("append", `${failing["append"]}: ${error.message}`, error)))
           spilled.set(key, { hash, size: bytes.length, form })
         }
         return spilled
@@ -671,13 +691,13 @@ export const layer = (
               yield* unchanged
               yield* write(Bytes.encode(`${encodeLine(event, spilled, checkpoint)}\n`), event, after)
             },
-            Effect.mapError(unavailable("append")),
+            Effect.mapError(unavailable("append", id)),
             (append) => turn.withPermit(append)
           ),
           blobs,
           whole: whole.pipe(
             Effect.map(({ session }) => session),
-            Effect.mapError(unavailable("read")),
+            Effect.mapError(unavailable("read", id)),
             Effect.withSpan("SessionLog.whole")
           )
         }
@@ -702,6 +722,8 @@ export const layer = (
         const known = { session: step(emptySession, started), lines, complete: true }
         return yield* Effect.uninterruptibleMask((restore) =>
           restore(writeWhole(temporary, line, "w")).pipe(
+            // A session that was deleted may have left its name; this one has none yet.
+            Effect.andThen(fs.remove(titleFile(id), { force: true })),
             Effect.andThen(fs.rename(temporary, file)),
             Effect.andThen(syncDirectory),
             Effect.andThen(writer(id, blobs, size, known)),

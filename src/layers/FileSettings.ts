@@ -1,4 +1,5 @@
 import { Config, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result } from "effect"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { mergeSettings, parseSettings, type ReadSettings } from "../domain/Settings.ts"
 import { Settings, SettingsError } from "../services/Settings.ts"
 
@@ -28,7 +29,7 @@ export const layer = (home: string): Layer.Layer<Settings, never, FileSystem.Fil
           new SettingsError({ file, key, message: `${file}${key === undefined ? "" : `, ${key}`}: ${message}` })
         const text = yield* fs.readFileString(file).pipe(
           Effect.catchIf(isNotFound, () => Effect.void),
-          Effect.mapError((error) => wrong(undefined, `cannot be read (${error.reason._tag})`))
+          Effect.mapError((error) => wrong(undefined, `cannot be read: ${diskTrouble(error)}`))
         )
         if (text === undefined) return nothing
         const read = parseSettings(text)

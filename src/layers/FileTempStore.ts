@@ -1,6 +1,7 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { pid, platform } from "node:process"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { Handle, Hash, matches } from "../domain/Handle.ts"
 import {
   BlobDamaged,
@@ -19,7 +20,7 @@ const isHandle = Schema.is(Handle)
 const missing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
 const damaged = (name: string) => new TempStoreError({ reason: new BlobDamaged({ name }) })
 const unavailable = (operation: string) => (cause: PlatformError.PlatformError) =>
-  new TempStoreError({ reason: new BlobUnavailable({ operation, message: cause.message, cause }) })
+  new TempStoreError({ reason: new BlobUnavailable({ operation, message: diskTrouble(cause), cause }) })
 
 const isTagged = (tag: PlatformError.SystemErrorTag) => (error: PlatformError.PlatformError) =>
   error.reason._tag === tag

@@ -183,6 +183,9 @@ const retryDelay = ({ details }: Complaint): Duration.Duration | undefined => {
   return seconds === undefined ? undefined : Duration.seconds(Number(seconds))
 }
 
+/** A page where an answer of the API should be: something else answers at that address. */
+const isPage = ({ details, message }: Complaint): boolean => details.length === 0 && /^\s*</.test(message)
+
 const badRequest = (complaint: Complaint): ModelErrorReason =>
   isKeyRefused(complaint)
     ? new AuthenticationError({ kind: "InvalidKey" })
@@ -191,6 +194,11 @@ const badRequest = (complaint: Complaint): ModelErrorReason =>
 const ofStatus = (status: number, complaint: Complaint, header: Duration.Duration | undefined): ModelErrorReason => {
   const delay = header ?? retryDelay(complaint)
   const waiting = delay === undefined ? {} : { retryAfter: delay }
+  if (status < 500 && isPage(complaint)) {
+    return new InvalidRequestError({
+      detail: `what answers is no Gemini API (HTTP ${status} and a page); check GOOGLE_GEMINI_BASE_URL`
+    })
+  }
   if (status === 401) return new AuthenticationError({ kind: "InvalidKey" })
   if (status === 403) {
     return new AuthenticationError({ kind: isKeyRefused(complaint) ? "InvalidKey" : "InsufficientPermissions" })

@@ -17,6 +17,7 @@ import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { pid, stderr, stdin, stdout } from "node:process"
 import * as readline from "node:readline"
 import { PassThrough, type Readable, Writable } from "node:stream"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { printable } from "../domain/Inspection.ts"
 import { wrap } from "../domain/Wrap.ts"
 import { ChatTerminal, Closed, type Completion, type Question } from "../services/ChatTerminal.ts"
@@ -54,7 +55,7 @@ const openHistory = Effect.fnUntraced(function* (file: string) {
     Effect.catch(Effect.asSome(work), (error) => {
       usable = false
       return Effect.as(
-        Effect.logWarning(`${file} cannot be used (${error.message}); messages are not kept`),
+        Effect.logWarning(`${file} cannot be used (${diskTrouble(error)}); messages are not kept`),
         Option.none()
       )
     })

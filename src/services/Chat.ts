@@ -12,7 +12,7 @@ import {
   tokensOf
 } from "../domain/Compression.ts"
 import * as Chain from "../domain/Chain.ts"
-import { type Content, hasResponses, isResponse, isText, type Part, text } from "../domain/Content.ts"
+import { type Content, isResponse, isText, type Part, text } from "../domain/Content.ts"
 import {
   canRedo,
   canUndo,
@@ -48,11 +48,19 @@ export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing
   }
 }
 
+/** There is nothing that an answer could be given to: no message, and the conversation is empty or ends with an answer. */
+export class NothingToAsk extends Schema.TaggedError<NothingToAsk>()("NothingToAsk", {}) {
+  override get message() {
+    return "there is nothing to ask: give a message"
+  }
+}
+
 /** Why a turn failed. In each case the conversation is what it was, but for the results of tools, which are kept. */
 export type TurnError =
   | ChatBusy
   | Turn.ContextOverflow
   | Turn.InvalidAnswer
+  | NothingToAsk
   | ModelError
   | SessionStoreError
   | TokenCountError
@@ -108,7 +116,8 @@ export class Chat extends Context.Service<
     /**
      * Sends a message and reports what happens; see `ChatEvent` for what comes. Before it leaves, the conversation is
      * compressed where that is due, and nothing leaves that would not fit (law 3). The message and its answer enter the
-     * conversation together; results of tools at once. Without a message it is asked again with what is there. However else a turn ends, also when the stream is closed early, the
+     * conversation together; results of tools at once. Without a message (empty, blank) what the conversation ends with is
+     * asked again; `NothingToAsk` where that is an answer. However else a turn ends, also when the stream is closed early, the
      * conversation is what it was. The turn runs in a fiber of its own; it waits when 256 events are not taken.
      */
     readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
@@ -198,11 +207,16 @@ export class Chat extends Context.Service<
         ? Ref.get(state)
         : gate.withPermit(
             Effect.flatMap(rest, (session) =>
-              Effect.suspend(() => {
-                rest = undefined
-                held.restore(recallableOf(session).entries)
-                return Effect.as(Ref.set(state, session), session)
-              })
+              Effect.uninterruptible(
+                Effect.andThen(
+                  Ref.set(state, session),
+                  Effect.sync(() => {
+                    held.restore(recallableOf(session).entries)
+                    rest = undefined
+                    return session
+                  })
+                )
+              )
             )
           )
     )
@@ -235,12 +249,18 @@ export class Chat extends Context.Service<
 
     const cancelled: Ended = { outcome: Cancelled.make({}), dropped: undefined }
 
-    const compressing = Effect.fnUntraced(function* (policy: Policy, given: CompressOptions) {
+    /** `committed` is told in the very step in which the conversation changes, whatever comes after it. */
+    const compressing = Effect.fnUntraced(function* (
+      policy: Policy,
+      given: CompressOptions,
+      committed: (outcome: Outcome) => void = () => {}
+    ) {
       const { cancel, forced = true, plan } = given
       const trigger: Trigger = forced ? "manual" : "auto"
-      const request = requestOf(yield* whole, policy, forced)
-      const work: Effect.Effect<Ended, PlanRefused> =
-        plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+      const work = Effect.flatMap(whole, (session): Effect.Effect<Ended, PlanRefused> => {
+        const request = requestOf(session, policy, forced)
+        return plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+      })
       const { dropped, outcome } = yield* cancel === undefined
         ? work
         : Effect.raceFirst(work, Effect.as(cancel, cancelled))
@@ -249,7 +269,7 @@ export class Chat extends Context.Service<
       const { after, before } = tokensOf(outcome)
       const status = statusOf(outcome)
       if (patch !== undefined) {
-        yield* commit({
+        const event: SessionEvent = {
           _tag: "Compressed",
           at,
           status,
@@ -259,7 +279,13 @@ export class Chat extends Context.Service<
           after: TokenCount.make(after),
           patch,
           ...(dropped === undefined ? {} : { dropped })
-        })
+        }
+        yield* Effect.uninterruptible(
+          Effect.andThen(
+            commit(event),
+            Effect.sync(() => committed(outcome))
+          )
+        )
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
         yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
       }
@@ -283,7 +309,8 @@ export class Chat extends Context.Service<
     const turns = yield* Turn.make({
       session: Ref.get(state),
       settings: Ref.get(settings),
-      compress: (policy, forced) => Effect.catchTag(compressing(policy, { forced }), "PlanRefused", Effect.die)
+      compress: (policy, forced, committed) =>
+        Effect.catchTag(compressing(policy, { forced }, committed), "PlanRefused", Effect.die)
     }).pipe(Effect.provideContext(context))
 
     const draftOf = (arriving: Arriving, beside: Turn.Beside, at: number): Draft => ({
@@ -314,18 +341,22 @@ export class Chat extends Context.Service<
       { cancel }: SendOptions,
       emit: Turn.Emit
     ): Effect.fn.Return<void, TurnError> {
-      const content: Content = { role: "user", parts }
       const at = yield* Clock.currentTimeMillis
       const beside = yield* turns.beside
       const limit = TokenCount.make(beside.window.room)
       yield* emit({ _tag: "ModelInfo", model: beside.model, limit })
       // What a tool did is not undone by a cancel, so its result is kept whatever becomes of the answer.
-      const isResult = hasResponses(content)
-      if (isResult) yield* appendOne({ content, at })
-      const isNothing = parts.every((part) => isText(part) && part.text.trim() === "")
+      const results = parts.filter(isResponse)
+      if (results.length > 0) yield* appendOne({ content: { role: "user", parts: results }, at })
+      const said = parts.filter((part) => !isResponse(part))
+      const isSilent = said.every((part) => isText(part) && part.text.trim() === "")
+      const asked = (yield* Ref.get(state)).conversation.view?.value.entry.content
+      if (isSilent && asked?.role !== "user") return yield* new NothingToAsk({})
+      const answersTools = isSilent && asked?.parts.every(isResponse) === true
       const work = Effect.gen(function* () {
-        const pending = isResult || isNothing ? undefined : { content, at, tokens: yield* counter.count(parts) }
-        return { pending, ...(yield* turns.answered(beside, pending, parts.every(isResponse), emit)) }
+        const content: Content = { role: "user", parts: said }
+        const pending = isSilent ? undefined : { content, at, tokens: yield* counter.count(said) }
+        return { pending, ...(yield* turns.answered(beside, pending, answersTools, emit)) }
       })
       const done = yield* cancel === undefined
         ? work
@@ -334,6 +365,9 @@ export class Chat extends Context.Service<
             Effect.map(cancel, () => undefined)
           )
       if (done === undefined) {
+        // What was committed before the cancel came has happened.
+        const late = turns.untold()
+        if (late !== undefined) yield* emit(late)
         yield* emit({ _tag: "UserCancelled" })
         return
       }
@@ -402,7 +436,7 @@ export class Chat extends Context.Service<
         yield* commit({ _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model: name })
       }
       yield* Ref.set(settings, { ...before, ...changes })
-    })
+    }, Effect.uninterruptible)
 
     const found = Effect.fnUntraced(function* (handle: Handle) {
       const inView = held.text(handle) ?? ranged(yield* Ref.get(state), handle)
@@ -475,6 +509,7 @@ const ranged = (session: Session, handle: Handle): string | undefined =>
 
 /** Where the user's own words stand last. */
 const spanOf = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | undefined => {
+  if (words?.trim() === "") return undefined
   for (const entry of [...log].reverse()) {
     if (entry.content.role !== "user" || entry.author !== undefined) continue
     for (const [part, each] of entry.content.parts.entries()) {

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, RcMap, Scope } from "effect"
 import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
 import { estimatorVersion } from "../domain/Tokens.ts"
 import type { Calibrations } from "./Calibrations.ts"
@@ -50,11 +50,29 @@ export class Chats extends Context.Service<
         lookup: (id: string) =>
           store.open(id).pipe(
             Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id)),
+            Effect.tap((opened) =>
+              "torn" in opened && opened.torn > 0
+                ? Effect.logWarning(
+                    `session ${id} ended in half a line, as after a crash: its last ${opened.torn} bytes were cut off, all before them is there`
+                  )
+                : Effect.void
+            ),
             Effect.flatMap((opened) => Chat.make({ ...opened, settings })),
             Effect.provideContext(context)
           )
       })
-      return { open: (id) => RcMap.get(chats, id) }
+      return {
+        // A failure is this caller's alone: kept in their scope, it would be everybody's until that closes.
+        open: (id) =>
+          Effect.uninterruptibleMask((restore) =>
+            Effect.gen(function* () {
+              const inner = yield* Scope.fork(yield* Scope.Scope)
+              return yield* restore(Scope.provide(RcMap.get(chats, id), inner)).pipe(
+                Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
+              )
+            })
+          )
+      }
     })
   )
 }

@@ -1,3 +1,4 @@
+import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { Effect, FileSystem, Path, PlatformError, Random, Ref, Schema, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import { entries, view } from "../domain/Conversation.ts"
@@ -51,8 +52,7 @@ const slice = 1_000_000
 
 const reason = (error: PlatformError.PlatformError | TempStoreError): string => {
   if (error._tag === "TempStoreError") return error.message
-  const { cause, description } = { description: undefined, cause: undefined, ...error.reason }
-  return cause instanceof Error ? cause.message : (description ?? error.message)
+  return diskTrouble(error)
 }
 
 /** Blobs and folders that were not there before go again, unless what refers to them has been written. */

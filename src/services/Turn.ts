@@ -84,8 +84,12 @@ export interface Conversing {
   readonly session: Effect.Effect<Session>
   /** How it is held from the next turn on. */
   readonly settings: Effect.Effect<ChatSettings>
-  /** Compresses it once. */
-  readonly compress: (policy: Policy, forced: boolean) => Effect.Effect<Outcome, SessionStoreError | TokenCountError>
+  /** Compresses it once; `committed` is told in the very step in which it changes. */
+  readonly compress: (
+    policy: Policy,
+    forced: boolean,
+    committed: (outcome: Outcome) => void
+  ) => Effect.Effect<Outcome, SessionStoreError | TokenCountError>
 }
 
 type ViewChain = Session["conversation"]["view"]
@@ -143,6 +147,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   })
 
   const outgoing = new Outgoing()
+  /** A compression that happened and that nobody has been told of yet. */
+  let untold: ChatEvent | undefined
 
   const readyWith = (beside: Beside, pending: Pending | undefined, share: number) =>
     Effect.gen(function* (): Effect.fn.Return<Ready> {
@@ -215,9 +221,13 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
           compress: Effect.fnUntraced(function* (policy, forced) {
             const outcome = yield* conversing.compress(
               { ...policy, overhead: TokenCount.make(Math.ceil(overhead)) },
-              forced
+              forced,
+              (made) => {
+                untold = compressedEvent(made, beside.window.room)
+              }
             )
             if (outcome._tag !== "Noop") yield* emit(compressedEvent(outcome, beside.window.room))
+            untold = undefined
             return outcome
           })
         },
@@ -291,7 +301,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       // An answer that broke off is judged by what there is of it.
       Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) => Effect.succeed(why))
     )
-    return { arriving, fault: arriving.fault(answersTools), detail }
+    const fault = arriving.fault(answersTools)
+    const { finishReason = "STOP" } = arriving
+    // A reason that no fault is named after would be known to nobody.
+    const isTold = finishReason === "STOP" || fault?.startsWith(finishReason) === true
+    return { arriving, fault, detail: detail ?? (isTold ? null : finishReason) }
   })
 
   /** The answer to a request that fits; one that the model finds too long all the same is shrunk once more (law 3). */
@@ -321,6 +335,12 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   return {
     beside: besides(),
     answered,
+    /** The compression that a cancelled turn could not tell of any more, once. */
+    untold: () => {
+      const event = untold
+      untold = undefined
+      return event
+    },
     /** What would be sent now, before the next message. */
     contents: Effect.suspend(() => {
       const own = new Outgoing()

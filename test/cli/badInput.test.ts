@@ -1,65 +1,380 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { Effect, type Scope } from "effect"
+import { execFile } from "node:child_process"
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
-import { type Around, program, run } from "./program.ts"
+import { type Around, type Ended, program, run } from "./program.ts"
 
+/**
+ * Bad input: whatever is wrong with the disk, the network or the answer, `ask` ends with one line that says what to
+ * do and the status for it, the session is what it was, and the next `ask` goes on with it.
+ */
+
+const key = "AIza-not-a-key"
 const said = (text: string, options?: FakeGemini.ResponseOptions) => FakeGemini.response([{ text }], options)
 const piece = (text: string) => said(text, { finishReason: null })
-const good = FakeGemini.sse(said("Forty-two"))
+const whole = (text: string) => FakeGemini.sse(said(text))
 const ending = (finishReason: string) => FakeGemini.sse(FakeGemini.response([], { finishReason }))
+const page = "<!doctype html>\n<html><body><h1>Log in to the Wi-Fi</h1></body></html>\n"
+const html = (status: number): FakeGemini.Answer => [
+  FakeGemini.head(status, { "content-type": "text/html" }),
+  FakeGemini.write(page)
+]
+const cut: FakeGemini.Answer = [FakeGemini.streamHead, FakeGemini.event(piece("Forty")), FakeGemini.drop]
 
-const cases: Record<string, FakeGemini.Answer> = {
-  noFinish: FakeGemini.sse(piece("Forty")),
-  noFinishEmpty: FakeGemini.sse(),
-  emptyBody: [FakeGemini.streamHead],
-  malformed: ending("MALFORMED_FUNCTION_CALL"),
-  unexpectedTool: ending("UNEXPECTED_TOOL_CALL"),
-  safety: ending("SAFETY"),
-  safetyAfterText: FakeGemini.sse(piece("Forty"), said("", { finishReason: "SAFETY" })),
-  blockedPrompt: FakeGemini.sse(FakeGemini.blocked("PROHIBITED_CONTENT")),
-  recitation: ending("RECITATION"),
-  maxTokens: ending("MAX_TOKENS"),
-  maxTokensAfterText: FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" })),
-  other: ending("OTHER"),
-  language: ending("LANGUAGE"),
-  big: FakeGemini.sse(...Array.from({ length: 100 }, () => piece("x".repeat(100_000))), said("end")),
-  bigOne: FakeGemini.sse(said("y".repeat(10_000_000))),
-  html: [FakeGemini.head(200, { "content-type": "text/html" }), FakeGemini.write("<!doctype html><html><body><h1>Log in to the Wi-Fi</h1></body></html>\n")],
-  html404: [FakeGemini.head(404, { "content-type": "text/html" }), FakeGemini.write("<!doctype html>\n<html>\n<body><h1>Not found</h1></body></html>\n")],
-  html403: [FakeGemini.head(403, { "content-type": "text/html" }), FakeGemini.write("<!doctype html>\n<html>\n<body><h1>Proxy</h1></body></html>\n")],
-  html302: [FakeGemini.head(302, { "content-type": "text/html", location: "http://127.0.0.1:1/login" }), FakeGemini.write("<a>x</a>")],
-  notJsonEvent: [FakeGemini.streamHead, FakeGemini.write("data: {oops\r\n\r\n")],
-  wrongShape: FakeGemini.sse({ candidates: "none" }),
-  arrayShape: FakeGemini.sse([1]),
-  errorEvent: [FakeGemini.streamHead, FakeGemini.event(piece("Forty")), FakeGemini.event(FakeGemini.failureBody(500, "Internal error"))],
-  key: FakeGemini.keyInvalid,
-  modelNotFound: FakeGemini.failure(404, "models/gemini-2.5-flash is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods."),
-  badRequest: FakeGemini.failure(400, "Invalid JSON payload received.\nUnknown name \"x\""),
-  quota: FakeGemini.dailyQuota,
-  nul: FakeGemini.sse(said("Forty\u0000\u001b[2Jtwo\ud800")),
-  toolCall: FakeGemini.sse(FakeGemini.response([{ functionCall: { name: "ls", args: {} } }])),
+interface Own {
+  readonly home: string
+  readonly cwd: string
+  /** Of the session. */
+  readonly log: string
 }
-describe.concurrent("x", () => {
-  for (const [name, answer] of Object.entries(cases)) {
-    it.effect(name, () => Effect.gen(function* () {
-      const { folder } = yield* program
-      const home = path.join(folder, `bad-${name}`, "home")
-      const cwd = path.join(folder, `bad-${name}`, "work")
-      mkdirSync(home, { recursive: true }); mkdirSync(cwd, { recursive: true })
-      const fake = yield* FakeGemini.make(({ body, method }) => method === "countTokens" ? FakeGemini.tokens(10) : JSON.stringify(body).includes('"text":"two"}]}]') ? answer : good)
-      const ask = (p: string) => run(["ask", p, "--session", "work"], { cwd, env: { PALIMPSEST_HOME: home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: fake.url } })
-      yield* ask("one")
-      const log = path.join(home, "sessions", "work.jsonl")
-      const before = readFileSync(log, "utf8")
-      const t = performance.now()
-      const e = yield* ask("two")
-      const ms = Math.round(performance.now() - t)
-      const same = readFileSync(log, "utf8") === before
-      const third = yield* ask("three")
-      const last: any = (yield* fake.requests).at(-1)?.body
-      console.log([`== ${name} (${ms} ms)`, `status ${e.status} same=${same} third=${third.status} ${third.stderr}`, `contents ${JSON.stringify(last.contents).slice(0, 400)}`, `out ${JSON.stringify(String(e.stdout).slice(0, 100))} ${e.stdout.length}`, e.stderr].join("\n"))
-    }))
+
+/** A conversation in which the second of three questions goes wrong. */
+interface Case {
+  readonly name: string
+  /** What the second question gets, at its first, second, … attempt; the last of them for all that follow. */
+  readonly answers?: ReadonlyArray<FakeGemini.Answer>
+  /** What is done to the files before the second question, and how it is put right before the third. */
+  readonly damage?: { readonly make: (own: Own) => void; readonly mend: (own: Own) => void }
+  /** What is different for the second question. */
+  readonly around?: (fake: FakeGemini.FakeGemini) => Effect.Effect<Around, never, Scope.Scope>
+  /** No file may grow beyond so many blocks, as on a disk that is full. */
+  readonly blocks?: number
+  /** 0: the second question and its answer are kept. */
+  readonly status: number
+  readonly stdout?: string
+  /** The last line, without the program's name; absent: nothing is said. */
+  readonly says?: RegExp
+  /** How often is asked again before that, each time with a line that says so. */
+  readonly retries?: number
+}
+
+const middle = ({ log }: Own) => {
+  const [first, ...rest] = readFileSync(log, "utf8").split("\n")
+  writeFileSync(log, [first, `{"_tag":"Answered","message":`, ...rest].join("\n"))
+}
+const withoutMiddle = ({ log }: Own) => {
+  const [first, , ...rest] = readFileSync(log, "utf8").split("\n")
+  writeFileSync(log, [first, ...rest].join("\n"))
+}
+const version = (from: number, to: number) => {
+  return ({ log }: Own) => writeFileSync(log, readFileSync(log, "utf8").replace(`"version":${from}`, `"version":${to}`))
+}
+const nothing = () => {}
+
+/** A file where a folder should be: unlike a mode, that stops the superuser too. */
+const fileInPlaceOf = (folder: (own: Own) => string): NonNullable<Case["damage"]> => ({
+  make: (own) => {
+    renameSync(folder(own), `${folder(own)}.aside`)
+    writeFileSync(folder(own), "")
+  },
+  mend: (own) => {
+    rmSync(folder(own))
+    renameSync(`${folder(own)}.aside`, folder(own))
+  }
+})
+
+const url = (of: (fake: FakeGemini.FakeGemini) => string) => (fake: FakeGemini.FakeGemini) =>
+  Effect.succeed({ env: { GOOGLE_GEMINI_BASE_URL: of(fake) } })
+
+/** A server that says these bytes to everything: the fake one sends text only. */
+const bytes = (body: Uint8Array) => () =>
+  Effect.acquireRelease(
+    Effect.callback<http.Server>((resume) => {
+      const server = http.createServer((incoming, outgoing) => {
+        incoming.resume().on("end", () => {
+          outgoing.writeHead(200, { "content-type": "text/event-stream", connection: "close" })
+          outgoing.end(body)
+        })
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  ).pipe(Effect.map((server) => ({ env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${portOf(server)}` } })))
+
+const portOf = (server: http.Server): number => {
+  const address = server.address()
+  return address !== null && typeof address === "object" ? address.port : 0
+}
+
+/** Where nobody listens any more. */
+const closedPort = () =>
+  Effect.callback<Around>((resume) => {
+    const server = http.createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const port = portOf(server)
+      server.close(() =>
+        resume(
+          Effect.succeed({
+            env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` },
+            signal: { name: "SIGINT", after: /asking again/ }
+          })
+        )
+      )
+    })
+  })
+
+const invalidUtf8 = Buffer.concat([
+  Buffer.from(`data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Forty`),
+  Buffer.from([0xff, 0xc3]),
+  Buffer.from(`two"}]},"finishReason":"STOP"}]}\r\n\r\n`)
+])
+
+const cases: ReadonlyArray<Case> = [
+  // Those that are asked again first: they take their pauses at the same time.
+  {
+    name: "no finishReason: it broke off",
+    answers: [FakeGemini.sse(piece("Forty"))],
+    retries: 2,
+    status: 1,
+    says: /broke off before its end; send the message again/
+  },
+  {
+    name: "a call in a form that cannot be read (MALFORMED_FUNCTION_CALL)",
+    answers: [ending("MALFORMED_FUNCTION_CALL")],
+    retries: 2,
+    status: 1,
+    says: /asked for a tool in a form that cannot be read; send the message again/
+  },
+  {
+    name: "nothing said before MAX_TOKENS",
+    answers: [ending("MAX_TOKENS")],
+    retries: 2,
+    status: 1,
+    says: /used up all tokens of its answer before it said anything; ask for less/
+  },
+  {
+    name: "a page of HTML in place of the answer: what stands between us and the model",
+    answers: [html(200)],
+    retries: 2,
+    status: 1,
+    says: /; send the message again|GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "the network is cut in the middle of the answer, and there again: the answer is printed once",
+    answers: [cut, whole("Forty-two")],
+    retries: 1,
+    status: 0,
+    stdout: "Forty-two\n"
+  },
+  {
+    name: "the network is cut for good: Ctrl+C ends the pause, and nothing of the half answer is kept",
+    answers: [cut],
+    around: () => Effect.succeed({ signal: { name: "SIGINT", after: /asking again/ } }),
+    retries: 1,
+    status: 130
+  },
+  { name: "SAFETY", answers: [ending("SAFETY")], status: 1, says: /\(SAFETY\); rephrase/ },
+  {
+    name: "SAFETY after half an answer, of which nothing is printed",
+    answers: [FakeGemini.sse(piece("Forty"), said("", { finishReason: "SAFETY" }))],
+    status: 1,
+    says: /\(SAFETY\); rephrase/
+  },
+  { name: "RECITATION", answers: [ending("RECITATION")], status: 1, says: /\(RECITATION\); rephrase/ },
+  {
+    name: "a prompt that is blocked",
+    answers: [FakeGemini.sse(FakeGemini.blocked("PROHIBITED_CONTENT"))],
+    status: 1,
+    says: /\(PROHIBITED_CONTENT\); rephrase/
+  },
+  {
+    name: "MAX_TOKENS after half an answer, which is printed and kept",
+    answers: [FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" }))],
+    status: 0,
+    stdout: "Forty\n",
+    says: /the answer was cut off/
+  },
+  {
+    name: "an answer of 10 MB in pieces",
+    answers: [FakeGemini.sse(...Array.from({ length: 100 }, () => piece("x".repeat(100_000))), said("."))],
+    status: 0,
+    stdout: `${"x".repeat(10_000_000)}.\n`
+  },
+  {
+    name: "an answer of 10 MB in one piece",
+    answers: [whole("x".repeat(10_000_000))],
+    status: 0,
+    stdout: `${"x".repeat(10_000_000)}\n`
+  },
+  {
+    name: "bytes in the stream that are no UTF-8: what can be read is kept",
+    around: bytes(invalidUtf8),
+    status: 0,
+    stdout: "Forty\ufffd\ufffdtwo\n"
+  },
+  { name: "a key that is not accepted", answers: [FakeGemini.keyInvalid], status: 1, says: /check GEMINI_API_KEY$/ },
+  {
+    name: "a wrong base URL: a path that the server does not have",
+    around: url((fake) => `${fake.url}/v1beta`),
+    status: 1,
+    says: /\/v1beta\/v1beta\/|GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "a wrong base URL: nobody listens there; Ctrl+C ends the pause",
+    around: closedPort,
+    retries: 1,
+    status: 130
+  },
+  {
+    name: "a wrong base URL: not a URL",
+    around: url(() => "localhost:8080"),
+    status: 2,
+    says: /^GOOGLE_GEMINI_BASE_URL[^\n]*http/
+  },
+  {
+    name: "a wrong base URL: another site, with its own page for what is not there",
+    answers: [html(404)],
+    status: 1,
+    says: /^[^<]*GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "a session with a broken line in the middle",
+    damage: { make: middle, mend: withoutMiddle },
+    status: 2,
+    says: /^session work, line 2: /
+  },
+  {
+    name: "a session of a newer version",
+    damage: { make: version(1, 99), mend: version(99, 1) },
+    status: 2,
+    says: /^session work was written by a newer version \(log format 99\); update palimpsest/
+  },
+  {
+    name: "a session that ends in half a line, which is cut off and told",
+    damage: { make: ({ log }) => writeFileSync(log, `{"_tag":"Answered","mess`, { flag: "a" }), mend: nothing },
+    status: 0,
+    stdout: "Forty-two\n",
+    says: /half a line|cut off|incomplete/
+  },
+  {
+    name: "a home that is no folder",
+    damage: fileInPlaceOf(({ home }) => home),
+    status: 2,
+    says: /home/
+  },
+  {
+    name: "a folder of sessions that is none",
+    damage: fileInPlaceOf(({ log }) => path.dirname(log)),
+    status: 1,
+    says: /sessions/
+  },
+  ...(process.platform === "win32"
+    ? []
+    : [
+        {
+          name: "a disk that is full in the middle of the line of a turn",
+          answers: [whole("x".repeat(6_000))],
+          blocks: 4,
+          status: 1,
+          stdout: `${"x".repeat(6_000)}\n`,
+          says: /^session work could not be written, and is as it was: the file may not grow/
+        },
+        {
+          name: "a disk that is full in the middle of a stored part",
+          answers: [whole("x".repeat(20_000))],
+          blocks: 8,
+          status: 1,
+          stdout: `${"x".repeat(20_000)}\n`,
+          says: /^the session could not be written, and is as it was: the file may not grow/
+        }
+      ])
+]
+
+/** What makes a message one of programs and not of people. */
+const jargon = /internal error|\n\s+at |Error\(|FileSystem\.|BadResource|Unknown:|WARN/
+
+const askedAgain = /^palimpsest: [^\n]+; asking again (?:at once|in \d+ s) \(attempt \d+\)$/
+
+/** Runs the program under a shell's limit for the size of files. */
+const limited = Effect.fnUntraced(function* (
+  blocks: number,
+  args: ReadonlyArray<string>,
+  env: Around["env"],
+  cwd: string
+) {
+  const { bundle } = yield* program
+  return yield* Effect.callback<Ended>((resume) => {
+    const child = execFile(
+      "sh",
+      ["-c", `ulimit -f ${blocks}; exec "$@"`, "sh", process.execPath, bundle, ...args],
+      { cwd, env: { ...process.env, ...env }, encoding: "utf8" },
+      (_, stdout, stderr) =>
+        resume(Effect.succeed({ status: child.exitCode, stdout: Buffer.from(stdout), stderr, progress: "" }))
+    )
+    child.stdin?.end()
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+})
+
+const texts = (body: unknown): ReadonlyArray<string> => {
+  const { contents = [] }: { contents?: ReadonlyArray<{ parts: ReadonlyArray<{ text?: string }> }> } = Object(body)
+  return contents.map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
+}
+
+describe.concurrent("bad input: one line, the right status, nothing lost, and the session goes on", () => {
+  for (const [at, one] of cases.entries()) {
+    it.effect(one.name, () =>
+      Effect.gen(function* () {
+        const { folder } = yield* program
+        const home = path.join(folder, `bad-input-${at}`, "home")
+        const cwd = path.join(folder, `bad-input-${at}`, "work")
+        mkdirSync(home, { recursive: true })
+        mkdirSync(cwd)
+        const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
+        // An answer of 10 MB shall not be compressed before the last question.
+        writeFileSync(path.join(home, "settings.json"), `{"window": 100000000}`)
+        let attempts = 0
+        const fake = yield* FakeGemini.make(({ body }) => {
+          if (texts(body).at(-1) !== "two") return whole("Forty-two")
+          const { answers = [whole("Forty-two")] } = one
+          attempts += 1
+          return answers[attempts - 1] ?? answers.at(-1) ?? []
+        })
+        const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+        const args = (prompt: string) => ["ask", prompt, "--session", "work"]
+
+        yield* run(args("one"), { cwd, env })
+        const before = readFileSync(own.log, "utf8")
+        one.damage?.make(own)
+        const around: Around = one.around === undefined ? {} : yield* one.around(fake)
+        const ended =
+          one.blocks === undefined
+            ? yield* run(args("two"), { ...around, cwd, env: { ...env, ...around.env } })
+            : yield* limited(one.blocks, args("two"), env, cwd)
+        one.damage?.mend(own)
+
+        const isKept = one.status === 0
+        assert.strictEqual(ended.status, one.status, ended.stderr)
+        const printed = String(ended.stdout)
+        assert.isTrue(printed === (one.stdout ?? ""), `printed ${printed.slice(0, 100)}`)
+        assert.notMatch(ended.stderr, jargon)
+        assert.notInclude(ended.stderr, key)
+        const lines = ended.stderr.split("\n").slice(0, -1)
+        const retries = lines.filter((line) => askedAgain.test(line))
+        assert.strictEqual(retries.length, one.retries ?? 0, ended.stderr)
+        const rest = lines.slice(retries.length)
+        assert.strictEqual(rest.length, one.says === undefined ? 0 : 1, ended.stderr)
+        if (one.says !== undefined) assert.match((rest[0] ?? "").replace(/^palimpsest: /, ""), one.says)
+
+        const after = readFileSync(own.log, "utf8")
+        assert.isTrue(isKept ? after.startsWith(before) && after !== before : after === before, "the log")
+        const next = yield* run(args("three"), { cwd, env })
+        assert.deepStrictEqual([next.status, String(next.stdout), next.stderr], [0, "Forty-two\n", ""])
+        const kept = isKept ? ["two", (one.stdout ?? "").slice(0, -1)] : []
+        const sent = texts((yield* fake.requests).at(-1)?.body)
+        assert.strictEqual(sent.length, 3 + kept.length)
+        assert.isTrue(
+          ["one", "Forty-two", ...kept, "three"].every((text, index) => sent[index] === text),
+          "what is sent"
+        )
+      })
+    )
   }
 })

@@ -3,6 +3,7 @@ import { Deferred, Effect } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import { sessionFile } from "../support/sessions.ts"
 import { program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
 
@@ -170,6 +171,7 @@ const rows = Effect.fnUntraced(function* (home: string) {
   const found: ReadonlyArray<{
     readonly id: string
     readonly title: string | null
+    readonly model: string | null
     readonly inUse: { readonly pid: number } | null
   }> = JSON.parse(String(stdout))
   return found
@@ -574,6 +576,35 @@ describe("a chat in a pipe", () => {
       assert.match(ended.stderr, /^[^\n]*I do not like this[^\n]*\n$/)
       const again = yield* run(["chat", "--continue"], { input: "two\nthree\n", env: environment(home, fake) })
       assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: three\n"])
+    })
+  )
+
+  it.effect("another session that cannot be opened, and not the one before either: told twice, and it ends", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("stuck")
+      const fake = yield* serve({
+        answer: () => {
+          // Somebody breaks the settings while the answer is on its way.
+          writeFileSync(path.join(home, "settings.json"), "{bad")
+          return undefined
+        }
+      })
+      const ended = yield* run(["chat"], { input: "one\n/clear\ntwo\n", env: environment(home, fake) })
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [2, "You said: one\n"])
+      assert.strictEqual(ended.stderr.trimEnd().split("\n").length, 2, ended.stderr)
+    })
+  )
+
+  it.effect("a recording is asked in one run only: no session is told to ask for it later", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("recorded")
+      const recording = sessionFile("claude-code-tools")
+      const ended = yield* run(["chat", "--model", `replay:${recording}`], {
+        input: "start\n/quit\n",
+        env: environment(home)
+      })
+      assert.strictEqual(ended.status, 0)
+      assert.strictEqual((yield* only(home)).model, "gemini-2.5-flash")
     })
   )
 

@@ -25,6 +25,7 @@ describe("a session is named by", () => {
     ["its number in the list, from 1", "4", "work"],
     ["the beginning of its id, where no other begins so", "0198-a", "0198-aaaa"],
     ["and blanks round it do not matter", "  work ", "work"],
+    ["no number that begins with a zero, but the beginning of ids", "01", ["0198-aaaa", "0198-bbbb"]],
     ["no number that is not in the list", "7", undefined],
     ["no number zero, while an id begins with one", "00", undefined],
     ["no name at all", " ", undefined],

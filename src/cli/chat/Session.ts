@@ -69,6 +69,8 @@ const clipboardMost = 74_000
 
 /** A recording that answers in the place of a model. */
 export interface Recording {
+  /** What it is called where the model is shown. */
+  readonly name: string
   /** What was said where its next answer comes. */
   readonly prompt: Effect.Effect<string>
   /** The results of tools that were sent there; undefined where a person spoke. */
@@ -120,11 +122,12 @@ export const talk = Effect.fn("chat.talk")(function* (
       if (!terminal.isTerminal) return
       const { limit, tokens } = yield* chat.usage
       const { model } = yield* chat.settings
-      // The folders of a recording take the room of what matters.
-      const [, replayed] = /^replay:.*?([^/\\]+)$/.exec(model) ?? []
-      const shownModel = replayed === undefined ? model : `replay:${replayed}`
       const session = yield* calledSo
-      const line = statusLine({ model: shownModel, tokens, limit, session }, yield* terminal.columns, style)
+      const line = statusLine(
+        { model: recording?.name ?? model, tokens, limit, session },
+        yield* terminal.columns,
+        style
+      )
       const before = yield* Ref.getAndSet(lastStatus, line)
       yield* terminal.write(`${before === "" ? "" : "\n"}${line === before && !isWanted ? "" : `${line}\n`}`)
     },
@@ -255,6 +258,8 @@ export const talk = Effect.fn("chat.talk")(function* (
     }
     const pinned = entries(yield* chat.conversation).find((entry) => entry.id === found.entry)
     const text = pinned?.content.parts[found.part]?.text?.slice(found.start, found.end) ?? words
+    // The next snapshot is another one, so there is something to compress again.
+    yield* Ref.set(compressedAt, -1)
     yield* say(`Pinned "${cut(printable(text), quoteWidth)}": every snapshot shows it word for word.`)
   })
 
@@ -319,7 +324,7 @@ export const talk = Effect.fn("chat.talk")(function* (
   })
 
   const copy = Effect.gen(function* () {
-    const { conversation } = yield* chat.session
+    const { conversation } = yield* chat.whole
     const last = entries(conversation).findLast(
       ({ content }) => content.role === "model" && !content.parts.some(isCall) && plainText(content) !== ""
     )

@@ -117,7 +117,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "UserCancelled":
         return Effect.andThen(
           terminal.write(markdown.drop()),
-          terminal.note("Cancelled; the conversation is as it was. Your message is in the line again.")
+          terminal.note("Cancelled; nothing was said. Your message is in the line again.")
         )
       case "InvalidStream":
       case "Error":

@@ -3,7 +3,8 @@ import { Argument, Command, Flag } from "effect/cli"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { ChatEvent } from "../../domain/ChatEvent.ts"
 import { TokenCount, Usage } from "../../domain/Tokens.ts"
-import { badInput, type ExitError } from "../ExitError.ts"
+import type { TurnPatience } from "../../services/ChatSettings.ts"
+import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
@@ -69,7 +70,7 @@ const noticeOf = (event: ChatEvent): string | undefined => {
       return `${event.message.split("; ")[0]}; asking again ${seconds(event.delay)} (attempt ${event.attempt})`
     case "ChatCompressed":
       return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
-        event.message === null ? "" : `; ${event.message}`
+        event.message === null ? "" : `; code made room instead, because ${event.message.replace(/; try again.*$/, "")}`
       }`
     case "ToolCallRequest":
       return `the model asked for the tool ${event.call.name}; ask offers none`
@@ -84,6 +85,12 @@ const noticeOf = (event: ChatEvent): string | undefined => {
     default:
       return undefined
   }
+}
+
+/** A script is not let wait as long as a person who sees why: some seconds, or the minute that a server asks for. */
+const patience: TurnPatience = {
+  call: { attempts: 4, first: 1_000, most: 8_000, asked: 60_000 },
+  answer: { attempts: 3, first: 1_000, most: 4_000 }
 }
 
 /** Before the first event of a turn. */
@@ -120,8 +127,10 @@ const after = (before: Report, event: ChatEvent): Report => {
     case "UserCancelled":
     case "InvalidStream":
     case "ContextWindowWillOverflow":
-    case "Error":
       return { ...report, answer: null, error: event }
+    case "Error":
+      // Where only keeping it failed, the answer is there, and was paid for.
+      return { ...report, answer: event.reason.startsWith("Session") ? report.answer : null, error: event }
     default:
       return report
   }
@@ -149,7 +158,7 @@ const oneDocument: Printer = { event: silent, end: (turn) => Output.json(Report,
 /** The answer alone once it is valid: what is in a pipe cannot be taken back, and an attempt may still turn out void. */
 const wholeAnswer: Printer = {
   event: silent,
-  end: ({ answer }) => (answer === null ? Effect.void : Output.text(answer))
+  end: ({ answer }) => (answer === null || answer === "" ? Effect.void : Output.text(answer))
 }
 
 /** The answer as it comes. A void attempt is left on the screen, on a line of its own. */
@@ -203,6 +212,7 @@ export const ask = Command.make(
         : (yield* stdio.stdoutIsTerminal)
           ? asItComes()
           : wholeAnswer
+    yield* Effect.mapError(chat.configure({ patience }), ({ message: why }) => failed(why))
     const turn = yield* Ref.make(nothingYet(id))
     const told = Effect.fnUntraced(function* (event: ChatEvent) {
       yield* Ref.update(turn, (before) => after(before, event))
@@ -222,6 +232,9 @@ export const ask = Command.make(
       Effect.tapError(({ status }) => (status === 0 ? Effect.void : end))
     )
     yield* end
+    const { answer, events } = yield* Ref.get(turn)
+    // That it asked has been told; a script must not take it for an answer.
+    if (answer === "" && events["ToolCallRequest"] !== undefined) return yield* failed("")
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Ask once and print the answer; the conversation is kept with --session or --resume only"),

@@ -23,7 +23,8 @@ const recording = Effect.fnUntraced(function* (file: string) {
   const { next, prompt } = Context.get(context, ReplayModel)
   const results = Effect.map(next, (turn) => (turn?.message.some(isResponse) === true ? turn.message : undefined))
   const hasEnded = Effect.map(next, (turn) => turn === undefined)
-  return { model: Context.get(context, Model), recording: { prompt, results, hasEnded } }
+  const name = `${replayed}${file.replace(/^.*[/\\]/, "")}`
+  return { model: Context.get(context, Model), recording: { name, prompt, results, hasEnded } }
 })
 
 /** Talks in one session after another, until the person leaves. */
@@ -58,27 +59,38 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     Effect.scoped
   )
 
-  const { continue: _continue, resume: _resume, session: _session, ...rest } = wanted
+  const { continue: _continue, resume: _resume, session: _session, ...flags } = wanted
+  // A recording is asked in this run only: no session is to ask for it later.
+  const { model: named, ...fresh } = flags
+  const begun = recorded === undefined ? flags : fresh
   const greeting = Option.some("/help lists the commands. Ctrl+C cancels; twice on an empty line it leaves.")
-  let now = wanted
+  let now: OpenChat.Wanted = recorded === undefined || named === undefined ? wanted : { ...wanted, model: undefined }
   let last: string | undefined
+  let isFallback = false
   for (let first = true; ; first = false) {
     const ended = yield* session(now, first && terminal.isTerminal ? greeting : Option.none()).pipe(
-      // Who asked for another session and cannot have it stays where they were.
+      Effect.map((done) => ({ ...done, isRefused: false })),
+      // Who asked for another session and cannot have it goes on where they were, once.
       Effect.catch((error) =>
-        first
+        first || isFallback
           ? Effect.fail(error)
-          : Effect.as(terminal.note(error.message), { id: last, next: { _tag: "Switch", resume: last } satisfies Next })
+          : Effect.as(terminal.note(error.message), {
+              id: last,
+              next: { _tag: "Switch", resume: last } satisfies Next,
+              isRefused: true
+            })
       )
     )
     const { id, next }: { readonly id: string | undefined; readonly next: Next } = ended
+    isFallback = ended.isRefused
     if (id !== undefined && id !== last && terminal.isTerminal) {
       yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
     }
     last = id
     // What was wrong has been told; a script wants to know that something was.
     if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
-    now = next.resume === undefined ? rest : { ...rest, resume: next.resume }
+    // Another session goes on with its own model.
+    now = next.resume === undefined ? begun : { ...fresh, resume: next.resume }
   }
 }, Effect.scoped)
 

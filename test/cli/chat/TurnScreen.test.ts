@@ -94,7 +94,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "cancelled in the middle of a line",
     [content("one two "), { _tag: "UserCancelled" }],
-    "one two\n[Cancelled; the conversation is as it was. Your message is in the line again.]\n"
+    "one two\n[Cancelled; nothing was said. Your message is in the line again.]\n"
   ],
   [
     "a thought says what is going on, a tool that nobody offers is named, sources are one line",
