@@ -1,5 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, References, Stream } from "effect"
 import { writeSync } from "node:fs"
 import { call, model, type Part, plainText, response, text, user } from "../../src/domain/Content.ts"
 import { sequenceOf, view } from "../../src/domain/Conversation.ts"
@@ -122,7 +122,9 @@ const runtime = Chats.layer.pipe(
       policy: { summarizer: "model" }
     })
   ),
-  Layer.provide(NodeServices.layer)
+  Layer.provide(NodeServices.layer),
+  // What stdout says is acknowledged.
+  Layer.provideMerge(Layer.succeed(References.LogToStderr, true))
 )
 
 // --- what is done ----------------------------------------------------------------------------------------------------

@@ -74,11 +74,13 @@ const live = (errand: Errand, blow: Blow | undefined) =>
     })
     child.on("close", (_, signal) => {
       // The last piece is nothing, or half a line: what that was to say was not said.
-      const lines = out
-        .split("\n")
-        .slice(0, -1)
-        .map((line): Line => JSON.parse(line))
-      resume(Effect.succeed({ lines, wasKilled: signal === "SIGKILL", stderr }))
+      const lines = Effect.sync(() =>
+        out
+          .split("\n")
+          .slice(0, -1)
+          .map((line): Line => JSON.parse(line))
+      )
+      resume(Effect.map(lines, (said) => ({ lines: said, wasKilled: signal === "SIGKILL", stderr })))
     })
     return Effect.sync(() => child.kill("SIGKILL"))
   })
