@@ -2,7 +2,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { GoogleGenAI } from "@google/genai/web"
 import { ConfigProvider, Effect, type FileSystem, Layer, type Scope, Stream } from "effect"
 import { spawn, spawnSync } from "node:child_process"
-import { closeSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { open as openFile } from "node:fs/promises"
 import http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -239,7 +240,7 @@ const withStore = <A, E>(
 const home = join(folder, "sessions")
 const warm = 200
 const appends = 300
-const plainFile = openSync(join(folder, "plain.jsonl"), "a")
+const plainFile = await openFile(join(folder, "plain.jsonl"), "a")
 const [ourAppend, plainAppend, lateAppend] = await withStore(
   home,
   Effect.gen(function* () {
@@ -256,13 +257,15 @@ const [ourAppend, plainAppend, lateAppend] = await withStore(
       })
     // Both warm.
     for (let at = 1; at <= warm; at += 1) {
-      writeSync(plainFile, `${encodeLine(appended(at))}\n`)
+      yield* Effect.promise(() => plainFile.write(`${encodeLine(appended(at))}\n`))
       yield* log.append(appended(at))
     }
     for (let at = warm + 1; at <= warm + appends; at += 1) {
       const start = performance.now()
-      writeSync(plainFile, `${encodeLine(appended(at))}\n`)
-      fsyncSync(plainFile)
+      yield* Effect.promise(async () => {
+        await plainFile.write(`${encodeLine(appended(at))}\n`)
+        await plainFile.sync()
+      })
       plain.push(performance.now() - start)
       yield* timed(appended(at), own)
     }
@@ -271,7 +274,7 @@ const [ourAppend, plainAppend, lateAppend] = await withStore(
     return [median(own), median(plain), median(late)] as const
   })
 )
-closeSync(plainFile)
+await plainFile.close()
 ratio("appending one message, to a plain write and sync of its line", ourAppend, plainAppend, 2)
 ratio("the same behind 10,000 messages", lateAppend, plainAppend, 2)
 
