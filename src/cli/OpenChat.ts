@@ -172,7 +172,14 @@ const target = Effect.fnUntraced(function* (
     const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
     return { id: yield* random.uuidV7(), there: undefined }
   }
-  const answer = exactly(wanted.session, yield* orStoreFailure(SessionStore.use((store) => store.summaries)))
+  const { session } = wanted
+  const store = yield* SessionStore
+  // Nearly always it is an id, and the other sessions, which may be thousands, are nobody's business.
+  const own = yield* orStoreFailure(
+    Effect.catchReason(store.summary(session), "SessionStoreError", "SessionNotFound", () => Effect.undefined)
+  )
+  if (own !== undefined) return { id: own.id, there: own }
+  const answer = exactly(session, yield* orStoreFailure(store.summaries))
   if (answer._tag === "Unknown") {
     return isId(wanted.session)
       ? { id: wanted.session, there: undefined }

@@ -68,6 +68,8 @@ const tailBytes = 32 * 1024
 const heldBytes = 64 * 1024 * 1024
 /** Bytes of a log that a list reads. */
 const headBytes = 64 * 1024
+/** In most it stands in these. */
+const shortHeadBytes = 8 * 1024
 /** Bytes of a file that holds a title: more than any title has. */
 const titleBytes = 4 * 1024
 /** Sessions that a list looks at at once. */
@@ -756,14 +758,20 @@ export const layer = (
 
       /** What the first lines of a log say, and why it cannot be opened, as far as they tell. */
       const headOfLog = Effect.fnUntraced(function* (id: string, size: number) {
-        const bytes = yield* beginning(logFile(id), Math.min(size, headBytes))
+        const short = yield* headWithin(id, size, shortHeadBytes)
+        if (short.firstPrompt !== undefined || short.problem !== undefined || size <= shortHeadBytes) return short
+        return yield* headWithin(id, size, headBytes)
+      })
+
+      const headWithin = Effect.fnUntraced(function* (id: string, size: number, most: number) {
+        const bytes = yield* beginning(logFile(id), Math.min(size, most))
         const reader = new LogReader(0)
         const read = bytes === undefined ? [] : reader.push(bytes)
         const head = headOf(read.map(({ event }) => event))
         const { problem } = reader
         if (problem !== undefined) return { ...head, problem: describe(id, problem.line, problem.problem).message }
         // A first line that is longer than what was read is not known to be wrong.
-        const isHeadless = head.startedAt === undefined && (read.length > 0 || size <= headBytes)
+        const isHeadless = head.startedAt === undefined && (read.length > 0 || size <= most)
         return { ...head, problem: isHeadless ? headless(id).message : undefined }
       })
 
@@ -872,6 +880,14 @@ export const layer = (
           ),
           Effect.mapError(unavailable("list")),
           Effect.withSpan("SessionStore.summaries")
+        ),
+        summary: Effect.fn("SessionStore.summary")(
+          function* (id) {
+            const there = new Set([`${id}.title`, `${id}.lock`])
+            const found = isId(id) ? yield* summary(id, there) : undefined
+            return found ?? (yield* refuse(new SessionNotFound({ id })))
+          },
+          Effect.mapError(unavailable("list"))
         ),
         rename: Effect.fn("SessionStore.rename")(
           function* (id, title) {

@@ -176,6 +176,10 @@ export const layer: Layer.Layer<SessionStore, never, TempStore> = Layer.effect(
         Effect.map((found) => found.sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))),
         Effect.withSpan("SessionStore.summaries")
       ),
+      summary: Effect.fn("SessionStore.summary")(function* (id) {
+        const stored = sessions.get(id)
+        return stored === undefined ? yield* refuse(new SessionNotFound({ id })) : yield* summary(id, stored)
+      }),
       rename: Effect.fn("SessionStore.rename")(function* (id, title) {
         const stored = sessions.get(id)
         if (stored === undefined) return yield* refuse(new SessionNotFound({ id }))

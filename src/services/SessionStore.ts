@@ -143,6 +143,8 @@ export class SessionStore extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
     /** All sessions, the one written last first. Reads a bounded piece of each, however long they are. */
     readonly summaries: Effect.Effect<ReadonlyArray<SessionSummary>, SessionStoreError>
+    /** One row of that list, without a look at the others. `SessionNotFound` where there is none. */
+    readonly summary: (id: string) => Effect.Effect<SessionSummary, SessionStoreError>
     /** Gives a session a title of one line, clipped; an empty one takes it away. Also while somebody writes it. */
     readonly rename: (id: string, title: string) => Effect.Effect<void, SessionStoreError>
     /**

@@ -67,16 +67,19 @@ export const titleOf = Effect.fn("Titles.titleOf")(function* (
 })
 
 /**
- * Names a session after what was said in it so far, or leaves it as it is. It never fails and takes no longer than the
+ * Names a session after what was said in it so far, and says how; undefined where it is left as it is. It never fails and takes no longer than the
  * small model's few seconds; whoever calls it forks it, so that nobody waits.
  */
 export const entitle = Effect.fn("Titles.entitle")(function* (
   id: string,
   chat: Chat["Service"]
-): Effect.fn.Return<void, never, Model | SessionStore> {
+): Effect.fn.Return<string | undefined, never, Model | SessionStore> {
   const { model: family } = yield* chat.settings
   const title = yield* titleOf(entries(yield* chat.conversation), family)
-  if (title === undefined) return
+  if (title === undefined) return undefined
   const store = yield* SessionStore
-  yield* Effect.ignore(store.rename(id, title))
+  return yield* store.rename(id, title).pipe(
+    Effect.as(title),
+    Effect.orElseSucceed(() => undefined)
+  )
 })

@@ -371,6 +371,10 @@ export const sessionStoreContract = (variant: SessionStoreVariant) => {
           found.map(({ id }) => id).sort(),
           yield* Effect.map(store.list, (ids) => [...ids].sort())
         )
+        assert.deepStrictEqual(yield* Effect.forEach(found, ({ id }) => store.summary(id)), found)
+        for (const id of ["nowhere", "../0190a"]) {
+          assert.strictEqual((yield* Effect.flip(store.summary(id))).reason._tag, "SessionNotFound")
+        }
         const [a] = found.filter(({ id }) => id === "0190a")
         const [b] = found.filter(({ id }) => id === "0190b")
         assert.deepStrictEqual([a?.model, a?.cwd, a?.startedAt], ["m1", "/home", 1_763_000_000_000])

@@ -319,6 +319,7 @@ const naive =
           open: () => Effect.die("only writes"),
           list: Effect.die("only writes"),
           summaries: Effect.die("only writes"),
+          summary: () => Effect.die("only writes"),
           rename: () => Effect.die("only writes"),
           remove: () => Effect.die("only writes")
         }

@@ -146,10 +146,8 @@ export const talk = Effect.fn("chat.talk")(function* (
   const entitled = Effect.gen(function* () {
     if (asked || (yield* Ref.get(name)) !== undefined) return
     asked = true
-    const store = yield* SessionStore
     yield* entitle(id, chat).pipe(
-      Effect.andThen(Effect.orElseSucceed(store.summaries, () => [])),
-      Effect.flatMap((all) => Ref.set(name, all.find((session) => session.id === id)?.title)),
+      Effect.flatMap((title) => Ref.set(name, title)),
       Effect.forkScoped
     )
   })
