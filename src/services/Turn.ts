@@ -105,8 +105,14 @@ const continues = (view: ViewChain, earlier: ViewChain, message: Content | undef
   return node === earlier && (message === undefined || next?.value.entry.content === message)
 }
 
-/** The model that a session asks. */
-export const askedModel = (session: Session, { model }: ChatSettings): string => session.model ?? model
+const isGoogles = (model: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.test(model)
+
+/** The model that a session asks: its own, unless that came with another agent's file and is none that can be asked here. */
+export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
+  if (model === undefined) return settings.model
+  const isForeign = started?.importedFrom !== undefined && model === started.model && !isGoogles(model)
+  return isForeign ? settings.model : model
+}
 
 /** What takes the turns of one conversation, one at a time. */
 export const make = Effect.fnUntraced(function* (conversing: Conversing) {

@@ -2,7 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
 import { call, isResponse, model, response, text, user } from "../../src/domain/Content.ts"
 import { entries, view } from "../../src/domain/Conversation.ts"
-import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
+import { emptySession, logVersion, type SessionEvent, step } from "../../src/domain/Session.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
 import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
@@ -95,6 +95,37 @@ layer(offline)("a turn", (it) => {
       assert.isTrue(view(yield* chat.conversation).some(({ entry }) => entry.author === "summary"))
     })
   )
+
+  for (const [rule, begins, asked] of [
+    ["of a session that was begun here asks its own model", { model: "my-model" }, "my-model"],
+    [
+      "of another agent's session asks a model that can be asked here",
+      { model: "claude-sonnet-4-5", importedFrom: { format: "claude" } },
+      "gemini-2.5-flash"
+    ],
+    [
+      "of a session of Gemini CLI goes on with its model",
+      { model: "gemini-2.5-pro", importedFrom: { format: "gemini" } },
+      "gemini-2.5-pro"
+    ]
+  ] as const) {
+    it.effect(rule, () =>
+      Effect.gen(function* () {
+        const started = {
+          _tag: "Started",
+          version: logVersion,
+          session: "s",
+          at: 0,
+          estimator: "test",
+          ...begins
+        } as const
+        const chat = yield* begun({ session: step(emptySession, started) })
+        yield* sent(chat, "hello")
+        const { calls } = yield* ScriptedModel.Script
+        assert.strictEqual((yield* calls).at(-1)?.request.model, asked)
+      })
+    )
+  }
 
   it.effect("blank words are nothing to pin", () =>
     Effect.gen(function* () {
