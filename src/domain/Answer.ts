@@ -1,6 +1,7 @@
 import type { AnswerFault } from "./ChatEvent.ts"
 import { type Content, isCall, isText, isThought, type Part } from "./Content.ts"
 import type { Usage } from "./Tokens.ts"
+import { visibleText } from "./VisibleText.ts"
 
 /** From the pieces of a stream to one answer: consolidated (spec 1.4), validated (spec 1.5), and what is sent of it. */
 
@@ -74,7 +75,7 @@ export class Arriving {
     if (reason === "MALFORMED_FUNCTION_CALL" || reason === "UNEXPECTED_TOOL_CALL") return reason
     const { parts } = this.content
     const said = parts.map((part) => (isText(part) ? part.text : "")).join("")
-    if (isVisible(said) || parts.some((part) => !isText(part))) return undefined
+    if (visibleText(said) !== "" || parts.some((part) => !isText(part))) return undefined
     const blocked = blockedBy[reason]
     if (blocked !== undefined) return blocked
     if (this.thoughts) return "THINKING_ONLY_RESPONSE"
@@ -90,28 +91,6 @@ const blockedBy: Readonly<Record<string, AnswerFault>> = {
   SAFETY: "SAFETY_BLOCKED",
   RECITATION: "RECITATION_BLOCKED",
   OTHER: "OTHER_BLOCKED"
-}
-
-/** A comment within what is left of another one counts as well; whoever nests deeper wants to be seen. */
-const commentPasses = 3
-
-const withoutComments = (text: string): string => {
-  const kept: Array<string> = []
-  let from = 0
-  for (let open = text.indexOf("<!--"); open >= 0; open = text.indexOf("<!--", from)) {
-    const close = text.indexOf("-->", open + 4)
-    if (close < 0) break
-    kept.push(text.slice(from, open))
-    from = close + 3
-  }
-  return from === 0 ? text : kept.join("") + text.slice(from)
-}
-
-/** Whether anybody could see it: characters without width and HTML comments cannot be seen (spec 1.5). */
-const isVisible = (text: string): boolean => {
-  let rest = text
-  for (let pass = 0; pass < commentPasses; pass += 1) rest = withoutComments(rest)
-  return /[^\s\u200b-\u200f\ufeff]/.test(rest)
 }
 
 /** What to tell of each fault, and what to do. */

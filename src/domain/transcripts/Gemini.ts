@@ -17,6 +17,7 @@ import {
 import { natural, readMessage, type Said } from "./GeminiRecord.ts"
 import { readMarks } from "./Marks.ts"
 import type { LineReader, Problem, Step, Transcript } from "./Transcript.ts"
+import { visibleText } from "../VisibleText.ts"
 
 /** Gemini CLI sessions (spec 11): at first one JSON document, in newer versions records, one a line. */
 
@@ -108,26 +109,6 @@ const shownBy = (records: Records, known: ReadonlyArray<Draft>) => {
   return [...records.values()].flatMap((held) => flow.take(held.said).map((draft) => ({ draft, held })))
 }
 
-/** Without HTML comments. */
-const uncommented = (text: string): string => {
-  let left = ""
-  let from = 0
-  for (let opens = text.indexOf("<!--"); opens >= 0; opens = text.indexOf("<!--", from)) {
-    const closes = text.indexOf("-->", opens + 4)
-    if (closes < 0) break
-    left += text.slice(from, opens)
-    from = closes + 3
-  }
-  return left + text.slice(from)
-}
-
-/** What Gemini CLI leaves of an answer's text when it records it (spec 1.5). Comments in comments go as far as anybody writes them. */
-const visible = (text: string): string => {
-  let left = text.replace(/[\u200B-\u200F\uFEFF]/g, "")
-  for (let depth = 0; depth < 8; depth += 1) left = uncommented(left)
-  return left.trim()
-}
-
 const joinedText = (pieces: ReadonlyArray<Piece>): string =>
   pieces.flatMap(({ part }) => (isText(part) ? part.text : [])).join("")
 
@@ -152,7 +133,7 @@ const covers = (later: Draft, earlier: Draft): boolean => {
   const thoughts = new Set(now.flatMap(({ part }) => (isThought(part) ? JSON.stringify(part) : [])))
   if (then.some(({ part }) => isThought(part) && !thoughts.has(JSON.stringify(part)))) return false
   const [text, recorded] = [joinedText(now), joinedText(then)]
-  if (recorded !== text && recorded !== visible(text)) return false
+  if (recorded !== text && recorded !== visibleText(text)) return false
   const rest = (pieces: ReadonlyArray<Piece>) => pieces.filter(({ part }) => !isText(part) && !isThought(part))
   const [others, recordedOthers] = [rest(now), rest(then)]
   return (
