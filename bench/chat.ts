@@ -24,6 +24,7 @@ import { Model } from "../src/services/Model.ts"
 import { SessionStore } from "../src/services/SessionStore.ts"
 import { Summarizer } from "../src/services/Summarizer.ts"
 import { TokenCounter } from "../src/services/TokenCounter.ts"
+import { median, print, ratio as ratioOf, type Row } from "./table.ts"
 
 /**
  * `npm run bench:chat`: what a chat costs beside the model, as ratios to something measured in the same run. Prints a
@@ -35,23 +36,8 @@ const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-chat-"))
 const bundle = join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
 const node = process.execPath
 
-interface Row {
-  readonly what: string
-  readonly value: string
-  readonly bound: string
-  readonly ok: boolean
-}
 const rows: Array<Row> = []
-const shown = (ms: number) => (ms < 1 ? `${(ms * 1_000).toFixed(0)} µs` : `${ms.toFixed(1)} ms`)
-const ratio = (what: string, measured: number, floor: number, bound: number) =>
-  rows.push({
-    what,
-    value: `${(measured / floor).toFixed(2)} × (${shown(measured)} to ${shown(floor)})`,
-    bound: `${bound} ×`,
-    ok: measured / floor <= bound
-  })
-const median = (values: ReadonlyArray<number>): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+const ratio = (...figures: Parameters<typeof ratioOf>) => rows.push(ratioOf(...figures))
 const mean = (values: ReadonlyArray<number>): number => values.reduce((a, b) => a + b, 0) / values.length
 
 // --- a server that answers at once ---------------------------------------------------------------------------------------
@@ -320,12 +306,12 @@ const needed = [
   lastLine
 ]
 const [partly, partlyFloor] = await opening("long", needed)
-rows.push({
-  what: `the same compressed (${needed.length.toLocaleString("en")} lines, ${(needed.join("").length / 1e6).toFixed(1)} of ${(compressedLog.length / 1e6).toFixed(1)} MB), to JSON.parse of those lines`,
-  value: `${(partly / partlyFloor).toFixed(2)} × (${shown(partly)} to ${shown(partlyFloor)})`,
-  bound: "1.5 ×",
-  ok: partly / partlyFloor <= 1.5
-})
+ratio(
+  `the same compressed (${needed.length.toLocaleString("en")} lines, ${(needed.join("").length / 1e6).toFixed(1)} of ${(compressedLog.length / 1e6).toFixed(1)} MB), to JSON.parse of those lines`,
+  partly,
+  partlyFloor,
+  1.5
+)
 
 // 5. and 6. The built program: one headless turn, and a chat of 1,000 turns.
 let first: () => void = () => {}
@@ -383,6 +369,4 @@ const log = readFileSync(join(home, "append.jsonl"), "utf8")
 if (log.split("\n").length < messages) throw new Error("the log is shorter than what was appended")
 rmSync(folder, { recursive: true })
 
-console.log("| what | result | bound |\n|---|---|---|")
-for (const { bound, ok, value, what } of rows) console.log(`| ${what} | ${value} | ${bound}${ok ? "" : " **over**"} |`)
-process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1
+print(rows)

@@ -20,14 +20,12 @@ import * as CompressedLanguageModel from "../src/services/CompressedLanguageMode
 import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
 import { load } from "../src/services/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
+import { median, print, ratio as ratioOf, type Row } from "./table.ts"
 
 /**
  * `npm run bench`: how fast, as ratios to something measured in the same run on the same machine. Prints a table; a row
  * that is over its bound is marked, and the exit status says so.
  */
-
-const median = (values: ReadonlyArray<number>): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 const times = (n: number, work: () => void): number => {
   const taken: Array<number> = []
@@ -39,22 +37,8 @@ const times = (n: number, work: () => void): number => {
   return median(taken)
 }
 
-interface Row {
-  readonly what: string
-  readonly value: string
-  /** Absent: told, not judged. */
-  readonly bound: string | undefined
-  readonly ok: boolean
-}
 const rows: Array<Row> = []
-const shown = (ms: number) => (ms < 1 ? `${(ms * 1_000).toFixed(1)} µs` : `${ms.toFixed(1)} ms`)
-const ratio = (what: string, measured: number, floor: number, bound: number) =>
-  rows.push({
-    what,
-    value: `${(measured / floor).toFixed(2)} × (${shown(measured)} to ${shown(floor)})`,
-    bound: `${bound} ×`,
-    ok: measured / floor <= bound
-  })
+const ratio = (...figures: Parameters<typeof ratioOf>) => rows.push(ratioOf(...figures))
 
 const run = <A, E>(effect: Effect.Effect<A, E, never>) => Effect.runPromise(effect)
 const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-"))
@@ -297,11 +281,5 @@ rows.push({
 })
 
 rmSync(folder, { recursive: true })
-const width = Math.max(...rows.map((row) => row.what.length))
 console.log(`Node ${process.version}, ${process.arch}, ${cpus().length} cores; medians`)
-for (const row of rows) {
-  const verdict = row.bound === undefined ? "told" : row.ok ? "ok  " : "OVER"
-  const limit = row.bound === undefined ? "" : `  (at most ${row.bound})`
-  console.log(`${verdict}  ${row.what.padEnd(width)}  ${row.value}${limit}`)
-}
-process.exitCode = rows.every((row) => row.ok) ? 0 : 1
+print(rows)

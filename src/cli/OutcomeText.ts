@@ -18,8 +18,6 @@ export const noopText: Record<NoopReason, string> = {
 /** Below so many tokens a compression that does not help is what one would expect (seed 003). */
 const worthwhile = 50_000
 
-const plural = (count: number, one: string): string => `${Output.number(count)} ${one}${count === 1 ? "" : "s"}`
-
 /** A sum of money as it stands within a sentence. */
 export const costText = (value: number): string => (value < 0.0001 ? dollars(value) : `about ${dollars(value)}`)
 
@@ -33,7 +31,7 @@ const paid = (outcome: Outcome): string => {
     false
   )
   const tokens = calls.reduce((sum, { usage }) => sum + (usage === null ? 0 : usage.prompt + usage.answer), 0)
-  return ` It took ${plural(calls.length, "call")}${tokens === 0 ? "" : ` of ${Output.number(tokens)} tokens`}${
+  return ` It took ${Output.plural(calls.length, "call")}${tokens === 0 ? "" : ` of ${Output.number(tokens)} tokens`}${
     cost.total === null ? "" : ` (${costText(cost.total)})`
   }.`
 }
@@ -66,7 +64,7 @@ export const outcomeSentence = (outcome: Outcome, limit: number): string =>
       return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(snapshot)} tokens, written by ${writer}, and can be recalled.${paid(outcome)}${but(degraded)}${back}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
-      `Shortened ${plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,
+      `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,
     Noop: ({ reason }) => {
       const why = noopText[reason].replace(/; --force.*$/, "")
       return reason === "nothing to compress" || reason === "empty"

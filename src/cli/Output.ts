@@ -84,7 +84,8 @@ export interface Style {
   readonly warn: (text: string) => string
 }
 
-const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
+/** Sets a text off on a terminal, by the code of a look. */
+export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
 const unchanged = (text: string) => text
 
 /** Without colours. */
@@ -100,6 +101,10 @@ export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.Termi
 
 /** A number with its thousands set apart: `1,048,576`. */
 export const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
+
+/** A number of things: `1 message`, `1,024 messages`, `2 entries` where the word says so. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : many}`
 
 /** A share in whole percent, or what is known about a very small one. */
 export const share = (part: number, whole: number): string => {

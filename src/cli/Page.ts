@@ -5,7 +5,7 @@ import { viewSizes } from "../domain/Compactions.ts"
 import { printable } from "../domain/Inspection.ts"
 import * as Work from "../domain/Work.ts"
 import { kindNames, type Report } from "./Report.ts"
-import { number } from "./Output.ts"
+import { number, plural } from "./Output.ts"
 import type { Chart, Mark, Point } from "./page/Charts.ts"
 import * as Entries from "./page/Entries.ts"
 import { kindOrder } from "./page/Kinds.ts"
@@ -49,8 +49,6 @@ export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): Reado
 }
 
 const most = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
-
-const plural = (count: number, one: string): string => `${number(count)} ${one}${count === 1 ? "" : "s"}`
 
 /** A word for a shell; quoted where it has to be. */
 const word = (text: string): string =>

@@ -608,6 +608,21 @@ describe("a chat in a pipe", () => {
     })
   )
 
+  it.effect("after a pin there is something to compress again, though nothing was said", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("pinned", { window: 5_000, titles: false })
+      const lines = ["tell me more", "/compress", "/compress", "/pin tell me", "/compress", "/quit"]
+      const { status, stderr } = yield* run(["chat"], { input: `${lines.join("\n")}\n`, env: environment(home, fake) })
+      assert.strictEqual(status, 0)
+      const [first = "", second = "", pinned = "", third = ""] = stderr.split("\n")
+      assert.match(first, /^Compressed from /)
+      assert.match(second, /^Nothing to compress: nothing was said/)
+      assert.match(pinned, /^Pinned "tell me"/)
+      assert.notMatch(third, /nothing was said/)
+    })
+  )
+
   it.effect("titles: false in the settings asks no model for one", () =>
     Effect.gen(function* () {
       const fake = yield* serve()

@@ -1,4 +1,4 @@
-import { columnsOf } from "../Output.ts"
+import { ansi, columnsOf } from "../Output.ts"
 
 /**
  * Markdown as it streams in, for a terminal. What is printed depends on the text alone, not on the pieces it comes in: every
@@ -15,7 +15,6 @@ export interface Look {
   readonly isColoured: boolean
 }
 
-const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
 const unchanged = (text: string) => text
 
 /** Without colours: headings keep their `#` and code its backticks. */

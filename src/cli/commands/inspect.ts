@@ -21,8 +21,6 @@ import { dollars, kindNames, Report } from "../Report.ts"
 
 const { number, share, table } = Output
 
-const plural = (count: number, one: string, many = `${one}s`): string => `${number(count)} ${count === 1 ? one : many}`
-
 /** Rows of a section; `--json` has them all. */
 const rowsShown = 15
 /** Columns of the text. */
@@ -91,7 +89,10 @@ const factsText = (report: Report): string => {
     ...named("session", report.session),
     ...named("model", report.model),
     ...named("folder", report.cwd, "end"),
-    ["size", `${number(report.bytes)} bytes, ${plural(report.messages, "message")}, ${plural(report.turns, "turn")}`],
+    [
+      "size",
+      `${number(report.bytes)} bytes, ${Output.plural(report.messages, "message")}, ${Output.plural(report.turns, "turn")}`
+    ],
     ["tokens", `${number(all)} in all, ${number(view)} in the current view`],
     ...(environment > 0 ? [["", `${number(environment)} in the environment message, not counted here`]] : [])
   ])
@@ -162,7 +163,7 @@ const growthSection = (report: Report, sizes: ReadonlyArray<number>): Section =>
   if (sizes.length < 2) return undefined
   const largest = sizes.reduce((a, b) => Math.max(a, b), 0)
   return [
-    `Growth over ${plural(sizes.length, "message")}, ${plural(report.turns, "turn")}`,
+    `Growth over ${Output.plural(sizes.length, "message")}, ${Output.plural(report.turns, "turn")}`,
     `${Output.sparkline(sizes)}\nat most ${number(largest)} tokens in the view, ${number(report.tokens.view)} now`
   ]
 }
@@ -194,7 +195,7 @@ const droppedSection = ({ dropped }: Report): Section => {
   if (dropped.length === 0) return undefined
   const row = ({ from, handle, messages, to }: Report["dropped"][number]) => [
     `${from} to ${to}`,
-    plural(messages, "message"),
+    Output.plural(messages, "message"),
     handle
   ]
   return ["Dropped ranges (recall <file> <handle> has them whole)", first(dropped, row, "lll")]
@@ -214,7 +215,7 @@ const usageSection = ({ usage }: Report): Section => {
         : `about ${number(Math.round(overhead))} + ${factor.toFixed(2)} × our count of the view, ${share(error, 1)} off on average`
     ]
   ]
-  return [`Recorded by the provider (tokens of ${plural(answers, "answer")})`, table(rows)]
+  return [`Recorded by the provider (tokens of ${Output.plural(answers, "answer")})`, table(rows)]
 }
 
 const costSection = ({ cost }: Report, style: Output.Style): Section => {
@@ -335,7 +336,7 @@ const nextText = ({ forced, waits }: Report["next"]): string => {
     ? `${automatic}
 there is nothing to compress`
     : `${automatic}
---force would put a snapshot in the place of ${plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
+--force would put a snapshot in the place of ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
 }
 
 /** The prices that are to be used. A file that holds no table is bad input: status 2. */

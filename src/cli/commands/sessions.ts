@@ -71,8 +71,6 @@ const name = Argument.String("session").pipe(
   Argument.withDescription(`Its number in "sessions list", its id or the beginning of it, its title, or latest`)
 )
 
-const plural = (count: number, one: string): string => `${Output.number(count)} ${one}${count === 1 ? "" : "s"}`
-
 const list = Command.make(
   "list",
   {
@@ -146,8 +144,11 @@ const show = Command.make(
       ["Folder", printable(summary.cwd ?? "unknown")],
       ["Begun", when(summary.startedAt)],
       ["Written", when(summary.updatedAt)],
-      ["Holds", `${plural(all.length, "message")}, ${plural(compressions, "compression")}, ${sizeText(summary.bytes)}`],
-      ["Sends", `${plural(view(conversation).length, "message")}, ${Output.number(Math.ceil(tokens))} tokens`],
+      [
+        "Holds",
+        `${Output.plural(all.length, "message")}, ${Output.plural(compressions, "compression")}, ${sizeText(summary.bytes)}`
+      ],
+      ["Sends", `${Output.plural(view(conversation).length, "message")}, ${Output.number(Math.ceil(tokens))} tokens`],
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
       ...(summary.holder === undefined ? [] : [["In use", `by process ${summary.holder.pid}`]])
     ]
@@ -271,7 +272,9 @@ const confirmed = Effect.fnUntraced(function* (sessions: ReadonlyArray<SessionSu
   }
   const [first] = sessions
   const what =
-    sessions.length === 1 && first !== undefined ? `"${cut(headingOf(first), 48)}"` : plural(sessions.length, "session")
+    sessions.length === 1 && first !== undefined
+      ? `"${cut(headingOf(first), 48)}"`
+      : Output.plural(sessions.length, "session")
   return yield* Prompt.run(Prompt.Confirm({ message: `Delete ${what} for good?` })).pipe(
     Effect.catchTag("QuitError", () => Effect.succeed(false))
   )

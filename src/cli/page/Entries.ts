@@ -15,7 +15,7 @@ import {
 } from "../../domain/Conversation.ts"
 import { kindOf, opensTurn, printable } from "../../domain/Inspection.ts"
 import type { Work } from "../../domain/Work.ts"
-import { number } from "../Output.ts"
+import { number, plural } from "../Output.ts"
 import { kindNames } from "../Report.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
 import { clip, type Html, markup, none, preformatted, trusted } from "./Markup.ts"
@@ -242,8 +242,6 @@ export const moment = (at: number): string =>
 
 /** Who a message is from. */
 const who = (entry: Entry): string => entry.author ?? entry.content.role
-
-const plural = (count: number, one: string): string => `${number(count)} ${one}${count === 1 ? "" : "s"}`
 
 const piece = ({ name, text }: Piece): Html =>
   markup`${name === "" ? none : markup`<p>${clip(name, 200)}</p>`}${preformatted(text)}`

@@ -1,5 +1,5 @@
 import type { EntryId } from "../../domain/Conversation.ts"
-import { number, share } from "../Output.ts"
+import { number, share, plural } from "../Output.ts"
 import { dollars, kindNames, type Report } from "../Report.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
 import { clip, type Html, markup, none, trusted } from "./Markup.ts"
@@ -8,8 +8,6 @@ import { clip, type Html, markup, none, trusted } from "./Markup.ts"
 
 /** Links to messages that stand on the page; of others the name only. */
 export type Link = (entry: EntryId) => Html
-
-const plural = (count: number, one: string, many = `${one}s`): string => `${number(count)} ${count === 1 ? one : many}`
 
 const section = (id: string, title: string, body: Html): Html =>
   markup`<section id="${id}" aria-labelledby="${id}-title">

@@ -51,8 +51,6 @@ export type Requirements =
   | TokenCounter
   | Transcripts
 
-const plural = (count: number, one: string): string => `${Output.number(count)} ${one}${count === 1 ? "" : "s"}`
-
 /** Where nothing has to be wrapped, tables are as wide as they like to be. */
 const tableWidth = 100
 
@@ -227,7 +225,7 @@ export const talk = Effect.fn("chat.talk")(function* (
     )
     const rows: ReadonlyArray<readonly [string, string]> = [
       ["session", id],
-      ["turns", `${Output.number(turns)} (${plural(messages, "message")})`],
+      ["turns", `${Output.number(turns)} (${Output.plural(messages, "message")})`],
       ["tokens", `${Output.number(tokens.view)} in the window, ${Output.number(tokens.all)} in all`],
       ["compressions", Output.number(compactions.length)],
       ...(usage === null
