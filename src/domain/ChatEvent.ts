@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { FunctionCall } from "./Content.ts"
 import { EntryId } from "./Conversation.ts"
 import { TokenCount, Usage } from "./Tokens.ts"
+import { Display } from "./ToolResult.ts"
 
 /** Why an answer cannot be used (spec 1.5), in the order in which it is looked for. */
 export const AnswerFault = Schema.Literals([
@@ -21,9 +22,36 @@ export type AnswerFault = typeof AnswerFault.Type
 export const Stubborn = Schema.Struct({ entry: Schema.NullOr(EntryId), what: Schema.String, tokens: TokenCount })
 export type Stubborn = typeof Stubborn.Type
 
+/** How a call ended: `success`, or why it did not. The model was answered in each case. */
+export const CallStatus = Schema.Literals(["success", "error", "denied", "cancelled", "timeout"])
+export type CallStatus = typeof CallStatus.Type
+
+/** What an agent that another started is doing (spec 9, activity). */
+export const Activity = Schema.TaggedUnion({
+  /** It thinks; the headline. */
+  Thought: { text: Schema.String },
+  /** It calls a tool. */
+  CallStarted: { id: Schema.String, name: Schema.String, title: Schema.String },
+  /** The tool answered. */
+  CallEnded: { id: Schema.String, name: Schema.String, status: CallStatus },
+  /** Something failed on the way; it goes on or its result says so. */
+  Failed: { message: Schema.String }
+})
+export type Activity = typeof Activity.Type
+
+/** What an agent may use up. */
+export const LimitName = Schema.Literals(["turns", "time", "tokens", "cost"])
+export type LimitName = typeof LimitName.Type
+
+/** What repeats: calls of tools, words of the answer, or (as a model sees it) the whole approach (spec 12). */
+export const LoopKind = Schema.Literals(["calls", "content", "approach"])
+export type LoopKind = typeof LoopKind.Type
+
 /**
  * Everything a chat reports while a turn runs: for the terminal, for `--stream-json` and for telemetry (names of spec
  * 1.7). A turn ends with exactly one of `Finished`, `UserCancelled`, `InvalidStream`, `ContextWindowWillOverflow` or `Error`.
+ * An agent takes turns until one calls no tool; what happens between two of them are the events of calls. It ends with the
+ * last turn's end, with `LimitReached` or with `LoopDetected`.
  */
 export const ChatEvent = Schema.TaggedUnion({
   /** The model that is asked, and its window in tokens. The first event of every turn. */
@@ -83,6 +111,33 @@ export const ChatEvent = Schema.TaggedUnion({
     message: Schema.String
   },
   /** The model, the store or the counter failed for good; the conversation is what it was. */
-  Error: { reason: Schema.String, message: Schema.String }
+  Error: { reason: Schema.String, message: Schema.String },
+  /** A tool starts: the call was understood and, where it changes something, allowed. */
+  ToolCallStarted: { id: Schema.String, name: Schema.String, title: Schema.String },
+  /** A person is asked whether a call may run. `title` is the call in one line, `detail` its diff or command. */
+  ToolCallConfirmation: { id: Schema.String, name: Schema.String, title: Schema.String, detail: Schema.String },
+  /** What a running tool printed so far, or a line that says where it is. Replaces the one before. */
+  ToolCallProgress: { id: Schema.String, text: Schema.String },
+  /** What an agent does that a call started. */
+  SubagentActivity: { id: Schema.String, agent: Schema.String, activity: Activity },
+  /** A call was answered; its answer is in the log. `message` is what the model was told where it is no success. */
+  ToolCallResponse: {
+    id: Schema.String,
+    name: Schema.String,
+    status: CallStatus,
+    display: Schema.NullOr(Display),
+    message: Schema.NullOr(Schema.String),
+    /** Milliseconds it ran. */
+    duration: Schema.Finite
+  },
+  /** Old tool outputs are shown by their beginning and end from now on (spec 5.4). Tokens of the view before and after. */
+  ToolOutputMasked: { parts: Schema.Natural, before: TokenCount, after: TokenCount },
+  /**
+   * The model goes round in circles. Not `halted`: it was told so and goes on. `halted`: the agent stopped; the conversation
+   * is whole, and another message goes on with it.
+   */
+  LoopDetected: { kind: LoopKind, detail: Schema.String, halted: Schema.Boolean },
+  /** The agent stopped at a limit; the conversation is whole, and another message goes on with it. */
+  LimitReached: { limit: LimitName, message: Schema.String }
 })
 export type ChatEvent = typeof ChatEvent.Type

@@ -124,7 +124,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         return drop(sentence(event.message))
       case "ContextWindowWillOverflow":
         return drop(overflowSentence(event))
-      case "ModelInfo":
+      default:
         return Effect.void
     }
   }

@@ -1,0 +1,53 @@
+import { Schema } from "effect"
+import type { Part } from "./Content.ts"
+
+/** What a tool gives back, and how that becomes an answer to the model (spec 14, result shape). */
+
+/** One step of a plan that the model keeps (spec 14, write_todos). */
+export const Todo = Schema.Struct({
+  description: Schema.String,
+  status: Schema.Literals(["pending", "in_progress", "completed", "cancelled", "blocked"])
+})
+export type Todo = typeof Todo.Type
+
+/** What a person is shown of a result. */
+export const Display = Schema.TaggedUnion({
+  /** A line or a few. */
+  Text: { text: Schema.String },
+  /** A change to a file, as unified diff; the counts are of lines. */
+  Diff: { file: Schema.String, diff: Schema.String, added: Schema.Natural, removed: Schema.Natural },
+  /** The whole plan. */
+  Todos: { todos: Schema.Array(Todo) }
+})
+export type Display = typeof Display.Type
+
+/** A few words to show. */
+export const words = (text: string): Display => ({ _tag: "Text", text })
+
+/** What a tool gives back. */
+export interface ToolResult<A = unknown> {
+  /** What the model is told: a text, or an object that is sent as it is. */
+  readonly value: A
+  /** Images, PDFs and the like, which travel beside the answer. */
+  readonly media?: ReadonlyArray<Part> | undefined
+  /** What a person is shown; absent: the call's title alone. */
+  readonly display?: Display | undefined
+  /** Whether the agent's work is done with this: no further turn is taken. */
+  readonly ends?: boolean | undefined
+}
+
+/** The answer to the model where there is nothing to say. */
+const nothing = "The tool ran; it had no output."
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The `response` of a function response: objects as they are, all else as `{output}` (spec 14). */
+export const responseOf = (value: unknown): Readonly<Record<string, unknown>> => {
+  if (isRecord(value)) return value
+  const output = typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+  return { output: output === "" ? nothing : output }
+}
+
+/** Every function response that is not a success (spec 14). */
+export const errorResponse = (message: string): Readonly<Record<string, unknown>> => ({ error: message })

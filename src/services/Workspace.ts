@@ -1,0 +1,23 @@
+import { Context, type Effect } from "effect"
+import type { ToolFailure } from "./Tool.ts"
+
+/**
+ * The folders that tools may touch: the workspace and those added to it, and for reading also where stored outputs lie. Every
+ * path is judged after its links are followed.
+ */
+export class Workspace extends Context.Service<
+  Workspace,
+  {
+    /** Absolute, links followed. Relative paths are meant from here. */
+    readonly root: string
+    /** `root` first, then the folders that were added. Absolute, links followed. */
+    readonly folders: ReadonlyArray<string>
+    /**
+     * The absolute path that a tool may use for this; a failure that says why not: outside all folders, through a link that
+     * leads out, no such parent. For `write` the file need not exist; for `read` it need not either: who reads it finds out.
+     */
+    readonly path: (given: string, purpose: "read" | "write") => Effect.Effect<string, ToolFailure>
+    /** A path as it is shown: from the root where it lies below it. */
+    readonly shown: (absolute: string) => string
+  }
+>()("palimpsest/services/Workspace") {}
