@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Bounded, boundedPart } from "./Bounded.ts"
 import * as Chain from "./Chain.ts"
 import { Content, isCall, isResponse, Part } from "./Content.ts"
 import { Handle } from "./Handle.ts"
@@ -43,7 +44,9 @@ export const Entry = Schema.Struct({
   id: EntryId,
   ...draftFields,
   tokens: Schema.Array(Schema.Natural),
-  handles: Schema.Array(Handle)
+  handles: Schema.Array(Handle),
+  /** By part index: results that were too large for the window when they came, and how they are shown. */
+  bounded: Schema.optionalKey(Schema.Record(Schema.String, Bounded))
 })
 export type Entry = typeof Entry.Type
 
@@ -67,8 +70,38 @@ export interface Shortened {
 }
 
 const whole: ReadonlyMap<number, Shortened> = new Map()
-/** An entry as it stands in the view when nothing of it is shortened. */
-export const viewItem = (entry: Entry): ViewItem => ({ entry, shortened: whole })
+
+/** What is shown for a bounded part is made when it is looked at, once. */
+const lazily = (tokens: number, make: () => Part): Shortened => {
+  let made: Part | undefined
+  return {
+    tokens,
+    get part() {
+      made ??= make()
+      return made
+    }
+  }
+}
+
+const boundedParts = (entry: Entry): ReadonlyMap<number, Shortened> => {
+  const parts = new Map<number, Shortened>()
+  for (const [index, bounded] of Object.entries(entry.bounded ?? {})) {
+    const part = entry.content.parts[Number(index)]
+    const handle = entry.handles[Number(index)]
+    if (part === undefined || handle === undefined) continue
+    parts.set(
+      Number(index),
+      lazily(bounded.tokens, () => boundedPart(part, handle, bounded))
+    )
+  }
+  return parts
+}
+
+/** An entry as it stands in the view when no compression shortened it: whole, but for results that were bounded when they came. */
+export const viewItem = (entry: Entry): ViewItem => ({
+  entry,
+  shortened: entry.bounded === undefined ? whole : boundedParts(entry)
+})
 
 /** Tokens of an entry as the model sees it. The environment message is counted with the request, not here. */
 export const itemTokens = (item: ViewItem): number => {
@@ -202,6 +235,13 @@ const applyPatch = (chain: Chain.Chain<ViewItem>, patch: Patch): Chain.Chain<Vie
   if (!isInserted) insert()
   return next
 }
+
+/** The conversation with these parts shown shorter from now on. No compression: there is nothing to undo. */
+export const masked = (self: Conversation, shorten: Patch["shorten"]): Conversation => ({
+  ...self,
+  view: applyPatch(self.view, { insert: [], shorten }),
+  version: self.version + 1
+})
 
 const lay = (self: Conversation, patch: Patch): Conversation => {
   const inserted = patch.insert.map((entry) => sequenceOf(entry.id) + 1)

@@ -13,6 +13,7 @@ import {
 import { isValidModel } from "./Curation.ts"
 import type { Handle } from "./Handle.ts"
 import { partTokens } from "./Tokens.ts"
+import { runtimeMark } from "./RuntimeMark.ts"
 import { wireContent } from "./WireContent.ts"
 import * as Work from "./Work.ts"
 
@@ -20,9 +21,6 @@ import * as Work from "./Work.ts"
  * From the view to what is sent: the same messages, made legal. Empty messages are left out, a call that never got its
  * response gets one that says so, a response without a call becomes a marked note with its handle. The log is not touched.
  */
-
-/** Opens every text that the runtime puts into a message that travels in the user's role (law 6). */
-export const runtimeMark = "[palimpsest: written by the runtime, not by the user]"
 
 /** A message to send, and the entry it stands for. */
 export interface Sent {

@@ -66,6 +66,9 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   dropped: Schema.optionalKey(Handle)
 })
 
+/** Old results of tools are shown shorter from now on (spec 5.4). No compression, so there is nothing to undo. */
+export const Masked = Schema.TaggedStruct("Masked", { at, shorten: Patch.fields.shorten })
+
 /** The last compression was taken away, or laid again. */
 export const Undone = Schema.TaggedStruct("Undone", { at })
 /** The compression that was undone last was laid over the conversation again. */
@@ -88,6 +91,7 @@ export const SessionEvent = Schema.Union([
   Pinned,
   Compressed,
   CompressionFailed,
+  Masked,
   Undone,
   Redone
 ])
@@ -158,6 +162,8 @@ export const step = (session: Session, event: SessionEvent): Session => {
       }
     case "CompressionFailed":
       return { ...session, memory: remember(session.memory, event) }
+    case "Masked":
+      return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
     case "Undone": {
       const restored = Conversation.undone(conversation)
       return {

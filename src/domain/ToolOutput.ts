@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { firstUnits, lastUnits } from "./Bytes.ts"
-import { runtimeMark } from "./Projection.ts"
+import { runtimeMark } from "./RuntimeMark.ts"
 import type { Handle } from "./Handle.ts"
 
 /**
@@ -111,4 +111,23 @@ export const shorten = (text: string, handle: Handle, form: OutputForm, size: Ou
     line.length > size.lineWidth ? `${firstUnits(line, size.lineWidth)}${cutMark}` : line
   )
   return `${note(`The last ${lines.length} of ${total} lines${wide ? `, each cut at ${size.lineWidth} characters` : ""}`, handle)}\n...\n${shown.join("\n")}`
+}
+
+/** Characters of each end that a masked output still shows; one that is hardly longer is left as it is (spec 5.4). */
+const maskEnd = 250
+/** Lines of each end that a masked output of a command still shows: what was run, and how it ended. */
+const maskLines = 10
+
+/** What is shown of an old output (spec 5.4): both ends, of a command by lines. Not shorter for every text. */
+export const mask = (text: string, handle: Handle, isCommand: boolean): string => {
+  const lines = lineCount(text)
+  const what = note(`An old output of ${noun(lines, "line")}, ${text.length} characters; its ends`, handle)
+  if (isCommand && lines > 2 * maskLines) {
+    const ends = [firstLines(text, maskLines), lastLines(text, maskLines).join("\n")].map((end) =>
+      end.length > 4 * maskEnd ? `${firstUnits(end, 2 * maskEnd)}${cutMark}${lastUnits(end, 2 * maskEnd)}` : end
+    )
+    return `${what}\n${ends.join(`\n... [${lines - 2 * maskLines} lines] ...\n`)}`
+  }
+  if (text.length <= 2 * maskEnd) return text
+  return `${what}\n${firstUnits(text, maskEnd)}\n... [${text.length - 2 * maskEnd} characters] ...\n${lastUnits(text, maskEnd)}`
 }

@@ -42,12 +42,24 @@ const nothing = "The tool ran; it had no output."
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Characters of a result that are kept at most: what is longer never enters the conversation whole. */
+export const mostKept = 32 * 1024 * 1024
+
+/** A text of any length, its middle left out where it is too long to be kept; says so where it stood. */
+export const kept = (output: string, most = mostKept): string => {
+  if (output.length <= most) return output
+  const half = Math.floor(most / 2)
+  const left = output.length - 2 * half
+  return `${output.slice(0, half)}\n... [${left} characters left out here: results are kept up to ${most} characters] ...\n${output.slice(-half)}`
+}
+
 /** The `response` of a function response: objects as they are, all else as `{output}` (spec 14). */
-export const responseOf = (value: unknown): Readonly<Record<string, unknown>> => {
-  if (isRecord(value)) return value
-  const output = typeof value === "string" ? value : (JSON.stringify(value) ?? "")
-  return { output: output === "" ? nothing : output }
+export const wireResponse = (value: unknown): Readonly<Record<string, unknown>> => {
+  if (typeof value === "string") return { output: value === "" ? nothing : kept(value) }
+  const json = JSON.stringify(value) ?? ""
+  if (!isRecord(value) || json.length > mostKept) return { output: json === "" ? nothing : kept(json) }
+  return value
 }
 
 /** Every function response that is not a success (spec 14). */
-export const errorResponse = (message: string): Readonly<Record<string, unknown>> => ({ error: message })
+export const errorResponse = (message: string): Readonly<Record<string, unknown>> => ({ error: kept(message) })

@@ -1,7 +1,14 @@
-import type { Effect } from "effect"
-import type { Generation } from "./Model.ts"
-import type { Chat } from "./Chat.ts"
+import { Clock, Deferred, Effect, Exit, Queue, Schedule, Stream } from "effect"
+import type { ChatEvent, LimitName, LoopKind } from "../domain/ChatEvent.ts"
+import { type Content, isCall, type Part, response, text } from "../domain/Content.ts"
+import { builtIn, costOf } from "../domain/Prices.ts"
+import { runtimeMark } from "../domain/RuntimeMark.ts"
+import type { Usage } from "../domain/Tokens.ts"
+import { errorResponse } from "../domain/ToolResult.ts"
+import type { Approval } from "./Approval.ts"
+import type { Chat, TurnError } from "./Chat.ts"
 import type { Tool } from "./Tool.ts"
+import { type Answered, type Asking, carryOut, givenUp } from "./ToolRun.ts"
 
 /** What an agent may use up before it stops. Absent: no such limit. */
 export interface Limits {
@@ -15,14 +22,42 @@ export interface Limits {
   readonly cost?: number | undefined
 }
 
+/** What goes round in circles, in words. */
+export interface Loop {
+  readonly kind: LoopKind
+  readonly detail: string
+}
+
+/** Watches one agent for loops (spec 12). What it is told of is in the order in which it happened. */
+export interface LoopWatch {
+  /** Another run begins. */
+  readonly reset: Effect.Effect<void>
+  /** A call the model asks for. */
+  readonly call: (name: string, args: unknown) => Effect.Effect<Loop | undefined>
+  /** What it was answered: a call whose answer changes makes progress. */
+  readonly result: (name: string, args: unknown, output: string) => Effect.Effect<void>
+  /** A piece of the answer. */
+  readonly content: (text: string) => Effect.Effect<Loop | undefined>
+  /** Before a turn: a look at the whole, where that is due; only then are the contents made. */
+  readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
+}
+
 /** Who works: a conversation, the tools it may use, and how far it may go. A value; several may run at once. */
 export interface Profile {
   /** What it is called where a person is asked and where its work is shown. */
   readonly name: string
   readonly chat: Chat["Service"]
+  /** Declared to the model in this order: the same value for as long as they do not change. */
   readonly tools: ReadonlyArray<Tool>
   readonly limits?: Limits | undefined
-  readonly generation?: Generation | undefined
+  /** Absent: nobody looks for loops. */
+  readonly loops?: LoopWatch | undefined
+  /** The model of a run, where a router chooses it (seed 002); undefined: the conversation's own. */
+  readonly route?: ((input: ReadonlyArray<Part>) => Effect.Effect<string | undefined>) | undefined
+  /** A shorter text to show for a result (spec 5.3); the whole stays behind its handle. Undefined: it is shown as it is. */
+  readonly summarize?: ((tool: string, output: string, intent: string) => Effect.Effect<string | undefined>) | undefined
+  /** What others have to say to the agent, each told once, before its next turn. */
+  readonly inbox?: Effect.Effect<ReadonlyArray<string>> | undefined
 }
 
 /** How one run is done. */
@@ -32,3 +67,376 @@ export interface RunOptions {
   /** Runs what waits for a person, so that whoever started this agent does not count that time either. */
   readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
 }
+
+/** Why a run ends before the model is done. */
+type Stop =
+  | { readonly _tag: "Cancelled" }
+  | { readonly _tag: "Limit"; readonly limit: LimitName; readonly message: string }
+
+/** What the model is told of a call that such an end caught. */
+const stopWords = (stop: Stop): string =>
+  stop._tag === "Cancelled" ? "the person stopped this before it was done" : stop.message
+
+const stopEvent = (stop: Stop): ChatEvent =>
+  stop._tag === "Cancelled"
+    ? { _tag: "UserCancelled" }
+    : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
+
+/** The declarations of a list of tools, made once a list, so that a chat sees when they are the same. */
+const declared = new WeakMap<ReadonlyArray<Tool>, ReadonlyArray<Readonly<Record<string, unknown>>>>()
+
+/** The tools in the wire shape of the Gemini API; none where there are none. */
+const declarationsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined => {
+  if (tools.length === 0) return undefined
+  const known = declared.get(tools)
+  if (known !== undefined) return known
+  const made = [
+    {
+      functionDeclarations: tools.map(({ description, name, parameters }) => ({
+        name,
+        description,
+        parametersJsonSchema: parameters
+      }))
+    }
+  ]
+  declared.set(tools, made)
+  return made
+}
+
+/** Time that counts: none passes while a person is asked. Mutable. */
+class Stopwatch {
+  private waited = 0
+  private since = 0
+  private depth = 0
+
+  private readonly started: number
+
+  constructor(started: number) {
+    this.started = started
+  }
+
+  elapsed(now: number): number {
+    return now - this.started - this.waited - (this.depth === 0 ? 0 : now - this.since)
+  }
+
+  readonly waiting = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.acquireUseRelease(
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (this.depth === 0) this.since = now
+        this.depth += 1
+      }),
+      () => work,
+      () =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          this.depth -= 1
+          if (this.depth === 0) this.waited += now - this.since
+        })
+    )
+}
+
+const duration = (millis: number): string =>
+  millis >= 60_000 ? `${Math.round(millis / 6_000) / 10} minutes` : `${Math.round(millis / 100) / 10} seconds`
+
+const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" }> => ({
+  _tag: "Limit",
+  limit,
+  message: `the agent ${what}, which is its limit; another message goes on with the work`
+})
+
+/** Told to a model that goes round in circles. */
+const nudge = ({ detail }: Loop): string =>
+  `${runtimeMark} You seem to be going round in circles: ${detail}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
+
+const repeated = ({ detail }: Loop): string =>
+  `not carried out, because you seem to be going round in circles: ${detail}; try another way, or say what keeps you from going on`
+
+/** What of an agent's run has been used up. */
+interface Used {
+  turns: number
+  tokens: number
+  cost: number
+}
+
+const exceeded = ({ cost, tokens, turns }: Limits, used: Used): Stop | undefined => {
+  if (turns !== undefined && used.turns >= turns) return reached("turns", `took ${used.turns} turns`)
+  if (tokens !== undefined && used.tokens >= tokens) return reached("tokens", `used ${used.tokens} tokens`)
+  if (cost !== undefined && used.cost >= cost) return reached("cost", `cost $${used.cost.toFixed(4)}`)
+  return undefined
+}
+
+/** The calls that the conversation ends with. */
+const callsOf = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<Asking>> =>
+  Effect.map(chat.conversation, ({ view }) => {
+    const last = view?.value.entry
+    if (last === undefined || last.content.role !== "model") return []
+    return last.content.parts.flatMap((part, index) =>
+      isCall(part) ? [{ call: part.functionCall, id: part.functionCall.id ?? `${last.id}.${index}` }] : []
+    )
+  })
+
+const outputOf = ({ response: given }: Answered): string =>
+  typeof given["output"] === "string" && Object.keys(given).length === 1 ? given["output"] : JSON.stringify(given)
+
+/** While something else changes the conversation, as a compression that a person asked for, results wait. */
+const untilFree = Schedule.spaced("50 millis")
+
+/**
+ * Works until the model calls no more tools: a turn, its calls, the next turn, as the same events that a chat reports. Every
+ * call gets exactly one answer, in the order of the calls, whatever becomes of it, and the answers are in the log before
+ * anything else happens. Calls that only read run at once; one that changes something runs alone, after all before it, and
+ * asks first. Before every turn the conversation is compressed where that is due (law 3). Closing the stream ends the run.
+ */
+export const run = (
+  profile: Profile,
+  input: string | ReadonlyArray<Part>,
+  options: RunOptions = {}
+): Stream.Stream<ChatEvent, TurnError, Approval> =>
+  Stream.callback<ChatEvent, TurnError, Approval>(
+    (queue) =>
+      working(profile, typeof input === "string" ? [text(input)] : input, options, (event) =>
+        Effect.asVoid(Queue.offer(queue, event))
+      ).pipe(Effect.andThen(Queue.end(queue))),
+    { bufferSize: 256, strategy: "suspend" }
+  )
+
+type Emit = (event: ChatEvent) => Effect.Effect<void>
+
+const working = Effect.fn("Agent.run")(
+  function* (
+    profile: Profile,
+    input: ReadonlyArray<Part>,
+    { cancel, waiting: outer = (work) => work }: RunOptions,
+    emit: Emit
+  ): Effect.fn.Return<void, TurnError, Approval> {
+    const { chat, limits = {}, loops } = profile
+    const watch = new Stopwatch(yield* Clock.currentTimeMillis)
+    const waiting = <A, E, R>(work: Effect.Effect<A, E, R>) => watch.waiting(outer(work))
+    const stopping = yield* Deferred.make<Stop>()
+    const stopped = Deferred.await(stopping)
+    const stop = (why: Stop) => Deferred.succeed(stopping, why)
+
+    if (cancel !== undefined) yield* Effect.forkChild(Effect.andThen(cancel, stop({ _tag: "Cancelled" })))
+    const { time } = limits
+    if (time !== undefined) {
+      const left = Effect.map(Clock.currentTimeMillis, (now) => time - watch.elapsed(now))
+      const over = Effect.gen(function* () {
+        for (let rest = yield* left; rest > 0; rest = yield* left) yield* Effect.sleep(rest)
+        yield* stop(reached("time", `worked for ${duration(time)}`))
+      })
+      yield* Effect.forkChild(over)
+    }
+
+    yield* prepare(profile, input)
+    if (loops !== undefined) yield* loops.reset
+    const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
+    const used: Used = { turns: 0, tokens: 0, cost: 0 }
+    let strikes = 0
+
+    /** The first loop is told to the model, the second ends the run. */
+    const halts = Effect.fnUntraced(function* ({ detail, kind }: Loop) {
+      strikes += 1
+      const halted = strikes > 1
+      yield* emit({ _tag: "LoopDetected", kind, detail, halted })
+      return halted
+    })
+
+    let message: ReadonlyArray<Part> = input
+    let author: "program" | undefined
+    /** Has the model told why it is stopped; the message it was given stays in the conversation. */
+    const nudged = Effect.fnUntraced(function* (loop: Loop) {
+      if (message.length > 0) yield* append(chat, [{ parts: message, author }])
+      message = [text(nudge(loop))]
+      author = "program"
+    })
+
+    for (;;) {
+      const limit = exceeded(limits, used)
+      if (limit !== undefined) return yield* emit(stopEvent(limit))
+      const told = profile.inbox === undefined ? [] : yield* profile.inbox
+      yield* append(
+        chat,
+        told.map((line) => ({ parts: [text(`${runtimeMark} ${line}`)], author: "program" }))
+      )
+      const circling = loops === undefined ? undefined : yield* loops.turn(chat.contents, original)
+      if (circling !== undefined) {
+        if (yield* halts(circling)) return
+        yield* nudged(circling)
+      }
+
+      used.turns += 1
+      const taken = yield* turn(profile, message, author, stopped, emit)
+      if (taken.loop !== undefined) {
+        if (yield* halts(taken.loop)) return
+        yield* nudged(taken.loop)
+        continue
+      }
+      if (!taken.isFinished) return yield* emit(stopEvent(yield* stopped))
+      message = []
+      author = undefined
+      if (taken.usage !== null) {
+        const { answer, prompt, thoughts } = taken.usage
+        used.tokens += prompt + answer + thoughts
+        used.cost += costOf([{ model: taken.model, usage: taken.usage }], builtIn, false).total ?? 0
+      }
+
+      const calls = yield* callsOf(chat)
+      if (calls.length === 0) return
+      let loop: Loop | undefined
+      for (const { call } of calls) loop ??= yield* loops?.call(call.name, call.args) ?? Effect.undefined
+      const isHalted = loop !== undefined && (yield* halts(loop))
+      const answers =
+        loop === undefined
+          ? yield* answered(profile, calls, original, { emit, waiting, stop: Effect.map(stopped, stopWords) })
+          : yield* refused(profile, calls, repeated(loop))
+      if (isHalted || answers.some(({ result }) => result?.ends === true)) return
+      for (const [index, { call }] of calls.entries()) {
+        const answer = answers[index]
+        if (answer !== undefined && loops !== undefined) yield* loops.result(call.name, call.args, outputOf(answer))
+      }
+      if (yield* Deferred.isDone(stopping)) return yield* emit(stopEvent(yield* stopped))
+    }
+  },
+  // What watches for a cancel or the time ends with the run.
+  Effect.scoped
+)
+
+/** Offers the tools and chooses the model, where that differs from what the conversation has. */
+const prepare = Effect.fnUntraced(function* ({ chat, route, tools }: Profile, input: ReadonlyArray<Part>) {
+  const settings = yield* chat.settings
+  const declarations = declarationsOf(tools)
+  if (declarations !== settings.tools) {
+    const keeps = tools.flatMap((tool) => (tool.keeps ? [tool.name] : []))
+    yield* chat.configure({ tools: declarations, keeps })
+  }
+  const model = route === undefined ? undefined : yield* route(input)
+  if (model !== undefined && model !== settings.model) yield* chat.configure({ model })
+})
+
+/** How a turn ended. */
+interface Taken {
+  readonly isFinished: boolean
+  readonly model: string
+  readonly usage: Usage | null
+  /** What was stopped in the middle of the answer. */
+  readonly loop: Loop | undefined
+}
+
+/** One turn. Its events are passed on, but for the end of one that was stopped from here. */
+const turn = Effect.fnUntraced(function* (
+  { chat, loops }: Profile,
+  message: ReadonlyArray<Part>,
+  author: "program" | undefined,
+  stopped: Effect.Effect<Stop>,
+  emit: Emit
+): Effect.fn.Return<Taken, TurnError> {
+  const looping = yield* Deferred.make<Loop>()
+  let model = ""
+  let isFinished = false
+  let usage: Usage | null = null
+  yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author }).pipe(
+    Stream.runForEach((event) => {
+      if (event._tag === "UserCancelled") return Effect.void
+      if (event._tag === "ModelInfo") ({ model } = event)
+      if (event._tag === "Finished") {
+        isFinished = true
+        ;({ usage } = event)
+      }
+      if (event._tag !== "Content" || loops === undefined) return emit(event)
+      return Effect.andThen(
+        emit(event),
+        Effect.flatMap(loops.content(event.text), (loop) =>
+          loop === undefined ? Effect.void : Deferred.succeed(looping, loop)
+        )
+      )
+    })
+  )
+  const loop = !isFinished && (yield* Deferred.isDone(looping)) ? yield* Deferred.await(looping) : undefined
+  return { isFinished, model, usage, loop }
+})
+
+interface Addition {
+  readonly parts: ReadonlyArray<Part>
+  readonly author?: "program" | undefined
+  /** By part: what is shown in its place. */
+  readonly instead?: Readonly<Record<string, string>> | undefined
+}
+
+const append = Effect.fnUntraced(function* (chat: Chat["Service"], additions: ReadonlyArray<Addition>) {
+  if (additions.length === 0) return
+  const at = yield* Clock.currentTimeMillis
+  yield* chat
+    .append(
+      additions.map(({ author, instead, parts }) => ({
+        content: { role: "user", parts },
+        at,
+        ...(author === undefined ? {} : { author }),
+        ...(instead === undefined ? {} : { instead })
+      }))
+    )
+    .pipe(Effect.retry({ schedule: untilFree, while: ({ _tag }) => _tag === "ChatBusy" }))
+})
+
+/** Puts one answer a call into the conversation, in their order, with the media that belong to each behind it. */
+const record = Effect.fnUntraced(function* (
+  { chat }: Profile,
+  calls: ReadonlyArray<Asking>,
+  answers: ReadonlyArray<Answered>,
+  summaries: ReadonlyMap<number, string>
+) {
+  const parts: Array<Part> = []
+  const instead: Record<string, string> = {}
+  for (const [index, { call }] of calls.entries()) {
+    const answer = answers[index]
+    if (answer === undefined) continue
+    const summary = summaries.get(index)
+    if (summary !== undefined) instead[String(parts.length)] = summary
+    parts.push(response(call.name, answer.response, call.id), ...(answer.result?.media ?? []))
+  }
+  yield* append(chat, [{ parts, ...(summaries.size === 0 ? {} : { instead }) }])
+})
+
+/** Carries out the calls and records what came of them: also when the run is interrupted, what was done stays known. */
+const answered = Effect.fnUntraced(function* (
+  profile: Profile,
+  calls: ReadonlyArray<Asking>,
+  intent: string,
+  running: {
+    readonly emit: Emit
+    readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    readonly stop: Effect.Effect<string>
+  }
+): Effect.fn.Return<ReadonlyArray<Answered>, TurnError, Approval> {
+  const { name, summarize, tools } = profile
+  const given: Array<Answered | undefined> = calls.map(() => undefined)
+  const summaries = new Map<number, string>()
+  const work = Effect.gen(function* () {
+    yield* carryOut(calls, given, { tools, agent: name, ...running })
+    if (summarize === undefined) return
+    for (const [index, { call }] of calls.entries()) {
+      const answer = given[index]
+      if (answer?.status !== "success") continue
+      const summary = yield* summarize(call.name, outputOf(answer), intent)
+      if (summary !== undefined) summaries.set(index, summary)
+    }
+  })
+  return yield* Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const exit = yield* Effect.exit(restore(work))
+      const answers = given.map((answer) => answer ?? givenUp("the program was stopped before it was done", undefined))
+      yield* record(profile, calls, answers, summaries)
+      if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+      return answers
+    })
+  )
+})
+
+/** Answers all calls with the same refusal. */
+const refused = Effect.fnUntraced(function* (
+  profile: Profile,
+  calls: ReadonlyArray<Asking>,
+  why: string
+): Effect.fn.Return<ReadonlyArray<Answered>, TurnError> {
+  const answers = calls.map((): Answered => ({ status: "error", response: errorResponse(why), result: undefined }))
+  yield* record(profile, calls, answers, new Map())
+  return answers
+})

@@ -11,8 +11,12 @@ import {
   statusOf,
   tokensOf
 } from "../domain/Compression.ts"
+import { defaultBound, resultText } from "../domain/Bounded.ts"
 import * as Chain from "../domain/Chain.ts"
-import { type Content, isResponse, isText, type Part, text } from "../domain/Content.ts"
+import { alwaysKept, defaultMasking, maskable, ResultTokens } from "../domain/Masking.ts"
+import { mask } from "../domain/ToolOutput.ts"
+import * as Work from "../domain/Work.ts"
+import { type Content, hasResponses, isResponse, isText, type Part, text, withOutput } from "../domain/Content.ts"
 import {
   canRedo,
   canUndo,
@@ -22,6 +26,7 @@ import {
   entryId,
   type Entry,
   environmentTokens,
+  type Patch,
   viewTokens
 } from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
@@ -34,7 +39,7 @@ import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
 import { Compression, type PlanRefused } from "./Compression.ts"
 import type { Ended } from "./CompressRequest.ts"
 import { HookSystem, type Trigger } from "./HookSystem.ts"
-import { HandleIndex, makeEntry } from "./Intake.ts"
+import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
 import { type BadPattern, read, select, TempStore, type TempStoreError } from "./TempStore.ts"
@@ -83,6 +88,8 @@ export interface CompressOptions {
 export interface SendOptions {
   /** When this completes before the answer does, the turn is given up: the last event is `UserCancelled`, no failure. */
   readonly cancel?: Effect.Effect<unknown> | undefined
+  /** `program`: the words are not the user's (law 6). */
+  readonly author?: "program" | undefined
 }
 
 /**
@@ -116,14 +123,14 @@ export class Chat extends Context.Service<
     /**
      * Sends a message and reports what happens; see `ChatEvent` for what comes. Before it leaves, the conversation is
      * compressed where that is due, and nothing leaves that would not fit (law 3). The message and its answer enter the
-     * conversation together; results of tools at once. Without a message (empty, blank) what the conversation ends with is
+     * conversation together; results of tools at once, each bounded (`ChatSettings.toolOutput`) and kept whole. Without a message (empty, blank) what the conversation ends with is
      * asked again; `NothingToAsk` where that is an answer. However else a turn ends, also when the stream is closed early, the
      * conversation is what it was. The turn runs in a fiber of its own; it waits when 256 events are not taken.
      */
     readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
-    /** Adds messages at the end, each one event. */
+    /** Adds messages at the end, each one event. Results of tools are bounded as those that are sent. */
     readonly append: (
-      drafts: ReadonlyArray<Draft>
+      drafts: ReadonlyArray<Incoming>
     ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
     /** What a compression would do. */
     readonly plan: (options?: CompressOptions) => Effect.Effect<Decision, SessionStoreError | TokenCountError>
@@ -313,6 +320,35 @@ export class Chat extends Context.Service<
         Effect.catchTag(compressing(policy, { forced }, committed), "PlanRefused", Effect.die)
     }).pipe(Effect.provideContext(context))
 
+    const results = new ResultTokens()
+
+    /** Shows old results by their ends, where enough is gained: decided before anything is written, one event for all of them. */
+    const masking = Effect.fnUntraced(function* (emit: Turn.Emit) {
+      const { keeps = [], masking: limits = {} } = yield* Ref.get(settings)
+      if (limits === false) return
+      const { least, protect } = { ...defaultMasking, ...limits }
+      const { conversation } = yield* Ref.get(state)
+      if ((yield* Work.run(results.follow(conversation.view))) < protect + least) return
+      const kept = new Set([...alwaysKept, ...keeps])
+      const shorten: Array<Patch["shorten"][number]> = []
+      const old = yield* Work.run(maskable(conversation.view, { protect, least }, kept))
+      for (const { entry, handle, index, part, tokens } of old) {
+        const name = part.functionResponse?.name
+        const output = resultText(part) ?? ""
+        const replacement = withOutput(part, mask(output, handle, name === shellTool))
+        const [now = tokens] = yield* counter.count([replacement])
+        if (now < tokens) shorten.push({ entry, part: index, replacement, tokens: TokenCount.make(now) })
+      }
+      if (shorten.length === 0) return
+      yield* commit({ _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
+      yield* emit({
+        _tag: "ToolOutputMasked",
+        parts: shorten.length,
+        before: TokenCount.make(viewTokens(conversation)),
+        after: TokenCount.make(viewTokens((yield* Ref.get(state)).conversation))
+      })
+    })
+
     const draftOf = (arriving: Arriving, beside: Turn.Beside, at: number): Draft => ({
       content: arriving.content,
       at,
@@ -329,8 +365,9 @@ export class Chat extends Context.Service<
         yield* commit({ _tag: "Appended", entry })
         return entry
       }
-      const { at, content, tokens } = pending
-      const message = yield* makeEntry({ content, at }, entryId(next), held, tokens)
+      const { at, author, content, tokens } = pending
+      const said = { content, at, ...(author === undefined ? {} : { author }) }
+      const message = yield* makeEntry(said, entryId(next), held, tokens)
       const entry = yield* makeEntry(answer, entryId(next + 1), held)
       yield* commit({ _tag: "Answered", message, answer: entry })
       return entry
@@ -338,7 +375,7 @@ export class Chat extends Context.Service<
 
     const turnOf = Effect.fn("Chat.turn")(function* (
       parts: ReadonlyArray<Part>,
-      { cancel }: SendOptions,
+      { author, cancel }: SendOptions,
       emit: Turn.Emit
     ): Effect.fn.Return<void, TurnError> {
       const at = yield* Clock.currentTimeMillis
@@ -353,9 +390,10 @@ export class Chat extends Context.Service<
       const asked = (yield* Ref.get(state)).conversation.view?.value.entry.content
       if (isSilent && asked?.role !== "user") return yield* new NothingToAsk({})
       const answersTools = isSilent && asked?.parts.every(isResponse) === true
+      yield* masking(emit)
       const work = Effect.gen(function* () {
         const content: Content = { role: "user", parts: said }
-        const pending = isSilent ? undefined : { content, at, tokens: yield* counter.count(said) }
+        const pending = isSilent ? undefined : { content, at, author, tokens: yield* counter.count(said) }
         return { pending, ...(yield* turns.answered(beside, pending, answersTools, emit)) }
       })
       const done = yield* cancel === undefined
@@ -405,12 +443,21 @@ export class Chat extends Context.Service<
 
     // --- the rest --------------------------------------------------------------------------------------------------------
 
-    const appendOne = Effect.fnUntraced(function* (draft: Draft) {
+    const appendOne = Effect.fnUntraced(function* ({ instead = {}, ...draft }: Incoming) {
       const { conversation } = yield* Ref.get(state)
-      const entry = yield* makeEntry(draft, entryId(conversation.next), held).pipe(Effect.provideContext(context))
+      const whole = yield* makeEntry(draft, entryId(conversation.next), held)
+      const { toolOutput } = yield* Ref.get(settings)
+      const entry = hasResponses(draft.content)
+        ? yield* withBounds(
+            whole,
+            instead,
+            { ...defaultBound, ...toolOutput },
+            (yield* turns.beside).window.room * resultShare
+          )
+        : whole
       yield* commit({ _tag: "Appended", entry })
       return entry
-    })
+    }, Effect.provideContext(context))
 
     const change = Effect.fnUntraced(function* (
       tag: "Undone" | "Redone",
@@ -503,6 +550,11 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
   /** How the conversation is held; absent: as `ChatDefaults` say. */
   readonly settings?: ChatSettings | undefined
 }
+
+/** The most of the window that the results of one answer's calls may take together. */
+const resultShare = 0.4
+/** Of a command the last lines say how it ended. */
+const shellTool = "run_shell_command"
 
 const ranged = (session: Session, handle: Handle): string | undefined =>
   recall({ entries: [], ranges: Chain.toArray(session.ranges) }, handle)?.text

@@ -1,5 +1,7 @@
 import { Context } from "effect"
+import type { OutputBound } from "../domain/Bounded.ts"
 import type { Policy } from "../domain/Compression.ts"
+import type { MaskLimits } from "../domain/Masking.ts"
 import type { Generation, ModelRequest, Patience } from "./Model.ts"
 
 /** How often is tried again when a call fails, and when an answer cannot be used. */
@@ -28,6 +30,12 @@ export interface ChatSettings {
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined
+  /** How much of a tool's result enters the window; the whole is kept. Absent: `defaultBound`. */
+  readonly toolOutput?: Partial<OutputBound> | undefined
+  /** When old results are shown by their ends only. Absent: `defaultMasking`; false: never. */
+  readonly masking?: Partial<MaskLimits> | false | undefined
+  /** Tools whose results are never masked, beside those of `alwaysKept`. */
+  readonly keeps?: ReadonlyArray<string> | undefined
   /** Absent: `defaultPatience`. */
   readonly patience?: TurnPatience | undefined
 }

@@ -18,7 +18,8 @@ import {
 import { saidIn, type Span } from "../domain/Evidence.ts"
 import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
-import { projecting, requestTokens, runtimeMark } from "../domain/Projection.ts"
+import { projecting, requestTokens } from "../domain/Projection.ts"
+import { runtimeMark } from "../domain/RuntimeMark.ts"
 import {
   answerOf,
   plan as planPalimpsest,

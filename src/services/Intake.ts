@@ -1,7 +1,9 @@
 import { Effect } from "effect"
-import { payload } from "../domain/Content.ts"
-import { type Draft, type Entry, type EntryId, sourceOf } from "../domain/Conversation.ts"
+import { type Bounded, boundedPart, type OutputBound, type Recipe, resultText } from "../domain/Bounded.ts"
+import { isResponse, payload } from "../domain/Content.ts"
+import { type Draft, type Entry, type EntryId, sourceOf, sum } from "../domain/Conversation.ts"
 import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
+import { TokenCount } from "../domain/Tokens.ts"
 import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
 
@@ -89,3 +91,68 @@ export const rangeHandle = (entries: ReadonlyArray<Entry>): Effect.Effect<Handle
       handleOf(hash)
     )
   )
+
+/** A message to be added. By part of results: a text to show in its place, a summary. */
+export interface Incoming extends Draft {
+  readonly instead?: Readonly<Record<string, string>> | undefined
+}
+
+/** Tries to make results fit their share of the window; each takes away what was still too much. */
+const attempts = 4
+/** Characters that are shown of a result however small the window is. */
+const leastShown = 400
+
+/** The most that each may have so that all together have no more: small ones leave their share to the others. */
+const fairShare = (sizes: ReadonlyArray<number>, all: number): number => {
+  let left = all
+  for (const [index, size] of [...sizes].sort((one, other) => one - other).entries()) {
+    const share = left / (sizes.length - index)
+    if (size > share) return share
+    left -= size
+  }
+  return Infinity
+}
+
+/**
+ * The entry with its results shown so that none is longer than `bound` says and all together take no more than `room` tokens,
+ * whatever tool they came from and however full the window is. Each is kept whole. Undefined: nothing is bounded here.
+ */
+export const withBounds = Effect.fnUntraced(function* (
+  entry: Entry,
+  instead: Readonly<Record<string, string>>,
+  bound: OutputBound,
+  room: number
+): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
+  const results = entry.content.parts.flatMap((part, index) => (isResponse(part) ? [{ part, index }] : []))
+  if (results.length === 0 || bound.most <= 0) return entry
+  const counter = yield* TokenCounter
+  const bounded: Record<string, Bounded> = {}
+  const tokensOf = (index: number) => bounded[String(index)]?.tokens ?? entry.tokens[index] ?? 0
+  const show = Effect.fnUntraced(function* ({ index, part }: (typeof results)[number], recipe: Recipe) {
+    const handle = entry.handles[index]
+    if (handle === undefined) return
+    const [tokens = 0] = yield* counter.count([boundedPart(part, handle, recipe)])
+    if (tokens < tokensOf(index)) bounded[String(index)] = { ...recipe, tokens: TokenCount.make(tokens) }
+  })
+  const { form, lines, most } = bound
+  for (const result of results) {
+    const summary = instead[String(result.index)]
+    const { length } = resultText(result.part) ?? ""
+    if (summary !== undefined) yield* show(result, { text: summary })
+    else if (length > most) yield* show(result, { form, size: form === "head-tail-lines" ? lines : most })
+  }
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const sizes = results.map(({ index }) => tokensOf(index))
+    if (sum(sizes) <= room) break
+    const share = fairShare(sizes, room)
+    for (const result of results) {
+      const tokens = tokensOf(result.index)
+      if (tokens <= share) continue
+      const known = bounded[String(result.index)]
+      const length = known !== undefined && "size" in known ? known.size : (resultText(result.part) ?? "").length
+      const size = Math.max(leastShown, Math.floor((length * share * 0.9) / tokens))
+      yield* show(result, { form: "head-tail-chars", size })
+    }
+  }
+  return Object.keys(bounded).length === 0 ? entry : { ...entry, bounded }
+})

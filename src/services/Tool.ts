@@ -1,4 +1,4 @@
-import { Cause, Context, Duration, Effect, Schema, SchemaIssue, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import type { Activity } from "../domain/ChatEvent.ts"
@@ -65,8 +65,8 @@ export interface Tool {
   readonly kind: ToolKind
   /** Results that are never masked: later turns need them word for word (spec 5.4). */
   readonly keeps: boolean
-  /** After so long the call is given up and the model told so. Undefined: the tool itself sees to it. */
-  readonly timeout: Duration.Duration | undefined
+  /** After so long the call is given up and the model told so, with what there was until then. Infinite: it ends by itself. */
+  readonly timeout: Duration.Duration
   /** Understands the arguments; a failure says what was wrong with them. */
   readonly call: (args: unknown, context: CallContext) => Effect.Effect<Call, ToolFailure>
 }
@@ -81,7 +81,10 @@ export interface ToolOptions<P extends Schema.Constraint, S extends Schema.Const
   readonly result: S
   readonly kind: ToolKind
   readonly keeps?: boolean | undefined
+  /** Absent: 10 minutes. "Infinity": it sees to its end itself, or waits for a person. */
   readonly timeout?: Duration.Input | undefined
+  /** Arguments as older conversations and other models write them, in the words of `parameters`. */
+  readonly older?: ((args: Readonly<Record<string, unknown>>) => unknown) | undefined
   /** What stands behind the name in its one line. */
   readonly title?: ((args: P["Type"]) => string) | undefined
   /** What is asked first, with the diff or command. Absent: nothing, for a tool that only reads. */
@@ -90,6 +93,8 @@ export interface ToolOptions<P extends Schema.Constraint, S extends Schema.Const
     | undefined
   readonly run: (args: P["Type"], context: CallContext) => Effect.Effect<ToolResult<S["Type"]>, ToolFailure>
 }
+
+const usualTimeout = Duration.minutes(10)
 
 const titleWidth = 160
 
@@ -124,11 +129,62 @@ const objectOf = (args: unknown): unknown => {
   }
 }
 
+const adapted = (args: unknown, older: ((args: Readonly<Record<string, unknown>>) => unknown) | undefined): unknown =>
+  older !== undefined && Predicate.isObject(args) ? older({ ...args }) : args
+
+/** What is asked and done for one call, where both come from the same preparation. */
+export interface Prepared<A> {
+  readonly question: Effect.Effect<Question | undefined, ToolFailure>
+  readonly run: Effect.Effect<ToolResult<A>, ToolFailure>
+}
+
+/**
+ * How a tool is declared whose question and run share what was found out for the call: what a person saw is then what is
+ * done.
+ */
+export interface PreparedOptions<P extends Schema.Constraint, S extends Schema.Constraint> extends Omit<
+  ToolOptions<P, S>,
+  "question" | "run"
+> {
+  readonly prepare: (args: P["Type"], context: CallContext) => Effect.Effect<Prepared<S["Type"]>>
+}
+
 /** A tool from its declaration: arguments are decoded before anything runs, results encoded before they are sent. */
-export const make = <P extends Schema.Codec<unknown, unknown>, S extends Schema.Codec<unknown, unknown>>(
-  options: ToolOptions<P, S>
+export const make = <
+  P extends Schema.ConstraintCodec<unknown, unknown>,
+  S extends Schema.ConstraintCodec<unknown, unknown>
+>({
+  question,
+  run,
+  ...rest
+}: ToolOptions<P, S>): Tool =>
+  makePrepared({
+    ...rest,
+    prepare: (args, context) =>
+      Effect.succeed({
+        question: question === undefined ? Effect.undefined : question(args, context),
+        run: run(args, context)
+      })
+  })
+
+/** `make`, where question and run come from one preparation a call. */
+export const makePrepared = <
+  P extends Schema.ConstraintCodec<unknown, unknown>,
+  S extends Schema.ConstraintCodec<unknown, unknown>
+>(
+  options: PreparedOptions<P, S>
 ): Tool => {
-  const { aliases = [], description, keeps = false, kind, name, question, run, timeout, title } = options
+  const {
+    aliases = [],
+    description,
+    keeps = false,
+    kind,
+    name,
+    older,
+    prepare,
+    timeout = usualTimeout,
+    title
+  } = options
   const decode = Schema.decodeUnknownEffect(options.parameters)
   const encode = Schema.encodeEffect(options.result)
   return {
@@ -138,19 +194,21 @@ export const make = <P extends Schema.Codec<unknown, unknown>, S extends Schema.
     parameters: AiTool.getJsonSchemaFromSchema(options.parameters),
     kind,
     keeps,
-    timeout: timeout === undefined ? undefined : Duration.fromInputUnsafe(timeout),
+    timeout: Duration.fromInputUnsafe(timeout),
     call: (given, context) =>
-      decode(objectOf(given)).pipe(
+      decode(adapted(objectOf(given), older)).pipe(
         Effect.mapError((error) => wrongArguments(name, error)),
-        Effect.map((args) => ({
-          title: named(name, title?.(args) ?? ""),
-          question: question === undefined ? Effect.undefined : question(args, context),
-          run: run(args, context).pipe(
-            Effect.flatMap((result) =>
-              Effect.map(Effect.orDie(encode(result.value)), (value): ToolResult => ({ ...result, value }))
+        Effect.flatMap((args) =>
+          Effect.map(prepare(args, context), ({ question, run }) => ({
+            title: named(name, title?.(args) ?? ""),
+            question,
+            run: run.pipe(
+              Effect.flatMap((result) =>
+                Effect.map(Effect.orDie(encode(result.value)), (value): ToolResult => ({ ...result, value }))
+              )
             )
-          )
-        }))
+          }))
+        )
       )
   }
 }
@@ -183,7 +241,7 @@ export const fromToolkit = Effect.fnUntraced(function* <Tools extends Record<str
       parameters: AiTool.getJsonSchema(tool),
       kind: what,
       keeps: false,
-      timeout: undefined,
+      timeout: usualTimeout,
       call: (given, context) => {
         const args = objectOf(given)
         const detail = JSON.stringify(args, null, 2)
@@ -221,7 +279,7 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
       last = result
       return result.preliminary ? progress(sentenceOf(result.encodedResult)) : Effect.void
     })
-    if (last?.isFailure === true) return yield* new ToolFailure({ message: sentenceOf(last.encodedResult) })
+    if (last?.isFailure === true) return yield* new ToolFailure({ message: sentenceOf(last.result) })
     return { value: last?.encodedResult ?? "" }
   }).pipe(
     // Whatever its handler fails with: the model is told, and goes on.

@@ -57,6 +57,7 @@ export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
 /** A message that is not part of the conversation yet. */
 export interface Pending {
   readonly content: Content
+  readonly author?: "program" | undefined
   readonly tokens: ReadonlyArray<number>
   /** Milliseconds since 1970. */
   readonly at: number
@@ -163,7 +164,13 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       const next =
         pending === undefined
           ? undefined
-          : viewItem({ id: entryId(conversation.next), handles: [], content: pending.content, tokens: pending.tokens })
+          : viewItem({
+              id: entryId(conversation.next),
+              handles: [],
+              content: pending.content,
+              tokens: pending.tokens,
+              ...(pending.author === undefined ? {} : { author: pending.author })
+            })
       const { contents, environment, parts, tokens } = outgoing.request(next)
       return {
         contents,

@@ -94,6 +94,7 @@ const letters = {
   Pinned: "P",
   Compressed: "C",
   CompressionFailed: "F",
+  Masked: "K",
   Undone: "U",
   Redone: "R"
 } as const

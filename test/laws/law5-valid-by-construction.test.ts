@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Content, hasResponses, isCall } from "../../src/domain/Content.ts"
 import { type Conversation, entryId, pairing, sequenceOf, view, type ViewItem } from "../../src/domain/Conversation.ts"
-import { project as realProject, type Sent, runtimeMark } from "../../src/domain/Projection.ts"
+import { project as realProject, type Sent } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import {
   type Law,
   lawOfPlayed,

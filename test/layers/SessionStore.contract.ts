@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Arbitrary, Context, Effect, Exit, FileSystem, Layer, Path, type PlatformError, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { pid } from "node:process"
-import { call, type Part, text as textPart } from "../../src/domain/Content.ts"
+import { call, isResponse, type Part, text as textPart } from "../../src/domain/Content.ts"
 import * as Chain from "../../src/domain/Chain.ts"
 import * as Conversation from "../../src/domain/Conversation.ts"
 import { type Entry, entryId } from "../../src/domain/Conversation.ts"
@@ -128,6 +128,7 @@ const kind = Arbitrary.schema(
     "Compressed",
     "Compressed",
     "CompressionFailed",
+    "Masked",
     "ModelSwitched",
     "Pinned",
     "Undone",
@@ -160,8 +161,21 @@ const eventOf = ({ kind, numbers, parts }: Beat, session: Session): SessionEvent
   const named = (n: number) => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
   switch (kind) {
     case "Started":
-    case "Appended":
-      return { _tag: "Appended", entry: made(next) }
+    case "Appended": {
+      const plain = made(next)
+      // Some results are bounded when they come.
+      const bounded = Object.fromEntries(
+        plain.content.parts.flatMap((part, index) =>
+          isResponse(part)
+            ? [[String(index), { form: "head-tail-chars" as const, size: first, tokens: TokenCount.make(second) }]]
+            : []
+        )
+      )
+      return {
+        _tag: "Appended",
+        entry: Object.keys(bounded).length === 0 || first < 5 ? plain : { ...plain, bounded }
+      }
+    }
     case "Answered":
       return { _tag: "Answered", message: made(next), answer: { ...made(next + 1), model: "m" } }
     case "Undone":
@@ -177,6 +191,17 @@ const eventOf = ({ kind, numbers, parts }: Beat, session: Session): SessionEvent
       }
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }
+    case "Masked":
+      return {
+        _tag: kind,
+        at,
+        shorten: rest.map((n, index) => ({
+          entry: n === 9 ? entryId(next + 1) : named(n),
+          part: index % 2,
+          replacement: textPart(`masked ${next} ${n}`),
+          tokens: TokenCount.make(n)
+        }))
+      }
     case "Pinned":
       return { _tag: kind, at, pin: { entry: named(first), part: 0, start: 0, end: second } }
     case "Compressed": {

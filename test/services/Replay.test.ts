@@ -105,7 +105,7 @@ describe("Replay", () => {
   it.effect("the guard's rescues are told from what was due by the threshold", () =>
     Effect.gen(function* () {
       const { compressions, requests } = yield* played(
-        [...work(6, 300), ask("And now the whole log."), ...work(1, 4_000), ...work(6, 300)],
+        [...work(6, 300), ask(`Here is the whole log. ${"It went on and on. ".repeat(1_100)}`), ...work(6, 300)],
         { window: 8_000 }
       )
       assert.includeMembers(

@@ -4,7 +4,7 @@ import { defaultPolicy, type Outcome, type Policy } from "../../src/domain/Compr
 import { call, type Content, model, needsSource, type Part, response, text, user } from "../../src/domain/Content.ts"
 import { type Draft, type Entry, entries, view } from "../../src/domain/Conversation.ts"
 import type { Handle } from "../../src/domain/Handle.ts"
-import { runtimeMark } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import {
   emptySession,
   logVersion,

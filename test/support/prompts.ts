@@ -3,7 +3,7 @@ import * as Prompt from "effect/ai/Prompt"
 import { cold, partFeatures, sum, upperBound } from "../../src/domain/Calibration.ts"
 import type { Part } from "../../src/domain/Content.ts"
 import { countedParts } from "../../src/domain/PromptContent.ts"
-import { runtimeMark } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import * as Work from "../../src/domain/Work.ts"
 
 /** Prompts of `effect/ai` as they come and as they should never come. Plain values of a schema, so that they shrink. */

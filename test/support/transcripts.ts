@@ -2,7 +2,8 @@ import { Arbitrary, Schema } from "effect"
 import { decode, encode } from "../../src/domain/Bytes.ts"
 import { needsSource, type Part, payload } from "../../src/domain/Content.ts"
 import { Author, type Draft, sourceOf } from "../../src/domain/Conversation.ts"
-import { foreignNotes, runtimeMark } from "../../src/domain/Projection.ts"
+import { foreignNotes } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import { Usage } from "../../src/domain/Tokens.ts"
 import {
   isProblem,

@@ -15,7 +15,7 @@ import {
 import { type Conversation, itemParts, view, type ViewItem } from "../Conversation.ts"
 import { curatedIndexes } from "../Curation.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
-import { runtimeMark } from "../Projection.ts"
+import { runtimeMark } from "../RuntimeMark.ts"
 import { type SectionName, sectionNames } from "../Snapshot.ts"
 import { TokenCount } from "../Tokens.ts"
 import { seedSize } from "../ToolOutput.ts"

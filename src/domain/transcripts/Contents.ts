@@ -11,7 +11,8 @@ import {
   plainText
 } from "../Content.ts"
 import type { Author, Draft } from "../Conversation.ts"
-import { foreignNotes, runtimeMark } from "../Projection.ts"
+import { foreignNotes } from "../Projection.ts"
+import { runtimeMark } from "../RuntimeMark.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
 import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { isCall, isResponse, isText, isThought, needsSource, type Part, PartShape, plainText } from "../Content.ts"
 import type { Author } from "../Conversation.ts"
-import { runtimeMark } from "../Projection.ts"
+import { runtimeMark } from "../RuntimeMark.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
 import type { Usage } from "../Tokens.ts"
 import {

@@ -1,6 +1,6 @@
 import { type Content, isCall, isResponse, isText } from "../Content.ts"
 import { type Draft, pairing, placeKey } from "../Conversation.ts"
-import { runtimeMark } from "../Projection.ts"
+import { runtimeMark } from "../RuntimeMark.ts"
 import type { Work } from "../Work.ts"
 import type { Step } from "./Transcript.ts"
 

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { decode, encode } from "../../../src/domain/Bytes.ts"
 import { type Content, needsSource, type Part, payload } from "../../../src/domain/Content.ts"
 import type { Draft } from "../../../src/domain/Conversation.ts"
-import { foreignNotes, runtimeMark } from "../../../src/domain/Projection.ts"
+import { foreignNotes } from "../../../src/domain/Projection.ts"
+import { runtimeMark } from "../../../src/domain/RuntimeMark.ts"
 import { runSync } from "../../../src/domain/Work.ts"
 import {
   exactPieces,

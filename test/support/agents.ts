@@ -1,0 +1,99 @@
+import { Effect, Layer, Schema, Stream } from "effect"
+import type { ApprovalMode } from "../../src/domain/Approval.ts"
+import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
+import { call, type Content, isCall, isResponse, model, type Part, text } from "../../src/domain/Content.ts"
+import { view } from "../../src/domain/Conversation.ts"
+import * as Offline from "../../src/layers/Offline.ts"
+import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
+import * as Agent from "../../src/services/Agent.ts"
+import { Approval, type ApprovalOptions } from "../../src/services/Approval.ts"
+import type { Chat, TurnError } from "../../src/services/Chat.ts"
+import type { ChatSettings } from "../../src/services/ChatSettings.ts"
+import type { ModelAnswer } from "../../src/services/Model.ts"
+import * as Tool from "../../src/services/Tool.ts"
+import { begin } from "./sending.ts"
+
+/** Agents with a scripted model and small tools. */
+
+/** An answer that calls tools. */
+export const calling = (...parts: ReadonlyArray<Part>): ModelAnswer => ({
+  content: model(...parts),
+  finishReason: "STOP",
+  usage: { prompt: 100, answer: 10, thoughts: 0, cached: 0 }
+})
+
+/** An answer in words, with the same usage. */
+export const saying = (words: string): ModelAnswer => calling(text(words))
+
+/** A tool that takes a word and gives back what `run` makes of it. */
+export const tool = (
+  name: string,
+  kind: Tool.ToolKind,
+  run: (word: string, context: Tool.CallContext) => Effect.Effect<string, Tool.ToolFailure>,
+  more: { readonly timeout?: "1 minute" | "Infinity"; readonly ends?: boolean } = {}
+): Tool.Tool =>
+  Tool.make({
+    name,
+    description: `${name}.`,
+    parameters: Schema.Struct({ word: Schema.String }),
+    result: Schema.String,
+    kind,
+    ...(more.timeout === undefined ? {} : { timeout: more.timeout }),
+    title: ({ word }) => word,
+    question: ({ word }) =>
+      kind === "read" ? Effect.undefined : Effect.succeed({ detail: word, grants: [`${kind}:${name}`], covers: name }),
+    run: ({ word }, context) =>
+      Effect.map(run(word, context), (value) => ({ value, ...(more.ends === true ? { ends: true } : {}) }))
+  })
+
+/** A call with a word. */
+export const asking = (name: string, word: string, id?: string): Part => call(name, { word }, id)
+
+/** What is given to `work`. */
+export interface Work extends Partial<Omit<Agent.Profile, "chat">> {
+  readonly mode?: ApprovalMode
+  readonly ask?: ApprovalOptions["ask"]
+  readonly settings?: Partial<ChatSettings>
+  readonly answers: ScriptedModel.Answers
+}
+
+/** An agent in memory, and what is needed to look at it. */
+export const agent = Effect.fnUntraced(function* ({ answers, ask, mode = "all", settings, ...profile }: Work) {
+  const services = yield* Layer.build(
+    Layer.merge(
+      Offline.layerWithModel(ScriptedModel.layer(answers)),
+      Approval.layer({ mode, granted: [], ...(ask === undefined ? {} : { ask }) })
+    )
+  )
+  const { chat, events: log } = yield* Effect.provide(begin(settings), services)
+  const whole: Agent.Profile = { name: "main", tools: [], ...profile, chat }
+  return {
+    chat,
+    log,
+    services,
+    profile: whole,
+    calls: Effect.provide(
+      ScriptedModel.Script.use((script) => script.calls),
+      services
+    ),
+    run: (input: string | ReadonlyArray<Part>, options?: Agent.RunOptions): Stream.Stream<ChatEvent, TurnError> =>
+      Agent.run(whole, input, options).pipe(Stream.provideContext(services))
+  }
+})
+
+/** All messages that the model sees, in a few words: `user hi`, `model read(a)`, `user read → ok`. */
+export const transcript = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(chat.conversation, (conversation) =>
+    view(conversation).map(({ entry }) => `${entry.author ?? entry.content.role} ${brief(entry.content)}`)
+  )
+
+const brief = (content: Content): string =>
+  content.parts
+    .map((part) => {
+      if (isCall(part)) return `${part.functionCall.name}(${JSON.stringify(part.functionCall.args)})`
+      if (isResponse(part)) {
+        return `${part.functionResponse.name ?? ""} → ${JSON.stringify(part.functionResponse.response)}`
+      }
+      return part.text ?? Object.keys(part).join()
+    })
+    .join(" | ")
