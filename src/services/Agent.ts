@@ -1,12 +1,14 @@
 import { Clock, Deferred, Effect, Exit, Queue, Schedule, Stream } from "effect"
-import type { ChatEvent, LimitName, LoopKind } from "../domain/ChatEvent.ts"
-import { type Content, isCall, type Part, response, text } from "../domain/Content.ts"
+import type { ChatEvent, LimitName } from "../domain/ChatEvent.ts"
+import { isCall, type Part, response, text } from "../domain/Content.ts"
+import type { Loop } from "../domain/LoopDetection.ts"
 import { builtIn, costOf } from "../domain/Prices.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { errorResponse } from "../domain/ToolResult.ts"
 import type { Approval } from "./Approval.ts"
 import type { Chat, TurnError } from "./Chat.ts"
+import type { LoopDetector } from "./LoopDetector.ts"
 import type { Tool } from "./Tool.ts"
 import { type Answered, type Asking, carryOut, givenUp } from "./ToolRun.ts"
 
@@ -22,26 +24,6 @@ export interface Limits {
   readonly cost?: number | undefined
 }
 
-/** What goes round in circles, in words. */
-export interface Loop {
-  readonly kind: LoopKind
-  readonly detail: string
-}
-
-/** Watches one agent for loops (spec 12). What it is told of is in the order in which it happened. */
-export interface LoopWatch {
-  /** Another run begins. */
-  readonly reset: Effect.Effect<void>
-  /** A call the model asks for. */
-  readonly call: (name: string, args: unknown) => Effect.Effect<Loop | undefined>
-  /** What it was answered: a call whose answer changes makes progress. */
-  readonly result: (name: string, args: unknown, output: string) => Effect.Effect<void>
-  /** A piece of the answer. */
-  readonly content: (text: string) => Effect.Effect<Loop | undefined>
-  /** Before a turn: a look at the whole, where that is due; only then are the contents made. */
-  readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
-}
-
 /** Who works: a conversation, the tools it may use, and how far it may go. A value; several may run at once. */
 export interface Profile {
   /** What it is called where a person is asked and where its work is shown. */
@@ -51,7 +33,7 @@ export interface Profile {
   readonly tools: ReadonlyArray<Tool>
   readonly limits?: Limits | undefined
   /** Absent: nobody looks for loops. */
-  readonly loops?: LoopWatch | undefined
+  readonly loops?: LoopDetector | undefined
   /** The model of a run, where a router chooses it (seed 002); undefined: the conversation's own. */
   readonly route?: ((input: ReadonlyArray<Part>) => Effect.Effect<string | undefined>) | undefined
   /** A shorter text to show for a result (spec 5.3); the whole stays behind its handle. Undefined: it is shown as it is. */

@@ -3,7 +3,8 @@ import { Deferred, Effect, Fiber, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
 import { hang } from "../../src/layers/ScriptedModel.ts"
-import type { Loop, LoopWatch } from "../../src/services/Agent.ts"
+import type { Loop } from "../../src/domain/LoopDetection.ts"
+import { type LoopDetector, off } from "../../src/services/LoopDetector.ts"
 import * as Tool from "../../src/services/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../support/agents.ts"
 import { taken } from "../support/sending.ts"
@@ -15,7 +16,7 @@ const upper = tool("read", "read", (word) => Effect.succeed(word.toUpperCase()))
 /** A watch that finds what it is told to. */
 const watching = (
   found: Partial<Record<"call" | "content" | "turn", (count: number) => Loop | undefined>>
-): LoopWatch => {
+): LoopDetector => {
   const counts = { call: 0, content: 0, turn: 0 }
   const next = (what: "call" | "content" | "turn") =>
     Effect.sync(() => {
@@ -23,9 +24,8 @@ const watching = (
       return found[what]?.(counts[what])
     })
   return {
-    reset: Effect.void,
+    ...off,
     call: () => next("call"),
-    result: () => Effect.void,
     content: () => next("content"),
     turn: () => next("turn")
   }
