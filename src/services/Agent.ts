@@ -1,6 +1,7 @@
 import { Clock, Deferred, Effect, Exit, Queue, Schedule, Stream } from "effect"
 import type { ChatEvent, LimitName } from "../domain/ChatEvent.ts"
-import { isCall, type Part, response, text } from "../domain/Content.ts"
+import { type Content, isCall, type Part, response, text } from "../domain/Content.ts"
+import { itemParts } from "../domain/Conversation.ts"
 import type { Loop } from "../domain/LoopDetection.ts"
 import { builtIn, costOf } from "../domain/Prices.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
@@ -156,6 +157,19 @@ const callsOf = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<Asking>> =>
     )
   })
 
+/** More than any look at the conversation takes in (spec 12: 20). */
+const recent = 30
+
+/** What the model sees last, without a walk through all of it. */
+const recentContents = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<Content>> =>
+  Effect.map(chat.conversation, ({ view }) => {
+    const items: Array<Content> = []
+    for (let node = view; node !== undefined && items.length < recent; node = node.before) {
+      items.push({ ...node.value.entry.content, parts: itemParts(node.value) })
+    }
+    return items.reverse()
+  })
+
 const outputOf = ({ response: given }: Answered): string =>
   typeof given["output"] === "string" && Object.keys(given).length === 1 ? given["output"] : JSON.stringify(given)
 
@@ -239,7 +253,7 @@ const working = Effect.fn("Agent.run")(
         chat,
         told.map((line) => ({ parts: [text(`${runtimeMark} ${line}`)], author: "program" }))
       )
-      const circling = loops === undefined ? undefined : yield* loops.turn(chat.contents, original)
+      const circling = loops === undefined ? undefined : yield* loops.turn(recentContents(chat), original)
       if (circling !== undefined) {
         if (yield* halts(circling)) return
         yield* nudged(circling)
