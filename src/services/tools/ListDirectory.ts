@@ -1,0 +1,103 @@
+import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect"
+import { diskTrouble } from "../../domain/DiskTrouble.ts"
+import { words } from "../../domain/ToolResult.ts"
+import { rulesOf } from "../IgnoreRules.ts"
+import { make, type Tool, ToolFailure } from "../Tool.ts"
+import { Workspace } from "../Workspace.ts"
+import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
+
+const parameters = Schema.Struct({
+  dir_path: Schema.String.annotate({ description: "The folder, absolute or from the root of the workspace" }),
+  ignore: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+    description: "Glob patterns of names that are left out, for example *.log"
+  }),
+  file_filtering_options: filterOptions
+})
+
+/** `path` is what it was called before. */
+const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
+  withoutNulls({ ...rest, dir_path: dir_path ?? path })
+
+interface Entry {
+  readonly name: string
+  readonly isFolder: boolean
+  /** What stands behind the name. */
+  readonly note: string
+}
+
+const byName = (one: Entry, other: Entry): number =>
+  one.isFolder === other.isFolder ? (one.name < other.name ? -1 : 1) : one.isFolder ? -1 : 1
+
+/** Entries that are looked at at the same time. */
+const atOnce = 16
+
+/** Lists one folder: folders first, files with their sizes (spec 14). */
+export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const workspace = yield* Workspace
+
+    /** A link is what it leads to; one that leads nowhere or out is told as such. */
+    const entryOf = Effect.fnUntraced(function* (folder: string, { name, type }: FileSystem.DirectoryEntry) {
+      const place = path.join(folder, name)
+      if (type === "SymbolicLink" && Option.isNone(yield* workspace.path(place, "read").pipe(Effect.option))) {
+        return { name, isFolder: false, note: "a link out of the workspace" }
+      }
+      const info = yield* fs.stat(place).pipe(Effect.option)
+      if (Option.isNone(info))
+        return { name, isFolder: false, note: type === "SymbolicLink" ? "a broken link" : "unreadable" }
+      const isFolder = info.value.type === "Directory"
+      const size = ByteSize.toNumberUnsafe(info.value.size)
+      return { name, isFolder, note: info.value.type === "File" ? `${size} bytes` : "no regular file" }
+    })
+
+    return make({
+      name: "list_directory",
+      description:
+        "Names what lies in one folder, folders first, files with their sizes. Files that the ignore rules leave out are counted only.",
+      parameters,
+      result: Schema.String,
+      kind: "read",
+      older,
+      title: ({ dir_path }) => dir_path,
+      run: Effect.fn("ListDirectory.run")(function* ({ dir_path, file_filtering_options, ignore = [] }) {
+        const folder = yield* workspace.path(dir_path, "read")
+        const shown = workspace.shown(folder)
+        const entries = yield* fs.readDirectoryEntries(folder).pipe(
+          Effect.mapError((error) =>
+            error.reason._tag === "NotFound"
+              ? new ToolFailure({ message: `there is no folder ${shown}`, type: "file_not_found" })
+              : error.reason._tag === "BadResource"
+                ? new ToolFailure({
+                    message: `${shown} is no folder; read_file reads a file`,
+                    type: "path_is_not_a_directory"
+                  })
+                : new ToolFailure({
+                    message: `${shown} could not be listed: ${diskTrouble(error)}`,
+                    type: "ls_execution_error"
+                  })
+          )
+        )
+        if (entries.length === 0) return { value: `Directory ${folder} is empty.`, display: words("empty") }
+        const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options), usual: false }).pipe(
+          Effect.provideContext(platform)
+        )
+        const globs = ignore.map((pattern) => Glob.make(pattern, { dot: true }))
+        const wanted = entries.filter(({ name }) => !globs.some((glob) => Glob.match(glob, name)))
+        const found = yield* Effect.forEach(wanted, (entry) => entryOf(folder, entry), { concurrency: atOnce })
+        const listed = found.filter(({ isFolder, name }) => !rules.ignores(name, isFolder)).sort(byName)
+        const ignored = found.length - listed.length
+        const lines = listed.map(({ isFolder, name, note }) => (isFolder ? `[DIR] ${name}` : `${name} (${note})`))
+        const count = ignored === 0 ? "" : `\n\n(${ignored} ignored)`
+        return {
+          value: `Directory listing for ${folder}:\n${lines.join("\n")}${count}`,
+          display: words(
+            `${listed.length} ${listed.length === 1 ? "entry" : "entries"}${ignored === 0 ? "" : ` (${ignored} ignored)`}`
+          )
+        }
+      })
+    })
+  }
+)

@@ -1,0 +1,192 @@
+import { Effect, FileSystem, Glob, Option, Path, Result, Schema, Stream } from "effect"
+import { kindOf } from "../../domain/FileKind.ts"
+import type { Part } from "../../domain/Content.ts"
+import { words } from "../../domain/ToolResult.ts"
+import { isIgnored, rulesOf, walk } from "../IgnoreRules.ts"
+import { read } from "../RegularFile.ts"
+import { make, type Tool } from "../Tool.ts"
+import { Workspace } from "../Workspace.ts"
+import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
+import { pathMatcher } from "./Glob.ts"
+import { fileResult } from "./ReadFile.ts"
+
+const Patterns = Schema.Array(Schema.NonEmptyString)
+
+const parameters = Schema.Struct({
+  include: Patterns.check(Schema.isMinLength(1)).annotate({
+    description: "Files, folders or glob patterns, from the root of the workspace: README.md, src, **/*.ts"
+  }),
+  exclude: Schema.optionalKey(Patterns).annotate({ description: "Glob patterns of what is left out" }),
+  recursive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Has no effect: ** decides" }),
+  useDefaultExcludes: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Whether what is hardly ever meant is left out, such as node_modules and archives; it is"
+  }),
+  file_filtering_options: filterOptions
+})
+
+/** `paths` is what it was called before; one pattern may stand alone. */
+const older = ({ include, paths, ...rest }: Readonly<Record<string, unknown>>): unknown => {
+  const wanted = include ?? paths
+  return withoutNulls({ ...rest, include: typeof wanted === "string" ? [wanted] : wanted })
+}
+
+/** What is hardly ever meant (spec 13). */
+const usuallyExcluded = [
+  ..."node_modules .git bower_components .svn .hg .vscode .idea dist build coverage __pycache__"
+    .split(" ")
+    .map((folder) => `**/${folder}/**`),
+  "**/*.{zip,tar,gz,bz2,xz,7z,rar,jar,war,exe,dll,so,dylib,class,o,a,bin,dat,wasm,pyc,pyo}",
+  "**/*.{doc,docx,xls,xlsx,ppt,pptx,odt,ods,odp}",
+  "**/.DS_Store",
+  "**/.env"
+]
+
+/** Bytes of files that one call reads, so that a pattern for everything ends. */
+const mostTogether = 20 * 1_024 * 1_024
+
+const isPattern = (text: string): boolean => /[*?[\]{}]/.test(text)
+
+/** Whether a pattern asks for files like this one: by its ending or by its name. */
+const asksFor = (pattern: string, base: string, ending: string): boolean => {
+  const lower = pattern.toLowerCase()
+  const name = ending === "" ? base : base.slice(0, -ending.length)
+  return (ending !== "" && lower.includes(ending.toLowerCase())) || lower.includes(name.toLowerCase())
+}
+
+interface Skipped {
+  readonly file: string
+  readonly why: string
+}
+
+const mostNamed = { read: 10, skipped: 5 }
+
+const summary = (read: ReadonlyArray<string>, skipped: ReadonlyArray<Skipped>): string => {
+  const more = (all: number, named: number) => (all > named ? [`… and ${all - named} more`] : [])
+  return [
+    `${read.length} ${read.length === 1 ? "file" : "files"} read`,
+    ...read.slice(0, mostNamed.read),
+    ...more(read.length, mostNamed.read),
+    ...(skipped.length === 0 ? [] : [`${skipped.length} skipped`]),
+    ...skipped.slice(0, mostNamed.skipped).map(({ file, why }) => `${file}: ${why}`),
+    ...more(skipped.length, mostNamed.skipped)
+  ].join("\n")
+}
+
+/** Reads all files that match, one after the other (spec 13). */
+export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const workspace = yield* Workspace
+
+    const typeOf = (place: string) =>
+      fs.stat(place).pipe(
+        Effect.map(({ type }) => type),
+        Effect.orElseSucceed(() => undefined)
+      )
+
+    /** The files of one folder of the workspace that are wanted, absolute. */
+    const filesIn = Effect.fnUntraced(function* (
+      folder: string,
+      { exclude = [], file_filtering_options, include, useDefaultExcludes = true }: typeof parameters.Type
+    ) {
+      const choice = choiceOf(file_filtering_options)
+      const excluded = [...exclude, ...(useDefaultExcludes ? usuallyExcluded : [])].map((each) =>
+        pathMatcher(each, false)
+      )
+      const found = new Set<string>()
+      const patterns: Array<string> = []
+      for (const each of include) {
+        const place = yield* workspace.path(path.resolve(folder, each), "read").pipe(Effect.option)
+        const type = Option.isSome(place) ? yield* typeOf(place.value) : undefined
+        const relative = Option.isSome(place) ? path.relative(folder, place.value).replaceAll(path.sep, "/") : each
+        if (type === "Directory") patterns.push(relative === "" ? "**" : `${Glob.escape(relative)}/**`)
+        else if (type === undefined && isPattern(each))
+          patterns.push(path.isAbsolute(each) ? path.relative(folder, each) : each)
+        else if (Option.isSome(place) && type !== undefined) {
+          if (relative.startsWith("..")) found.add(place.value)
+          else if (!excluded.some((isExcluded) => isExcluded(relative))) {
+            const rules = yield* rulesOf(folder, choice).pipe(Effect.provideContext(platform))
+            if (!(yield* isIgnored(rules, relative))) found.add(place.value)
+          }
+        }
+      }
+      if (patterns.length === 0) return found
+      const wanted = patterns.map((each) => pathMatcher(each, false))
+      yield* walk(folder, choice).pipe(
+        Stream.runForEach(({ files }) =>
+          Effect.sync(() => {
+            for (const file of files) {
+              if (wanted.some((isWanted) => isWanted(file)) && !excluded.some((isExcluded) => isExcluded(file))) {
+                found.add(path.join(folder, file))
+              }
+            }
+          })
+        ),
+        Effect.provideContext(platform)
+      )
+      return found
+    })
+
+    return make({
+      name: "read_many_files",
+      description:
+        "Shows many files at once, each under its path: those that are named, that lie in a named folder, or that match a glob pattern. Images, PDFs, sound and film are left out unless a pattern names them.",
+      parameters,
+      result: Schema.String,
+      kind: "read",
+      timeout: "2 minutes",
+      older,
+      title: ({ include }) => include.join(" "),
+      run: Effect.fn("ReadManyFiles.run")(function* (wanted) {
+        // What is named outside is refused, not silently left out.
+        for (const each of wanted.include) if (!isPattern(each)) yield* workspace.path(each, "read")
+        const found = yield* Effect.forEach(workspace.folders, (folder) => filesIn(folder, wanted))
+        const files = [...new Set(found.flatMap((each) => [...each]))].sort()
+        const parts: Array<string> = []
+        const media: Array<Part> = []
+        const names: Array<string> = []
+        const skipped: Array<Skipped> = []
+        let total = 0
+        for (const file of files) {
+          const shown = workspace.shown(file)
+          const ending = path.extname(file)
+          if (total >= mostTogether) {
+            skipped.push({ file: shown, why: "20 MiB had been read" })
+            continue
+          }
+          const bytes = yield* Effect.result(read(file, shown).pipe(Effect.provideService(FileSystem.FileSystem, fs)))
+          if (Result.isFailure(bytes)) {
+            skipped.push({ file: shown, why: bytes.failure.message })
+            continue
+          }
+          const kind = kindOf(ending, bytes.success)
+          const isAskedFor = wanted.include.some((each) => asksFor(each, path.basename(file), ending))
+          if (kind._tag === "Binary" || (kind._tag === "Media" && !isAskedFor)) {
+            skipped.push({
+              file: shown,
+              why: kind._tag === "Binary" ? "binary" : `${kind.what}, not asked for by name`
+            })
+            continue
+          }
+          const result = yield* fileResult(kind, bytes.success, shown, { file_path: file })
+          total += bytes.success.length
+          parts.push(`--- ${file} ---\n\n${result.value}\n\n`)
+          media.push(...(result.media ?? []))
+          names.push(shown)
+        }
+        if (names.length === 0 && skipped.length === 0) {
+          return { value: `No files matching ${wanted.include.join(", ")} were found.`, display: words("no files") }
+        }
+        const left =
+          skipped.length === 0 ? "" : `\n${skipped.map(({ file, why }) => `(skipped ${file}: ${why})`).join("\n")}`
+        return {
+          value: `${parts.join("")}--- End of content ---${left}`,
+          media: media.length === 0 ? undefined : media,
+          display: words(summary(names, skipped))
+        }
+      })
+    })
+  }
+)

@@ -1,0 +1,71 @@
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import { type ToolResult } from "../../src/domain/ToolResult.ts"
+import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
+import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
+import { type CallContext, type Tool, type ToolFailure } from "../../src/services/Tool.ts"
+
+const context: CallContext = {
+  id: "call-1",
+  agent: "main",
+  progress: () => Effect.void,
+  activity: () => Effect.void,
+  waiting: (work) => work
+}
+
+/** The result of one call. */
+export const resultOf = (tool: Tool, args: unknown): Effect.Effect<ToolResult, ToolFailure> =>
+  Effect.flatMap(tool.call(args, context), ({ run }) => run)
+
+/** What one call tells the model. */
+export const answerOf = (tool: Tool, args: unknown): Effect.Effect<string, ToolFailure> =>
+  Effect.map(resultOf(tool, args), ({ value }) => String(value))
+
+/** Why a call is not carried out. */
+export const refusalOf = (tool: Tool, args: unknown): Effect.Effect<string, unknown> =>
+  Effect.map(Effect.flip(resultOf(tool, args)), ({ message }) => message)
+
+/** Writes files below a folder, the folders above them too. */
+export const writeFiles = Effect.fnUntraced(function* (
+  root: string,
+  files: Readonly<Record<string, string | Uint8Array>>
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(root, name)
+    yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+    yield* fs.writeFile(file, typeof content === "string" ? new TextEncoder().encode(content) : content)
+  }
+})
+
+/** An empty folder on disk, its links followed. */
+export const temporaryFolder = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  return yield* Effect.flatMap(
+    fs.makeTempDirectoryScoped({ directory: process.env["PALIMPSEST_TEST_FOLDER"], prefix: "workspace-" }),
+    (folder) => fs.realPath(folder)
+  )
+})
+
+/** A workspace on disk that holds these files. */
+export const onDisk = (files: Readonly<Record<string, string | Uint8Array>>) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const root = yield* temporaryFolder
+      yield* writeFiles(root, files)
+      return FileWorkspace.layer({ root })
+    })
+  ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** A workspace `/work` in memory that holds these files. */
+export const inMemory = (files: Readonly<Record<string, string | Uint8Array>>) =>
+  FileWorkspace.layer({ root: "/work" }).pipe(
+    Layer.provideMerge(
+      MemoryFileSystem.layer({
+        "/work/": "",
+        ...Object.fromEntries(Object.entries(files).map(([name, content]) => [`/work/${name}`, content]))
+      })
+    ),
+    Layer.provideMerge(Path.layer)
+  )
