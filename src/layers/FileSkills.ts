@@ -1,0 +1,120 @@
+import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { parseSkill, type SkillFile, skillFile } from "../domain/Skill.ts"
+import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../services/Skills.ts"
+
+/** Where skills lie, the folder that counts most first: of two with one name the earlier counts. */
+export const folders = (workspace: string, home: string): Effect.Effect<ReadonlyArray<string>, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => [
+    ...new Set(
+      [workspace, home].flatMap((base) => [
+        path.resolve(base, ".palimpsest", "skills"),
+        path.resolve(base, ".gemini", "skills")
+      ])
+    )
+  ])
+
+/** No instructions are that long; a log or a device in their place is not read. */
+const mostBytes = ByteSize.mebibytes(1)
+/** Files of a skill's folder that are listed, and how deep it is looked into. */
+const mostFiles = 200
+const deepest = 8
+/** Folders whose files nobody means. */
+const skipped = new Set(["node_modules", ".git"])
+
+/** Also where a file stands in the place of a folder. */
+const isNotThere = ({ reason }: PlatformError.PlatformError) =>
+  reason._tag === "NotFound" || reason._tag === "BadResource"
+
+interface Found {
+  readonly skill: Skill
+  readonly file: SkillFile
+}
+
+/** The skills in these folders. They are looked for when somebody asks; a broken one stops no other. */
+export const layer = (places: ReadonlyArray<string>): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    Skills,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+
+      /** A folder's skill; a text: why it has none that can be used; undefined: it is no skill. */
+      const read = Effect.fnUntraced(
+        function* (folder: string) {
+          const file = path.join(folder, skillFile)
+          const { size, type } = yield* fs.stat(file)
+          if (type !== "File") return `${file}: expected a file`
+          if (ByteSize.isGreaterThan(size, mostBytes)) return `${file}: expected at most 1 MiB`
+          const parsed = parseSkill(yield* fs.readFileString(file))
+          if (Result.isFailure(parsed)) return `${file}: ${parsed.failure}`
+          const { description, name } = parsed.success
+          return { skill: { name, description, folder }, file: parsed.success }
+        },
+        (work, folder): Effect.Effect<Found | string | undefined> =>
+          work.pipe(
+            Effect.catchIf(isNotThere, () => Effect.undefined),
+            Effect.catch((error) => Effect.succeed(`${path.join(folder, skillFile)}: ${diskTrouble(error)}`))
+          )
+      )
+
+      const inside = Effect.fnUntraced(function* (place: string) {
+        const names = yield* fs.readDirectory(place).pipe(
+          Effect.catchIf(isNotThere, () => Effect.succeed([])),
+          Effect.catch((error) => Effect.succeed(`${place}: ${diskTrouble(error)}`))
+        )
+        if (typeof names === "string") return [names]
+        return yield* Effect.forEach(names.toSorted(), (name) => read(path.join(place, name)), { concurrency: 8 })
+      })
+
+      const find = Effect.gen(function* () {
+        const found = (yield* Effect.forEach(places, inside)).flat()
+        const skills = new Map<string, Found>()
+        for (const one of found) {
+          if (typeof one === "object" && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
+        }
+        return { skills, notices: found.filter((one) => typeof one === "string") }
+      })
+
+      /** Files below a folder, one level after the other, so that what is left out lies deepest. */
+      const filesOf = Effect.fnUntraced(function* (folder: string) {
+        const files: Array<string> = []
+        let level: ReadonlyArray<string> = [""]
+        for (let depth = 0; depth < deepest && level.length > 0 && files.length <= mostFiles; depth += 1) {
+          const next: Array<string> = []
+          for (const below of level) {
+            const names = yield* fs
+              .readDirectory(path.join(folder, below))
+              .pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))
+            for (const name of names.toSorted()) {
+              if (files.length > mostFiles) break
+              const here = below === "" ? name : `${below}/${name}`
+              const place = path.join(folder, here)
+              // Links are not followed: they may lead round in circles, or anywhere.
+              const type = yield* fs.lstat(place).pipe(
+                Effect.map((info) => info.type),
+                Effect.orElseSucceed(() => undefined)
+              )
+              if (type === "File" && here !== skillFile) files.push(here)
+              if (type === "Directory" && !skipped.has(name)) next.push(here)
+            }
+          }
+          level = next
+        }
+        return { files: files.slice(0, mostFiles), hasMore: files.length > mostFiles }
+      })
+
+      return {
+        all: Effect.map(find, ({ notices, skills }): KnownSkills => ({
+          notices,
+          skills: [...skills.values()].map(({ skill }) => skill).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        })).pipe(Effect.withSpan("Skills.all")),
+        load: Effect.fn("Skills.load")(function* (name): Effect.fn.Return<ActiveSkill | undefined> {
+          const found = (yield* find).skills.get(name)
+          if (found === undefined) return undefined
+          const { file, skill } = found
+          return { ...skill, instructions: file.instructions, ...(yield* filesOf(skill.folder)) }
+        })
+      }
+    })
+  )

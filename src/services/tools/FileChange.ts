@@ -1,0 +1,159 @@
+import { Context, Effect, FileSystem, Path, type PlatformError, Random, Schema, Semaphore } from "effect"
+import { editGrant } from "../../domain/Approval.ts"
+import { decode, encode } from "../../domain/Bytes.ts"
+import { diskTrouble } from "../../domain/DiskTrouble.ts"
+import { type FileDiff, fileDiff } from "../../domain/FileDiff.ts"
+import { type ToolResult, words } from "../../domain/ToolResult.ts"
+import { read } from "../RegularFile.ts"
+import { type Question, ToolFailure } from "../Tool.ts"
+import { Workspace } from "../Workspace.ts"
+
+/** What the model is told of a change (seed 004's appendix). */
+export const Changed = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })
+export type Changed = typeof Changed.Type
+
+/** A file as it was when it was looked at. */
+export interface Seen {
+  /** As the model names it. */
+  readonly given: string
+  /** Absolute, links followed. */
+  readonly path: string
+  /** As a person is shown it. */
+  readonly shown: string
+  /** Undefined: there is no such file. */
+  readonly text: string | undefined
+  readonly mode: number
+}
+
+/** What a file will be, worked out from what it was. */
+export interface Change {
+  readonly seen: Seen
+  readonly after: string
+  readonly diff: FileDiff
+}
+
+/** Looks at files of the workspace and changes them. */
+export interface FileChanges {
+  /** The file as it is now; a failure says why it can be no text to change. */
+  readonly look: (given: string) => Effect.Effect<Seen, ToolFailure>
+  readonly plan: (seen: Seen, after: string) => Change
+  /** What a person is asked before it is written; undefined where nothing changes. */
+  readonly question: (change: Change) => Question | undefined
+  /**
+   * Writes what was worked out, whole or not at all, its folders too. Where the file is no longer what it was then, nothing is
+   * written.
+   */
+  readonly write: (change: Change) => Effect.Effect<ToolResult<Changed>, ToolFailure>
+}
+
+/** How often another name is tried for a temporary file. */
+const names = 4
+
+/** One file is written at a time, whichever agent writes it: between the last look and the rename nobody else's edit comes. */
+const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
+  defaultValue: () => Semaphore.makeUnsafe(1)
+})
+
+const isNotFound = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
+
+const failureType = (trouble: string, { reason }: PlatformError.PlatformError): string => {
+  if (reason._tag === "PermissionDenied") return "permission_denied"
+  return trouble.includes("no space") ? "no_space_left" : "file_write_failure"
+}
+
+/** Changes of files in this workspace. */
+export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const workspace = yield* Workspace
+    const gate = yield* Gate
+
+    const look = Effect.fn("FileChange.look")(function* (given: string): Effect.fn.Return<Seen, ToolFailure> {
+      const place = yield* workspace.path(given, "write")
+      const shown = workspace.shown(place)
+      const info = yield* fs.stat(place).pipe(
+        Effect.catchIf(isNotFound, () => Effect.undefined),
+        Effect.mapError(
+          (error) =>
+            new ToolFailure({ message: `${shown} cannot be read: ${diskTrouble(error)}`, type: "read_content_failure" })
+        )
+      )
+      if (info === undefined) return { given, path: place, shown, text: undefined, mode: 0 }
+      const bytes = yield* Effect.provideService(read(place, shown), FileSystem.FileSystem, fs)
+      return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
+    })
+
+    /** An empty file that nobody else has, beside the one that it will become. */
+    const claim = ({ path: place, text }: Seen) =>
+      Effect.gen(function* () {
+        const random = yield* Random.nextIntBetween(0, 2 ** 48)
+        const file = path.join(path.dirname(place), `.palimpsest-${random.toString(36)}.tmp`)
+        // What replaces a private file is private from the beginning; a new one gets what the system gives.
+        yield* Effect.scoped(fs.open(file, { flag: "wx", ...(text === undefined ? {} : { mode: 0o600 }) }))
+        return file
+      }).pipe(Effect.retry({ times: names - 1, while: ({ reason }) => reason._tag === "AlreadyExists" }))
+
+    const fill = Effect.fnUntraced(function* (file: string, { after, seen }: Change) {
+      const handle = yield* fs.open(file, { flag: "r+" })
+      yield* handle.writeAll(encode(after))
+      yield* handle.sync
+      if (seen.text !== undefined) yield* fs.chmod(file, seen.mode)
+    }, Effect.scoped)
+
+    const replace = (change: Change) =>
+      Effect.acquireUseRelease(
+        claim(change.seen),
+        (file) =>
+          // Interrupted, the write would go on behind our back.
+          Effect.uninterruptible(Effect.andThen(fill(file, change), fs.rename(file, change.seen.path))),
+        (file, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(file, { force: true })))
+      )
+
+    const resultOf = ({ diff: { added, diff, removed }, seen }: Change): ToolResult<Changed> => ({
+      value: { fileDiff: diff, fileName: path.basename(seen.path) },
+      display:
+        diff === "" ? words(`${seen.shown} reads so already`) : { _tag: "Diff", file: seen.shown, diff, added, removed }
+    })
+
+    return {
+      look,
+      plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
+      question: ({ after, diff, seen }) =>
+        after === seen.text
+          ? undefined
+          : {
+              detail: diff.diff === "" ? `${seen.shown} is made, empty` : diff.diff,
+              grants: [editGrant],
+              covers: "edits of files"
+            },
+      write: Effect.fn("FileChange.write")(function* (change): Effect.fn.Return<ToolResult<Changed>, ToolFailure> {
+        const { after, seen } = change
+        const now = yield* look(seen.given)
+        if (now.path !== seen.path || now.text !== seen.text) {
+          return yield* new ToolFailure({
+            message: `${seen.shown} was changed by somebody else meanwhile, so it was not written; read it again`,
+            type: "file_changed"
+          })
+        }
+        if (after === seen.text) return resultOf(change)
+        const writing = Effect.gen(function* () {
+          if (seen.text === undefined) yield* fs.makeDirectory(path.dirname(seen.path), { recursive: true })
+          // A rename would also replace what may not be written.
+          else yield* fs.access(seen.path, { writable: true })
+          yield* replace(change)
+        })
+        yield* writing.pipe(
+          Effect.mapError((error) => {
+            const trouble = diskTrouble(error)
+            return new ToolFailure({
+              message: `${seen.shown} was not written: ${trouble}`,
+              type: failureType(trouble, error)
+            })
+          })
+        )
+        return resultOf(change)
+      }, gate.withPermit)
+    }
+  }
+)

@@ -1,0 +1,142 @@
+import { Effect, Result, Schema } from "effect"
+import { entries, inserted } from "../../domain/Conversation.ts"
+import { distance } from "../../domain/Edit.ts"
+import type { Excerpt, Selection } from "../../domain/Excerpt.ts"
+import { type Handle, isHandle, mentions } from "../../domain/Handle.ts"
+import { words } from "../../domain/ToolResult.ts"
+import type { Chat } from "../Chat.ts"
+import type { SessionStoreError } from "../SessionStore.ts"
+import type { BadPattern, TempStoreError } from "../TempStore.ts"
+import { make, type Tool, ToolFailure } from "../Tool.ts"
+
+/** A conversation other than the agent's own whose handles can be read: that of an agent it started. */
+export interface RecallSource {
+  /** Its session's id. */
+  readonly session: string
+  readonly recall: (
+    handle: Handle,
+    selection?: Selection
+  ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
+}
+
+/** Tokens of one answer where nobody says otherwise, and at most: more would be shortened again. */
+const usual = 4_000
+const most = 10_000
+/** A handle with so many wrong characters is still known for what was meant. */
+const mostTypos = 3
+
+/** The handle that a model means: alone, or in what it copied around it. */
+const handleIn = (given: string): Handle | undefined => {
+  const trimmed = given.trim()
+  return isHandle(trimmed) ? trimmed : mentions(trimmed)[0]
+}
+
+const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): boolean =>
+  error._tag === "TempStoreError" && error.reason._tag === "BlobMissing"
+
+const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
+
+/** Reads back anything that left the window: by handle, lines, pattern, within a token budget. */
+export const recall = (
+  chat: Pick<Chat["Service"], "recall" | "conversation">,
+  others: Effect.Effect<ReadonlyArray<RecallSource>> = Effect.succeed([])
+): Tool => {
+  /** Handles of this conversation that differ from one by a slip, the nearest first. */
+  const nearest = Effect.fnUntraced(function* (given: string) {
+    const conversation = yield* chat.conversation
+    const known = new Set([...entries(conversation), ...inserted(conversation)].flatMap(({ handles }) => handles))
+    return [...known]
+      .flatMap((handle) => {
+        if (handle === undefined) return []
+        const typos = distance(handle, given, mostTypos)
+        return typos <= mostTypos ? [{ handle, typos }] : []
+      })
+      .toSorted((a, b) => a.typos - b.typos)
+      .slice(0, 3)
+      .map(({ handle }) => handle)
+  })
+
+  const unknown = Effect.fnUntraced(function* (given: string, session: string | undefined) {
+    const near = session === undefined ? yield* nearest(given) : []
+    if (near.length > 0) {
+      return failed(`nothing is kept under ${given}; did you mean ${near.join(" or ")}?`, "unknown_handle")
+    }
+    const where = session === undefined ? "here" : `in session ${session}`
+    return failed(
+      `nothing is kept under ${given} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
+      "unknown_handle"
+    )
+  })
+
+  const sourcesOf = Effect.fnUntraced(function* (session: string | undefined) {
+    const known = yield* others
+    if (session === undefined) return [chat, ...known]
+    const one = known.find((source) => source.session === session)
+    if (one !== undefined) return [one]
+    const ids = known.map((source) => source.session)
+    return yield* failed(
+      ids.length === 0
+        ? `there is no session ${session}: no agent was started here; leave session out`
+        : `there is no session ${session}; there are: ${ids.join(", ")}`,
+      "unknown_session"
+    )
+  })
+
+  return make({
+    name: "recall",
+    description:
+      "Reads back exactly what left the conversation or was shortened. Give its handle (h_ and letters) as it is shown there; of long texts ask for lines, or for lines that match.",
+    parameters: Schema.Struct({
+      handle: Schema.String.annotate({ description: "The handle, such as h_abcdefghij" }),
+      from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line wanted, counted from 1" })),
+      to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line wanted" })),
+      grep: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
+      maxTokens: Schema.optionalKey(
+        Schema.Natural.annotate({
+          description: `Tokens to read at most; ${usual} where it is left out, never over ${most}`
+        })
+      ),
+      session: Schema.optionalKey(
+        Schema.String.annotate({ description: "For a handle of an agent that you started: the session it named" })
+      )
+    }),
+    result: Schema.String,
+    kind: "read",
+    title: ({ grep, handle }) => (grep === undefined ? handle : `${handle} ${grep}`),
+    run: ({ from, grep, handle: given, maxTokens = usual, session, to }) =>
+      Effect.gen(function* () {
+        const handle = handleIn(given)
+        if (handle === undefined) return yield* yield* unknown(given.trim(), session)
+        const selection: Selection = {
+          maxTokens: Math.min(maxTokens, most),
+          ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
+          ...(grep === undefined ? {} : { grep })
+        }
+        for (const source of yield* sourcesOf(session)) {
+          const read = yield* Effect.result(source.recall(handle, selection))
+          if (Result.isSuccess(read)) return shown(handle, read.success, selection)
+          const error = read.failure
+          if (isMissing(error)) continue
+          return yield* error._tag === "BadPattern"
+            ? failed(`grep is no regular expression: ${error.message}`, "invalid_tool_params")
+            : failed(error.message, "recall_failed")
+        }
+        return yield* yield* unknown(handle, session)
+      })
+  })
+}
+
+const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
+
+const shown = (handle: Handle, { omittedLines, text, totalLines }: Excerpt, { grep, lines: range }: Selection) => {
+  const display = words(`${lines(totalLines)} behind ${handle}`)
+  if (omittedLines > 0) {
+    return {
+      value: `${text}\n(${lines(omittedLines)} more of ${totalLines}; ask for them by number, or by grep)`,
+      display
+    }
+  }
+  if (text !== "" || (grep === undefined && range === undefined)) return { value: text, display }
+  const why = grep === undefined ? "has none of the lines asked for" : "has no line that matches"
+  return { value: `${handle} ${why}; it has ${lines(totalLines)}.`, display }
+}

@@ -1,0 +1,106 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as FileSkills from "../../src/layers/FileSkills.ts"
+import { Skills } from "../../src/services/Skills.ts"
+
+const skill = (name: string, description = `about ${name}`) =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nDo ${name}.\n`
+
+/** Skills of a workspace and a home with these files. */
+const withFiles = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const top = yield* fs.makeTempDirectoryScoped()
+  for (const [name, text] of Object.entries(files)) {
+    yield* fs.makeDirectory(path.dirname(path.join(top, name)), { recursive: true })
+    yield* fs.writeFileString(path.join(top, name), text)
+  }
+  const places = yield* FileSkills.folders(path.join(top, "work"), path.join(top, "home"))
+  const skills = yield* Effect.provide(Skills, FileSkills.layer(places))
+  return { fs, path, top, skills }
+})
+
+layer(NodeServices.layer)("FileSkills", (it) => {
+  it.effect("nowhere a skill: none, and nobody is told of it", () =>
+    Effect.gen(function* () {
+      const { skills } = yield* withFiles({})
+      assert.deepStrictEqual(yield* skills.all, { skills: [], notices: [] })
+      assert.strictEqual(yield* skills.load("x"), undefined)
+    })
+  )
+
+  it.effect(
+    "spec 14: skills of the workspace and of the home; the workspace counts, and .palimpsest before .gemini",
+    () =>
+      Effect.gen(function* () {
+        const { skills } = yield* withFiles({
+          "work/.palimpsest/skills/a/SKILL.md": skill("a", "of work"),
+          "work/.gemini/skills/a/SKILL.md": skill("a", "not this"),
+          "work/.gemini/skills/b/SKILL.md": skill("b", "of gemini"),
+          "home/.palimpsest/skills/b/SKILL.md": skill("b", "not this"),
+          "home/.palimpsest/skills/c/SKILL.md": skill("c", "of home"),
+          "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home")
+        })
+        const all = yield* skills.all
+        assert.deepStrictEqual(
+          all.skills.map(({ description, name }) => [name, description]),
+          [
+            ["a", "of work"],
+            ["b", "of gemini"],
+            ["c", "of home"],
+            ["d", "of gemini at home"]
+          ]
+        )
+        assert.deepStrictEqual(all.notices, [])
+      })
+  )
+
+  it.effect("one that is broken is told, with what was expected, and stops no other", () =>
+    Effect.gen(function* () {
+      const { skills } = yield* withFiles({
+        "work/.gemini/skills/good/SKILL.md": skill("good"),
+        "work/.gemini/skills/bad/SKILL.md": "# no front matter\n",
+        "work/.gemini/skills/long/SKILL.md": skill("long") + "x".repeat(1024 * 1024),
+        "work/.gemini/skills/folder/SKILL.md/x": "",
+        "work/.gemini/skills/empty/README.md": "no skill",
+        "work/.gemini/skills/README.md": "no folder"
+      })
+      const { notices, skills: found } = yield* skills.all
+      assert.deepStrictEqual(
+        found.map(({ name }) => name),
+        ["good"]
+      )
+      assert.strictEqual(notices.length, 3)
+      assert.match(notices[0] ?? "", /bad.SKILL\.md: expected front matter/)
+      assert.match(notices[1] ?? "", /folder.SKILL\.md: expected a file/)
+      assert.match(notices[2] ?? "", /long.SKILL\.md: expected at most 1 MiB/)
+    })
+  )
+
+  it.effect("a skill comes with its files: no links, no node_modules, within bounds", () =>
+    Effect.gen(function* () {
+      const { fs, path, skills, top } = yield* withFiles({
+        "work/.gemini/skills/a/SKILL.md": skill("a"),
+        "work/.gemini/skills/a/scripts/run.sh": "",
+        "work/.gemini/skills/a/z.txt": "",
+        "work/.gemini/skills/a/node_modules/x.js": ""
+      })
+      const folder = path.join(top, "work", ".gemini", "skills", "a")
+      yield* fs.symlink("/", path.join(folder, "root"))
+      yield* fs.symlink(folder, path.join(folder, "round"))
+      assert.deepStrictEqual(yield* skills.load("a"), {
+        name: "a",
+        description: "about a",
+        folder,
+        instructions: "Do a.",
+        files: ["z.txt", "scripts/run.sh"],
+        hasMore: false
+      })
+      for (let n = 0; n < 201; n += 1) yield* fs.writeFileString(path.join(folder, `f${n}`), "")
+      const many = yield* skills.load("a")
+      assert.strictEqual(many?.files.length, 200)
+      assert.isTrue(many?.hasMore)
+    })
+  )
+})

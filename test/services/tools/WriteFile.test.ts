@@ -1,0 +1,201 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer, vi } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { Effect, Exit, FileSystem, Layer } from "effect"
+import { UnescapesContent, writeFile } from "../../../src/services/tools/WriteFile.ts"
+import { callTool, failureOf } from "../../support/callTool.ts"
+import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+import { interruptSweep } from "../../support/interruptSweep.ts"
+import { inMemory } from "../../support/toolCall.ts"
+import { workspace } from "./editing.ts"
+
+// Hundreds of real files; a busy machine takes its time.
+vi.setConfig({ testTimeout: 60_000 })
+
+layer(NodeServices.layer)("write_file", (it) => {
+  it.effect("seed 004: the result is the diff and the file's name; folders are made", () =>
+    Effect.gen(function* () {
+      const { layer: here, mode, names, read } = yield* workspace()
+      const tool = yield* Effect.provide(writeFile, here)
+      const { question, result, title } = yield* callTool(tool, {
+        file_path: "docs/new/test.md",
+        content: "This is a test file.\n"
+      })
+      const diff = "--- a/test.md\n+++ b/test.md\n@@ -0,0 +1 @@\n+This is a test file.\n"
+      assert.strictEqual(title, "write_file docs/new/test.md")
+      assert.deepStrictEqual(question, { detail: diff, grants: ["edit"], covers: "edits of files" })
+      assert.deepStrictEqual(result.value, { fileDiff: diff, fileName: "test.md" })
+      assert.deepStrictEqual(result.display, { _tag: "Diff", file: "docs/new/test.md", diff, added: 1, removed: 0 })
+      assert.strictEqual(yield* read("docs/new/test.md"), "This is a test file.\n")
+      assert.deepStrictEqual(yield* names, ["docs", "docs/new", "docs/new/test.md"])
+      assert.strictEqual((yield* mode("docs/new/test.md")) & 0o600, 0o600)
+    })
+  )
+
+  it.effect("a file keeps its mode, and a link stays a link", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, mode, place, read } = yield* workspace({ "run.sh": "old\n" })
+      yield* fs.chmod(place("run.sh"), 0o751)
+      yield* fs.symlink(place("run.sh"), place("link.sh"))
+      const tool = yield* Effect.provide(writeFile, here)
+      yield* callTool(tool, { file_path: "link.sh", content: "new\n" })
+      assert.strictEqual(yield* read("run.sh"), "new\n")
+      assert.strictEqual(yield* mode("run.sh"), 0o751)
+      assert.strictEqual(yield* fs.readLink(place("link.sh")), place("run.sh"))
+    })
+  )
+
+  it.effect("a file whose lines end with CR LF keeps that, and a new one gets what is written", () =>
+    Effect.gen(function* () {
+      const { layer: here, read } = yield* workspace({ "dos.txt": "a\r\nb\r\n" })
+      const tool = yield* Effect.provide(writeFile, here)
+      const { result } = yield* callTool(tool, { file_path: "dos.txt", content: "a\nc\n" })
+      assert.strictEqual(yield* read("dos.txt"), "a\r\nc\r\n")
+      assert.deepStrictEqual(result.display?._tag === "Diff" ? result.display.added : undefined, 1)
+      yield* callTool(tool, { file_path: "new.txt", content: "a\r\nb\n" })
+      assert.strictEqual(yield* read("new.txt"), "a\r\nb\n")
+    })
+  )
+
+  it.effect("what a file holds already is not asked for and not written", () =>
+    Effect.gen(function* () {
+      const { layer: here } = yield* workspace({ "a.txt": "same\n" })
+      const tool = yield* Effect.provide(writeFile, here)
+      const { question, result } = yield* callTool(tool, { file_path: "a.txt", content: "same\n" })
+      assert.strictEqual(question, undefined)
+      assert.deepStrictEqual(result.value, { fileDiff: "", fileName: "a.txt" })
+      const empty = yield* callTool(tool, { file_path: "empty.txt", content: "" })
+      assert.strictEqual(empty.question?.detail, "empty.txt is made, empty")
+    })
+  )
+
+  it.effect("spec 14: content is unescaped only where the model is known to escape too much", () =>
+    Effect.gen(function* () {
+      const { layer: here, read } = yield* workspace()
+      const args = { file_path: "a.ts", content: 'print(\\"a\\")\\n' }
+      yield* callTool(yield* Effect.provide(writeFile, here), args)
+      assert.strictEqual(yield* read("a.ts"), args.content)
+      const repairing = yield* writeFile.pipe(Effect.provide(here), Effect.provideService(UnescapesContent, true))
+      yield* callTool(repairing, args)
+      assert.strictEqual(yield* read("a.ts"), 'print("a")\n')
+    })
+  )
+
+  it.effect("a file that changed after the question is not written", () =>
+    Effect.gen(function* () {
+      const { layer: here, names, read, write } = yield* workspace({ "a.txt": "one\n" })
+      const tool = yield* Effect.provide(writeFile, here)
+      const args = { file_path: "a.txt", content: "two\n" }
+      const failure = yield* failureOf(tool, args, () => write("a.txt", "a person's\n"))
+      assert.match(failure ?? "", /^file_changed: a\.txt was changed by somebody else meanwhile/)
+      assert.strictEqual(yield* read("a.txt"), "a person's\n")
+      const made = yield* failureOf(tool, { file_path: "b.txt", content: "x" }, () => write("b.txt", "a person's\n"))
+      assert.match(made ?? "", /^file_changed/)
+      assert.deepStrictEqual(yield* names, ["a.txt", "b.txt"])
+    })
+  )
+
+  it.effect("a folder swapped for a link after the question leads nowhere else", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, place } = yield* workspace({ "dir/a.txt": "one\n", "other/a.txt": "one\n" })
+      const tool = yield* Effect.provide(writeFile, here)
+      const failure = yield* failureOf(tool, { file_path: "dir/a.txt", content: "two\n" }, () =>
+        Effect.orDie(
+          Effect.andThen(fs.remove(place("dir"), { recursive: true }), fs.symlink(place("other"), place("dir")))
+        )
+      )
+      assert.match(failure ?? "", /^file_changed/)
+      assert.strictEqual(yield* fs.readFileString(place("other/a.txt")), "one\n")
+    })
+  )
+
+  it.effect("bad places are answered in one sentence, and nothing is made", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, names, place } = yield* workspace({ "a.txt": "x", "dir/b.txt": "x" })
+      yield* fs.symlink("/etc", place("out"))
+      const tool = yield* Effect.provide(writeFile, here)
+      const failures: ReadonlyArray<readonly [string, RegExp]> = [
+        ["../up.txt", /^path_not_in_workspace: /],
+        ["out/passwd", /^path_not_in_workspace: /],
+        ["dir", /^target_is_directory: dir is a folder/],
+        ["a.txt/b.txt", /a file is where a folder should be/],
+        ["/dev/null", /^path_not_in_workspace: /]
+      ]
+      const before = yield* names
+      for (const [file_path, expected] of failures) {
+        assert.match((yield* failureOf(tool, { file_path, content: "y" })) ?? "no failure", expected)
+      }
+      assert.match((yield* failureOf(tool, { file_path: "a.txt" })) ?? "", /^invalid_tool_params: .*content/)
+      assert.deepStrictEqual(yield* names, before)
+    })
+  )
+
+  it.effect("a pipe is refused, not waited for", () =>
+    Effect.gen(function* () {
+      const { layer: here, place } = yield* workspace()
+      execFileSync("mkfifo", [place("pipe")])
+      const tool = yield* Effect.provide(writeFile, here)
+      const failure = yield* failureOf(tool, { file_path: "pipe", content: "y" })
+      assert.strictEqual(failure, "read_content_failure: pipe is a named pipe; only regular files can be read")
+    })
+  )
+
+  it.effect("a file in memory is written as one on disk", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const tool = yield* writeFile
+      const { result } = yield* callTool(tool, { file_path: "new/a.txt", content: "one\n" })
+      assert.deepInclude(result.display, { file: "new/a.txt", added: 1 })
+      yield* callTool(tool, { file_path: "new/a.txt", content: "two\n" })
+      assert.strictEqual(yield* fs.readFileString("/work/new/a.txt"), "two\n")
+      assert.deepStrictEqual(yield* fs.readDirectory("/work/new"), ["a.txt"])
+    }).pipe(Effect.provide(inMemory({})))
+  )
+
+  it.effect("a write that fails leaves the old file and no other, and says why", () =>
+    Effect.gen(function* () {
+      for (let n = 1; ; n += 1) {
+        const { layer: here, names, read } = yield* workspace({ "a.txt": "old\n" })
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, "half"))
+        const tool = yield* Effect.provide(writeFile, Layer.merge(here, faulty.layer))
+        const failure = yield* failureOf(tool, { file_path: "a.txt", content: "new\n" })
+        if (failure === undefined) {
+          assert.strictEqual(yield* read("a.txt"), "new\n")
+          assert.isAbove(n, 3)
+          return
+        }
+        assert.match(failure, /a\.txt was not written/)
+        assert.strictEqual(yield* read("a.txt"), "old\n")
+        assert.deepStrictEqual(yield* names, ["a.txt"])
+      }
+    })
+  )
+
+  it.effect("interrupted at any point it has written all or nothing, and leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const made: Array<Effect.Success<ReturnType<typeof workspace>>> = []
+      const points = yield* interruptSweep(
+        () =>
+          Effect.gen(function* () {
+            const here = yield* workspace({ "a.txt": "old\n" })
+            made.push(here)
+            yield* callTool(yield* Effect.provide(writeFile, here.layer), { file_path: "a.txt", content: "new\n" })
+          }),
+        (exit) =>
+          Effect.gen(function* () {
+            const last = made.at(-1)
+            if (last === undefined) return
+            const text = yield* last.read("a.txt").pipe(Effect.catchDefect(() => Effect.succeed("old\n")))
+            assert.include(["old\n", "new\n"], text)
+            if (Exit.isSuccess(exit)) assert.strictEqual(text, "new\n")
+            const left = (yield* last.names).filter((name) => name !== "a.txt")
+            assert.deepStrictEqual(left, [])
+          })
+      )
+      assert.isAbove(points, 0)
+    })
+  )
+})

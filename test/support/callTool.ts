@@ -1,0 +1,38 @@
+import { Effect, Result } from "effect"
+import type { ToolResult } from "../../src/domain/ToolResult.ts"
+import type { CallContext, Question, Tool, ToolFailure } from "../../src/services/Tool.ts"
+
+/** A call that nobody watches. */
+export const context: CallContext = {
+  id: "c1",
+  agent: "main",
+  progress: () => Effect.void,
+  activity: () => Effect.void,
+  waiting: (work) => work
+}
+
+/** Calls a tool as an agent does: what is asked first, then the result. */
+export const callTool = Effect.fnUntraced(function* (
+  tool: Tool,
+  args: unknown,
+  /** What happens between the question and its answer. */
+  meanwhile: (question: Question | undefined) => Effect.Effect<void> = () => Effect.void
+): Effect.fn.Return<
+  { readonly title: string; readonly question: Question | undefined; readonly result: ToolResult },
+  ToolFailure
+> {
+  const call = yield* tool.call(args, context)
+  const question = yield* call.question
+  yield* meanwhile(question)
+  return { title: call.title, question, result: yield* call.run }
+})
+
+/** Why a call of a tool failed, as `type: message`; undefined where it did not. */
+export const failureOf = Effect.fnUntraced(function* (
+  tool: Tool,
+  args: unknown,
+  meanwhile?: (question: Question | undefined) => Effect.Effect<void>
+) {
+  const ended = yield* Effect.result(callTool(tool, args, meanwhile))
+  return Result.isFailure(ended) ? `${ended.failure.type}: ${ended.failure.message}` : undefined
+})
