@@ -7,6 +7,7 @@ import {
   AuthenticationError,
   ContentPolicyError,
   ContextLengthError,
+  type Grounding,
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
@@ -260,13 +261,35 @@ const Citations = Schema.optionalKey(
   Schema.Array(Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) }))
 )
 
+/** What the search tool of the API found. Places are counted in bytes. */
+const GroundingMetadata = Schema.Struct({
+  groundingChunks: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        web: Schema.optionalKey(
+          Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) })
+        )
+      })
+    )
+  ),
+  groundingSupports: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        segment: Schema.optionalKey(Schema.Struct({ endIndex: Schema.optionalKey(Schema.Natural) })),
+        groundingChunkIndices: Schema.optionalKey(Schema.Array(Schema.Natural))
+      })
+    )
+  )
+})
+
 const GenerateResponse = Schema.Struct({
   candidates: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
         content: Schema.optionalKey(Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })),
         finishReason: Schema.optionalKey(Schema.String),
-        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations }))
+        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations })),
+        groundingMetadata: Schema.optionalKey(Schema.Unknown)
       })
     )
   ),
@@ -310,6 +333,21 @@ const citationsOf = ({
     uri === undefined ? [] : [title === undefined ? uri : `(${title}) ${uri}`]
   )
 
+const readGrounding = Schema.decodeUnknownOption(GroundingMetadata)
+
+/** What cannot be read of it is no reason to give up the answer. */
+const groundingOf = (metadata: unknown): Grounding | undefined => {
+  const found = Option.getOrUndefined(readGrounding(metadata))
+  if (found === undefined) return undefined
+  const { groundingChunks = [], groundingSupports = [] } = found
+  return {
+    sources: groundingChunks.map(({ web }) => ({ uri: web?.uri ?? "", title: web?.title ?? "" })),
+    supports: groundingSupports.flatMap(({ groundingChunkIndices = [], segment }) =>
+      segment?.endIndex === undefined ? [] : [{ end: segment.endIndex, sources: groundingChunkIndices }]
+    )
+  }
+}
+
 /** A response or a piece of one, unless it is a refusal. */
 const toChunk = Effect.fnUntraced(function* (
   response: unknown,
@@ -323,21 +361,28 @@ const toChunk = Effect.fnUntraced(function* (
   if (promptFeedback?.blockReason !== undefined || (refusal !== undefined && refusals.has(refusal))) {
     return yield* failed(new ContentPolicyError({ finishReason: clip(hide(refusal ?? "")) }))
   }
+  const grounding = groundingOf(candidate?.groundingMetadata)
   return {
     parts: candidate?.content?.parts ?? [],
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
     ...(usageMetadata === undefined ? {} : { usage: usageOf(usageMetadata) }),
-    ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) })
+    ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) }),
+    ...(grounding === undefined ? {} : { grounding })
   }
 })
 
 const unfinished = "it ended without a finish reason"
 
 /** A whole answer from its only piece. */
-const toAnswer = ({ finishReason, parts, usage }: ModelChunk): Effect.Effect<ModelAnswer, ModelError> =>
+const toAnswer = ({ finishReason, grounding, parts, usage }: ModelChunk): Effect.Effect<ModelAnswer, ModelError> =>
   finishReason === undefined
     ? Effect.fail(unusable(parts.length === 0 ? "it has no candidates" : unfinished))
-    : Effect.succeed({ content: model(...parts), finishReason, usage: usage ?? null })
+    : Effect.succeed({
+        content: model(...parts),
+        finishReason,
+        usage: usage ?? null,
+        ...(grounding === undefined ? {} : { grounding })
+      })
 
 // Requests
 

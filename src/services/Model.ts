@@ -148,13 +148,21 @@ export const Generation = Schema.Struct({
 })
 export type Generation = typeof Generation.Type
 
+/** What a provider's own search found: pages, and after which byte of the answer's text (UTF-8) which of them are meant. */
+export const Grounding = Schema.Struct({
+  sources: Schema.Array(Schema.Struct({ uri: Schema.String, title: Schema.String })),
+  supports: Schema.Array(Schema.Struct({ end: Schema.Natural, sources: Schema.Array(Schema.Natural) }))
+})
+export type Grounding = typeof Grounding.Type
+
 /** A piece of an answer as it arrives. */
 export const ModelChunk = Schema.Struct({
   parts: Schema.Array(Part),
   finishReason: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
   /** Addresses that the answer quotes, with their titles. */
-  citations: Schema.optionalKey(Schema.Array(Schema.String))
+  citations: Schema.optionalKey(Schema.Array(Schema.String)),
+  grounding: Schema.optionalKey(Grounding)
 })
 export type ModelChunk = typeof ModelChunk.Type
 
@@ -163,7 +171,8 @@ export const ModelAnswer = Schema.Struct({
   content: Content,
   /** `STOP`, `MAX_TOKENS`, … as the provider names it. */
   finishReason: Schema.String,
-  usage: Schema.NullOr(Usage)
+  usage: Schema.NullOr(Usage),
+  grounding: Schema.optionalKey(Grounding)
 })
 export type ModelAnswer = typeof ModelAnswer.Type
 

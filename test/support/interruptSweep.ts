@@ -31,10 +31,12 @@ class InterruptAt extends Scheduler.MixedScheduler {
 export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   /** A fresh program for each run: new folders, new stores. */
   program: (k: number) => Effect.Effect<A, E, R>,
-  check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>
+  check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
+  /** Only every so manieth point is tried: for programs that start processes. */
+  stride = 1
 ): Effect.fn.Return<number, E2, R | R2> {
   const context = yield* Effect.context<R>()
-  for (let k = 1; ; k += 1) {
+  for (let k = 1; ; k += stride) {
     const scheduler = new InterruptAt(k)
     const fiber = Effect.runForkWith(context)(Effect.provideService(program(k), Scheduler.Scheduler, scheduler))
     scheduler.root = fiber

@@ -1,0 +1,265 @@
+/** What a person can read of a web page, as plain text. */
+
+/** Nothing of these is read, or seen. */
+const skipped: ReadonlySet<string> = new Set(
+  "script style noscript template svg math iframe object canvas audio video select dialog title".split(" ")
+)
+/** These stand on lines of their own. */
+const blocks: ReadonlySet<string> = new Set(
+  (
+    "address article aside blockquote body br caption dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 " +
+    "h5 h6 header hr html legend li main nav ol p pre section summary table tbody tfoot thead tr ul"
+  ).split(" ")
+)
+/** Between these is an empty line. */
+const apart: ReadonlySet<string> = new Set(
+  "article blockquote dl figure h1 h2 h3 h4 h5 h6 ol p pre section table ul".split(" ")
+)
+const voids: ReadonlySet<string> = new Set(
+  "area base br col embed hr img input link meta param source track wbr".split(" ")
+)
+
+/** Their end need not be written: who leaves one out cannot tell where it ends. */
+const openEnded: ReadonlySet<string> = new Set(
+  "html body li p dt dd option optgroup tr td th thead tbody tfoot colgroup caption".split(" ")
+)
+
+/** The characters that pages name most (HTML, named character references). */
+const named: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: " ",
+  shy: "",
+  copy: "©",
+  reg: "®",
+  trade: "™",
+  hellip: "…",
+  mdash: "—",
+  ndash: "–",
+  lsquo: "‘",
+  rsquo: "’",
+  ldquo: "“",
+  rdquo: "”",
+  laquo: "«",
+  raquo: "»",
+  bull: "•",
+  middot: "·",
+  times: "×",
+  deg: "°",
+  euro: "€",
+  pound: "£",
+  sect: "§",
+  para: "¶",
+  larr: "←",
+  rarr: "→",
+  auml: "ä",
+  ouml: "ö",
+  uuml: "ü",
+  Auml: "Ä",
+  Ouml: "Ö",
+  Uuml: "Ü",
+  szlig: "ß",
+  eacute: "é",
+  egrave: "è",
+  agrave: "à",
+  ccedil: "ç",
+  ntilde: "ñ"
+}
+
+const decoded = (text: string): string =>
+  text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z]{2,8}));/g, (whole, decimal, hex, name) => {
+    if (name !== undefined) return named[name] ?? whole
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
+    return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? "\ufffd" : String.fromCodePoint(code)
+  })
+
+interface Tag {
+  readonly name: string
+  readonly closes: boolean
+  readonly attributes: string
+  /** Where what follows it begins. */
+  readonly end: number
+}
+
+/** The tag that begins here; a `<` that begins none is a character like any other. A `>` within quotes does not end it. */
+const tagAt = (html: string, at: number): Tag | undefined => {
+  const start = /^<(\/?)([A-Za-z][^\s/>]{0,63})/.exec(html.slice(at, at + 80))
+  if (start === null) return undefined
+  const from = at + start[0].length
+  let quote = ""
+  for (let i = from; i < html.length; i += 1) {
+    const char = html[i] ?? ""
+    if (quote !== "") {
+      if (char === quote) quote = ""
+    } else if ((char === '"' || char === "'") && /=\s*$/.test(html.slice(Math.max(from, i - 8), i))) quote = char
+    else if (char === ">") {
+      const attributes = html.slice(from, i)
+      return { name: (start[2] ?? "").toLowerCase(), closes: start[1] === "/", attributes, end: i + 1 }
+    }
+  }
+  // It never ends: nothing of it is text.
+  return { name: (start[2] ?? "").toLowerCase(), closes: start[1] === "/", attributes: "", end: html.length }
+}
+
+const attribute = (attributes: string, name: string): string | undefined => {
+  const found = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, "i").exec(attributes)
+  const value = found?.[1] ?? found?.[2] ?? found?.[3]
+  return value === undefined ? undefined : decoded(value)
+}
+
+/** What is on the page, but not to be seen. */
+const isHidden = (attributes: string): boolean =>
+  /(?:^|\s)hidden(?:\s|=|\/|$)/i.test(attributes) ||
+  /display\s*:\s*none|visibility\s*:\s*hidden/i.test(attribute(attributes, "style") ?? "") ||
+  attribute(attributes, "aria-hidden")?.toLowerCase() === "true"
+
+const absolute = (href: string, base: string): string | undefined =>
+  URL.canParse(href, base) && /^https?:/.test(new URL(href, base).protocol) ? new URL(href, base).href : undefined
+
+/** What is not text of the element it stands in: where a comment, a declaration or an instruction ends. */
+const afterMarkup = (html: string, at: number): number | undefined => {
+  const [from, close] = html.startsWith("<!--", at)
+    ? [at + 4, "-->"]
+    : html.startsWith("<!", at) || html.startsWith("<?", at)
+      ? [at + 2, ">"]
+      : [at, ""]
+  if (close === "") return undefined
+  const end = html.indexOf(close, from)
+  return end < 0 ? html.length : end + close.length
+}
+
+/** A page's text being put together. */
+class Page {
+  readonly #pieces: Array<string> = []
+  /** Line ends that are due before the next word. */
+  #breaks = 0
+  #space = false
+  #empty = true
+
+  /** The next words stand on a new line, or after an empty one. */
+  newLine(count: number): void {
+    if (!this.#empty) this.#breaks = Math.max(this.#breaks, count)
+    this.#space = false
+  }
+
+  add(text: string): void {
+    const words = text.replace(/[\s\u00a0]+/g, " ")
+    if (words === " " || words === "") {
+      this.#space ||= words === " "
+      return
+    }
+    const inner = words.trim()
+    this.#begin(words.startsWith(" "))
+    this.#pieces.push(inner)
+    this.#space = words.endsWith(" ")
+  }
+
+  /** As it is, with its lines. */
+  addLines(text: string): void {
+    if (text === "") return
+    this.#begin(false)
+    this.#pieces.push(text)
+  }
+
+  #begin(space: boolean): void {
+    if (this.#breaks > 0) this.#pieces.push("\n".repeat(this.#breaks))
+    else if ((space || this.#space) && !this.#empty) this.#pieces.push(" ")
+    this.#breaks = 0
+    this.#space = false
+    this.#empty = false
+  }
+
+  toString(): string {
+    return this.#pieces.join("").trim()
+  }
+}
+
+/** The title of a page, in one line. */
+const titleOf = (html: string): string => {
+  const from = html.search(/<title[\s>]/i)
+  if (from < 0) return ""
+  const tag = tagAt(html, from)
+  if (tag === undefined) return ""
+  const end = html.slice(tag.end, tag.end + 4_096).search(/<\/title/i)
+  return end < 0
+    ? ""
+    : decoded(html.slice(tag.end, tag.end + end))
+        .replace(/\s+/g, " ")
+        .trim()
+}
+
+/**
+ * The text of a page: its title, then what a person would see of it, block by block, with the addresses of its links and
+ * marks for headings and items. What is not shown (scripts, comments, hidden elements) is left out: nobody would know that it
+ * was read. Any text is understood in some way, in time linear in its length.
+ */
+export const htmlText = (html: string, base: string): string => {
+  const page = new Page()
+  const title = titleOf(html)
+  if (title !== "") page.addLines(title)
+  page.newLine(2)
+  let at = 0
+  /** The element that is left out now, and how deep in others of its name. */
+  let left: { readonly name: string; depth: number } | undefined
+  let preformatted = 0
+  const links: Array<string | undefined> = []
+  while (at < html.length) {
+    const next = html.indexOf("<", at)
+    const end = next < 0 ? html.length : next
+    if (end > at && left === undefined) {
+      const text = decoded(html.slice(at, end))
+      if (preformatted > 0) page.addLines(text)
+      else page.add(text)
+    }
+    if (next < 0) break
+    const after = afterMarkup(html, next)
+    if (after !== undefined) {
+      at = after
+      continue
+    }
+    const tag = tagAt(html, next)
+    if (tag === undefined) {
+      if (left === undefined) page.add("<")
+      at = next + 1
+      continue
+    }
+    at = tag.end
+    const { attributes, closes, name } = tag
+    const isEmpty = voids.has(name) || attributes.endsWith("/")
+    if (left !== undefined) {
+      if (name === left.name && !isEmpty) left.depth += closes ? -1 : 1
+      if (left.depth === 0) left = undefined
+      continue
+    }
+    if (!closes && !isEmpty && (skipped.has(name) || (!openEnded.has(name) && isHidden(attributes)))) {
+      // Nothing within a script is a tag.
+      const raw = name === "script" || name === "style"
+      const over = raw ? html.slice(at).search(new RegExp(`</${name}`, "i")) : -1
+      if (raw) at = over < 0 ? html.length : at + over
+      left = { name, depth: 1 }
+      continue
+    }
+    if (blocks.has(name)) page.newLine(apart.has(name) ? 2 : 1)
+    if (name === "pre") preformatted = Math.max(0, preformatted + (closes ? -1 : 1))
+    if (name === "td" || name === "th") page.add(closes ? " " : " | ")
+    if (!closes && name === "li") page.add("- ")
+    if (!closes && /^h[1-6]$/.test(name)) page.add(`${"#".repeat(Number(name.slice(1)))} `)
+    if (name === "img" && !closes) {
+      const alt = attribute(attributes, "alt")?.trim()
+      if (alt !== undefined && alt !== "") page.add(`[${alt}]`)
+    }
+    if (name === "a") {
+      if (!closes) {
+        const href = attribute(attributes, "href")
+        links.push(href === undefined || href.startsWith("#") ? undefined : absolute(href, base))
+      } else {
+        const href = links.pop()
+        if (href !== undefined) page.add(` (${href})`)
+      }
+    }
+  }
+  return page.toString()
+}

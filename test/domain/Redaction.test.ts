@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { redact, redacted, type Kind } from "../../src/domain/Redaction.ts"
+
+/** Shaped like secrets, and none: put together here so that no scanner finds one in this file. */
+const of = (...parts: ReadonlyArray<string>): string => parts.join("")
+const letters = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zAb3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
+const aws = of("AKIA", "Q3EGRNZXW7LHT5MB")
+const github = of("ghp_", letters.slice(0, 36))
+const google = of("AIza", "SyB-1c2D3e4F5g6H7i8J9k0L1m2N3o4P5q6")
+const openai = of("sk-", "proj-", letters.slice(0, 48))
+const anthropic = of("sk-", "ant-api03-", letters.slice(0, 40))
+const slack = of("xoxb-", "123456789012-abcDEF123456")
+const jwt = of("eyJ", "hbGciOiJIUzI1NiJ9", ".eyJ", "zdWIiOiIxMjM0In0", ".", letters.slice(0, 43))
+const pem = of("-----BEGIN RSA ", "PRIVATE KEY-----\n", `${letters}\n`.repeat(4), "-----END RSA ", "PRIVATE KEY-----")
+
+describe("redact", () => {
+  const secrets: ReadonlyArray<readonly [kind: Kind, text: string, secret: string]> = [
+    ["AWS key", `aws_access_key_id = ${aws}`, aws],
+    ["secret", `aws_secret_access_key = ${letters.slice(0, 40)}`, letters.slice(0, 40)],
+    ["GitHub token", `remote: https://${github}@github.com/a/b`, github],
+    ["GitHub token", `${of("github_pat_", letters.slice(0, 22))} x`, letters.slice(0, 22)],
+    ["Google key", `?key=${google}&alt=sse`, google],
+    ["model key", `OPENAI_API_KEY=${openai}`, openai],
+    ["model key", `export KEY="${anthropic}"`, anthropic],
+    ["Slack token", `{"token":"${slack}"}`, slack],
+    [
+      "Slack token",
+      of("https://hooks.slack.com/services/", "T0ABCDEF1/B0ABCDEF1/", letters.slice(0, 24)),
+      letters.slice(0, 24)
+    ],
+    ["JWT", `cookie ${jwt};`, jwt],
+    ["private key", `before\n${pem}\nafter`, letters],
+    ["private key", `{"private_key":"${pem.replaceAll("\n", "\\n")}\\n","x":1}`, letters],
+    ["credentials", `Authorization: Bearer ${letters.slice(0, 30)}`, letters.slice(0, 30)],
+    ["credentials", `"authorization": "Basic dXNlcjpodW50ZXIy"`, "dXNlcjpodW50ZXIy"],
+    ["credentials", `curl -H 'Authorization: abcd1234'`, "abcd1234"],
+    ["credentials", `bearer ${letters.slice(0, 20)}`, letters.slice(0, 20)],
+    ["password", `password=hunter2`, "hunter2"],
+    ["password", `"password": "correct horse"`, "correct horse"],
+    ["password", `{\\"db_password\\": \\"hunter2\\"}`, "hunter2"],
+    ["password", `passwd: 'it"s'`, `it"s`],
+    ["password", `password = "hunter`, "hunter"],
+    ["password", `"password":"a\\"b"`, `a\\"b`],
+    ["password", `postgres://app:hunter2@db:5432/x`, "hunter2"],
+    ["secret", `client_secret: ${letters.slice(0, 24)}`, letters.slice(0, 24)],
+    ["secret", `"apiKey": "${letters.slice(0, 32)}"`, letters.slice(0, 32)],
+    ["secret", `SECRET_KEY=9f86d081884c7d659a2feaa0c55ad015`, "9f86d081884c7d659a2feaa0c55ad015"]
+  ]
+  for (const [kind, text, secret] of secrets) {
+    it(`takes out a ${kind}: ${text.slice(0, 32).replaceAll("\n", " ")}`, () => {
+      const result = redact(text)
+      assert.isFalse(result.includes(secret), result)
+      assert.include(result, redacted(kind))
+    })
+  }
+
+  it("takes a token out behind a line end as JSON writes it", () => {
+    for (const token of [aws, github, google, openai, slack, jwt]) {
+      assert.notInclude(redact(JSON.stringify({ output: `line\n${token}\nline` })), token)
+      assert.notInclude(redact(`a%3D${token}`), token)
+    }
+  })
+
+  it("keeps what stands around", () => {
+    assert.strictEqual(redact(`a\npassword=hunter2\nb`), `a\npassword=[redacted: password]\nb`)
+    assert.strictEqual(redact(`before\n${pem}\nafter`), `before\n[redacted: private key]\nafter`)
+    assert.strictEqual(redact(`{"password":"x","n":1}`), `{"password":"[redacted: password]","n":1}`)
+  })
+
+  it("takes out a private key whose end is missing, and no more", () => {
+    const torn = `${pem.slice(0, 150)}`
+    assert.strictEqual(redact(torn), "[redacted: private key]")
+    assert.strictEqual(redact(`${pem.slice(0, 97)}\nthe rest: of it`), "[redacted: private key] rest: of it")
+  })
+
+  const innocent: ReadonlyArray<readonly [name: string, text: string]> = [
+    ["a git hash", "commit 94b82f4d7e0f1a2b3c4d5e6f708192a3b4c5d6e7"],
+    ["a digest", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
+    ["an integrity", `"integrity": "sha512-${letters}${letters.slice(0, 20)}=="`],
+    ["a UUID", "session 0192f0c1-2b3c-7d4e-8f90-a1b2c3d4e5f6"],
+    ["an image", `data:image/png;base64,iVBORw0KGgo${letters.repeat(20)}+/${letters}==`],
+    ["a class of a page", `<div class="sk-fading-circle-container-inner">`],
+    ["a branch", "git checkout feature/sk-improve-the-long-names-of-things"],
+    ["a type", "interface Login { password: string; token?: string | undefined }"],
+    ["a variable", `password=$DB_PASSWORD token: \${{ secrets.GITHUB_TOKEN }}`],
+    ["an expression", `const password = process.env.PASSWORD; token = getToken(request)`],
+    ["a schema", `"password": {"type": "string"}`],
+    ["the working folder", "PWD=/home/ann/project OLDPWD=/tmp"],
+    ["a place holder", "API_KEY=<your key here> password=***"],
+    ["a count of tokens", "tokens: 123456, max_output_tokens: 65536"],
+    ["prose", "Bearer of good news. The token is counted; a secret of the trade: be short."],
+    ["an address", "https://example.com:8080/a@b"],
+    ["a public key", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----"],
+    ["a name of a secret", "secretName: my-database-credentials-production"]
+  ]
+  for (const [name, text] of innocent) {
+    it(`does not touch ${name}`, () => assert.strictEqual(redact(text), text))
+  }
+
+  it("changes nothing the second time", () => {
+    for (const [, text] of secrets) assert.strictEqual(redact(redact(text)), redact(text))
+  })
+
+  it("is linear: a megabyte of what almost matches is done", () => {
+    for (const part of [
+      "eyJ",
+      "eyJaaaaaaaaa.",
+      "-----BEGIN PRIVATE KEY-----",
+      "-----BEGIN PRIVATE KEY-----\n-----END ",
+      "password",
+      "password = ",
+      `password="`,
+      "password=\\",
+      "://a:",
+      "://",
+      "Bearer ",
+      "authorization:",
+      "secret_key=",
+      "a",
+      "A1",
+      " ",
+      "sk-",
+      "token:'a"
+    ]) {
+      const text = part.repeat(Math.ceil(1_000_000 / part.length))
+      assert.isAbove(redact(text).length, 0, part)
+    }
+  }, 20_000)
+})
