@@ -41,6 +41,8 @@ export interface Profile {
   readonly summarize?: ((tool: string, output: string, intent: string) => Effect.Effect<string | undefined>) | undefined
   /** What others have to say to the agent, each told once, before its next turn. */
   readonly inbox?: Effect.Effect<ReadonlyArray<string>> | undefined
+  /** What has to be told again when a compression took it out of the window: which agents are at work, for example. */
+  readonly reminder?: Effect.Effect<string | undefined> | undefined
 }
 
 /** How one run is done. */
@@ -129,6 +131,9 @@ const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" 
 /** Told to a model that goes round in circles. */
 const nudge = ({ detail }: Loop): string =>
   `${runtimeMark} You seem to be going round in circles: ${detail}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
+
+/** What a program says in the user's role, so marked (law 6). */
+const marked = (line: string): string => (line.startsWith(runtimeMark) ? line : `${runtimeMark} ${line}`)
 
 const repeated = ({ detail }: Loop): string =>
   `not carried out, because you seem to be going round in circles: ${detail}; try another way, or say what keeps you from going on`
@@ -227,6 +232,7 @@ const working = Effect.fn("Agent.run")(
     const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
     const used: Used = { turns: 0, tokens: 0, cost: 0 }
     let strikes = 0
+    let isCompressed = false
 
     /** The first loop is told to the model, the second ends the run. */
     const halts = Effect.fnUntraced(function* ({ detail, kind }: Loop) {
@@ -248,10 +254,14 @@ const working = Effect.fn("Agent.run")(
     for (;;) {
       const limit = exceeded(limits, used)
       if (limit !== undefined) return yield* emit(stopEvent(limit))
-      const told = profile.inbox === undefined ? [] : yield* profile.inbox
+      const told = [...(profile.inbox === undefined ? [] : yield* profile.inbox)]
+      if (isCompressed && profile.reminder !== undefined) {
+        const reminder = yield* profile.reminder
+        if (reminder !== undefined) told.push(reminder)
+      }
       yield* append(
         chat,
-        told.map((line) => ({ parts: [text(`${runtimeMark} ${line}`)], author: "program" }))
+        told.map((line) => ({ parts: [text(marked(line))], author: "program" }))
       )
       const circling = loops === undefined ? undefined : yield* loops.turn(recentContents(chat), original)
       if (circling !== undefined) {
@@ -261,6 +271,7 @@ const working = Effect.fn("Agent.run")(
 
       used.turns += 1
       const taken = yield* turn(profile, message, author, stopped, emit)
+      isCompressed = taken.isCompressed
       if (taken.loop !== undefined) {
         if (yield* halts(taken.loop)) return
         yield* nudged(taken.loop)
@@ -305,7 +316,7 @@ const prepare = Effect.fnUntraced(function* ({ chat, route, tools }: Profile, in
     yield* chat.configure({ tools: declarations, keeps })
   }
   const model = route === undefined ? undefined : yield* route(input)
-  if (model !== undefined && model !== settings.model) yield* chat.configure({ model })
+  if (model !== settings.routed) yield* chat.configure({ routed: model })
 })
 
 /** How a turn ended. */
@@ -313,6 +324,8 @@ interface Taken {
   readonly isFinished: boolean
   readonly model: string
   readonly usage: Usage | null
+  /** Whether something left the window before it. */
+  readonly isCompressed: boolean
   /** What was stopped in the middle of the answer. */
   readonly loop: Loop | undefined
 }
@@ -329,6 +342,7 @@ const turn = Effect.fnUntraced(function* (
   let model = ""
   let isFinished = false
   let usage: Usage | null = null
+  let isCompressed = false
   yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author }).pipe(
     Stream.runForEach((event) => {
       if (event._tag === "UserCancelled") return Effect.void
@@ -347,7 +361,7 @@ const turn = Effect.fnUntraced(function* (
     })
   )
   const loop = !isFinished && (yield* Deferred.isDone(looping)) ? yield* Deferred.await(looping) : undefined
-  return { isFinished, model, usage, loop }
+  return { isFinished, isCompressed, model, usage, loop }
 })
 
 interface Addition {

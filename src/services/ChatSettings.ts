@@ -14,6 +14,8 @@ export interface TurnPatience {
 export interface ChatSettings {
   /** The model that is asked where the session names none. */
   readonly model: string
+  /** The model that is asked for the time being, whatever the session names; not noted in it. */
+  readonly routed?: string | undefined
   /** The folder the conversation is about; noted in a session that begins. */
   readonly cwd?: string | undefined
   /** The model's window, where it is not the known one (`tokenLimit`). */

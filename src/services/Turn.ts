@@ -110,6 +110,7 @@ const isGoogles = (model: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.
 
 /** The model that a session asks: its own, unless that came with another agent's file and is none that can be asked here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
+  if (settings.routed !== undefined) return settings.routed
   if (model === undefined) return settings.model
   const isForeign = started?.importedFrom !== undefined && model === started.model && !isGoogles(model)
   return isForeign ? settings.model : model

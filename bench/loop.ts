@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { join } from "node:path"
+import { RepeatedText } from "../src/domain/RepeatedText.ts"
+import { print, ratio, type Row } from "./table.ts"
+
+/**
+ * `node bench/loop.ts`: what looking for repeated words costs, as a multiple of a plain rolling hash over the same text in
+ * the same run. The text comes in pieces as a model sends them.
+ */
+
+const length = 4_000_000
+const piece = 64
+
+const factor = 0x2f0b_4c47
+const chunk = 50
+let power = 1
+for (let i = 0; i < chunk; i += 1) power = Math.imul(power, factor)
+
+/** What it is held against: the hash of each chunk of 50 characters, and nothing done with it. */
+const rolling = (text: string): number => {
+  let hash = 0
+  let seen = 0
+  for (let i = 0; i < text.length; i += 1) {
+    const leaving = i < chunk ? 0 : Math.imul(text.charCodeAt(i - chunk), power)
+    hash = (Math.imul(hash, factor) + text.charCodeAt(i) - leaving) | 0
+    seen ^= hash
+  }
+  return seen
+}
+
+/** Fills the length with what `line` says of each number. */
+const filled = (line: (n: number) => string): string => {
+  const lines: Array<string> = []
+  for (let n = 0, size = 0; size < length; n += 1) {
+    const next = line(n)
+    lines.push(next)
+    size += next.length
+  }
+  return lines.join("")
+}
+
+/** A row of numbers that is the same in every run. */
+let state = 1
+const random = (below: number): number => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+  return Math.floor((state / 2 ** 32) * below)
+}
+
+const readme = readFileSync(join(import.meta.dirname, "..", "README.md"), "utf8")
+const words = [...new Set(readme.split(/[^\p{L}]+/u))].filter((word) => word !== "")
+const word = () => words[random(words.length)] ?? ""
+
+/** What is judged, and what is only told: texts of which nearly every chunk came before, and none is a loop. */
+const texts: ReadonlyArray<readonly [name: string, text: string, isJudged?: false]> = [
+  ["prose", filled(() => `${Array.from({ length: 12 }, word).join(" ")}. ${random(4) === 0 ? "\n" : ""}`)],
+  ["documentation, again and again", filled(() => readme)],
+  [
+    "lines with a long beginning in common",
+    filled((n) => `The file of the settings of the whole project that is at src/domain/Part${n * 7}.ts is fine.\n`),
+    false
+  ],
+  [
+    "a log",
+    filled(
+      (n) => `2026-01-01T${n} ERROR the connection to the database was refused, trying again in ${random(900)} ms\n`
+    ),
+    false
+  ],
+  ["letters without order", filled(() => String.fromCharCode(97 + random(26), 97 + random(26)))]
+]
+
+/** Texts of their own, as a stream brings them, and not views of the whole. */
+const pieces = (text: string): ReadonlyArray<string> => {
+  const all: Array<string> = []
+  for (let at = 0; at < text.length; at += piece)
+    all.push(String(JSON.parse(JSON.stringify(text.slice(at, at + piece)))))
+  return all
+}
+
+const timed = (work: () => unknown): number => {
+  const start = performance.now()
+  work()
+  return performance.now() - start
+}
+
+const rows: Array<Row> = []
+let used = 0
+for (const [name, text, isJudged = true] of texts) {
+  const cut = pieces(text)
+  let plain = Number.POSITIVE_INFINITY
+  let detecting = Number.POSITIVE_INFINITY
+  let found = false
+  for (let round = 0; round < 9; round += 1) {
+    plain = Math.min(
+      plain,
+      timed(() => (used ^= rolling(text)))
+    )
+    const detector = new RepeatedText()
+    detecting = Math.min(
+      detecting,
+      timed(() => {
+        for (const one of cut) if (detector.push(one) !== undefined) found = true
+      })
+    )
+  }
+  const row = ratio(`loop detection over ${name}, to a rolling hash`, detecting, plain, 3)
+  rows.push(isJudged ? row : { ...row, bound: undefined, ok: true })
+  if (found) throw new Error(`${name} goes round in circles`)
+}
+console.log(
+  `Node ${process.version}, ${process.arch}, ${cpus().length} cores; ${length / 1e6} million characters in pieces of ${piece}; best of 9`
+)
+print(rows)

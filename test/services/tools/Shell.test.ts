@@ -1,0 +1,433 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, FileSystem, Layer, type Option, Path, Queue, Ref, Scope, Sink, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { Environment } from "../../../src/services/Environment.ts"
+import { type CallContext, type Tool, ToolFailure } from "../../../src/services/Tool.ts"
+import { shell, ShellSettings } from "../../../src/services/tools/Shell.ts"
+import { Workspace } from "../../../src/services/Workspace.ts"
+import { interruptSweep } from "../../support/interruptSweep.ts"
+
+/** A workspace in a folder of its own that knows nothing but relative paths below it. */
+const workspace = Layer.effect(
+  Workspace,
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const root = yield* Effect.flatMap(
+      fs.makeTempDirectoryScoped({ directory: process.env["PALIMPSEST_TEST_FOLDER"], prefix: "shell-" }),
+      (folder) => fs.realPath(folder)
+    )
+    return {
+      root,
+      folders: [root],
+      path: (given: string) =>
+        given.startsWith("..") || path.isAbsolute(given)
+          ? Effect.fail(new ToolFailure({ message: `${given} lies outside the workspace` }))
+          : Effect.succeed(path.join(root, given)),
+      shown: (absolute: string) => path.relative(root, absolute)
+    }
+  })
+)
+
+const variables = { PATH: process.env["PATH"] ?? "", PLAIN: "seen", MY_API_KEY: "hidden-1", NAMED_TOKEN: "passed-1" }
+
+const services = Layer.mergeAll(
+  workspace,
+  Layer.succeed(Environment, { variables: Effect.succeed(variables) }),
+  Layer.succeed(ShellSettings, {
+    inactivity: "300 seconds",
+    grace: "300 millis",
+    buffer: 16 * 1024 * 1024,
+    passed: ["NAMED_TOKEN"]
+  })
+).pipe(Layer.provideMerge(NodeServices.layer))
+
+const contextWith = (progress: CallContext["progress"]): CallContext => ({
+  id: "call-1",
+  agent: "main",
+  progress,
+  activity: () => Effect.void,
+  waiting: (work) => work
+})
+
+const silent = contextWith(() => Effect.void)
+
+const call = (tool: Tool, args: object, context = silent) =>
+  Effect.flatMap(tool.call(args, context), ({ run }) => Effect.map(run, ({ value }) => String(value)))
+
+/** One command, in a tool of its own. */
+const answer = (args: object) => Effect.flatMap(shell, (tool) => call(tool, args))
+
+const labels = [
+  "Command",
+  "Directory",
+  "Stdout",
+  "Stderr",
+  "Error",
+  "Exit Code",
+  "Signal",
+  "Background PIDs",
+  "Process Group PGID"
+]
+
+/** What stands behind a label, to the next one. */
+const field = (text: string, label: string): string => {
+  const next = labels[labels.indexOf(label) + 1]
+  const from = text.indexOf(`${label}: `) + label.length + 2
+  return text.slice(from, next === undefined ? undefined : text.indexOf(`\n${next}: `, from))
+}
+
+/** Processes of a group that live, by `ps`. */
+const living = Effect.fnUntraced(function* (group: string) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const lines = yield* spawner.lines(ChildProcess.make("ps", ["-A", "-o", "pgid=,stat=,args="]))
+  return lines.filter((line) => {
+    const [pgid, state = ""] = line.trim().split(/\s+/)
+    return pgid === group && !state.startsWith("Z")
+  })
+})
+
+/** Whether a process lives, by its number. */
+const lives = Effect.fnUntraced(function* (pid: number) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const lines = yield* spawner.lines(ChildProcess.make("ps", ["-A", "-o", "pid=,stat="]))
+  return lines.some((line) => {
+    const [number, state = ""] = line.trim().split(/\s+/)
+    return Number(number) === pid && !state.startsWith("Z")
+  })
+})
+
+/** With time that passes: for what waits for real processes. */
+const live = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  TestClock.withLive(effect).pipe(Effect.scoped, Effect.provide(services))
+
+describe("run_shell_command", () => {
+  it.effect("answers in the labelled lines of seed 004", () =>
+    live(
+      Effect.gen(function* () {
+        const text = yield* answer({ command: "echo out; echo err >&2; exit 3", description: "says something" })
+        const group = field(text, "Process Group PGID")
+        assert.match(group, /^\d+$/)
+        assert.strictEqual(
+          text,
+          [
+            "Command: echo out; echo err >&2; exit 3",
+            "Directory: (root)",
+            "Stdout: out\n",
+            "Stderr: err\n",
+            "Error: (none)",
+            "Exit Code: 3",
+            "Signal: (none)",
+            "Background PIDs: (none)",
+            `Process Group PGID: ${group}`
+          ].join("\n")
+        )
+      })
+    )
+  )
+
+  it.effect.each([
+    ["nothing is printed", "true", { Stdout: "(empty)", Stderr: "(empty)", "Exit Code": "0" }],
+    ["the shell is bash", "echo ${BASH_VERSION:+bash}", { Stdout: "bash\n" }],
+    ["the input is empty", "cat; echo end", { Stdout: "end\n" }],
+    ["a program that is not there", "no-such-program-here", { "Exit Code": "127", Stdout: "(empty)" }],
+    ["wrong syntax", "if then (", { "Exit Code": "2", Stdout: "(empty)" }],
+    ["a signal", "kill -9 $$", { "Exit Code": "137", Signal: "SIGKILL", Stderr: "(empty)" }],
+    ["an exit code that is no signal", "exit 129", { "Exit Code": "129", Signal: "(none)" }],
+    [
+      "the whole group is killed by itself",
+      "echo before; kill -9 0",
+      { "Exit Code": "(none)", Signal: "SIGKILL", Stdout: "before\n" }
+    ],
+    ["plain variables are passed", 'echo "$PLAIN"', { Stdout: "seen\n" }],
+    ["keys are not", 'echo "[$MY_API_KEY]"; env | grep -c hidden', { Stdout: "[]\n0\n" }],
+    ["keys that are named are", 'echo "$NAMED_TOKEN"', { Stdout: "passed-1\n" }],
+    ["bytes that are no UTF-8", String.raw`printf 'caf\xe9 and more text'`, { Stdout: "caf\ufffd and more text" }],
+    ["binary output", String.raw`head -c 5000 /dev/zero`, { Stdout: "(binary output, 5,000 bytes)" }],
+    ["colours", String.raw`printf '\033[31mred\033[0m\n'`, { Stdout: "red\n" }],
+    ["stream 3 is nobody's", "echo forged >&3", { "Exit Code": "1", Stdout: "(empty)" }]
+  ] as const)("%s", ([, command, expected]) =>
+    live(
+      Effect.gen(function* () {
+        const text = yield* answer({ command })
+        for (const [label, value] of Object.entries(expected)) assert.strictEqual(field(text, label), value, label)
+      })
+    )
+  )
+
+  it.effect("runs in a folder of the workspace, and in no other", () =>
+    live(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { root } = yield* Workspace
+        yield* fs.makeDirectory(`${root}/inner`)
+        yield* fs.writeFileString(`${root}/file`, "")
+        const text = yield* answer({ command: "pwd", dir_path: "inner" })
+        assert.strictEqual(field(text, "Stdout"), `${root}/inner\n`)
+        assert.strictEqual(field(text, "Directory"), "inner")
+        for (const [dir, expected] of [
+          ["../..", /outside the workspace/],
+          ["absent", /could not be started/],
+          ["file", /no folder/]
+        ] as const) {
+          const failure = yield* Effect.flip(answer({ command: "pwd", dir_path: dir }))
+          assert.match(failure.message, expected)
+        }
+      })
+    )
+  )
+
+  it.effect.each([
+    ["no command", {}, /command/],
+    ["an empty command", { command: "  \n" }, /not an empty text/],
+    ["one that is too long", { command: `: ${"x".repeat(200_000)}` }, /too long/],
+    ["a NUL", { command: "echo a\u0000b" }, /NUL/],
+    ["not an object", [1], /wrongly/]
+  ] as const)("refuses %s in one line", ([, args, expected]) =>
+    live(
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(answer(args))
+        assert.match(failure.message, expected)
+        assert.notInclude(failure.message, "\n")
+      })
+    )
+  )
+
+  it.effect("keeps both ends of 300 MB, within its buffer", () =>
+    live(
+      Effect.gen(function* () {
+        const text = yield* answer({ command: "echo first; yes 0123456789abcde | head -c 300000000; echo; echo last" })
+        const stdout = field(text, "Stdout")
+        assert.isBelow(stdout.length, 16 * 1024 * 1024 + 200)
+        assert.isAbove(stdout.length, 16 * 1024 * 1024 - 200)
+        assert.isTrue(stdout.startsWith("first\n0123456789abcde\n"))
+        assert.isTrue(stdout.endsWith("\nlast\n"))
+        assert.include(
+          stdout,
+          `${(300_000_012 - 16 * 1024 * 1024).toLocaleString("en-US")} of 300,000,012 bytes are left out`
+        )
+      })
+    )
+  )
+
+  it.effect("shows what there is once a second, and no more often", () =>
+    Effect.gen(function* () {
+      const shown = yield* Queue.unbounded<string>()
+      const tool = yield* shell
+      const { root } = yield* Workspace
+      const fs = yield* FileSystem.FileSystem
+      const command = "echo one; echo two >&2; until [ -e go ]; do sleep 0.01; done; echo three"
+      const fiber = yield* Effect.forkChild(
+        call(
+          tool,
+          { command },
+          contextWith((text) => Queue.offer(shown, text))
+        )
+      )
+      // Nothing is shown within the first second, whatever is printed.
+      yield* TestClock.adjust("999 millis")
+      yield* TestClock.withLive(Effect.sleep("50 millis"))
+      assert.strictEqual(yield* Queue.size(shown), 0)
+      const first = yield* untilTold(Queue.poll(shown))
+      assert.include(first, "one")
+      yield* fs.writeFileString(`${root}/go`, "")
+      const text = yield* Fiber.join(fiber)
+      assert.strictEqual(field(text, "Stdout"), "one\nthree\n")
+    }).pipe(Effect.scoped, Effect.provide(services))
+  )
+
+  it.effect("stops a command that prints nothing for 300 s, and keeps what it printed", () =>
+    Effect.gen(function* () {
+      const shown = yield* Queue.unbounded<string>()
+      const tool = yield* shell
+      const command = "echo begun $$; trap '' TERM; sleep 1000 & wait; sleep 1000"
+      const fiber = yield* Effect.forkChild(
+        call(
+          tool,
+          { command },
+          contextWith((text) => Queue.offer(shown, text))
+        )
+      )
+      const pid = Number((yield* untilTold(Queue.poll(shown))).split(" ")[1])
+      yield* TestClock.adjust("290 seconds")
+      assert.isTrue(yield* TestClock.withLive(lives(pid)))
+      yield* TestClock.adjust("11 seconds")
+      const text = yield* Fiber.join(fiber)
+      assert.strictEqual(field(text, "Stdout"), `begun ${pid}\n`)
+      assert.match(field(text, "Error"), /printed nothing for 5m/)
+      assert.match(field(text, "Signal"), /^SIG(TERM|KILL)$/)
+      assert.deepStrictEqual(yield* living(field(text, "Process Group PGID")), [])
+    }).pipe(Effect.scoped, Effect.provide(services))
+  )
+
+  it.effect.each([
+    ["a plain one", "echo begun; sleep 1000"],
+    ["one that has children", "echo begun; sleep 1000 & sleep 1000 & wait"],
+    ["one that ignores SIGTERM", "trap '' TERM; echo begun; while :; do sleep 1000; done"],
+    ["one that prints without end", "yes begun"]
+  ] as const)("a cancelled command is gone with its group, its output told: %s", ([, command]) =>
+    Effect.gen(function* () {
+      const last = yield* Ref.make("")
+      const shown = yield* Queue.unbounded<string>()
+      const tool = yield* shell
+      const progress = (text: string) => Effect.andThen(Ref.set(last, text), Queue.offer(shown, text))
+      const fiber = yield* Effect.forkChild(call(tool, { command }, contextWith(progress)))
+      yield* untilTold(Queue.poll(shown))
+      yield* Fiber.interrupt(fiber)
+      const text = yield* Ref.get(last)
+      assert.match(field(text, "Stdout"), /^begun\n/)
+      assert.match(field(text, "Error"), /cancelled/)
+      assert.deepStrictEqual(yield* living(field(text, "Process Group PGID")), [])
+    }).pipe(Effect.scoped, Effect.provide(services))
+  )
+
+  it.effect.each([
+    ["forks and leaves", "sleep 1000 & echo $!", "0"],
+    ["forks, leaves and fails", "sleep 1000 & echo $!; exit 7", "7"],
+    ["forks twice", "(sleep 1000 & echo $!)", "0"]
+  ] as const)("one that %s: the call ends, the child is listed and lives as long as the tool", ([, command, code]) =>
+    live(
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const tool = yield* Scope.provide(shell, scope)
+        const text = yield* call(tool, { command })
+        const pid = Number(field(text, "Stdout").trim())
+        assert.strictEqual(field(text, "Background PIDs"), String(pid))
+        assert.strictEqual(field(text, "Exit Code"), code)
+        assert.isTrue(yield* lives(pid))
+        yield* Scope.close(scope, Exit.void)
+        assert.isFalse(yield* lives(pid))
+      })
+    )
+  )
+
+  it.effect("a child left behind may go on printing: it neither stands still nor ends", () =>
+    live(
+      Effect.gen(function* () {
+        const { root } = yield* Workspace
+        const fs = yield* FileSystem.FileSystem
+        const command = "(head -c 5000000 /dev/zero; touch done; sleep 1000) & echo $!"
+        const tool = yield* shell
+        const text = yield* call(tool, { command })
+        assert.match(field(text, "Background PIDs"), /^\d+/)
+        yield* Effect.repeat(fs.exists(`${root}/done`), { until: (is) => is })
+      })
+    )
+  )
+
+  it.effect("is_background answers at once, with pid and group, and ends with the tool", () =>
+    live(
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const tool = yield* Scope.provide(shell, scope)
+        const text = yield* call(tool, { command: "sleep 1000", is_background: true })
+        const group = field(text, "Process Group PGID")
+        assert.strictEqual(field(text, "Background PIDs"), group)
+        assert.strictEqual(field(text, "Exit Code"), "(none)")
+        assert.deepStrictEqual((yield* living(group)).length, 1)
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual(yield* living(group), [])
+      })
+    )
+  )
+
+  it.effect("is_background tells of a command that fails at once", () =>
+    live(
+      Effect.gen(function* () {
+        const text = yield* answer({ command: "no-such-program-here", is_background: true })
+        assert.strictEqual(field(text, "Exit Code"), "127")
+        assert.include(field(text, "Stderr"), "no-such-program-here")
+        assert.strictEqual(field(text, "Background PIDs"), "(none)")
+      })
+    )
+  )
+
+  it.effect.each([
+    [{ command: "git status | head -3" }, "git status | head -3", ["shell:git", "shell:head"], /git, head/],
+    [{ command: "git $(rm x)" }, "git $(rm x)", [], /^this command$/],
+    [{ command: "ls", dir_path: "src" }, "ls\n(in src)", ["shell:ls"], /ls/],
+    [{ command: "npm start", is_background: true }, "npm start\n(in the background)", ["shell:npm"], /npm/]
+  ] as const)("asks, with the command and what would be allowed: %j", ([args, detail, grants, covers]) =>
+    live(
+      Effect.gen(function* () {
+        const tool = yield* shell
+        const { question } = yield* tool.call(args, silent)
+        const asked = yield* question
+        assert.strictEqual(asked?.detail, detail)
+        assert.deepStrictEqual(asked?.grants, grants)
+        assert.match(asked?.covers ?? "", covers)
+      })
+    )
+  )
+})
+
+/** Processes that end when they are told to, and what of them is left. */
+const countedSpawner = Effect.sync(() => {
+  let living = 0
+  let started = 0
+  const encoder = new TextEncoder()
+  const spawner = ChildProcessSpawner.make(() =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        living += 1
+        started += 1
+        return ChildProcessSpawner.makeHandle({
+          pid: ChildProcessSpawner.ProcessId(4321),
+          exitCode: Effect.as(Effect.yieldNow, ChildProcessSpawner.ExitCode(0)),
+          isRunning: Effect.succeed(true),
+          kill: () => Effect.void,
+          stdin: Sink.drain,
+          stdout: Stream.make(encoder.encode("out\n"), encoder.encode("more\n")),
+          stderr: Stream.make(encoder.encode("err\n")),
+          all: Stream.empty,
+          getInputFd: () => Sink.drain,
+          getOutputFd: () => Stream.make(encoder.encode("4321 0\n 4321 1 4321 S\n")),
+          unref: Effect.succeed(Effect.void)
+        })
+      }),
+      () =>
+        Effect.sync(() => {
+          living -= 1
+        })
+    )
+  )
+  return { spawner, left: () => living, started: () => started }
+})
+
+it.effect("interrupted at any suspension point, a command leaves no process", () =>
+  Effect.gen(function* () {
+    const runs: Array<Effect.Success<typeof countedSpawner>> = []
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          const counted = yield* countedSpawner
+          runs.push(counted)
+          const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, counted.spawner)
+          const before = counted.left()
+          const text = yield* call(tool, { command: "anything" })
+          assert.strictEqual(before, 0)
+          return text
+        }),
+      (exit) =>
+        Effect.sync(() => {
+          assert.strictEqual(runs.at(-1)?.left() ?? 0, 0)
+          if (Exit.isSuccess(exit)) assert.strictEqual(field(exit.value, "Stdout"), "out\nmore\n")
+        })
+    )
+    assert.isAbove(points, 5)
+    assert.isAbove(runs.filter(({ started }) => started() > 0).length, 3)
+  }).pipe(Effect.scoped, Effect.provide(services))
+)
+
+/** Lets a second pass again and again, until something is there: processes take their own time. */
+const untilTold = <A, E, R>(look: Effect.Effect<Option.Option<A>, E, R>) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const found = yield* look
+      if (found._tag === "Some") return found.value
+      yield* TestClock.withLive(Effect.sleep("5 millis"))
+      yield* TestClock.adjust("100 millis")
+    }
+  })
