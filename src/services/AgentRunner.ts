@@ -22,6 +22,10 @@ export interface AgentResult {
   readonly duration: number
   /** The session that holds all of its work, where it is kept here. Handles of it can be recalled. */
   readonly session: string | undefined
+  /** What has to be known to judge the text; undefined: nothing. Goes to the model beside it. */
+  readonly note?: string | undefined
+  /** Where all that it did can be read, in words for whoever started it. */
+  readonly work?: string | undefined
 }
 
 /** An agent could not be started or reached. The message says what a person or a model can do. */
@@ -34,6 +38,8 @@ export interface Task {
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
   /** Is told what it does, as it does it. */
   readonly activity: (activity: Activity) => Effect.Effect<void>
+  /** Is told what there is of an answer so far; replaces what it was told before. */
+  readonly progress?: ((text: string) => Effect.Effect<void>) | undefined
   /** Runs what waits for a person: whoever started the agent does not count that time. */
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }

@@ -1,0 +1,348 @@
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Queue, Ref, Schema, type Scope, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import process from "node:process"
+import { firstUnits, lastUnits } from "../domain/Bytes.ts"
+import { type Activity, ChatEvent } from "../domain/ChatEvent.ts"
+import { AgentFailure, type AgentResult, type AgentRunner, type Running, type Task } from "../services/AgentRunner.ts"
+
+/**
+ * An agent as a process of its own (pi-openclaw A14): its task goes in over stdin, its events come out as lines of JSON, and
+ * nothing of the conversation that started it goes in. It and all that it starts die with the scope.
+ */
+
+/** What runs, and how. */
+export interface ProcessAgentOptions {
+  /** The program and its arguments. Absent: this program, as `ask --stream-json`. */
+  readonly command?: readonly [program: string, ...args: ReadonlyArray<string>] | undefined
+  readonly cwd?: string | undefined
+  /** Its whole environment: nothing of ours is passed on that is not named here. */
+  readonly env: Readonly<Record<string, string>>
+  /**
+   * Whether it reads lines `{"message": …}` from stdin and answers each; the first is the task. Otherwise the task is all of its
+   * stdin, and nothing can be said to it later.
+   */
+  readonly takesMessages?: boolean | undefined
+  /** How long it may stay silent before it is given up. */
+  readonly patience?: Duration.Input | undefined
+}
+
+/** Characters of one line; an event with a whole answer in it takes less. */
+const longestLine = 8 * 1024 * 1024
+/** Characters of an answer that are kept. */
+const longestAnswer = 4 * 1024 * 1024
+/** Characters of stderr that are kept for the last lines. */
+const longestComplaint = 8_192
+const defaultPatience: Duration.Input = "10 minutes"
+/** Between asking it to end and making it. */
+const grace: Duration.Input = "2 seconds"
+
+const failed = (message: string): AgentFailure => new AgentFailure({ message })
+
+/** This program, started again: compiled or from its sources, by the same Node. */
+const ownCommand = (): readonly [string, ...ReadonlyArray<string>] => {
+  const [node = process.execPath, script] = process.argv
+  return [node, ...process.execArgv, ...(script === undefined ? [] : [script]), "ask", "--stream-json"]
+}
+
+// Lines
+
+/** Whole lines from pieces of bytes. A line that grows too long fails before it fills the memory. */
+const lines = (stream: Stream.Stream<Uint8Array, AgentFailure>): Stream.Stream<string, AgentFailure> =>
+  Stream.suspend(() => {
+    const decoder = new TextDecoder()
+    let rest: Array<string> = []
+    let length = 0
+    return stream.pipe(
+      Stream.mapEffect((bytes) => {
+        const [first = "", ...more] = decoder.decode(bytes, { stream: true }).split("\n")
+        length += first.length
+        if (length > longestLine) {
+          return Effect.fail(failed(`it wrote a line of more than ${longestLine / 1024 / 1024} MiB, which is no event`))
+        }
+        rest.push(first)
+        const last = more.pop()
+        if (last === undefined) return Effect.succeed<ReadonlyArray<string>>([])
+        const whole = [rest.join(""), ...more]
+        rest = [last]
+        length = last.length
+        return Effect.succeed<ReadonlyArray<string>>(whole)
+      }),
+      Stream.flatMap((whole) => Stream.fromIterable(whole)),
+      Stream.concat(
+        Stream.suspend(() => {
+          const last = rest.join("") + decoder.decode()
+          return last === "" ? Stream.empty : Stream.make(last)
+        })
+      ),
+      Stream.filter((line) => line.trim() !== "")
+    )
+  })
+
+const readEvent = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(ChatEvent)))
+const readTagged = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ _tag: Schema.String })))
+
+/** An event; undefined: one that this version does not know, which is passed over. */
+const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailure> => {
+  const event = readEvent(line)
+  if (Option.isSome(event)) return Effect.succeed(event.value)
+  const known: ReadonlyArray<string> = Object.keys(ChatEvent.cases)
+  return Option.match(readTagged(line), {
+    onNone: () => Effect.fail(failed(`it wrote what is no event: ${firstUnits(line, 200)}`)),
+    onSome: ({ _tag }) =>
+      known.includes(_tag)
+        ? Effect.fail(failed(`it wrote a broken event ${_tag}: ${firstUnits(line, 200)}`))
+        : Effect.undefined
+  })
+}
+
+// What the events say
+
+/** What is known of an answer so far. */
+interface Progress {
+  /** The words of the last turn. */
+  readonly text: string
+  readonly turns: number
+  /** Whether the last turn called tools: then another follows. */
+  readonly calls: boolean
+  /** Why it ended, as far as an event said so. */
+  readonly reason: AgentResult["reason"] | undefined
+  /** What stopped it before its goal. */
+  readonly stop: string | undefined
+}
+
+const nothingYet: Progress = { text: "", turns: 0, calls: false, reason: undefined, stop: undefined }
+
+const after = (progress: Progress, event: ChatEvent): Progress => {
+  switch (event._tag) {
+    case "ModelInfo":
+      return { text: "", turns: progress.turns + 1, calls: false, reason: undefined, stop: undefined }
+    case "Content":
+      return { ...progress, text: firstUnits(progress.text + event.text, longestAnswer) }
+    case "Retry":
+      return { ...progress, text: "" }
+    case "ToolCallRequest":
+      return { ...progress, calls: true }
+    case "Finished":
+      return { ...progress, reason: "GOAL" }
+    case "UserCancelled":
+      return { ...progress, reason: "ABORTED", stop: "it was cancelled" }
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+      return { ...progress, reason: "ERROR", stop: event.message }
+    case "LimitReached":
+      return { ...progress, reason: event.limit === "time" ? "TIMEOUT" : "MAX_TURNS", stop: event.message }
+    case "LoopDetected":
+      return event.halted
+        ? { ...progress, reason: "ERROR", stop: `it went round in circles: ${event.detail}` }
+        : progress
+    default:
+      return progress
+  }
+}
+
+/** Whether nothing follows before something is said to it. */
+const isEnd = (event: ChatEvent, { calls }: Progress): boolean => {
+  switch (event._tag) {
+    case "Finished":
+      return !calls
+    case "UserCancelled":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+    case "LimitReached":
+      return true
+    case "LoopDetected":
+      return event.halted
+    default:
+      return false
+  }
+}
+
+const activityOf = (event: ChatEvent): Activity | undefined => {
+  switch (event._tag) {
+    case "Thought":
+      return { _tag: "Thought", text: event.subject === "" ? event.description : event.subject }
+    case "ToolCallStarted":
+      return { _tag: "CallStarted", id: event.id, name: event.name, title: event.title }
+    case "ToolCallResponse":
+      return { _tag: "CallEnded", id: event.id, name: event.name, status: event.status }
+    case "SubagentActivity":
+      return event.activity
+    case "Retry":
+    case "Error":
+    case "InvalidStream":
+      return { _tag: "Failed", message: event.message }
+    default:
+      return undefined
+  }
+}
+
+const resultOf = ({ reason = "GOAL", stop, text, turns }: Progress, duration: number): AgentResult => ({
+  text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nWhat there is so far:\n${text}`,
+  reason,
+  turns,
+  duration,
+  session: undefined
+})
+
+// Failures
+
+/** What a process says before it fails: its last lines. */
+const lastLines = (text: string): string => {
+  const last = text.trim().split("\n").slice(-5).join("\n").trim()
+  return last === "" ? "" : `; its last words: ${last}`
+}
+
+const signals: ReadonlyMap<number, string> = new Map([
+  [130, "it was interrupted"],
+  [134, "it crashed"],
+  [137, "it was killed, perhaps for want of memory"],
+  [139, "it crashed"],
+  [143, "it was told to end"]
+])
+
+const exitText = (program: string, code: number): string => {
+  const why = signals.get(code)
+  return `${program} ended with exit status ${code}${why === undefined ? "" : ` (${why})`}`
+}
+
+/** Who waits for an answer, the first for the next; or why there will be none. */
+type Asked = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | AgentFailure
+
+/** Starts agents as processes. */
+export const make = Effect.fnUntraced(function* (
+  options: ProcessAgentOptions
+): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner> {
+  const spawner = yield* ChildProcessSpawner
+  const [program, ...args] = options.command ?? ownCommand()
+  const { takesMessages = false } = options
+  const patience = Duration.fromInputUnsafe(options.patience ?? defaultPatience)
+  const encoder = new TextEncoder()
+  const messageLine = (message: string) => encoder.encode(`${JSON.stringify({ message })}\n`)
+
+  const start = Effect.fn("ProcessAgent.start")(function* (
+    task: Task
+  ): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+    const began = yield* Clock.currentTimeMillis
+    const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+    yield* Queue.offer(input, takesMessages ? messageLine(task.prompt) : encoder.encode(task.prompt))
+    if (!takesMessages) yield* Queue.end(input)
+    const child = yield* spawner
+      .spawn(
+        ChildProcess.make(program, args, {
+          ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+          env: { ...options.env },
+          extendEnv: false,
+          // A child that does not read its input ends all the same; what is left of it is not our failure.
+          stdin: Stream.fromQueue(input),
+          forceKillAfter: grace
+        })
+      )
+      .pipe(Effect.mapError(({ message }) => failed(`${program} cannot be started: ${message}`)))
+
+    const isRunning = Effect.orElseSucceed(child.isRunning, () => false)
+    const complaint = yield* Ref.make("")
+    const complaints = child.stderr.pipe(
+      Stream.decodeText(),
+      Stream.runForEach((text) => Ref.update(complaint, (before) => lastUnits(before + text, longestComplaint))),
+      Effect.ignore
+    )
+    const progress = yield* Ref.make(nothingYet)
+    /** What was said to it, in order: each gets the next answer. The first is the task. */
+    const result = yield* Deferred.make<AgentResult, AgentFailure>()
+    const asked = yield* Ref.make<Asked>([result])
+
+    const answer = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const given = resultOf(yield* Ref.getAndSet(progress, nothingYet), now - began)
+      const first = yield* Ref.modify(
+        asked,
+        (state): [Deferred.Deferred<AgentResult, AgentFailure> | undefined, Asked] =>
+          state instanceof AgentFailure ? [undefined, state] : [state[0], state.slice(1)]
+      )
+      if (first !== undefined) yield* Deferred.succeed(first, given)
+    })
+
+    const events = lines(
+      Stream.mapError(child.stdout, ({ message }) => failed(`what it says cannot be read: ${message}`))
+    ).pipe(
+      Stream.timeoutOrElse({
+        duration: patience,
+        orElse: () => Stream.fail(failed(`it said nothing for ${Duration.format(patience)} and was ended`))
+      }),
+      Stream.runForEach((line) =>
+        Effect.gen(function* () {
+          const event = yield* eventOf(line)
+          if (event === undefined) return
+          const now = yield* Ref.updateAndGet(progress, (before) => after(before, event))
+          const activity = activityOf(event)
+          if (activity !== undefined) yield* task.activity(activity)
+          if (takesMessages && isEnd(event, now)) yield* answer
+        })
+      )
+    )
+
+    /** Why it can answer no more. */
+    const ended = Effect.gen(function* (): Effect.fn.Return<never, AgentFailure> {
+      const exit = child.exitCode.pipe(
+        Effect.mapError(({ message }) => failed(`${program} was ended by a signal: ${message}`))
+      )
+      // What it left behind may hold its output open: that is not waited for.
+      const gone = Effect.andThen(Effect.exit(exit), Effect.sleep(grace))
+      yield* Effect.raceFirst(Effect.all([events, complaints], { concurrency: 2, discard: true }), gone)
+      const code = yield* exit
+      if (code !== 0) return yield* failed(exitText(program, code))
+      if ((yield* Ref.get(progress)).reason === undefined) return yield* failed(`${program} ended without an answer`)
+      yield* answer
+      return yield* failed(`${program} has ended; start another`)
+    }).pipe(
+      Effect.catch((failure) =>
+        Effect.gen(function* () {
+          const { stop } = yield* Ref.get(progress)
+          const said = stop === undefined ? "" : `: ${stop}`
+          return yield* failed(`${failure.message}${said}${lastLines(yield* Ref.get(complaint))}`)
+        })
+      )
+    )
+
+    yield* Effect.forkScoped(
+      Effect.exit(ended).pipe(
+        Effect.flatMap((exit) =>
+          Effect.gen(function* () {
+            const failure = Exit.isFailure(exit)
+              ? Option.getOrElse(Cause.findErrorOption(exit.cause), () => failed(`${program} could not be followed`))
+              : failed(`${program} has ended`)
+            const left = yield* Ref.getAndSet(asked, failure)
+            if (!(left instanceof AgentFailure)) {
+              yield* Effect.forEach(left, (one) => Deferred.fail(one, failure), { discard: true })
+            }
+            yield* Queue.end(input)
+            // What broke the rules is not let run on.
+            if (yield* isRunning) yield* Effect.ignore(child.kill({ forceKillAfter: grace }))
+          })
+        )
+      ),
+      { startImmediately: true }
+    )
+
+    return {
+      id: `process ${child.pid}`,
+      result: Deferred.await(result),
+      send: Effect.fn("ProcessAgent.send")(function* (message: string): Effect.fn.Return<string, AgentFailure> {
+        if (!takesMessages)
+          return yield* failed(`${program} takes one task and no messages; start another agent for this`)
+        const reply = yield* Deferred.make<AgentResult, AgentFailure>()
+        const isOver = yield* Ref.modify(asked, (state): [boolean, Asked] =>
+          state instanceof AgentFailure ? [true, state] : [false, [...state, reply]]
+        )
+        if (isOver) return yield* failed(`${program} has ended; start another agent for this`)
+        yield* Queue.offer(input, messageLine(message))
+        return (yield* Deferred.await(reply)).text
+      })
+    }
+  })
+
+  return { start }
+})
