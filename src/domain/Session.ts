@@ -26,6 +26,8 @@ export const Started = Schema.TaggedStruct("Started", {
   /** The model and folder the conversation was held with, where known. */
   model: Schema.optionalKey(Schema.String),
   cwd: Schema.optionalKey(Schema.String),
+  /** The session of the agent that started the one whose work this is. */
+  parent: Schema.optionalKey(Schema.String),
   /** The format and session it was taken over from. */
   importedFrom: Schema.optionalKey(Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) }))
 })

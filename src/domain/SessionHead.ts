@@ -18,6 +18,8 @@ export interface SessionHead {
   readonly firstPrompt: string | undefined
   readonly model: string | undefined
   readonly cwd: string | undefined
+  /** The session of the agent that started this one's; undefined: a person began it. */
+  readonly parent: string | undefined
   /** Milliseconds since 1970. */
   readonly startedAt: number | undefined
 }
@@ -40,6 +42,7 @@ export const headOf = (events: ReadonlyArray<SessionEvent>): SessionHead => {
     firstPrompt: firstPrompt(events),
     model: started?.model,
     cwd: started?.cwd,
+    parent: started?.parent,
     startedAt: started?.at
   }
 }

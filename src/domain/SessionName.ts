@@ -4,7 +4,13 @@
 export interface Nameable {
   readonly id: string
   readonly title: string | undefined
+  /** Whose agent's work it is; undefined: a person began it. */
+  readonly parent?: string | undefined
 }
+
+/** The sessions that a person began, in their order: what a list shows and numbers count. */
+export const begun = <S extends Nameable>(sessions: ReadonlyArray<S>): ReadonlyArray<S> =>
+  sessions.filter(({ parent }) => parent === undefined)
 
 /** What a name stands for. */
 export type Named<S> =
@@ -22,7 +28,7 @@ const one = <S extends Nameable>(found: ReadonlyArray<S>): Named<S> | undefined 
 }
 
 /**
- * The session that a name stands for; `sessions` is the list as it is shown, from 1. An exact id is looked for first, then
+ * The session that a name stands for; `sessions` are all there are, of which those that a person began are numbered from 1. An exact id is looked for first, then
  * an exact title, `latest`, a number of the list, and last the beginning of an id.
  */
 export const named = <S extends Nameable>(name: string, sessions: ReadonlyArray<S>): Named<S> => {
@@ -30,8 +36,8 @@ export const named = <S extends Nameable>(name: string, sessions: ReadonlyArray<
   if (wanted === "") return { _tag: "Unknown" }
   const exact = exactly(wanted, sessions)
   if (exact._tag !== "Unknown") return exact
-  const numbered =
-    wanted === latest ? sessions[0] : /^[1-9]\d*$/.test(wanted) ? sessions[Number(wanted) - 1] : undefined
+  const place = wanted === latest ? 0 : /^[1-9]\d*$/.test(wanted) ? Number(wanted) - 1 : undefined
+  const numbered = place === undefined ? undefined : begun(sessions)[place]
   if (numbered !== undefined) return { _tag: "Found", session: numbered }
   return one(sessions.filter(({ id }) => id.startsWith(wanted))) ?? { _tag: "Unknown" }
 }

@@ -808,6 +808,7 @@ export const layer = (
             firstPrompt: head.firstPrompt,
             model: head.model,
             cwd: head.cwd,
+            parent: head.parent,
             startedAt: head.startedAt ?? updatedAt,
             updatedAt,
             bytes,

@@ -140,6 +140,7 @@ export const layer: Layer.Layer<SessionStore, never, TempStore> = Layer.effect(
         firstPrompt: head.firstPrompt,
         model: head.model,
         cwd: head.cwd,
+        parent: head.parent,
         startedAt: head.startedAt ?? updatedAt,
         updatedAt,
         bytes: sizeOf(stored.lines),

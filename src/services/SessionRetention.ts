@@ -1,4 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
+import { begun } from "../domain/SessionName.ts"
 import { expired, retentionOf, type RetentionSettings } from "../domain/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
 
@@ -13,6 +14,18 @@ export interface Enforced {
   /** Those that could not be deleted, and why. */
   readonly kept: ReadonlyArray<{ readonly session: SessionSummary; readonly error: SessionStoreError }>
 }
+
+/** Deletes a session for good, and with it those of the agents that worked for it. */
+export const remove = Effect.fn("SessionRetention.remove")(function* (
+  id: string
+): Effect.fn.Return<void, SessionStoreError, SessionStore> {
+  const store = yield* SessionStore
+  const all = yield* store.summaries
+  const childrenOf = (parent: string): ReadonlyArray<string> =>
+    all.flatMap((session) => (session.parent === parent ? [...childrenOf(session.id), session.id] : []))
+  for (const child of childrenOf(id)) yield* store.remove(child)
+  yield* store.remove(id)
+})
 
 /**
  * Deletes the sessions that a person's settings say may go, and tells which, so that it can be announced. `current` is the
@@ -29,8 +42,8 @@ export const enforce = Effect.fn("SessionRetention.enforce")(function* (
   if (settings.maxAge === undefined && settings.maxCount === undefined) return { deleted, kept }
   const store = yield* SessionStore
   const now = yield* Clock.currentTimeMillis
-  for (const session of expired(yield* store.summaries, retention.success, now, current)) {
-    const result = yield* Effect.result(store.remove(session.id))
+  for (const session of expired(begun(yield* store.summaries), retention.success, now, current)) {
+    const result = yield* Effect.result(remove(session.id))
     if (result._tag === "Success") deleted.push(session)
     // Somebody else was faster: it is gone, which is what was wanted.
     else if (result.failure.reason._tag !== "SessionNotFound") kept.push({ session, error: result.failure })

@@ -121,6 +121,8 @@ export interface SessionSummary {
   readonly firstPrompt: string | undefined
   readonly model: string | undefined
   readonly cwd: string | undefined
+  /** The session of the agent that started the one whose work this is; undefined: a person began it. */
+  readonly parent: string | undefined
   readonly startedAt: number
   readonly updatedAt: number
   /** Of the log, without its blobs. */

@@ -14,6 +14,7 @@ const session = (id: string, change: Partial<SessionSummary> = {}): SessionSumma
   updatedAt: 0,
   bytes: 1_234,
   holder: undefined,
+  parent: undefined,
   problem: undefined,
   ...change
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { exactly, named } from "../../src/domain/SessionName.ts"
 
 const sessions = [
+  { id: "child", title: undefined, parent: "work" },
   { id: "0198-aaaa", title: "Fix the build" },
   { id: "0198-bbbb", title: undefined },
   { id: "2", title: "latest news" },
@@ -29,7 +30,8 @@ describe("a session is named by", () => {
     ["no number that is not in the list", "7", undefined],
     ["no number zero, while an id begins with one", "00", undefined],
     ["no name at all", " ", undefined],
-    ["nothing that it is not", "nope", undefined]
+    ["nothing that it is not", "nope", undefined],
+    ["its exact id, also where an agent's work is kept, which no number counts", "child", "child"]
   ] as const) {
     it(rule, () => assert.deepStrictEqual(idOf(name), id))
   }

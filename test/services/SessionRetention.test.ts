@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemorySessionStore from "../../src/layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { enforce } from "../../src/services/SessionRetention.ts"
+import { enforce, remove } from "../../src/services/SessionRetention.ts"
 import { SessionLocked, SessionStore, SessionStoreError } from "../../src/services/SessionStore.ts"
 import { started } from "../layers/SessionStore.contract.ts"
 
@@ -40,6 +40,24 @@ describe("retention", () => {
       yield* open("b")
       const { deleted } = yield* enforce({ maxAge: "1d" }, "a")
       assert.deepStrictEqual([ids(deleted), yield* list], [["c"], ["b", "a"]])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("sessions of agents are not counted and go with the one they worked for", () =>
+    Effect.gen(function* () {
+      yield* three
+      const { create, list } = yield* SessionStore
+      for (const [id, parent] of [
+        ["of-a", "a"],
+        ["of-of-a", "of-a"],
+        ["of-c", "c"]
+      ] as const) {
+        yield* Effect.scoped(create({ ...started(id), parent }))
+      }
+      const { deleted } = yield* enforce({ maxAge: "25d" })
+      assert.deepStrictEqual([ids(deleted), [...(yield* list)].sort()], [["a"], ["b", "c", "of-c"]])
+      yield* remove("c")
+      assert.deepStrictEqual(yield* list, ["b"])
     }).pipe(Effect.provide(store))
   )
 

@@ -1,0 +1,311 @@
+import { Config, Effect, FiberSet, FileSystem, Layer, Option, Result, Schedule, type Scope } from "effect"
+import type { Buffer } from "node:buffer"
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http"
+import { connect, type Socket } from "node:net"
+import path from "node:path"
+import process from "node:process"
+import type * as Playwright from "playwright-core"
+import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../services/Browser.ts"
+
+/** A Chromium that is installed, driven through playwright-core, which is loaded when the first page is wanted. */
+
+const fail = (message: string) => new BrowserFailure({ message })
+
+// --- what there is on this machine -----------------------------------------------------------------------------------------
+
+const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge"]
+const places = [
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+  "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe"
+]
+
+const environment = Config.all({
+  own: Config.option(Config.NonEmptyString("CHROMIUM_PATH")),
+  path: Config.option(Config.NonEmptyString("PATH"))
+})
+
+/** The program to start: `CHROMIUM_PATH`, else the first of the usual ones that is there. */
+const executable: Effect.Effect<string, BrowserFailure, FileSystem.FileSystem> = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const known = yield* Effect.orElseSucceed(environment, () => ({
+    own: Option.none<string>(),
+    path: Option.none<string>()
+  }))
+  const folders = Option.getOrElse(known.path, () => "").split(path.delimiter)
+  const candidates = [
+    ...Option.toArray(known.own),
+    ...folders
+      .filter((folder) => path.isAbsolute(folder))
+      .flatMap((folder) => names.map((name) => path.join(folder, name))),
+    ...places
+  ]
+  for (const file of candidates) {
+    if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return file
+  }
+  return yield* fail("there is no Chromium on this machine; install Chromium or Chrome, or set CHROMIUM_PATH to it")
+})
+
+/** Not named where a bundler would see it: the program works without the package, and does not carry it. */
+const packageName = ["playwright", "core"].join("-")
+
+const playwright = Effect.tryPromise({
+  try: (): Promise<typeof Playwright> => import(packageName),
+  catch: () => fail("the package playwright-core is not installed; install it beside palimpsest to open pages")
+})
+
+// --- where pages may connect -----------------------------------------------------------------------------------------------
+
+/**
+ * A proxy on the loopback interface that every connection of the browser goes through. It asks where a host may be reached
+ * and connects to that very address, so that neither a redirection nor a name that changes its mind leads elsewhere.
+ */
+const guard = Effect.fnUntraced(function* (targets: Targets) {
+  let reason = ""
+  const run = yield* FiberSet.makeRuntimePromise<never, Result.Result<string, string>>()
+  const judge = (url: URL) =>
+    run(
+      targets(url).pipe(
+        Effect.flatMap(([first]) =>
+          first === undefined ? fail(`${url.host} could not be found`) : Effect.succeed(first)
+        ),
+        Effect.mapError(({ message }) => message),
+        Effect.result,
+        Effect.tap((result) =>
+          Effect.sync(() => {
+            if (Result.isFailure(result)) reason = result.failure
+          })
+        )
+      )
+    )
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const url = URL.parse(request.url ?? "")
+    const refuse = (why: string) => {
+      response.writeHead(403, { "content-type": "text/plain; charset=utf-8" })
+      response.end(why)
+    }
+    if (url === null || url.protocol !== "http:") return refuse("only http and https")
+    void judge(url).then((result) => {
+      if (Result.isFailure(result)) {
+        refuse(result.failure)
+        return
+      }
+      const { host: _host, "proxy-connection": _proxy, ...headers } = request.headers
+      const outgoing = httpRequest(
+        {
+          host: result.success,
+          port: url.port === "" ? 80 : Number(url.port),
+          method: request.method,
+          path: `${url.pathname}${url.search}`,
+          headers: { ...headers, host: url.host }
+        },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers)
+          answer.pipe(response)
+        }
+      )
+      outgoing.on("error", ({ message }) => (response.headersSent ? response.destroy() : refuse(message)))
+      response.on("close", () => outgoing.destroy())
+      request.pipe(outgoing)
+    })
+  }
+
+  const onConnect = (request: IncomingMessage, client: Socket, head: Buffer): void => {
+    client.on("error", () => client.destroy())
+    const url = URL.parse(`https://${request.url ?? ""}`)
+    if (url === null) {
+      client.end("HTTP/1.1 400 Bad Request\r\n\r\n")
+      return
+    }
+    void judge(url).then((result) => {
+      if (Result.isFailure(result)) {
+        client.end("HTTP/1.1 403 Forbidden\r\n\r\n")
+        return
+      }
+      const server = connect(url.port === "" ? 443 : Number(url.port), result.success, () => {
+        client.write("HTTP/1.1 200 Connection Established\r\n\r\n")
+        server.write(head)
+        server.pipe(client)
+        client.pipe(server)
+      })
+      server.on("error", () => client.destroy())
+      client.on("close", () => server.destroy())
+      server.on("close", () => client.destroy())
+    })
+  }
+
+  const server = createServer(onRequest).on("connect", onConnect)
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.on("close", () => sockets.delete(socket))
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void, BrowserFailure>((resume) => {
+      server.once("error", ({ message }) => resume(fail(`no browser can be started here: ${message}`)))
+      server.listen(0, "127.0.0.1", () => resume(Effect.void))
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+  )
+  const address = server.address()
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    /** Why the last connection was refused, once. */
+    takeReason: () => {
+      const last = reason
+      reason = ""
+      return last
+    }
+  }
+})
+
+// --- pages -----------------------------------------------------------------------------------------------------------------
+
+/** Milliseconds for one step; a page that loads longer is looked at as it is by then. */
+const patience = 20_000
+const settling = 3_000
+const moment = "250 millis"
+/** A browser that does not end is not waited for. */
+const ending = "5 seconds"
+
+const flags = [
+  "--disable-quic",
+  "--disable-sync",
+  "--no-first-run",
+  "--disable-component-update",
+  // What calls from page to page would go around the proxy.
+  "--force-webrtc-ip-handling-policy=disable_non_proxied_udp"
+]
+
+const firstLine = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split("\n")[0]?.replace(/^\w+\.\w+: /, "") ?? "it failed"
+
+const isWeb = (url: string): boolean => {
+  const parsed = URL.parse(url)
+  return parsed !== null && (parsed.protocol === "http:" || parsed.protocol === "https:")
+}
+
+const open = Effect.fn("ChromiumBrowser.open")(function* (
+  targets: Targets
+): Effect.fn.Return<BrowserPage, BrowserFailure, FileSystem.FileSystem | Scope.Scope> {
+  const executablePath = yield* executable
+  const { chromium } = yield* playwright
+  const { port, takeReason } = yield* guard(targets)
+  const browser = yield* Effect.acquireRelease(
+    Effect.tryPromise({
+      try: () =>
+        chromium.launch({
+          executablePath,
+          headless: true,
+          // Root cannot have the sandbox, and containers run as root.
+          chromiumSandbox: process.platform === "linux" && process.getuid?.() !== 0,
+          args: flags,
+          proxy: { server: `http://127.0.0.1:${port}` },
+          handleSIGINT: false,
+          handleSIGTERM: false,
+          handleSIGHUP: false,
+          timeout: patience
+        }),
+      catch: (error) => fail(`Chromium did not start: ${firstLine(error)}`)
+    }),
+    (started) =>
+      Effect.ignore(
+        Effect.timeoutOption(
+          Effect.promise(() => started.close()),
+          ending
+        )
+      )
+  )
+  const context = yield* Effect.tryPromise({
+    try: () => browser.newContext({ acceptDownloads: false, serviceWorkers: "block", ignoreHTTPSErrors: false }),
+    catch: (error) => fail(`Chromium did not start: ${firstLine(error)}`)
+  })
+  context.setDefaultTimeout(patience)
+  let page = yield* Effect.promise(() => context.newPage())
+  // What a page opens beside itself is where the person would look next.
+  context.on("page", (opened) => {
+    page = opened
+  })
+
+  const step = <A>(what: string, work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, BrowserFailure> =>
+    Effect.tryPromise({
+      try: (signal) => work(signal),
+      catch: (error) => {
+        const refused = takeReason()
+        return fail(`${what}: ${refused === "" ? firstLine(error) : refused}`)
+      }
+    })
+
+  const snapshot: Effect.Effect<Snapshot, BrowserFailure> = Effect.gen(function* () {
+    if (page.isClosed()) page = context.pages().at(-1) ?? (yield* Effect.promise(() => context.newPage()))
+    const current = page
+    yield* Effect.ignore(step("waiting", (signal) => current.waitForLoadState("load", { timeout: settling, signal })))
+    const outline = yield* step("the page cannot be read", (signal) => current.ariaSnapshot({ mode: "ai", signal }))
+    const title = yield* step("the page cannot be read", () => current.title())
+    return { url: current.url(), title, outline }
+  })
+
+  const element = (ref: string): Effect.Effect<Playwright.Locator, BrowserFailure> =>
+    /^(?:f\d+)?e\d+$/.test(ref)
+      ? Effect.succeed(page.getByRef(ref))
+      : Effect.fail(fail(`${ref} is no reference; take one from the last snapshot, such as e12`))
+
+  // Whether a click leads on or opens another page shows a moment later only.
+  const touched = <A>(work: Effect.Effect<A, BrowserFailure>) => Effect.andThen(work, Effect.sleep(moment))
+
+  const then = <A>(work: Effect.Effect<A, BrowserFailure>) => Effect.andThen(work, snapshot)
+  return {
+    open: (url) =>
+      isWeb(url)
+        ? then(
+            step(`${url} could not be opened`, (signal) =>
+              page.goto(url, { waitUntil: "domcontentloaded", timeout: patience, signal })
+            ).pipe(
+              // The page before may still have been on its way.
+              Effect.retry({
+                times: 1,
+                schedule: Schedule.spaced(moment),
+                while: ({ message }) => message.includes("interrupted by another navigation")
+              })
+            )
+          )
+        : Effect.fail(fail(`${url} is not opened: only addresses that begin with http:// or https://`)),
+    snapshot,
+    click: (ref) =>
+      then(
+        touched(
+          Effect.flatMap(element(ref), (found) =>
+            step(`${ref} could not be clicked`, (signal) => found.click({ signal }))
+          )
+        )
+      ),
+    type: (ref, text, submit) =>
+      then(
+        Effect.flatMap(element(ref), (found) =>
+          Effect.andThen(
+            step(`${ref} takes no text`, (signal) => found.fill(text, { signal })),
+            submit ? touched(step(`${ref} takes no Enter`, (signal) => found.press("Enter", { signal }))) : Effect.void
+          )
+        )
+      ),
+    back: then(step("there is no page before this one", (signal) => page.goBack({ signal }))),
+    screenshot: Effect.map(
+      step("no picture could be taken", (signal) => page.screenshot({ type: "png", signal })),
+      (bytes) => ({ mimeType: "image/png", bytes: new Uint8Array(bytes) })
+    )
+  }
+})
+
+/** Browsers of this machine, each started when a page is wanted and gone with its scope. */
+export const layer: Layer.Layer<Browser, never, FileSystem.FileSystem> = Layer.effect(
+  Browser,
+  Effect.map(FileSystem.FileSystem, (fs) => ({
+    open: (targets) => Effect.provideService(open(targets), FileSystem.FileSystem, fs)
+  }))
+)

@@ -1,0 +1,124 @@
+import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { homedir } from "node:os"
+import { isIgnored, parseDefinitions } from "../domain/AgentDefinition.ts"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
+import {
+  AgentDefinitions,
+  type AgentProblem,
+  type AgentSource,
+  byName,
+  type KnownAgent,
+  type KnownAgents
+} from "../services/AgentDefinitions.ts"
+
+/** A folder that may hold definitions, one `.md` file each. */
+export interface AgentFolder {
+  readonly folder: string
+  readonly source: Exclude<AgentSource, "built-in">
+}
+
+/**
+ * Where definitions lie, the one that counts most last (spec 9: built-ins, project, user): `.gemini/agents` and
+ * `.palimpsest/agents` of the workspace, the same in the person's home, and `agents` in the home of this program.
+ */
+export const folders = (
+  home: string,
+  workspace = ".",
+  user = homedir()
+): Effect.Effect<ReadonlyArray<AgentFolder>, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => {
+    const both = (base: string) => [
+      path.resolve(base, ".gemini", "agents"),
+      path.resolve(base, ".palimpsest", "agents")
+    ]
+    const own = [...both(user), path.resolve(home, "agents")]
+    return [
+      // In the home folder itself both are the same: they are the person's then.
+      ...both(workspace)
+        .filter((folder) => !own.includes(folder))
+        .map((folder): AgentFolder => ({ folder, source: "project" })),
+      ...own.map((folder): AgentFolder => ({ folder, source: "user" }))
+    ]
+  })
+
+const isNotThere = ({ reason }: PlatformError.PlatformError) =>
+  reason._tag === "NotFound" || (reason._tag === "BadResource" && reason.description === "ENOTDIR")
+
+/** No definition is that long; a device or a log in its place is not read to its end. */
+const mostBytes = 1024 * 1024
+
+interface Read {
+  readonly agents: ReadonlyArray<KnownAgent>
+  readonly problems: ReadonlyArray<AgentProblem>
+}
+
+const nothing: Read = { agents: [], problems: [] }
+const problem = (file: string, why: string): Read => ({ agents: [], problems: [{ file, message: `${file}: ${why}` }] })
+
+const readFolder = Effect.fnUntraced(function* ({
+  folder,
+  source
+}: AgentFolder): Effect.fn.Return<ReadonlyArray<Read>, never, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const names = yield* fs.readDirectory(folder).pipe(
+    Effect.catchIf(isNotThere, () => Effect.succeed([])),
+    Effect.catch((error) => Effect.succeed(diskTrouble(error)))
+  )
+  if (typeof names === "string") return [problem(folder, `cannot be read: ${names}`)]
+  const files = names.filter((name) => name.endsWith(".md") && !isIgnored(name)).sort()
+  return yield* Effect.forEach(
+    files,
+    (name) => {
+      const file = path.join(folder, name)
+      return readFile(file, source).pipe(
+        Effect.catch((error) => Effect.succeed(problem(file, `cannot be read: ${diskTrouble(error)}`)))
+      )
+    },
+    { concurrency: 8 }
+  )
+})
+
+const readFile = Effect.fnUntraced(function* (
+  file: string,
+  source: AgentSource
+): Effect.fn.Return<Read, PlatformError.PlatformError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const { size, type } = yield* fs.stat(file)
+  // Reading a pipe would never end.
+  if (type === "Directory") return nothing
+  if (type !== "File") return problem(file, "expected a file with the definition of an agent")
+  if (size > mostBytes) return problem(file, "expected a definition of at most 1 MiB")
+  const read = parseDefinitions(yield* fs.readFileString(file))
+  if (Result.isFailure(read)) return problem(file, read.failure)
+  const definitions = read.success.filter(({ name }) => !isIgnored(name))
+  return { agents: definitions.map((definition) => ({ definition, source, file })), problems: [] }
+})
+
+/**
+ * The built-in agents and those of these folders, in this order: of two with the same name the later counts. Files are read
+ * once, when somebody asks; a broken one is a problem of its own and stops no other.
+ */
+export const layer = (
+  builtIn: ReadonlyArray<KnownAgent>,
+  places: ReadonlyArray<AgentFolder>
+): Layer.Layer<AgentDefinitions, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    AgentDefinitions,
+    Effect.gen(function* () {
+      const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+      const all = yield* Effect.forEach(places, readFolder).pipe(
+        Effect.map((read): KnownAgents => {
+          const files = read.flat()
+          return {
+            agents: byName([...builtIn, ...files.flatMap(({ agents }) => agents)]),
+            problems: files.flatMap(({ problems }) => problems)
+          }
+        }),
+        Effect.provideContext(context),
+        Effect.withSpan("AgentDefinitions.all"),
+        Effect.cached
+      )
+      return { all }
+    })
+  )

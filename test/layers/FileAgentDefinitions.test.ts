@@ -1,0 +1,103 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { localDefaults } from "../../src/domain/AgentDefinition.ts"
+import * as FileAgentDefinitions from "../../src/layers/FileAgentDefinitions.ts"
+import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
+import { AgentDefinitions, type KnownAgent } from "../../src/services/AgentDefinitions.ts"
+
+const definition = (name: string, description: string) =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nYou do it.\n`
+
+const builtIn: KnownAgent = {
+  source: "built-in",
+  file: undefined,
+  definition: { ...localDefaults, kind: "local", name: "one", description: "built in", prompt: "x" }
+}
+
+const files = {
+  "/work/.gemini/agents/one.md": definition("one", "project, gemini"),
+  "/work/.palimpsest/agents/two.md": definition("two", "project, ours"),
+  "/work/.gemini/agents/two.md": definition("two", "project, gemini"),
+  "/work/.gemini/agents/three.md": definition("three", "project"),
+  "/work/.gemini/agents/_draft.md": "nothing of this is right",
+  "/work/.gemini/agents/notes.txt": "nor this",
+  "/work/.gemini/agents/broken.md": "---\nname: Broken\ndescription: x\n---\nx",
+  "/home/me/.palimpsest/agents/three.md": definition("three", "user"),
+  "/data/palimpsest/agents/_hidden.md": definition("four", "x"),
+  "/data/palimpsest/agents/five.md": definition("five", "user, data")
+}
+
+const read = Effect.gen(function* () {
+  const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
+  const services = yield* Layer.build(FileAgentDefinitions.layer([builtIn], places))
+  return yield* AgentDefinitions.use(({ all }) => all).pipe(Effect.provideContext(services))
+}).pipe(Effect.scoped)
+
+describe("agents from files", () => {
+  it.effect("of agents with one name the later counts: built-ins, the workspace's, the person's own", () =>
+    Effect.gen(function* () {
+      const { agents } = yield* read
+      assert.deepStrictEqual(
+        agents.map(({ definition: { description, name }, source }) => `${name}: ${source}, ${description ?? ""}`),
+        ["five: user, user, data", "one: project, project, gemini", "three: user, user", "two: project, project, ours"]
+      )
+    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
+  )
+
+  it.effect("a broken file is one problem that names it, and stops no other; names with _ are left alone", () =>
+    Effect.gen(function* () {
+      const { problems } = yield* read
+      assert.deepStrictEqual(problems, [
+        {
+          file: "/work/.gemini/agents/broken.md",
+          message: "/work/.gemini/agents/broken.md: name: expected lower-case letters, digits, hyphens and underscores"
+        }
+      ])
+    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
+  )
+
+  it.effect("no folders: the built-in ones", () =>
+    Effect.gen(function* () {
+      const { agents, problems } = yield* read
+      assert.deepStrictEqual(agents, [builtIn])
+      assert.deepStrictEqual(problems, [])
+    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
+  )
+
+  it.effect("files are read once, and not before somebody asks", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
+      const services = yield* Layer.build(FileAgentDefinitions.layer([], places))
+      const all = AgentDefinitions.use((known) => known.all).pipe(Effect.provideContext(services))
+      const file = "/work/.gemini/agents/late.md"
+      yield* fs.makeDirectory("/work/.gemini/agents", { recursive: true })
+      yield* fs.writeFileString(file, definition("late", "first"))
+      assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
+      yield* fs.writeFileString(file, definition("late", "second"))
+      assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
+    }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
+  )
+
+  it.effect("a file that is too large is a problem of its own; a folder in a file's place is none", () =>
+    Effect.gen(function* () {
+      const { agents, problems } = yield* read
+      assert.deepStrictEqual(agents, [builtIn])
+      assert.deepStrictEqual(
+        problems.map(({ message }) => message),
+        ["/work/.gemini/agents/big.md: expected a definition of at most 1 MiB"]
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.merge(
+          NodeServices.layer,
+          MemoryFileSystem.layer({
+            "/work/.gemini/agents/big.md": "x".repeat(1024 * 1024 + 1),
+            "/work/.palimpsest/agents/folder.md/inside.txt": "x"
+          })
+        )
+      )
+    )
+  )
+})
