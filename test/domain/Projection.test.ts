@@ -13,7 +13,8 @@ import {
 } from "../../src/domain/Content.ts"
 import * as Conversation from "../../src/domain/Conversation.ts"
 import { Handle } from "../../src/domain/Handle.ts"
-import { project, runtimeMark, sentJson } from "../../src/domain/Projection.ts"
+import { project, sentJson } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const handle = Handle.make("h_abcdefghij")

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Handle } from "../../src/domain/Handle.ts"
-import { runtimeMark } from "../../src/domain/Projection.ts"
+import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import { noteOnly, OutputForm, type OutputSize, seedSize, shorten } from "../../src/domain/ToolOutput.ts"
 
 const handle = Handle.make("h_abcdefghij")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, type Path } from "effect"
 import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
 import { Workspace } from "../../src/services/Workspace.ts"
-import { inMemory, temporaryFolder, writeFiles } from "../support/toolCall.ts"
+import { inMemory, temporaryFolder, writeFiles } from "../support/workspaces.ts"
 
 /** A folder with a workspace, one that was added, one that is read only, and one outside. */
 const scene = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
-import { temporaryFolder } from "../support/toolCall.ts"
+import { temporaryFolder } from "../support/workspaces.ts"
 import { fileSystemContract } from "./FileSystem.contract.ts"
 
 // The platform's own is held to the same contract: what is learned about tools in memory is then true on disk.

@@ -3,7 +3,7 @@ import { Effect, FileSystem, Layer, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type IgnoreChoice, isIgnored, rulesOf, walk } from "../../src/services/IgnoreRules.ts"
 import { Workspace } from "../../src/services/Workspace.ts"
-import { inMemory, onDisk, writeFiles } from "../support/toolCall.ts"
+import { inMemory, onDisk, writeFiles } from "../support/workspaces.ts"
 
 const all: IgnoreChoice = { git: true, own: true, usual: true }
 

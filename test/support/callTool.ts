@@ -36,3 +36,15 @@ export const failureOf = Effect.fnUntraced(function* (
   const ended = yield* Effect.result(callTool(tool, args, meanwhile))
   return Result.isFailure(ended) ? `${ended.failure.type}: ${ended.failure.message}` : undefined
 })
+
+/** The result of one call. */
+export const resultOf = (tool: Tool, args: unknown): Effect.Effect<ToolResult, ToolFailure> =>
+  Effect.map(callTool(tool, args), ({ result }) => result)
+
+/** What one call tells the model. */
+export const answerOf = (tool: Tool, args: unknown): Effect.Effect<string, ToolFailure> =>
+  Effect.map(resultOf(tool, args), ({ value }) => String(value))
+
+/** Why a call is not carried out. */
+export const refusalOf = (tool: Tool, args: unknown): Effect.Effect<string, unknown> =>
+  Effect.map(Effect.flip(resultOf(tool, args)), ({ message }) => message)

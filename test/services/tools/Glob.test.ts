@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
 import { glob } from "../../../src/services/tools/Glob.ts"
-import { answerOf, inMemory, refusalOf } from "../../support/toolCall.ts"
+import { answerOf, refusalOf } from "../../support/callTool.ts"
+import { inMemory } from "../../support/workspaces.ts"
 
 const files = {
   "src/main.ts": "",

@@ -3,7 +3,8 @@ import { Effect, FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { listDirectory } from "../../../src/services/tools/ListDirectory.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
-import { answerOf, inMemory, onDisk, refusalOf } from "../../support/toolCall.ts"
+import { answerOf, refusalOf } from "../../support/callTool.ts"
+import { inMemory, onDisk } from "../../support/workspaces.ts"
 
 const files = {
   "zoo/x": "",

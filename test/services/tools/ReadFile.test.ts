@@ -5,7 +5,8 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
 import { readFile } from "../../../src/services/tools/ReadFile.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
-import { answerOf, inMemory, onDisk, refusalOf, resultOf, temporaryFolder } from "../../support/toolCall.ts"
+import { answerOf, refusalOf, resultOf } from "../../support/callTool.ts"
+import { inMemory, onDisk, temporaryFolder } from "../../support/workspaces.ts"
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `line ${i + 1}`).join("\n")
 const bytes = (...values: ReadonlyArray<number>) => Uint8Array.from(values)

@@ -3,7 +3,8 @@ import { Effect, FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { readManyFiles } from "../../../src/services/tools/ReadManyFiles.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
-import { answerOf, inMemory, onDisk, refusalOf, resultOf } from "../../support/toolCall.ts"
+import { answerOf, refusalOf, resultOf } from "../../support/callTool.ts"
+import { inMemory, onDisk } from "../../support/workspaces.ts"
 
 const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 0])
 

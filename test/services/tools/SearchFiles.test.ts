@@ -10,7 +10,8 @@ import { Environment } from "../../../src/services/Environment.ts"
 import { LineMatcher } from "../../../src/services/LineMatcher.ts"
 import { searchFiles } from "../../../src/services/tools/SearchFiles.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
-import { answerOf, inMemory, onDisk, refusalOf, temporaryFolder, writeFiles } from "../../support/toolCall.ts"
+import { answerOf, refusalOf } from "../../support/callTool.ts"
+import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 /** A machine on which nothing is installed. */
 const nothingInstalled = Layer.succeed(

@@ -6,7 +6,7 @@ import { UnescapesContent, writeFile } from "../../../src/services/tools/WriteFi
 import { callTool, failureOf } from "../../support/callTool.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
-import { inMemory } from "../../support/toolCall.ts"
+import { inMemory } from "../../support/workspaces.ts"
 import { workspace } from "./editing.ts"
 
 // Hundreds of real files; a busy machine takes its time.

@@ -1,29 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Path } from "effect"
-import { type ToolResult } from "../../src/domain/ToolResult.ts"
 import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
 import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
-import { type CallContext, type Tool, type ToolFailure } from "../../src/services/Tool.ts"
-
-const context: CallContext = {
-  id: "call-1",
-  agent: "main",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: (work) => work
-}
-
-/** The result of one call. */
-export const resultOf = (tool: Tool, args: unknown): Effect.Effect<ToolResult, ToolFailure> =>
-  Effect.flatMap(tool.call(args, context), ({ run }) => run)
-
-/** What one call tells the model. */
-export const answerOf = (tool: Tool, args: unknown): Effect.Effect<string, ToolFailure> =>
-  Effect.map(resultOf(tool, args), ({ value }) => String(value))
-
-/** Why a call is not carried out. */
-export const refusalOf = (tool: Tool, args: unknown): Effect.Effect<string, unknown> =>
-  Effect.map(Effect.flip(resultOf(tool, args)), ({ message }) => message)
 
 /** Writes files below a folder, the folders above them too. */
 export const writeFiles = Effect.fnUntraced(function* (

@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+
+/**
+ * An MCP server over standard input and output, in few lines and of many tempers: the first argument says which. Written by
+ * hand, so that it can do what no library lets it do.
+ */
+
+const temper = process.argv[2] ?? "plain"
+
+const send = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
+const anything = { type: "object", additionalProperties: true }
+
+const tools = [
+  { name: "echo", description: "Says it again.", inputSchema: anything, annotations: { readOnlyHint: true } },
+  { name: "picture", inputSchema: anything },
+  { name: "environment", inputSchema: anything },
+  { name: "huge", inputSchema: anything },
+  { name: "fails", inputSchema: anything },
+  { name: "refuses", inputSchema: anything },
+  { name: "structured", inputSchema: anything },
+  { name: "silent", inputSchema: anything },
+  { name: "never", inputSchema: anything },
+  { name: "dies", inputSchema: anything },
+  { name: "bad name!", inputSchema: anything },
+  { name: "bad name?", inputSchema: anything },
+  { name: `long_${"x".repeat(90)}_end`, inputSchema: anything }
+]
+
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+const text = (words: string) => ({ content: [{ type: "text", text: words }] })
+
+const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
+  echo: (args) => text(String(args["text"])),
+  picture: () => ({
+    content: [
+      { type: "text", text: "a dot" },
+      { type: "image", data: png, mimeType: "image/png" },
+      { type: "image", data: png, mimeType: "image/svg+xml" },
+      { type: "resource", resource: { uri: "file:///notes.txt", text: "noted" } },
+      { type: "resource_link", uri: "file:///more.txt", name: "more" }
+    ]
+  }),
+  environment: () => text(JSON.stringify(process.env)),
+  huge: (args) => text("x".repeat(Number(args["size"]))),
+  fails: () => ({ ...text("no such table: users"), isError: true }),
+  structured: () => ({ content: [], structuredContent: { rows: 2 } }),
+  silent: () => ({ content: [] })
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null
+
+const reply = (message: Record<string, unknown>): void => {
+  const { id, method } = message
+  const params = isRecord(message["params"]) ? message["params"] : {}
+  if (method === "initialize") {
+    if (temper === "hangs") return
+    if (temper === "speaks something else") return send({ hello: "world" })
+    send({
+      jsonrpc: "2.0",
+      id,
+      result: {
+        protocolVersion:
+          temper === "old" ? "2025-06-18" : temper === "ancient" ? "1999-01-01" : params["protocolVersion"],
+        capabilities: { tools: {} },
+        serverInfo: { name: "test", version: "1" }
+      }
+    })
+  } else if (method === "server/discover") {
+    send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })
+  } else if (method === "tools/list") send({ jsonrpc: "2.0", id, result: { tools: listed() } })
+  else if (method === "tools/call") {
+    const name = String(params["name"])
+    if (name === "never") return
+    if (name === "dies") {
+      process.stderr.write("a line before\nError: out of cheese\n    at nowhere\n", () => process.exit(7))
+      return
+    }
+    const answer = answers[name]
+    if (name === "refuses" || answer === undefined) {
+      return send({ jsonrpc: "2.0", id, error: { code: -32602, message: "text is missing" } })
+    }
+    send({ jsonrpc: "2.0", id, result: answer(isRecord(params["arguments"]) ? params["arguments"] : {}) })
+  }
+}
+
+const listed = () =>
+  temper === "many"
+    ? [
+        ...Array.from({ length: 200 }, (_, index) => ({ name: `t${index}`, inputSchema: anything })),
+        { name: "wordy", inputSchema: { ...anything, description: "x".repeat(40_000) } }
+      ]
+    : tools
+
+if (temper === "ends at once") {
+  process.stderr.write("starting\nError: Cannot find module 'left-pad'\nNode.js v24\n", () => process.exit(3))
+} else {
+  if (temper === "chatty") {
+    process.stdout.write('Welcome to the test server!\n{"level":30,"msg":"ready"}\n[info] ready\n\n   \n42\n')
+    setInterval(() => process.stdout.write("[debug] still here\n"), 1)
+  }
+  if (temper === "stubborn") {
+    process.on("SIGTERM", () => {})
+    setInterval(() => {}, 1_000)
+    spawn("sleep", ["600"], { stdio: "ignore" })
+  }
+  createInterface({ input: process.stdin }).on("line", (line) => reply(JSON.parse(line)))
+}
