@@ -154,8 +154,10 @@ describe("the tarball", () => {
       const scripts = Object.keys(packageJson.scripts)
       assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
       assert.deepStrictEqual(published["peerDependenciesMeta"], {
+        "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
-        "@google/genai": { optional: true }
+        "@google/genai": { optional: true },
+        "playwright-core": { optional: true }
       })
     })
   )
