@@ -26,14 +26,47 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "ChatSettings",
     "ChatTerminal",
     "Window",
-    "Memory"
+    "Environment",
+    "PublicNetwork",
+    "Memory",
+    "Tool",
+    "Approval",
+    "Workspace",
+    "Mailbox",
+    "AgentRunner",
+    "LineMatcher",
+    "RegularFile",
+    "IgnoreRules",
+    "Filtering",
+    "Person",
+    "Skills",
+    "EditCorrector",
+    "AgentDefinition",
+    "Browser",
+    "CompleteTask"
   ],
-  ["Intake", "Transcripts", "Export", "Summarizer", "ModelSummarizer", "SystemPrompt", "Toolkit", "LoopDetector"],
+  [
+    "Intake",
+    "Transcripts",
+    "Export",
+    "Summarizer",
+    "ModelSummarizer",
+    "SystemPrompt",
+    "Toolkit",
+    "McpServers",
+    "LoopCheck",
+    "LoopDetector",
+    "Router",
+    "OutputSummary"
+  ],
+  ["BrowserAgent", "CliHelp", "CodebaseInvestigator", "Generalist", "Manual"],
+  ["Shell", "WebFetch", "WebSearch", "ReadFile", "ReadManyFile", "ListDirectory", "Glob", "SearchFile"],
   ["CompressRequest", "GeminiCompression", "Compression"],
   ["Turn", "Chat", "PromptWindow", "RecallTool"],
   ["CompressedLanguageModel", "CompressedChat", "Titles", "ReplayModel", "Replay"],
-  ["Agent"],
-  ["Subagents"]
+  ["FileChange", "WriteFile", "Replace", "WriteTodos", "AskUser", "ActivateSkill", "Recall"],
+  ["ToolRun", "Agent"],
+  ["LocalAgentRunner", "Subagents", "AgentMessages"]
 ]
 
 const rankOf = (file: string): number | undefined => {
@@ -61,7 +94,7 @@ const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
   packages.some((known) => name === known || name.startsWith(`${known}/`))
 
 const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
-const composers = ["Live.ts", "Offline.ts", "Strategy.ts"]
+const composers = ["Live.ts", "LiveTools.ts", "Offline.ts", "Strategy.ts"]
 /** Functions that layers share and that are no layer: they are imported like a library. */
 const sharedByLayers = ["HomeFolder.ts", "Sha256.ts"]
 /** The one file of the command line that draws, and what with; it is a bundle of its own. */

@@ -95,7 +95,7 @@ const chatSettings = Effect.fnUntraced(function* (
   }
   const path = yield* Path.Path
   const { model: usual, ...defaults } = yield* ChatDefaults
-  const { compressionThreshold, overflowFactor, window } = settings
+  const { compressionThreshold, masking, overflowFactor, toolOutput, window } = settings
   // 0 counts as not set, wherever it stands (spec 15).
   const threshold = [wanted.threshold, compressionThreshold].find((share) => share !== undefined && share > 0)
   return {
@@ -104,7 +104,9 @@ const chatSettings = Effect.fnUntraced(function* (
     cwd: path.resolve("."),
     ...(threshold === undefined ? {} : { threshold }),
     ...(overflowFactor === undefined ? {} : { overflowFactor }),
-    ...(window === undefined ? {} : { window })
+    ...(window === undefined ? {} : { window }),
+    ...(toolOutput === undefined ? {} : { toolOutput }),
+    ...(masking === undefined ? {} : { masking })
   }
 })
 

@@ -82,6 +82,8 @@ export interface Style {
   readonly bold: (text: string) => string
   readonly dim: (text: string) => string
   readonly warn: (text: string) => string
+  readonly good: (text: string) => string
+  readonly bad: (text: string) => string
 }
 
 /** Sets a text off on a terminal, by the code of a look. */
@@ -89,10 +91,10 @@ export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\
 const unchanged = (text: string) => text
 
 /** Without colours. */
-export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged }
+export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged, good: unchanged, bad: unchanged }
 
 /** With colours. */
-export const coloured: Style = { bold: ansi(1), dim: ansi(2), warn: ansi(33) }
+export const coloured: Style = { bold: ansi(1), dim: ansi(2), warn: ansi(33), good: ansi(32), bad: ansi(31) }
 
 /** Colours for stdout, only on a terminal and only without NO_COLOR. */
 export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>

@@ -8,6 +8,8 @@ import { homeFolder } from "../layers/HomeFolder.ts"
 import * as MemorySessionStore from "../layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../layers/MemoryTempStore.ts"
 import * as NodeTerminal from "../layers/NodeTerminal.ts"
+import { Ground } from "./AgentTools.ts"
+import { agents } from "./commands/agents.ts"
 import { ask } from "./commands/ask.ts"
 import { chat, converse } from "./commands/chat.ts"
 import { inspect } from "./commands/inspect.ts"
@@ -80,11 +82,28 @@ const diagnostics = Layer.effectDiscard(
 
 const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
 
+/** What tools stand on: loaded only where an agent works. */
+const tools = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("../layers/LiveTools.ts")),
+    (live) =>
+      Layer.provideMerge(
+        Layer.effect(
+          Ground,
+          Effect.map(live.ground, (ground) => ({ ...ground, version }))
+        ),
+        live.layer
+      )
+  )
+)
+/** A chat, and all that works in it. */
+const chatting = Layer.merge(terminal, tools)
+
 /** Without a subcommand a person at a terminal begins a chat; anybody else is told what there is. */
 const start = Effect.gen(function* () {
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
   return yield* canPrompt
-    ? Effect.provide(converse({}), terminal)
+    ? Effect.provide(converse({}), chatting)
     : Effect.fail(new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] }))
 })
 
@@ -96,9 +115,10 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
     recall,
     replay.pipe(Command.provide(Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer))),
     evaluate,
-    ask,
-    chat.pipe(Command.provide(terminal)),
-    sessions((resume) => Effect.provide(converse({ resume }), terminal))
+    ask.pipe(Command.provide(tools)),
+    chat.pipe(Command.provide(chatting)),
+    agents.pipe(Command.provide(tools)),
+    sessions((resume) => Effect.provide(converse({ resume }), chatting))
   ]),
   Command.provide(Layer.mergeAll(Live.layer, diagnostics)),
   Command.run({ version }),

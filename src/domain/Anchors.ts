@@ -1,3 +1,4 @@
+import { isSecretValue } from "./ChildEnvironment.ts"
 import { isCall, isText, isThought, type Part } from "./Content.ts"
 
 /**
@@ -40,8 +41,13 @@ const isPath = (word: string): boolean =>
   /[A-Za-z]/.test(word) &&
   (/^[/~.]/.test(word) || extension.test(word) || word.indexOf("/") !== word.lastIndexOf("/") || !/[A-Z]/.test(word))
 
+/** Shorter words are no keys. */
+const shortestKey = 16
+
 const classify = (word: string): AnchorKind | undefined => {
   if (word.length < 3 || word.length > longest) return undefined
+  // A snapshot is no place for keys: they are read where they stand.
+  if (word.length >= shortestKey && isSecretValue(word)) return undefined
   if (isDigit(word.charCodeAt(0)) && number.test(word)) return "number"
   if (plainWord.test(word)) return undefined
   if (url.test(word)) return "url"

@@ -30,7 +30,8 @@ const keyShapes: ReadonlyArray<RegExp> = [
 const looksRandom = (value: string): boolean =>
   /^[A-Za-z0-9+_=-]{32,}$/.test(value) && /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value)
 
-const isSecretValue = (value: string): boolean =>
+/** Whether a value looks like a key, a token or a password. */
+export const isSecretValue = (value: string): boolean =>
   redact(value) !== value || keyShapes.some((shape) => shape.test(value)) || looksRandom(value)
 
 /**

@@ -131,6 +131,25 @@ export const exitCode = (answer: Part | undefined): number | undefined => {
   return labelledForm.test(edges) ? labelledExit(edges, untold) : untold
 }
 
+const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$/
+
+/**
+ * The lines of an answer that a command printed, as they stand there: in Gemini CLI's labelled form, which is ours too, without
+ * those that name the command and its end. Anything else is all that was answered.
+ * `text` may be cut at its end.
+ */
+export const printedText = (text: string): string => {
+  if (!labelledForm.test(text)) return text
+  const lines = text.split("\n")
+  const first = text.startsWith("Command: ") ? lines.findIndex((line) => line.startsWith("Directory: ")) + 1 : 0
+  let last = lines.length
+  while (last > first && (label.test(lines[last - 1] ?? "") || lines[last - 1]?.trim() === "")) last -= 1
+  return lines
+    .slice(first, last)
+    .filter((line) => !printedNothing.test(line))
+    .join("\n")
+}
+
 /** A simple command of a shell line. */
 interface SimpleCommand {
   readonly words: Array<string>

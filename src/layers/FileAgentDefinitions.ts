@@ -41,8 +41,7 @@ export const folders = (
     ]
   })
 
-const isNotThere = ({ reason }: PlatformError.PlatformError) =>
-  reason._tag === "NotFound" || (reason._tag === "BadResource" && reason.description === "ENOTDIR")
+const isNotThere = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
 
 /** No definition is that long; a device or a log in its place is not read to its end. */
 const mostBytes = 1024 * 1024

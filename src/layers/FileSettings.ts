@@ -1,6 +1,7 @@
-import { Config, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result } from "effect"
+import { Config, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result, Semaphore } from "effect"
+import { pid } from "node:process"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
-import { mergeSettings, parseSettings, type ReadSettings } from "../domain/Settings.ts"
+import { mergeSettings, notHeeded, parseSettings, type ReadSettings, withAllowed } from "../domain/Settings.ts"
 import { Settings, SettingsError } from "../services/Settings.ts"
 
 const isNotFound = (error: PlatformError.PlatformError) => error.reason._tag === "NotFound"
@@ -24,20 +25,46 @@ export const layer = (home: string): Layer.Layer<Settings, never, FileSystem.Fil
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
 
-      const readFile = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ReadSettings, SettingsError> {
-        const wrong = (key: string | undefined, message: string) =>
-          new SettingsError({ file, key, message: `${file}${key === undefined ? "" : `, ${key}`}: ${message}` })
-        const text = yield* fs.readFileString(file).pipe(
+      const homeFile = path.resolve(home, "settings.json")
+      const wrong = (file: string, key: string | undefined, message: string) =>
+        new SettingsError({ file, key, message: `${file}${key === undefined ? "" : `, ${key}`}: ${message}` })
+
+      const textOf = (file: string) =>
+        fs.readFileString(file).pipe(
           Effect.catchIf(isNotFound, () => Effect.void),
-          Effect.mapError((error) => wrong(undefined, `cannot be read: ${diskTrouble(error)}`))
+          Effect.mapError((error) => wrong(file, undefined, `cannot be read: ${diskTrouble(error)}`))
         )
+
+      const readFile = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ReadSettings, SettingsError> {
+        const text = yield* textOf(file)
         if (text === undefined) return nothing
         const read = parseSettings(text)
-        return Result.isFailure(read) ? yield* wrong(read.failure.key, read.failure.message) : read.success
+        return Result.isFailure(read) ? yield* wrong(file, read.failure.key, read.failure.message) : read.success
       })
 
+      const one = yield* Semaphore.make(1)
+      const allow = Effect.fn("Settings.allow")(
+        function* (grants: ReadonlyArray<string>): Effect.fn.Return<void, SettingsError> {
+          const text = yield* textOf(homeFile)
+          const next = withAllowed(text ?? "", grants)
+          if (Result.isFailure(next)) return yield* wrong(homeFile, next.failure.key, next.failure.message)
+          if (next.success === text) return
+          // Who keeps the file elsewhere and links to it finds it changed there.
+          const file = yield* Effect.orElseSucceed(fs.realPath(homeFile), () => homeFile)
+          const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${pid}.tmp`)
+          yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 }).pipe(
+            Effect.andThen(fs.remove(temporary, { force: true })),
+            Effect.andThen(fs.writeFileString(temporary, next.success, { flag: "wx", mode: 0o600 })),
+            Effect.andThen(fs.rename(temporary, file)),
+            Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
+            Effect.mapError((error) => wrong(file, undefined, `cannot be written: ${diskTrouble(error)}`))
+          )
+        },
+        Effect.uninterruptible,
+        one.withPermit
+      )
+
       const read = Effect.gen(function* () {
-        const homeFile = path.resolve(home, "settings.json")
         const workspaceFile = path.resolve(".palimpsest", "settings.json")
         const own = yield* readFile(homeFile)
         const here = homeFile === workspaceFile ? nothing : yield* readFile(workspaceFile)
@@ -52,12 +79,12 @@ export const layer = (home: string): Layer.Layer<Settings, never, FileSystem.Fil
           notices: [
             ...without(homeFile, own.unknown),
             ...without(workspaceFile, here.unknown),
-            ...(here.settings.sessionRetention === undefined
-              ? []
-              : [`${workspaceFile}: sessionRetention counts in ${homeFile} only; it was left out`])
+            ...notHeeded(here.settings).map(
+              (key) => `${workspaceFile}: ${key} counts in ${homeFile} only; it was left out`
+            )
           ]
         }
       })
-      return { read: Effect.withSpan(read, "Settings.read") }
+      return { read: Effect.withSpan(read, "Settings.read"), allow }
     })
   )

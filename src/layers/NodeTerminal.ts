@@ -3,6 +3,7 @@ import {
   Clock,
   Deferred,
   Effect,
+  Exit,
   Fiber,
   FiberSet,
   FileSystem,
@@ -11,7 +12,8 @@ import {
   Path,
   type PlatformError,
   Queue,
-  Schema
+  Schema,
+  Semaphore
 } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { pid, stderr, stdin, stdout } from "node:process"
@@ -20,7 +22,7 @@ import { PassThrough, type Readable, Writable } from "node:stream"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { printable } from "../domain/Inspection.ts"
 import { wrap } from "../domain/Wrap.ts"
-import { ChatTerminal, Closed, type Completion, type Question } from "../services/ChatTerminal.ts"
+import { ChatTerminal, Closed, type Completion, type Inquiry, type Question } from "../services/ChatTerminal.ts"
 
 // --- history --------------------------------------------------------------------------------------------------------------
 
@@ -264,6 +266,7 @@ const plain = Effect.fnUntraced(function* ({ error, input, output }: Streams) {
     ask: Effect.fn("ChatTerminal.ask")(() => Queue.take(lines)),
     during: (_label, work) => work(Effect.never),
     working: () => Effect.void,
+    inquire: () => Effect.fail(new Closed()),
     write: Effect.fn("ChatTerminal.write")(function* (text) {
       if (!(yield* written(output, text))) close()
     }),
@@ -277,6 +280,13 @@ interface Typed {
   /** Whether it was asked for while it was typed. */
   readonly wasShown: boolean
   readonly store: Effect.Effect<void>
+}
+
+/** A question that has been put during work. */
+interface Open {
+  readonly prompt: string
+  /** What was typed since. */
+  readonly lines: Queue.Queue<string, Closed>
 }
 
 /** A line that is edited, and what is shown around it. */
@@ -297,6 +307,12 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   let isLeaving = false
   let work: Deferred.Deferred<void> | undefined
   const pastes: Array<string> = []
+  /** While it is there, lines are answers to it. */
+  let inquiry: Open | undefined
+  /** What is to be shown once it is answered. */
+  const held: Array<() => void> = []
+  const oneInquiry = yield* Semaphore.make(1)
+  const isListening = () => isAsking || inquiry !== undefined
 
   // --- what is shown ------------------------------------------------------------------------------------------------------
 
@@ -316,11 +332,17 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   const freshLine = () => (column > 0 ? "\n" : "")
   const wrapped = (line: string) => wrap(printable(line), columns(), CliOutput.displayWidth).map(dim).join("\n")
 
+  /** Shows, now or once a question that was put meanwhile is answered. */
+  const tell = (text: () => string) => {
+    if (inquiry === undefined) show(text())
+    else held.push(() => show(text()))
+  }
+
   /** What readline shows, which is nothing unless something is asked. */
   const echo = new Writable({
     decodeStrings: false,
     write: (text, _encoding, done) => {
-      if (isAsking) output.write(text)
+      if (isListening()) output.write(text)
       done()
     }
   })
@@ -333,8 +355,8 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   const decoder = new TextDecoder()
   const onData = (bytes: Buffer) => {
     const typed = filter(decoder.decode(bytes, { stream: true }))
-    // In the middle of a message Ctrl+D would throw its lines away.
-    keys.write(typed === "\u0004" && gathered.length > 0 ? "" : typed)
+    // In the middle of a message Ctrl+D would throw its lines away, and a question during work is no place to leave.
+    keys.write(typed === "\u0004" && (gathered.length > 0 || inquiry !== undefined) ? "" : typed)
   }
 
   const completer = (line: string, answer: (error: null, result: [Array<string>, string]) => void) => {
@@ -377,7 +399,7 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   }
   /** Shows the prompt on a row of its own, with what the line holds. */
   const prompt = () => {
-    rl.setPrompt(gathered.length === 0 ? question.prompt : continuation)
+    rl.setPrompt(inquiry?.prompt ?? (gathered.length === 0 ? question.prompt : continuation))
     // Rows that were counted while nothing was shown do not exist.
     Object.assign(rl, { prevRows: 0 })
     rl.prompt(true)
@@ -388,6 +410,11 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     lines.map((line, index) => `${index === 0 ? question.prompt : continuation}${line}\n`).join("")
 
   const onLine = (line: string) => {
+    if (inquiry !== undefined) {
+      column = 0
+      Queue.offerUnsafe(inquiry.lines, toText(line).trim())
+      return
+    }
     gathered.push(line)
     const message = complete(gathered)
     if (message === undefined || message.trim() === "") {
@@ -411,22 +438,22 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     if (gathered.length > 0 || rl.line !== "") {
       // The end of the line: what it holds may take several rows.
       rl.write(null, { ctrl: true, name: "e" })
-      if (isAsking) show("^C\n")
-      gathered = []
+      if (isListening()) show("^C\n")
+      if (inquiry === undefined) gathered = []
       Object.assign(rl, { line: "", cursor: 0 })
     } else if (isLeaving) {
       rl.close()
       return
     } else {
       isLeaving = true
-      if (isAsking) show(`\n${dim("press Ctrl+C again to leave")}\n`)
+      if (isListening()) show(`\n${dim("press Ctrl+C again to leave")}\n`)
     }
-    if (isAsking) prompt()
+    if (isListening()) prompt()
   }
 
   // Readline forgets how many rows it is on while several characters arrive at once.
   keys.prependListener("keypress", () => {
-    if (isAsking) Object.assign(rl, { prevRows: rl.getCursorPos().rows })
+    if (isListening()) Object.assign(rl, { prevRows: rl.getCursorPos().rows })
   })
   keys.on("keypress", (_text: string | undefined, key: readline.Key) => {
     if (key.ctrl !== true || key.name !== "c") isLeaving = false
@@ -441,9 +468,10 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     output.write("\u001b[?2004h")
   })
   const leave = () => {
-    if (isAsking) show("\n")
+    if (isListening()) show("\n")
     isAsking = false
     Queue.failCauseUnsafe(messages, closed)
+    if (inquiry !== undefined) Queue.failCauseUnsafe(inquiry.lines, closed)
   }
   rl.once("close", leave)
   rl.on("error", () => rl.close())
@@ -453,6 +481,8 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
 
   const ask = Effect.fn("ChatTerminal.ask")(
     function* (asked: Question): Effect.fn.Return<string, Closed> {
+      // What runs beside the chat may have asked something.
+      yield* oneInquiry.withPermit(Effect.void)
       question = asked
       prefill = asked.prefill ?? prefill
       show(freshLine())
@@ -480,11 +510,66 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     )
   )
 
+  /** Puts a question; answers what was there before. */
+  const put = (text: string, opened: Open) => {
+    const wasAsking = isAsking
+    const { cursor, line } = rl
+    if (wasAsking) {
+      rl.write(null, { ctrl: true, name: "e" })
+      show("\n")
+    }
+    isAsking = false
+    show(freshLine() + text)
+    Object.assign(rl, { line: "", cursor: 0, history: [], historyIndex: -1 })
+    inquiry = opened
+    prompt()
+    return { cursor, line, wasAsking }
+  }
+  /** Goes back to that. */
+  const unput = ({ cursor, line, wasAsking }: ReturnType<typeof put>, isAnswered: boolean) => {
+    const isOpen = messages.state._tag === "Open"
+    if (!isAnswered && isOpen) {
+      rl.write(null, { ctrl: true, name: "e" })
+      show("\n")
+    }
+    inquiry = undefined
+    Object.assign(rl, { line, cursor })
+    recallable()
+    for (const each of held.splice(0)) each()
+    isAsking = wasAsking && isOpen
+    if (isAsking) prompt()
+  }
+
+  const inquire = <A>({ prompt: sign, read, text }: Inquiry<A>): Effect.Effect<A, Closed> =>
+    Queue.unbounded<string, Closed>().pipe(
+      Effect.flatMap((lines) =>
+        Effect.acquireUseRelease(
+          Effect.suspend(() =>
+            messages.state._tag === "Open"
+              ? Effect.succeed(put(text, { prompt: sign, lines }))
+              : Effect.fail(new Closed())
+          ),
+          () =>
+            Effect.gen(function* () {
+              for (;;) {
+                const meant = read(yield* Queue.take(lines))
+                if (meant._tag === "Answer") return meant.value
+                show(meant.text)
+                prompt()
+              }
+            }),
+          (before, exit) => Effect.sync(() => unput(before, Exit.isSuccess(exit)))
+        )
+      ),
+      oneInquiry.withPermit,
+      Effect.withSpan("ChatTerminal.inquire")
+    )
+
   let label = ""
   const spin = Effect.gen(function* () {
     for (let frame = 0; ; frame += 1) {
       yield* Effect.sleep(frameMillis)
-      if (clock.currentTimeMillisUnsafe() - lastWrite < patienceMillis) continue
+      if (inquiry !== undefined || clock.currentTimeMillisUnsafe() - lastWrite < patienceMillis) continue
       const sign = frames[frame % frames.length] ?? ""
       if (column === 0) {
         output.write(`\r${cut(`${sign} ${label}`, columns() - 1)}\u001b[K`)
@@ -527,8 +612,9 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
         label = printable(text)
       })
     ),
-    write: Effect.fn("ChatTerminal.write")((text) => Effect.sync(() => show(text))),
-    note: Effect.fn("ChatTerminal.note")((line) => Effect.sync(() => show(`${freshLine()}${wrapped(line)}\n`)))
+    inquire,
+    write: Effect.fn("ChatTerminal.write")((text) => Effect.sync(() => tell(() => text))),
+    note: Effect.fn("ChatTerminal.note")((line) => Effect.sync(() => tell(() => `${freshLine()}${wrapped(line)}\n`)))
   })
 })
 

@@ -27,6 +27,21 @@ export interface Question {
   readonly complete?: Completer | undefined
 }
 
+/** What a line that was typed means: the answer, or nothing yet; then this is shown and it is asked again. */
+export type Reading<A> =
+  | { readonly _tag: "Answer"; readonly value: A }
+  | { readonly _tag: "Again"; readonly text: string }
+
+/** Something that has to be known before work can go on. */
+export interface Inquiry<A> {
+  /** What it is about: whole lines, shown as they are. Whoever makes them has taken control characters out. */
+  readonly text: string
+  /** Stands before the line. Without control characters. */
+  readonly prompt: string
+  /** What a line means; it is given without white space around it. */
+  readonly read: (line: string) => Reading<A>
+}
+
 /**
  * The one place where a chat meets a person: what is typed and what is shown. Where either standard stream is no terminal,
  * each line of the input is a message, and nothing but answers is written to stdout.
@@ -59,6 +74,12 @@ export class ChatTerminal extends Context.Service<
     ) => Effect.Effect<A, E, R>
     /** Changes what is said to be going on, until the work ends. */
     readonly working: (label: string) => Effect.Effect<void>
+    /**
+     * Asks during work, one question at a time, and holds back what else is to be shown until it is answered. Only what is
+     * typed after it was shown answers it; what was typed before is there again afterwards. Ctrl+C is the work's. Fails where
+     * nobody is there to ask.
+     */
+    readonly inquire: <A>(inquiry: Inquiry<A>) => Effect.Effect<A, Closed>
     /** Writes to stdout as it is, and waits until it is taken. */
     readonly write: (text: string) => Effect.Effect<void>
     /** Tells something beside the answers, on a line of its own: dimmed on a terminal, else on stderr. */

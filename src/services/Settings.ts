@@ -22,5 +22,7 @@ export class Settings extends Context.Service<
   {
     /** What holds at this moment. */
     readonly read: Effect.Effect<Found, SettingsError>
+    /** Keeps what a person allowed for always, in the home folder's file; the rest of that stays as it is. */
+    readonly allow: (grants: ReadonlyArray<string>) => Effect.Effect<void, SettingsError>
   }
 >()("palimpsest/services/Settings") {}

@@ -1,6 +1,7 @@
 import { Cause, Clock, Duration, Effect } from "effect"
 import type { CallStatus, ChatEvent } from "../domain/ChatEvent.ts"
 import type { FunctionCall } from "../domain/Content.ts"
+import { redact } from "../domain/Redaction.ts"
 import { errorResponse, type ToolResult, wireResponse } from "../domain/ToolResult.ts"
 import { Approval } from "./Approval.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"
@@ -112,7 +113,8 @@ const carryOutOne = Effect.fnUntraced(function* (
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
         : Effect.as(
-            Effect.logError(`the tool ${tool.name} failed unexpectedly`, cause),
+            // What it was at work on stands in the cause.
+            Effect.logError(`the tool ${tool.name} failed unexpectedly: ${redact(Cause.pretty(cause))}`),
             failed("error", `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`)
           )
     )

@@ -163,6 +163,8 @@ describe("ask", () => {
         limit: 1_048_576,
         compressions: [],
         citations: [],
+        calls: [],
+        turns: 1,
         events: { ModelInfo: 1, Content: 2, Finished: 1 },
         error: null
       })

@@ -328,8 +328,8 @@ describe.concurrent("bad input: one line, the right status, nothing lost, and th
         mkdirSync(home, { recursive: true })
         mkdirSync(cwd)
         const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
-        // An answer of 10 MB shall not be compressed before the last question.
-        writeFileSync(path.join(home, "settings.json"), `{"window": 100000000}`)
+        // An answer of 10 MB shall not be compressed before the last question, nor taken for a model that goes in circles.
+        writeFileSync(path.join(home, "settings.json"), `{"window": 100000000, "loopDetection": false}`)
         let attempts = 0
         const fake = yield* FakeGemini.make(({ body }) => {
           if (texts(body).at(-1) !== "two") return whole("Forty-two")

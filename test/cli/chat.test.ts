@@ -385,7 +385,7 @@ terminal("a chat on a terminal", () => {
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("window", { window: 4_000 })
-      const { paste, press, prompt, say, until } = yield* chat({ home, fake, height: 100 })
+      const { paste, press, prompt, say, until } = yield* chat({ home, fake, args: ["--no-tools"], height: 100 })
       yield* prompt()
       yield* paste("far too many words ".repeat(2_000).trim())
       yield* press("Enter")
@@ -509,7 +509,13 @@ terminal("a chat on a terminal", () => {
           title: FakeGemini.failure(500, "no title today")
         })
         const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
-        const { capture, paste, press, prompt, say, until } = yield* chat({ home, fake, width, height: 90 })
+        const { capture, paste, press, prompt, say, until } = yield* chat({
+          home,
+          fake,
+          args: ["--no-tools"],
+          width,
+          height: 90
+        })
         const taken: Array<string> = []
         /** Keeps what is shown, and wipes it. */
         const take = (name: string) =>

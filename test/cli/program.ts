@@ -49,7 +49,7 @@ export interface Around {
 }
 
 /** What a command says when it takes more than half a second. */
-const progressLine = /^palimpsest: (?:reading|drawing|compressing|writing|measuring)[^\n]* …\n/gm
+const progressLine = /^palimpsest: (?:reading|drawing|compressing|writing|measuring|starting)[^\n]* …\n/gm
 
 const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
 

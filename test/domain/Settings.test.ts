@@ -1,14 +1,39 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { mergeSettings, parseSettings, strictJson } from "../../src/domain/Settings.ts"
+import {
+  homeOnly,
+  mergeSettings,
+  notHeeded,
+  parseSettings,
+  type SettingsFile,
+  strictJson,
+  withAllowed
+} from "../../src/domain/Settings.ts"
 
-const all = {
+const all: SettingsFile = {
   model: "gemini-test",
   compressionThreshold: 0.6,
   overflowFactor: 0.95,
   window: 200_000,
   sessionRetention: { maxAge: "30d", maxCount: 100 },
-  titles: false
+  titles: false,
+  approve: "edits",
+  allowed: ["edit", "shell:git"],
+  maxTurns: 50,
+  toolOutput: { most: 20_000, form: "head-tail-chars" },
+  summarizeToolOutput: { run_shell_command: { tokenBudget: 500 } },
+  masking: { protect: 50_000, least: 30_000 },
+  loopDetection: false,
+  router: true,
+  allowPrivateNetwork: true,
+  passEnvironment: ["GITHUB_TOKEN"],
+  mcpServers: {
+    files: { command: "files-server", args: ["--root", "."], env: { A: "b" }, cwd: "/tmp", timeout: 5_000 },
+    docs: { url: "https://example.com/mcp", headers: { authorization: "Bearer x" } }
+  },
+  editCorrection: true,
+  agents: { browser_agent: true },
+  backgroundAgents: true
 }
 
 describe("a settings file", () => {
@@ -50,7 +75,22 @@ describe("a settings file", () => {
     ["a retention that is no object", `{"sessionRetention": "30d"}`, "sessionRetention", /"maxAge": "30d"/],
     ["an age of nothing", `{"sessionRetention": {"maxAge": "0d"}}`, "sessionRetention", /maxAge/],
     ["an age in another unit", `{"sessionRetention": {"maxAge": "3y"}}`, "sessionRetention", /maxAge/],
-    ["none to keep", `{"sessionRetention": {"maxCount": 0}}`, "sessionRetention", /maxCount/]
+    ["none to keep", `{"sessionRetention": {"maxCount": 0}}`, "sessionRetention", /maxCount/],
+    ["another way to approve", `{"approve": "some"}`, "approve", /"none", "edits" or "all"/],
+    ["a grant that is no text", `{"allowed": [1]}`, "allowed", /"shell:git"/],
+    ["no turns", `{"maxTurns": 0}`, "maxTurns", /above 0/],
+    ["another form of outputs", `{"toolOutput": {"form": "middle"}}`, "toolOutput", /last-lines/],
+    [
+      "a tool to summarise without an object",
+      `{"summarizeToolOutput": {"glob": 5}}`,
+      "summarizeToolOutput",
+      /tokenBudget/
+    ],
+    ["masking that is true", `{"masking": true}`, "masking", /^expected false, or/],
+    ["a server without an address", `{"mcpServers": {"a": {}}}`, "mcpServers", /"command": "files-server"/],
+    ["a server over another protocol", `{"mcpServers": {"a": {"url": "ftp://x"}}}`, "mcpServers", /"url"/],
+    ["variables in one text", `{"passEnvironment": "A"}`, "passEnvironment", /list of names/],
+    ["agents in a list", `{"agents": ["browser_agent"]}`, "agents", /"browser_agent": true/]
   ] as const) {
     it(`${rule} is an error that names the key and what was expected`, () => {
       const read = parseSettings(text)
@@ -83,11 +123,61 @@ describe("settings of two places", () => {
     })
   })
 
+  it("what decides over a person's machine is the home folder's alone, and told where another says it", () => {
+    assert.deepStrictEqual(
+      Object.keys(mergeSettings({}, all)).sort(),
+      Object.keys(all)
+        .filter((key) => !notHeeded(all).includes(key))
+        .sort()
+    )
+    assert.deepStrictEqual([...notHeeded(all)].sort(), [...homeOnly].sort())
+    assert.deepStrictEqual(notHeeded({ model: "m" }), [])
+    assert.deepStrictEqual(mergeSettings({ approve: "none", allowed: [] }, { approve: "all", allowed: ["edit"] }), {
+      approve: "none",
+      allowed: []
+    })
+  })
+
   it("what deletes sessions is the home folder's alone", () => {
     assert.deepStrictEqual(mergeSettings({}, { sessionRetention: { maxCount: 1 } }), {})
     assert.deepStrictEqual(
       mergeSettings({ sessionRetention: { maxAge: "30d" } }, { sessionRetention: { maxCount: 1 } }),
       { sessionRetention: { maxAge: "30d" } }
     )
+  })
+})
+
+describe("what was allowed for always", () => {
+  for (const [rule, text, expected] of [
+    ["no file", "", `{\n  "allowed": ["edit", "shell:git"]\n}\n`],
+    ["an object without anything", "{}", `{\n  "allowed": ["edit", "shell:git"]\n}`],
+    ["another setting", `{"window": 5}`, `{"window": 5,\n  "allowed": ["edit", "shell:git"]\n}`],
+    [
+      "comments and a comma too many",
+      `{\n  // mine\n  "window": 5, // {"allowed": [\n}\n`,
+      `{\n  // mine\n  "window": 5,\n  "allowed": ["edit", "shell:git"], // {"allowed": [\n}\n`
+    ],
+    ["an empty list", `{"allowed": [ ]}`, `{"allowed": ["edit", "shell:git" ]}`],
+    [
+      "a list with comments",
+      `{\n  "allowed": [\n    "fetch:a.b", // docs\n    "edit" /* all */,\n  ],\n  "window": 5\n}`,
+      `{\n  "allowed": [\n    "fetch:a.b", // docs\n    "edit", "shell:git" /* all */,\n  ],\n  "window": 5\n}`
+    ],
+    ["all of it", `{"allowed": ["shell:git", "edit"]}`, `{"allowed": ["shell:git", "edit"]}`],
+    [
+      "the name as a value and deeper down",
+      `{"model": "allowed", "agents": {"allowed": true}}`,
+      `{"model": "allowed", "agents": {"allowed": true},\n  "allowed": ["edit", "shell:git"]\n}`
+    ]
+  ] as const) {
+    it(`is added to a file with ${rule}, and all else stays`, () => {
+      assert.deepStrictEqual(withAllowed(text, ["edit", "shell:git", "edit"]), Result.succeed(expected))
+    })
+  }
+
+  it("is not added to a file that is wrong", () => {
+    for (const text of ["{", `{"window": "big"}`, `{"allowed": "edit"}`]) {
+      assert.isTrue(Result.isFailure(withAllowed(text, ["edit"])))
+    }
   })
 })

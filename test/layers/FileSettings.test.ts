@@ -82,16 +82,66 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     Effect.gen(function* () {
       const { result, root } = yield* reading({
         home: `{"modle": "m"}`,
-        here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark"}`
+        here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
       })
       assert.deepStrictEqual(result._tag === "Success" ? result.success : undefined, {
         settings: {},
         notices: [
           `${root}/home/settings.json: there is no setting modle; it was left out`,
           `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
-          `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`
+          `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
+          `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
         ]
       })
+    })
+  )
+})
+
+layer(NodeServices.layer)("what was allowed for always", (it) => {
+  const allowing = Effect.fnUntraced(function* (home: string, ...grants: ReadonlyArray<string>) {
+    yield* Effect.forEach(grants, (grant) => Settings.use(({ allow }) => allow([grant])), {
+      concurrency: "unbounded"
+    }).pipe(Effect.provide(FileSettings.layer(home)))
+  })
+
+  it.effect("is kept in the home folder's file, for nobody else to read, also by two at once", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const home = `${yield* fs.makeTempDirectoryScoped()}/home`
+      yield* allowing(home, "edit", "shell:git")
+      const text = yield* fs.readFileString(`${home}/settings.json`)
+      assert.strictEqual(text, `{\n  "allowed": ["edit", "shell:git"]\n}\n`)
+      assert.strictEqual((yield* fs.stat(`${home}/settings.json`)).mode & 0o777, 0o600)
+      assert.deepStrictEqual(yield* fs.readDirectory(home), ["settings.json"])
+    })
+  )
+
+  it.effect("is kept where a link leads", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const root = yield* fs.makeTempDirectoryScoped()
+      yield* fs.makeDirectory(`${root}/home`)
+      yield* fs.writeFileString(`${root}/mine.json`, `{"window": 5} // mine\n`)
+      yield* fs.symlink(`${root}/mine.json`, `${root}/home/settings.json`)
+      yield* allowing(`${root}/home`, "edit")
+      assert.strictEqual(
+        yield* fs.readFileString(`${root}/mine.json`),
+        `{"window": 5,\n  "allowed": ["edit"]\n} // mine\n`
+      )
+    })
+  )
+
+  it.effect("does not touch a file that is wrong, and says what is", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const home = yield* fs.makeTempDirectoryScoped()
+      yield* fs.writeFileString(`${home}/settings.json`, `{"window": "big"}`)
+      const error = yield* Effect.flip(allowing(home, "edit"))
+      assert.strictEqual(
+        error.message,
+        `${home}/settings.json, window: expected a whole number of tokens, such as 200000`
+      )
+      assert.strictEqual(yield* fs.readFileString(`${home}/settings.json`), `{"window": "big"}`)
     })
   )
 })

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { PassThrough } from "node:stream"
 import * as NodeTerminal from "../../src/layers/NodeTerminal.ts"
-import { ChatTerminal, type Question } from "../../src/services/ChatTerminal.ts"
+import { ChatTerminal, type Inquiry, type Question } from "../../src/services/ChatTerminal.ts"
 import * as Tmux from "../cli/tmux.ts"
 
 const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "terminal-")))
@@ -228,6 +228,129 @@ describe("while something runs", () => {
       yield* TestClock.adjust("2 seconds")
       over.input.write("b\r")
       assert.strictEqual(yield* Fiber.join(next), "ab")
+    })
+  )
+})
+
+describe("a question during work", () => {
+  const soon = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  const may: Inquiry<string> = {
+    text: "rm -r build\n",
+    prompt: "run? ",
+    read: (line) => (/^[yn]/.test(line) ? { _tag: "Answer", value: line } : { _tag: "Again", text: "y or n\n" })
+  }
+
+  it.effect("is answered by what is typed after it was shown; what was typed before is there again", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, inquire } = yield* terminal(over)
+      const answer = yield* during("thinking", () =>
+        Effect.gen(function* () {
+          over.input.write("y\rnext ")
+          yield* soon
+          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+          assert.isTrue(over.shown().endsWith("rm -r build\n\u001b[1G\u001b[0Jrun? \u001b[6G"), over.shown())
+          over.input.write("later\r")
+          yield* soon
+          assert.include(over.shown(), "y or n\n")
+          over.input.write("n not that one\r")
+          return yield* Fiber.join(asked)
+        })
+      )
+      assert.strictEqual(answer, "n not that one")
+      assert.strictEqual(yield* ask(question), "y")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("word\r")
+      assert.strictEqual(yield* Fiber.join(next), "next word")
+    })
+  )
+
+  it.effect("holds back what else is shown, and the spinner", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { during, inquire, note, write } = yield* terminal(over)
+      yield* during("thinking", () =>
+        Effect.gen(function* () {
+          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+          const before = over.shown()
+          yield* write("The answer")
+          yield* note("told")
+          yield* TestClock.adjust("2 seconds")
+          assert.strictEqual(over.shown(), before)
+          over.input.write("y\r")
+          yield* Fiber.join(asked)
+          assert.isTrue(over.shown().endsWith("y\r\nThe answer\ntold\n"), JSON.stringify(over.shown()))
+        })
+      )
+    })
+  )
+
+  it.effect("Ctrl+C is the work's, and leaves no question open", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, inquire } = yield* terminal(over)
+      const ended = yield* during("thinking", (interrupted) =>
+        Effect.raceFirst(
+          inquire(may),
+          Effect.as(
+            Effect.andThen(
+              Effect.sync(() => over.input.write("y\u0003")),
+              interrupted
+            ),
+            "cancelled"
+          )
+        )
+      )
+      assert.strictEqual(ended, "cancelled")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("go on\r")
+      assert.strictEqual(yield* Fiber.join(next), "go on")
+    })
+  )
+
+  it.effect("is asked while a message is typed, which is there again afterwards", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, inquire } = yield* terminal(over)
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("half")
+      yield* soon
+      const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+      over.input.write("\u0004")
+      yield* soon
+      over.input.write("y\r")
+      assert.strictEqual(yield* Fiber.join(asked), "y")
+      over.input.write(" a word\r")
+      assert.strictEqual(yield* Fiber.join(next), "half a word")
+    })
+  )
+
+  it.effect("two are asked one after the other", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { inquire } = yield* terminal(over)
+      const both = yield* Effect.forkChild(
+        Effect.all([inquire(may), inquire({ ...may, text: "second\n" })], { concurrency: 2 }),
+        { startImmediately: true }
+      )
+      assert.notInclude(over.shown(), "second")
+      over.input.write("y one\r")
+      yield* Effect.repeat(soon, { until: () => over.shown().includes("second") })
+      over.input.write("n other\r")
+      assert.deepStrictEqual(yield* Fiber.join(both), ["y one", "n other"])
+    })
+  )
+
+  it.effect("fails where nobody is there: in a pipe, and once the input has ended", () =>
+    Effect.gen(function* () {
+      const pipe = yield* terminal(streams(), { isTerminal: false })
+      assert.strictEqual((yield* Effect.flip(pipe.inquire(may)))._tag, "Closed")
+      const over = streams(screen)
+      const { inquire } = yield* terminal(over)
+      const asked = yield* Effect.forkChild(Effect.flip(inquire(may)), { startImmediately: true })
+      over.input.end()
+      assert.strictEqual((yield* Fiber.join(asked))._tag, "Closed")
+      assert.strictEqual((yield* Effect.flip(inquire(may)))._tag, "Closed")
     })
   )
 })

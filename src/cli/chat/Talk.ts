@@ -1,10 +1,13 @@
 import { Effect, FileSystem, Option, Path, Ref, type Scope, type Stdio, Stream } from "effect"
 import * as Base64 from "effect/encoding/Base64"
+import { ApprovalMode } from "../../domain/Approval.ts"
 import { encode } from "../../domain/Bytes.ts"
+import type { ChatEvent } from "../../domain/ChatEvent.ts"
 import { isCall, isResponse, type Part, plainText } from "../../domain/Content.ts"
 import { entries, entryId } from "../../domain/Conversation.ts"
 import { inspect, printable } from "../../domain/Inspection.ts"
 import { builtIn } from "../../domain/Prices.ts"
+import { begun } from "../../domain/SessionName.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Work from "../../domain/Work.ts"
 import { ChatTerminal, type Completion } from "../../services/ChatTerminal.ts"
@@ -16,6 +19,7 @@ import type { BlobFolder, TempStore } from "../../services/TempStore.ts"
 import { entitle } from "../../services/Titles.ts"
 import type { TokenCounter } from "../../services/TokenCounter.ts"
 import { Transcripts } from "../../services/Transcripts.ts"
+import { agentsOf, described, type Worker } from "../AgentTools.ts"
 import type { ExitError } from "../ExitError.ts"
 import { type Opened, resolve } from "../OpenChat.ts"
 import { costText, outcomeSentence } from "../OutcomeText.ts"
@@ -65,6 +69,12 @@ const quoteWidth = 40
 const clipboard = (base64: string): string => `\u001b]52;c;${base64}\u0007`
 const clipboardMost = 74_000
 
+const approvalSentence: Readonly<Record<ApprovalMode, string>> = {
+  none: "What changes something asks first, unless it was allowed before.",
+  edits: "Edits of files in the workspace run without asking; all else that changes something asks first.",
+  all: "Everything runs without asking."
+}
+
 /** A recording that answers in the place of a model. */
 export interface Recording {
   /** What it is called where the model is shown. */
@@ -77,9 +87,37 @@ export interface Recording {
   readonly hasEnded: Effect.Effect<boolean>
 }
 
-/** Talks until the person leaves or wants another session. With a recording its own messages are offered, one by one. */
+/** How far a message came. */
+interface Exchanged {
+  /** It is in the conversation. */
+  readonly isSaid: boolean
+  /** It was answered, and nothing is left to be done. */
+  readonly isAnswered: boolean
+}
+
+const followed = (before: Exchanged, { _tag }: ChatEvent): Exchanged => {
+  switch (_tag) {
+    case "Finished":
+      return { isSaid: true, isAnswered: true }
+    case "ToolCallResponse":
+    case "UserCancelled":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+    case "LimitReached":
+      return { ...before, isAnswered: false }
+    default:
+      return before
+  }
+}
+
+/**
+ * Talks until the person leaves or wants another session: `worker` is the agent they talk with. With a recording its own messages are
+ * offered, one by one, and no tool runs.
+ */
 export const talk = Effect.fn("chat.talk")(function* (
   { chat, id, isNew, settings, title }: Opened & { readonly id: string },
+  worker: Worker,
   recording: Recording | undefined
 ): Effect.fn.Return<Next, ExitError, Requirements | Scope.Scope> {
   const terminal = yield* ChatTerminal
@@ -150,35 +188,63 @@ export const talk = Effect.fn("chat.talk")(function* (
     )
   })
 
-  /** Sends and shows; whether it was answered. */
+  const send = (message: string | ReadonlyArray<Part>, cancel: Effect.Effect<void>) =>
+    recording === undefined ? worker.run(message, { cancel }) : chat.send(message, { cancel })
+
+  /** Sends and shows; how far it came. */
   const exchange = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>) {
     const screen = yield* TurnScreen.make(recording !== undefined)
-    const finished = yield* Ref.make(false)
+    const done = yield* Ref.make<Exchanged>({ isSaid: false, isAnswered: false })
     yield* terminal.during("thinking", (interrupted) =>
-      chat.send(message, { cancel: interrupted }).pipe(
+      send(message, interrupted).pipe(
         Stream.runForEach((event) =>
-          Effect.andThen(event._tag === "Finished" ? Ref.set(finished, true) : Effect.void, screen.show(event))
+          Effect.andThen(
+            Ref.update(done, (before) => followed(before, event)),
+            screen.show(event)
+          )
         ),
         // The last event has told it already.
         Effect.ignore
       )
     )
-    return yield* Ref.get(finished)
+    return yield* Ref.get(done)
   })
 
   const turn = Effect.fnUntraced(function* (message: string) {
-    const isAnswered = yield* exchange(message)
+    const { isAnswered, isSaid } = yield* exchange(message)
     isUnanswered = !isAnswered && !terminal.isTerminal
-    if (!isAnswered) return yield* Ref.set(prefill, message)
+    if (!isSaid) return yield* Ref.set(prefill, message)
     yield* entitled
     if (recording === undefined) return
     // What the tools of the recording answered was nobody's to type.
     for (let parts = yield* recording.results; parts !== undefined; parts = yield* recording.results) {
       const names = parts.filter(isResponse).map(({ functionResponse }) => functionResponse.name ?? "a tool")
       yield* say(`The recording answers for ${names.join(", ")}.`)
-      if (!(yield* exchange(parts))) return
+      if (!(yield* exchange(parts)).isAnswered) return
     }
     if (yield* recording.hasEnded) yield* say("The recording has ended; the commands go on working.")
+  })
+
+  const tools = Effect.gen(function* () {
+    const rows = yield* described(worker)
+    if (rows.length === 0) return yield* say("There are no tools here.")
+    yield* terminal.write(`${definitions(rows, yield* shown)}\n`)
+  })
+
+  const agents = Effect.gen(function* () {
+    const rows = agentsOf(worker)
+    if (rows.length === 0) return yield* say("There are no agents here.")
+    yield* terminal.write(`${definitions(rows, yield* shown)}\n`)
+  })
+
+  const approve = Effect.fnUntraced(function* (wanted: string) {
+    const { mode, setMode } = worker.approval
+    const named = ApprovalMode.literals.find((each) => each === wanted.toLowerCase())
+    if (wanted !== "" && named === undefined) {
+      return yield* say(`Say what runs without asking: /approve ${ApprovalMode.literals.join(", /approve ")}.`)
+    }
+    if (named !== undefined) yield* setMode(named)
+    yield* say(approvalSentence[named ?? (yield* mode)])
   })
 
   const compress = Effect.fnUntraced(function* (focus: string) {
@@ -295,7 +361,7 @@ export const talk = Effect.fn("chat.talk")(function* (
 
   const sessions = Effect.gen(function* () {
     const store = yield* SessionStore
-    const all = yield* store.summaries
+    const all = begun(yield* store.summaries)
     yield* terminal.write(`${yield* sessionTable(all.slice(0, listed), yield* shown, style, id)}\n`)
     if (all.length > listed)
       yield* say(`There are ${Output.number(all.length - listed)} more: palimpsest sessions list.`)
@@ -352,6 +418,12 @@ export const talk = Effect.fn("chat.talk")(function* (
         return stay(pin(rest))
       case "model":
         return stay(model(rest))
+      case "tools":
+        return stay(tools)
+      case "approve":
+        return stay(approve(rest))
+      case "agents":
+        return stay(agents)
       case "save":
         return stay(save(rest))
       case "sessions":

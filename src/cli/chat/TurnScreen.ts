@@ -2,7 +2,9 @@ import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
 import { ChatTerminal } from "../../services/ChatTerminal.ts"
+import { cut } from "../Columns.ts"
 import * as Output from "../Output.ts"
+import { activityText, detailLines, firstOf, loopText, painted, responseText, todoLines } from "./CallText.ts"
 import * as Markdown from "./Markdown.ts"
 
 /** What a person sees of one turn. */
@@ -71,35 +73,104 @@ const cutOff: Readonly<Record<string, string>> = {
 
 const isVoid = "What stands above is void."
 
+/** Lines of a change that are shown where nobody was asked about it. */
+const mostLines = 12
+/** Where nothing has to be wrapped, a line beside the answers is still no page. */
+const widest = 200
+
+/** What is shown of a masking: tokens of the conversation before and after. */
+const maskedSentence = ({ after, before, parts }: Extract<ChatEvent, { _tag: "ToolOutputMasked" }>): string =>
+  `${Output.plural(parts, "old tool output")} shortened: from ${Output.number(before)} to ${Output.number(after)} tokens. The whole can be recalled.`
+
 /**
- * Shows the events of one turn as they come: the answer as rendered Markdown, all else in lines beside it. `isRecorded`:
- * what the model calls was answered when it was recorded.
+ * Shows the events of one run as they come: the answers as rendered Markdown, all else in lines beside them, a line a call.
+ * `isRecorded`: what the model calls was answered when it was recorded.
  */
 export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
   const terminal = yield* ChatTerminal
   const columns = yield* terminal.columns
   const look = terminal.canColor ? Markdown.coloured : Markdown.plain
+  const style = terminal.canColor ? Output.coloured : Output.plain
+  const width = Math.min(columns - 1, widest)
   const markdown = Markdown.make({ columns, look })
+  /** Titles of the calls that were started or asked about, and which of them a person has seen. */
+  const titles = new Map<string, string>()
+  const seen = new Set<string>()
+  const running = new Set<string>()
+  let isSaid = false
+
   const note = (line: string) => Effect.andThen(terminal.write(markdown.end()), terminal.note(printable(line)))
+  /** Lines that keep their colours on a terminal, and are told on stderr elsewhere. */
+  const lines = (texts: ReadonlyArray<string>) =>
+    terminal.isTerminal
+      ? terminal.write(`${markdown.end()}${texts.map((text) => `${text}\n`).join("")}`)
+      : Effect.andThen(terminal.write(markdown.end()), Effect.forEach(texts, terminal.note, { discard: true }))
   /** Gives up what was shown of the answer, and says so where there is any. */
   const drop = Effect.fnUntraced(function* (line: string) {
     const what = markdown.hasPrinted() ? ` ${isVoid}` : ""
     yield* terminal.write(markdown.drop())
     yield* terminal.note(`${line}${what}`)
   })
+  const working = (text: string) => terminal.working(printable(text))
+  /** Says what runs: the call that was heard of last, and how many others. */
+  const nowWorking = Effect.suspend(() => {
+    const last = [...running].at(-1)
+    if (last === undefined) return working("thinking")
+    const more = running.size === 1 ? "" : ` (and ${running.size - 1} more)`
+    return working(`${titles.get(last) ?? ""}${more}`)
+  })
+
+  const answered = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>) => {
+    running.delete(event.id)
+    const { display } = event
+    const text = cut(responseText(event, titles.get(event.id) ?? event.name), width)
+    const head = event.status === "success" ? style.dim(text) : style.warn(text)
+    const more =
+      !terminal.isTerminal || event.status !== "success"
+        ? []
+        : display?._tag === "Todos"
+          ? todoLines(display.todos, style)
+          : display?._tag === "Diff" && !seen.has(event.id)
+            ? firstOf(detailLines(display.diff), mostLines).map((line) => painted(cut(line, width - 2), style))
+            : []
+    return Effect.andThen(lines([head, ...more.map((line) => `  ${line}`)]), nowWorking)
+  }
 
   const show = (event: ChatEvent): Effect.Effect<void> => {
     switch (event._tag) {
+      case "ModelInfo":
+        return terminal.working("thinking")
       case "Content":
         return terminal.write(markdown.push(event.text))
       case "Thought":
-        return event.subject === "" ? Effect.void : terminal.working(printable(event.subject))
+        return event.subject === "" ? Effect.void : working(event.subject)
       case "ToolCallRequest":
-        return note(
-          isRecorded
-            ? `The model calls ${event.call.name}.`
-            : `The model asks for the tool ${event.call.name}, which nobody offers here.`
-        )
+        return isRecorded ? note(`The model calls ${event.call.name}.`) : Effect.void
+      case "ToolCallConfirmation":
+        titles.set(event.id, event.title)
+        seen.add(event.id)
+        return terminal.write(markdown.end())
+      case "ToolCallStarted":
+        titles.set(event.id, event.title)
+        running.add(event.id)
+        return nowWorking
+      case "ToolCallProgress": {
+        const last = event.text.trimEnd().split("\n").at(-1) ?? ""
+        return working(`${titles.get(event.id) ?? ""}: ${last}`)
+      }
+      case "SubagentActivity": {
+        const text = activityText(event.agent, event.activity)
+        if (text !== undefined) return lines([style.dim(cut(`  ${text}`, width))])
+        return event.activity._tag === "Thought" ? working(`${event.agent}: ${event.activity.text}`) : Effect.void
+      }
+      case "ToolCallResponse":
+        return answered(event)
+      case "ToolOutputMasked":
+        return note(maskedSentence(event))
+      case "LoopDetected":
+        return drop(loopText(event))
+      case "LimitReached":
+        return drop(sentence(event.message))
       case "Citation":
         return note(`Sources: ${event.text.split("\n").join(" · ")}`)
       case "Retry":
@@ -110,6 +181,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "ChatCompressed":
         return note(compressedSentence(event))
       case "Finished":
+        isSaid = true
         return Effect.andThen(
           terminal.write(markdown.end()),
           cutOff[event.reason] === undefined ? Effect.void : terminal.note(cutOff[event.reason] ?? "")
@@ -117,15 +189,17 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "UserCancelled":
         return Effect.andThen(
           terminal.write(markdown.drop()),
-          terminal.note("Cancelled; nothing was said. Your message is in the line again.")
+          terminal.note(
+            isSaid
+              ? "Cancelled; what was said and done until then is kept."
+              : "Cancelled; nothing was said. Your message is in the line again."
+          )
         )
       case "InvalidStream":
       case "Error":
         return drop(sentence(event.message))
       case "ContextWindowWillOverflow":
         return drop(overflowSentence(event))
-      default:
-        return Effect.void
     }
   }
   return { show }

@@ -1,28 +1,45 @@
 import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { decode, encode } from "../../domain/Bytes.ts"
-import { ChatEvent } from "../../domain/ChatEvent.ts"
+import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
+import { printable } from "../../domain/Inspection.ts"
 import { TokenCount, Usage } from "../../domain/Tokens.ts"
 import type { TurnPatience } from "../../services/ChatSettings.ts"
+import * as AgentTools from "../AgentTools.ts"
+import { activityText, loopText, responseText } from "../chat/CallText.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
 
-/** What `--json` prints: the turn as one document, also when it failed. */
+/** A call that was answered. */
+const Called = Schema.Struct({
+  name: Schema.String,
+  title: Schema.String,
+  status: CallStatus,
+  /** Milliseconds. */
+  duration: Schema.Finite,
+  /** What the model was told where it is no success. */
+  message: Schema.NullOr(Schema.String)
+})
+
+/** What `--json` prints: the run as one document, also when it failed. */
 const Report = Schema.Struct({
   /** Null where the conversation is not kept. */
   session: Schema.NullOr(Schema.String),
   model: Schema.NullOr(Schema.String),
-  /** Null where there is none; then `error` says why. */
+  /** The last turn's text. Null where there is none; then `error` says why. */
   answer: Schema.NullOr(Schema.String),
   finishReason: Schema.NullOr(Schema.String),
+  /** All turns together. */
   usage: Schema.NullOr(Usage),
+  turns: Schema.Natural,
   /** Of the conversation as it stands now, and of the window. */
   tokens: Schema.NullOr(TokenCount),
   limit: Schema.NullOr(TokenCount),
   compressions: Schema.Array(ChatEvent.cases.ChatCompressed),
   citations: Schema.Array(Schema.String),
+  calls: Schema.Array(Called),
   /** How many events there were, by kind. */
   events: Schema.Record(Schema.String, Schema.Natural),
   error: Schema.NullOr(ChatEvent)
@@ -62,8 +79,8 @@ const harmless = (text: string): string => text.replace(/\r\n?/g, "\n").replace(
 
 const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
 
-/** What a person hears of a turn on stderr, beside the answer. */
-const noticeOf = (event: ChatEvent): string | undefined => {
+/** What a person hears of a run on stderr, beside the answer. `title`: what the call was, where the event answers one. */
+const noticeOf = (event: ChatEvent, title: string): string | undefined => {
   switch (event._tag) {
     case "Retry":
       // What the person could do is done for them.
@@ -72,8 +89,14 @@ const noticeOf = (event: ChatEvent): string | undefined => {
       return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
         event.message === null ? "" : `; code made room instead, because ${event.message.replace(/; try again.*$/, "")}`
       }`
-    case "ToolCallRequest":
-      return `the model asked for the tool ${event.call.name}; ask offers none`
+    case "ToolCallResponse":
+      return `${responseText(event, title)}${event.status === "denied" ? "; --approve says what may run" : ""}`
+    case "SubagentActivity":
+      return activityText(event.agent, event.activity)
+    case "ToolOutputMasked":
+      return `${Output.plural(event.parts, "old tool output")} shortened: ${Output.number(event.before)} to ${Output.number(event.after)} tokens`
+    case "LoopDetected":
+      return event.halted ? undefined : loopText(event)
     case "Citation":
       return `quoted: ${event.text.split("\n").join(", ")}`
     case "Finished":
@@ -93,7 +116,7 @@ const patience: TurnPatience = {
   answer: { attempts: 3, first: 1_000, most: 4_000 }
 }
 
-/** Before the first event of a turn. */
+/** Before the first event. */
 const nothingYet = (session: string | undefined): Report => ({
   session: session ?? null,
   model: null,
@@ -104,16 +127,40 @@ const nothingYet = (session: string | undefined): Report => ({
   limit: null,
   compressions: [],
   citations: [],
+  calls: [],
+  turns: 0,
   events: {},
   error: null
 })
 
-/** What is known of a turn after one more event. */
-const after = (before: Report, event: ChatEvent): Report => {
+const sum = (one: Usage | null, other: Usage | null): Usage | null =>
+  one === null || other === null
+    ? (one ?? other)
+    : {
+        prompt: one.prompt + other.prompt,
+        answer: one.answer + other.answer,
+        thoughts: one.thoughts + other.thoughts,
+        cached: one.cached + other.cached,
+        ...(one.cacheWrite === undefined && other.cacheWrite === undefined
+          ? {}
+          : { cacheWrite: (one.cacheWrite ?? 0) + (other.cacheWrite ?? 0) })
+      }
+
+/** What is known of a run after one more event. */
+const after = (before: Report, event: ChatEvent, title: string): Report => {
   const report = { ...before, events: { ...before.events, [event._tag]: (before.events[event._tag] ?? 0) + 1 } }
   switch (event._tag) {
     case "ModelInfo":
-      return { ...report, model: event.model, limit: event.limit }
+      // Another turn: what the one before said led to calls.
+      return {
+        ...report,
+        turns: report.turns + 1,
+        model: event.model,
+        limit: event.limit,
+        answer: "",
+        finishReason: null,
+        citations: []
+      }
     case "Content":
       return { ...report, answer: `${report.answer}${event.text}` }
     case "Retry":
@@ -123,7 +170,22 @@ const after = (before: Report, event: ChatEvent): Report => {
     case "Citation":
       return { ...report, citations: event.text.split("\n") }
     case "Finished":
-      return { ...report, finishReason: event.reason, usage: event.usage, tokens: event.tokens, limit: event.limit }
+      return {
+        ...report,
+        finishReason: event.reason,
+        usage: sum(report.usage, event.usage),
+        tokens: event.tokens,
+        limit: event.limit
+      }
+    case "ToolCallResponse": {
+      const { duration, message, name, status } = event
+      // The turn that asked for it was not the last.
+      return { ...report, finishReason: null, calls: [...report.calls, { name, title, status, duration, message }] }
+    }
+    case "LimitReached":
+      return { ...report, answer: null, error: event }
+    case "LoopDetected":
+      return event.halted ? { ...report, answer: null, error: event } : report
     case "UserCancelled":
     case "InvalidStream":
     case "ContextWindowWillOverflow":
@@ -136,7 +198,9 @@ const after = (before: Report, event: ChatEvent): Report => {
   }
 }
 
-const hasEnded = ({ error, finishReason }: Report): boolean => finishReason !== null || error !== null
+/** Whether a run is over: its last turn asked for nothing more, or it was stopped. */
+const hasEnded = ({ error, finishReason }: Report, isCalling: boolean): boolean =>
+  error !== null || (finishReason !== null && !isCalling)
 
 /** What is done with the events of a turn as they come, and at its end, whether it was answered or not. */
 interface Printer {
@@ -161,7 +225,7 @@ const wholeAnswer: Printer = {
   end: ({ answer }) => (answer === null || answer === "" ? Effect.void : Output.text(answer))
 }
 
-/** The answer as it comes. A void attempt is left on the screen, on a line of its own. */
+/** The answers as they come, each on lines of its own. A void attempt is left on the screen. */
 const asItComes = (): Printer => {
   let last = "\n"
   const line = Effect.suspend(() => (last === "\n" ? Effect.void : Output.bytes(encode("\n"))))
@@ -173,7 +237,7 @@ const asItComes = (): Printer => {
   )
   return {
     event: (event) => {
-      if (event._tag !== "Content") return event._tag === "Retry" ? close : Effect.void
+      if (event._tag !== "Content") return event._tag === "Retry" || event._tag === "Finished" ? close : Effect.void
       const text = harmless(event.text)
       last = text.at(-1) ?? last
       return Output.bytes(encode(text))
@@ -193,6 +257,7 @@ export const ask = Command.make(
       Argument.optional
     ),
     ...OpenChat.flags,
+    ...AgentTools.flags,
     json: Input.json,
     streamJson: Flag.Boolean("stream-json").pipe(
       Flag.withDescription("Print every event of the turn as a line of JSON, as it comes"),
@@ -203,8 +268,11 @@ export const ask = Command.make(
     if (input.json && input.streamJson) return yield* badInput("--json and --stream-json exclude each other")
     const message = yield* messageOf(Option.getOrUndefined(input.prompt))
     const isKept = input.session !== undefined || input.resume !== undefined || input.continue
-    const { chat, id } = isKept ? yield* OpenChat.open(input) : yield* OpenChat.passing(input)
+    const opened = isKept ? yield* OpenChat.open(input) : yield* OpenChat.passing(input)
+    const { chat, id } = opened
     const stdio = yield* Stdio.Stdio
+    const tell = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
+    const worker = yield* AgentTools.make(opened, input, { tell }).pipe(Output.progress("starting the tools"))
     const printer = input.streamJson
       ? eventLines
       : input.json
@@ -213,34 +281,43 @@ export const ask = Command.make(
           ? asItComes()
           : wholeAnswer
     yield* Effect.mapError(chat.configure({ patience }), ({ message: why }) => failed(why))
-    const turn = yield* Ref.make(nothingYet(id))
+    const run = yield* Ref.make(nothingYet(id))
+    const titles = new Map<string, string>()
+    let isCalling = false
     const told = Effect.fnUntraced(function* (event: ChatEvent) {
-      yield* Ref.update(turn, (before) => after(before, event))
+      if (event._tag === "ModelInfo") isCalling = false
+      if (event._tag === "ToolCallRequest") isCalling = true
+      if (event._tag === "ToolCallStarted" || event._tag === "ToolCallConfirmation") titles.set(event.id, event.title)
+      const title = event._tag === "ToolCallResponse" ? (titles.get(event.id) ?? event.name) : ""
+      yield* Ref.update(run, (before) => after(before, event, title))
       yield* printer.event(event)
-      const notice = input.streamJson ? undefined : noticeOf(event)
+      const notice = input.streamJson ? undefined : noticeOf(event, title)
       if (notice !== undefined) yield* Output.notice(notice)
     })
-    const end = Effect.flatMap(Ref.get(turn), printer.end)
-    // A signal ends the turn. The last event says so, unless the turn was over already.
-    const cancel = Effect.flatMap(Ref.get(turn), (before) =>
-      hasEnded(before) ? Effect.void : Effect.ignore(Effect.andThen(told(cancelled), end))
+    const end = Effect.flatMap(Ref.get(run), printer.end)
+    // A signal ends the run. The last event says so, unless the run was over already.
+    const cancel = Effect.flatMap(Ref.get(run), (before) =>
+      hasEnded(before, isCalling) ? Effect.void : Effect.ignore(Effect.andThen(told(cancelled), end))
     )
-    yield* chat.send(message).pipe(
+    yield* worker.run(message).pipe(
       Stream.catch((error) => Stream.fromEffect(Effect.flatMap(OpenChat.turnFailure(error), Effect.fail))),
       Stream.runForEach(told),
       Effect.onInterrupt(() => cancel),
       Effect.tapError(({ status }) => (status === 0 ? Effect.void : end))
     )
     yield* end
-    const { answer, events } = yield* Ref.get(turn)
-    // That it asked has been told; a script must not take it for an answer.
-    if (answer === "" && events["ToolCallRequest"] !== undefined) return yield* failed("")
+    const { error } = yield* Ref.get(run)
+    if (error?._tag === "LimitReached") return yield* failed(printable(error.message))
+    if (error?._tag === "LoopDetected") {
+      return yield* failed(`the model went round in circles (${printable(error.detail)}) and was stopped`)
+    }
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Ask once and print the answer; the conversation is kept with --session or --resume only"),
   Command.withExamples([
     { command: `palimpsest ask "What is a palimpsest?"`, description: "One question, one answer" },
     { command: `git diff | palimpsest ask "Review this"`, description: "With something to look at" },
+    { command: `palimpsest ask --approve edits "Fix the typo in README.md"`, description: "Let it edit files" },
     { command: `palimpsest ask --session review "And the tests?"`, description: "Go on with a conversation" }
   ])
 )

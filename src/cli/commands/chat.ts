@@ -6,6 +6,8 @@ import { ChatDefaults } from "../../services/ChatSettings.ts"
 import { ChatTerminal } from "../../services/ChatTerminal.ts"
 import { Model } from "../../services/Model.ts"
 import { ReplayModel } from "../../services/ReplayModel.ts"
+import * as AgentTools from "../AgentTools.ts"
+import { answering, asking } from "../chat/Asking.ts"
 import { type Next, talk } from "../chat/Talk.ts"
 import { badInput, failed } from "../ExitError.ts"
 import { hasKey } from "../Key.ts"
@@ -28,7 +30,7 @@ const recording = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Talks in one session after another, until the person leaves. */
-export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted) {
+export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted & AgentTools.Wanted) {
   const terminal = yield* ChatTerminal
   const file = wanted.model?.startsWith(replayed) === true ? wanted.model.slice(replayed.length) : undefined
   const recorded = file === undefined ? undefined : yield* recording(file)
@@ -49,7 +51,14 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     function* (one: OpenChat.Wanted, greeting: Option.Option<string>) {
       const opened = yield* OpenChat.open(one)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
-      const next = yield* talk(opened, recorded?.recording)
+      const people: AgentTools.People = {
+        ...(terminal.isTerminal ? { ask: asking(terminal, AgentTools.mainAgent), answer: answering(terminal) } : {}),
+        tell: terminal.note
+      }
+      // A recording answers its calls itself.
+      const tools = recorded === undefined ? wanted : { tools: false }
+      const worker = yield* terminal.during("starting the tools", () => AgentTools.make(opened, tools, people))
+      const next = yield* talk(opened, worker, recorded?.recording)
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1
       return { next, id: isKept ? opened.id : undefined }
@@ -95,10 +104,11 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
 }, Effect.scoped)
 
 /** `palimpsest chat`. */
-export const chat = Command.make("chat", OpenChat.flags, converse).pipe(
+export const chat = Command.make("chat", { ...OpenChat.flags, ...AgentTools.flags }, converse).pipe(
   Command.withDescription("Talk with a model in the terminal for as long as you like"),
   Command.withExamples([
     { command: "palimpsest chat", description: "Begin a conversation" },
+    { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },
     { command: "palimpsest chat --continue", description: "Go on where you left off" },
     { command: "palimpsest chat --model replay:session.jsonl", description: "Step through a recording, without a key" }
   ])

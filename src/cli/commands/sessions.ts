@@ -5,10 +5,11 @@ import { plainText } from "../../domain/Content.ts"
 import { entries, type Entry, view, viewTokens } from "../../domain/Conversation.ts"
 import { printable } from "../../domain/Inspection.ts"
 import type { SessionEvent } from "../../domain/Session.ts"
-import { named } from "../../domain/SessionName.ts"
+import { begun, named } from "../../domain/SessionName.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Export from "../../services/Export.ts"
 import { SessionFiles } from "../../services/SessionFiles.ts"
+import * as SessionRetention from "../../services/SessionRetention.ts"
 import { SessionStore, type SessionSummary } from "../../services/SessionStore.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import { cut } from "../Columns.ts"
@@ -78,7 +79,7 @@ const list = Command.make(
     json: Input.json
   },
   Effect.fn("cli.sessions.list")(function* ({ json, limit }) {
-    const all = yield* summaries
+    const all = begun(yield* summaries)
     const shown = all.slice(0, limit ?? all.length)
     if (json) return yield* Output.json(Schema.Array(Row), shown.map(rowOf))
     if (all.length === 0) return yield* Output.notice("there are no sessions yet")
@@ -121,7 +122,7 @@ const show = Command.make(
     const compressions = loaded.events.filter(({ _tag }) => _tag === "Compressed").length
     const tokens = viewTokens(conversation)
     if (json) {
-      const place = (yield* summaries).findIndex(({ id }) => id === summary.id)
+      const place = begun(yield* summaries).findIndex(({ id }) => id === summary.id)
       return yield* Output.json(Shown, {
         ...rowOf(summary, Math.max(0, place)),
         messages: all.length,
@@ -294,7 +295,7 @@ const remove = Command.make(
     }
     if (!yes && !(yield* confirmed(sessions))) return yield* Output.notice("nothing was deleted")
     for (const { id } of sessions) {
-      yield* orStoreFailure(SessionStore.use((store) => store.remove(id)))
+      yield* orStoreFailure(SessionRetention.remove(id))
       yield* Output.notice(`session ${id} was deleted`)
     }
   })

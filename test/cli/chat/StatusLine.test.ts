@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type Status, statusLine } from "../../../src/cli/chat/StatusLine.ts"
-import { columnsOf, type Style } from "../../../src/cli/Output.ts"
+import { columnsOf, plain, type Style } from "../../../src/cli/Output.ts"
 
 const status: Status = { model: "gemini-2.5-flash", tokens: 12_345, limit: 1_048_576, session: "fix the build" }
 const long: Status = { ...status, session: "why the build of the package fails on Tuesdays" }
-const marked: Style = { bold: (text) => `<b>${text}</b>`, dim: (text) => text, warn: (text) => `<w>${text}</w>` }
+const marked: Style = { ...plain, bold: (text) => `<b>${text}</b>`, warn: (text) => `<w>${text}</w>` }
 
 const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Status, line: string]> = [
   ["all where there is room", 80, status, "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %) · fix the build"],

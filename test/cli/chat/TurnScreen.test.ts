@@ -68,6 +68,28 @@ const compressed = (status: string, message: string | null = null): ChatEvent =>
   message
 })
 
+const started = (id: string, title: string): ChatEvent => ({ _tag: "ToolCallStarted", id, name: "a_tool", title })
+const answered = (id: string, change: Partial<Extract<ChatEvent, { _tag: "ToolCallResponse" }>> = {}): ChatEvent => ({
+  _tag: "ToolCallResponse",
+  id,
+  name: "a_tool",
+  status: "success",
+  display: null,
+  message: null,
+  duration: 5,
+  ...change
+})
+const diff = (lines: number): ChatEvent =>
+  answered("1", {
+    display: {
+      _tag: "Diff",
+      file: "a.ts",
+      diff: `--- a.ts\n+++ a.ts\n@@ -1 +1,${lines} @@\n \tkept\n${Array.from({ length: lines }, (_, at) => `+line ${at}\n`).join("")}-old\u202e\r\n`,
+      added: lines,
+      removed: 1
+    }
+  })
+
 const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEvent>, shown: string]> = [
   ["an answer ends with its line", [content("**a** "), content("b"), finished("STOP")], "a b\n"],
   [
@@ -97,14 +119,123 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "one two\n[Cancelled; nothing was said. Your message is in the line again.]\n"
   ],
   [
-    "a thought says what is going on, a tool that nobody offers is named, sources are one line",
+    "a thought says what is going on, sources are one line",
     [
       { _tag: "Thought", subject: "looking", description: "" },
       { _tag: "Thought", subject: "", description: "no headline" },
-      { _tag: "ToolCallRequest", call: { name: "search" } },
       { _tag: "Citation", text: "http://a\nhttp://b" }
     ],
-    "(looking)[The model asks for the tool search, which nobody offers here.]\n[Sources: http://a · http://b]\n"
+    "(looking)[Sources: http://a · http://b]\n"
+  ],
+  [
+    "a call is one line: what it was, what came of it, and how long where that is worth a word",
+    [
+      started("1", "read_file a.ts"),
+      answered("1", { display: { _tag: "Text", text: "lines 1-20\nof 300\u001b[2J" } }),
+      started("2", "run npm test"),
+      { _tag: "ToolCallProgress", id: "2", text: "one\n  two\n" },
+      answered("2", { duration: 12_400, display: { _tag: "Text", text: "exit code 0" } })
+    ],
+    "(read_file a.ts)✓ read_file a.ts · … of 300\n(thinking)(run npm test)(run npm test: two)✓ run npm test · 12 s\n(thinking)"
+  ],
+  [
+    "calls at the same time: the last is named, the others are counted",
+    [started("1", "read a"), started("2", "read b"), answered("1"), answered("2")],
+    "(read a)(read b (and 1 more))✓ read a\n(read b)✓ read b\n(thinking)"
+  ],
+  [
+    "a call that is no success says why; what is long is cut",
+    [
+      answered("1", { status: "error", message: "there is no such file\nmore" }),
+      answered("2", { status: "denied", message: "the person did not allow it" }),
+      answered("3", { status: "cancelled", message: "[Operation Cancelled] …" }),
+      answered("4", { status: "timeout", message: "it did not end within ten minutes and was stopped" })
+    ],
+    "✗ a_tool · there is no such file\n(thinking)✗ a_tool · not allowed\n(thinking)✗ a_tool · cancelled\n(thinking)✗ a_tool · it did not end within ten m…\n(thinking)"
+  ],
+  [
+    "a change is shown without its head, and what nobody would see is spelled out",
+    [started("1", "replace a.ts"), diff(2)],
+    "(replace a.ts)✓ replace a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
+  ],
+  [
+    "a change that was asked about is not shown again",
+    [{ _tag: "ToolCallConfirmation", id: "1", name: "replace", title: "replace a.ts", detail: "" }, diff(2)],
+    "✓ replace a.ts · +2 −1\n(thinking)"
+  ],
+  [
+    "a long change is cut with a count",
+    [started("1", "replace a.ts"), diff(50)],
+    `(replace a.ts)✓ replace a.ts · +50 −1\n  @@ -1 +1,50 @@\n     kept\n${Array.from({ length: 10 }, (_, at) => `  +line ${at}\n`).join("")}  … 41 more lines\n(thinking)`
+  ],
+  [
+    "a plan is shown whole",
+    [
+      answered("1", {
+        name: "write_todos",
+        display: {
+          _tag: "Todos",
+          todos: [
+            { description: "look", status: "completed" },
+            { description: "change", status: "in_progress" },
+            { description: "test", status: "pending" }
+          ]
+        }
+      })
+    ],
+    "✓ write_todos · 1 of 3 steps done\n  ✓ look\n  ▸ change\n  ○ test\n(thinking)"
+  ],
+  [
+    "what an agent does that a call started is a line each, but for what went well",
+    [
+      started("1", "generalist tidy up"),
+      { _tag: "SubagentActivity", id: "1", agent: "generalist", activity: { _tag: "Thought", text: "where?" } },
+      {
+        _tag: "SubagentActivity",
+        id: "1",
+        agent: "generalist",
+        activity: { _tag: "CallStarted", id: "a", name: "glob", title: "glob **/*.ts" }
+      },
+      {
+        _tag: "SubagentActivity",
+        id: "1",
+        agent: "generalist",
+        activity: { _tag: "CallEnded", id: "a", name: "glob", status: "success" }
+      },
+      {
+        _tag: "SubagentActivity",
+        id: "1",
+        agent: "generalist",
+        activity: { _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }
+      }
+    ],
+    "(generalist tidy up)(generalist: where?)  generalist › glob **/*.ts\n  generalist ✗ glob (timeout)\n"
+  ],
+  [
+    "masking, loops and limits are told",
+    [
+      { _tag: "ToolOutputMasked", parts: 3, before: tokens(9_000), after: tokens(1_000) },
+      { _tag: "LoopDetected", kind: "calls", detail: "five times the same call", halted: false },
+      { _tag: "LoopDetected", kind: "calls", detail: "five times the same call", halted: true },
+      { _tag: "LimitReached", limit: "turns", message: "the agent took 100 turns" }
+    ],
+    [
+      "[3 old tool outputs shortened: from 9,000 to 1,000 tokens. The whole can be recalled.]\n",
+      "[The model goes round in circles (five times the same call); it was told so.]\n",
+      "[Stopped: the model goes round in circles (five times the same call). The conversation is whole; say how to go on.]\n",
+      "[The agent took 100 turns.]\n"
+    ].join("")
+  ],
+  [
+    "cancelled after something was said or done",
+    [
+      content("I begin"),
+      finished("STOP"),
+      started("1", "run"),
+      answered("1", { status: "cancelled" }),
+      { _tag: "UserCancelled" }
+    ],
+    "I begin\n(run)✗ run · cancelled\n(thinking)[Cancelled; what was said and done until then is kept.]\n"
   ],
   [
     "room was made",

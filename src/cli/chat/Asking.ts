@@ -1,0 +1,120 @@
+import { Effect } from "effect"
+import type { Answer } from "../../domain/Approval.ts"
+import { printable } from "../../domain/Inspection.ts"
+import type { Asked } from "../../services/Approval.ts"
+import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/ChatTerminal.ts"
+import type { PersonQuestion } from "../../services/Person.ts"
+import * as Output from "../Output.ts"
+import { detailLines, firstOf, painted } from "./CallText.ts"
+
+/** How a person at the terminal is asked: whether a call may run, and what a model wants to know. */
+
+/** Lines of a diff or command that are shown at once; the rest is shown when it is wanted. */
+const mostLines = 30
+
+const answer = <A>(value: A): Reading<A> => ({ _tag: "Answer", value })
+
+/** What is typed, and what it means. `no` may be followed by a word to the model. */
+const meaning = (line: string, canGrant: boolean): Answer | undefined => {
+  const [, word = "", words = ""] = /^(\S+)\s*([^]*)$/.exec(line) ?? []
+  switch (word.toLowerCase()) {
+    case "y":
+    case "yes":
+    case "once":
+      return words === "" ? { _tag: "Once" } : undefined
+    case "s":
+    case "session":
+      return canGrant && words === "" ? { _tag: "Session" } : undefined
+    case "a":
+    case "always":
+      return canGrant && words === "" ? { _tag: "Always" } : undefined
+    case "n":
+    case "no":
+    case "n,":
+    case "no,":
+      return { _tag: "No", words }
+    default:
+      return undefined
+  }
+}
+
+/** The question as it is shown: who wants what, the diff or command, and what may be answered. `main`: the agent one talks with. */
+export const inquiryOf = (
+  { agent, covers, detail, grants, title }: Asked,
+  main: string,
+  style: Output.Style
+): Inquiry<Answer> => {
+  const canGrant = grants.length > 0
+  const who = agent === main ? "" : ` (${agent})`
+  const lines = detailLines(detail)
+  const shown = firstOf(lines, mostLines)
+  const isCut = shown.length < lines.length
+  const paint = (line: string) => `  ${painted(line, style)}\n`
+  const options = [
+    "y once",
+    ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
+    "n no, and why if you like",
+    ...(isCut ? ["v view all"] : [])
+  ].join(" · ")
+  const said = `${style.dim(options)}\n`
+  return {
+    text: `${style.bold(`May it run? ${printable(title)}${who}`)}\n${shown.map(paint).join("")}${said}`,
+    prompt: "allow? ",
+    read: (line) => {
+      const meant = meaning(line, canGrant)
+      if (meant !== undefined) return answer(meant)
+      return { _tag: "Again", text: isCut && line === "v" ? `${lines.map(paint).join("")}${said}` : said }
+    }
+  }
+}
+
+/** What was said before is shown before: its events are on their way when the question comes. */
+const afterEvents = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
+
+/** Asks at this terminal. Where nobody is left to ask, the answer is no. */
+export const asking =
+  (terminal: ChatTerminal["Service"], main: string) =>
+  (asked: Asked): Effect.Effect<Answer> => {
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    return afterEvents.pipe(
+      Effect.andThen(terminal.inquire(inquiryOf(asked, main, style))),
+      Effect.catchTag("Closed", () => Effect.succeed<Answer>({ _tag: "No", words: "" }))
+    )
+  }
+
+/** The choices that a line of their numbers takes; undefined: it is an answer in words. */
+const chosen = ({ choices, several }: PersonQuestion, line: string): string | undefined => {
+  if (!/^\d+(?:[\s,]+\d+)*$/.test(line)) return undefined
+  const numbers = line.split(/[\s,]+/).map(Number)
+  if (numbers.length > 1 && !several) return undefined
+  const labels = numbers.map((number) => choices[number - 1]?.label)
+  return labels.every((label) => label !== undefined) ? [...new Set(labels)].join(", ") : undefined
+}
+
+/** A model's question as it is shown. Choices are taken by their numbers; any words are an answer too. */
+export const questionOf = (question: PersonQuestion, style: Output.Style): Inquiry<string> => {
+  const { choices, header, several, text } = question
+  const about = header === undefined ? "" : `${printable(header)}: `
+  const rows = choices.map(({ description, label }, index) => {
+    const means = description === undefined ? "" : style.dim(` · ${printable(description)}`)
+    return `  ${index + 1} ${printable(label)}${means}\n`
+  })
+  const how = choices.length === 0 ? "your answer" : several ? "numbers, or other words" : "a number, or other words"
+  return {
+    text: `${style.bold(`${about}${printable(text)}`)}\n${rows.join("")}${style.dim(how)}\n`,
+    prompt: "? ",
+    read: (line) => {
+      if (line === "") return { _tag: "Again", text: "" }
+      return answer(choices.length === 0 ? line : (chosen(question, line) ?? line))
+    }
+  }
+}
+
+/** Asks the person at this terminal what a model wants to know. */
+export const answering =
+  (terminal: ChatTerminal["Service"]) =>
+  (question: PersonQuestion): Effect.Effect<string, Closed> =>
+    Effect.andThen(
+      afterEvents,
+      terminal.inquire(questionOf(question, terminal.canColor ? Output.coloured : Output.plain))
+    )

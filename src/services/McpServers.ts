@@ -1,0 +1,448 @@
+import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
+import * as McpClient from "effect/ai/McpClient"
+import type { McpClientError, TransportError } from "effect/ai/McpClientError"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as ChildProcess from "effect/process/ChildProcess"
+import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import { childEnvironment } from "../domain/ChildEnvironment.ts"
+import {
+  filledIn,
+  fromServer,
+  type McpAddress,
+  mcpAnswer,
+  mcpDescription,
+  type McpProgram,
+  type McpServerSettings,
+  type McpServersSettings,
+  mcpToolName
+} from "../domain/McpServer.ts"
+import { redact } from "../domain/Redaction.ts"
+import { Environment } from "./Environment.ts"
+import { type Call, type Tool, ToolFailure } from "./Tool.ts"
+
+/** A server that is not there, or a tool of one that cannot be used; the others work. */
+export interface McpProblem {
+  readonly server: string
+  /** One line: what is wrong, and what a person can do where there is something. */
+  readonly message: string
+}
+
+/** What the servers of the settings offer. */
+export interface McpOffer {
+  /** In the order of the settings, and of each server's own list. */
+  readonly tools: ReadonlyArray<Tool>
+  readonly problems: ReadonlyArray<McpProblem>
+}
+
+/** What servers are started and reached with. */
+type Needs = ChildProcessSpawner.ChildProcessSpawner | Environment | HttpClient.HttpClient
+
+/** How servers are started. No key of the environment reaches one but those that its settings name. */
+export interface McpOptions {
+  /** Who calls: servers are told the version. */
+  readonly version: string
+  /** How long a server may take until its tools are known; absent: 10 seconds. */
+  readonly patience?: Duration.Input | undefined
+}
+
+const patienceDefault = Duration.seconds(10)
+/** A call that nobody set a time for (Gemini CLI gives MCP calls ten minutes as well). */
+const callTimeout = Duration.minutes(10)
+/** From asking a server to end until it is made to. */
+const killAfter = Duration.seconds(2)
+/** How long the last words of a server that ended are waited for. */
+const lastWordsWait = Duration.seconds(1)
+/** More of a server's tools than these are left out: each is declared to the model in every request. */
+const mostTools = 128
+/** A tool whose parameters are described at greater length is left out, for the same reason. */
+const mostSchema = 32_768
+const titleWidth = 160
+
+/** Older protocols whose handshake, lists and calls are read the same way. */
+const older: ReadonlySet<unknown> = new Set(["2024-11-05", "2025-03-26", "2025-06-18"])
+
+const sentence = (text: string, most = 300): string => {
+  // oxlint-disable-next-line no-control-regex
+  const line = text.replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, " ").trim()
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+}
+
+const isProgram = (settings: McpServerSettings): settings is McpProgram => "command" in settings
+const isRecord = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
+
+/** What a server's process prints beside its messages, for the line that says why it ended. */
+class LastWords {
+  private tail = ""
+  private readonly decoder = new TextDecoder()
+  readonly ended = Deferred.makeUnsafe<void>()
+
+  add(bytes: Uint8Array): void {
+    this.tail = (this.tail + this.decoder.decode(bytes, { stream: true })).slice(-4_096)
+  }
+
+  /** To be put behind what went wrong: the first line that names an error, else the last. */
+  get said(): string {
+    const lines = this.tail.split("\n").filter((line) => line.trim() !== "")
+    const line = lines.find((one) => /error/i.test(one)) ?? lines[lines.length - 1]
+    return line === undefined ? "" : `; it said: ${sentence(redact(line), 200)}`
+  }
+}
+
+const newline = 10
+/** Longer lines are handed on in pieces: whoever reads them refuses messages of that size. */
+const longestLine = 16 * 1024 * 1024
+
+const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const [first] = pieces
+  if (pieces.length === 1 && first !== undefined) return first
+  const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+/**
+ * A server's output by lines, without those that are no messages: programs print all sorts of greetings and logs there, and
+ * other clients bear with it. What is left out counts as its last words.
+ */
+const messagesOnly = <E>(stdout: Stream.Stream<Uint8Array, E>, words: LastWords): Stream.Stream<Uint8Array, E> =>
+  Stream.suspend(() => {
+    const decoder = new TextDecoder()
+    let pieces: Array<Uint8Array> = []
+    let size = 0
+    let isLong = false
+    const line = (): ReadonlyArray<Uint8Array> => {
+      const whole = joined(pieces)
+      pieces = []
+      size = 0
+      if (isLong || decoder.decode(whole).includes('"jsonrpc"')) return [whole]
+      words.add(whole)
+      return []
+    }
+    return Stream.flatMap(stdout, (chunk) => {
+      const lines: Array<Uint8Array> = []
+      for (let from = 0; from < chunk.length;) {
+        const end = chunk.indexOf(newline, from)
+        const piece = chunk.subarray(from, end < 0 ? chunk.length : end + 1)
+        from += piece.length
+        pieces.push(piece)
+        size += piece.length
+        if (size > longestLine) isLong = true
+        if (end >= 0 || isLong) lines.push(...line())
+        if (end >= 0) isLong = false
+      }
+      return Stream.fromIterable(lines)
+    })
+  })
+
+/** A connection of the default protocol to a server that may answer in an older one. */
+const tolerant = (transport: McpClient.Transport, negotiated: (version: string) => void): McpClient.Transport => ({
+  ...transport,
+  request: (message, tool) =>
+    Effect.map(transport.request(message, tool), (response) => {
+      if (message.method !== "initialize" || "error" in response || !isRecord(response.result)) return response
+      const version = response.result["protocolVersion"]
+      if (typeof version !== "string" || !older.has(version)) return response
+      negotiated(version)
+      return { ...response, result: { ...response.result, protocolVersion: transport.protocol.protocolVersion } }
+    })
+})
+
+/** Whether a server may be one that knows only the newest protocol, which has no handshake. */
+const mayBeNewer = ({ reason }: McpClientError): boolean =>
+  reason._tag === "HttpError"
+    ? reason.status === 400 || reason.status === 404 || reason.status === 405
+    : reason._tag === "ProtocolError" && reason.code !== undefined
+
+/** The handshake over a connection. Whoever waits for it also waits no longer than they want. */
+const client = ({ version }: McpOptions, transport: McpClient.Transport) =>
+  Effect.provideService(McpClient.make({ name: "palimpsest", version }), McpClient.Transport, transport)
+
+/** Variables that settings name and nobody set. */
+const unset = (missing: ReadonlyArray<string>): string | undefined =>
+  missing.length === 0
+    ? undefined
+    : `its settings name ${missing.map((name) => `$${name}`).join(", ")}, not set in the environment`
+
+/** A server that was reached. */
+interface Connected {
+  readonly client: McpClient.McpClient
+  /** Why it cannot be reached any more, in words, from what a call failed with. */
+  readonly why: (error: McpClientError) => Effect.Effect<string>
+}
+
+const startProgram = Effect.fnUntraced(function* (
+  { args = [], command, cwd, env = {} }: McpProgram,
+  options: McpOptions,
+  words: LastWords
+): Effect.fn.Return<Connected, string, ChildProcessSpawner.ChildProcessSpawner | Environment | Scope.Scope> {
+  const { variables } = yield* Environment
+  const all = yield* variables
+  const filled = filledIn(env, all)
+  const missing = unset(filled.missing)
+  if (missing !== undefined) return yield* Effect.fail(missing)
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  let process: ChildProcessSpawner.ChildProcessHandle | undefined
+  const why = Effect.fnUntraced(function* (error: McpClientError) {
+    if (error.reason._tag !== "TransportError" || process === undefined) return told(error, command)
+    yield* Deferred.await(words.ended).pipe(Effect.timeoutOption(lastWordsWait))
+    return told(error, command) + words.said
+  })
+  const watched = ChildProcessSpawner.make((started) =>
+    Effect.map(spawner.spawn(started), (handle) => {
+      process = handle
+      return ChildProcessSpawner.makeHandle({
+        ...handle,
+        stdout: messagesOnly(handle.stdout, words),
+        stderr: handle.stderr.pipe(
+          Stream.tap((chunk) => Effect.sync(() => words.add(chunk))),
+          Stream.ensuring(Deferred.succeed(words.ended, undefined))
+        )
+      })
+    })
+  )
+  const named = Object.fromEntries(Object.entries(filled.values).map(([name, value]) => [name, Redacted.make(value)]))
+  const transport = yield* McpClient.stdio({
+    command: ChildProcess.make(command, args, {
+      env: { ...childEnvironment(all), ...named },
+      cwd
+    }),
+    protocol: McpProtocol.v2025_11_25
+  }).pipe(
+    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, watched),
+    Effect.catch((error) => Effect.flatMap(why(error), Effect.fail))
+  )
+  // Runs before the connection's own finalizer, which would wait for seconds: the whole group is asked to end, then made to.
+  yield* Effect.addFinalizer(() =>
+    process === undefined ? Effect.void : Effect.ignore(process.kill({ forceKillAfter: killAfter }))
+  )
+  const connected = yield* client(
+    options,
+    tolerant(transport, () => {})
+  ).pipe(
+    Effect.catchIf(mayBeNewer, () => client(options, { ...transport, protocol: McpProtocol.v2026_07_28 })),
+    Effect.catch((error) => Effect.flatMap(why(error), Effect.fail))
+  )
+  return { client: connected, why }
+})
+
+const reachAddress = Effect.fnUntraced(function* (
+  { headers = {}, url }: McpAddress,
+  options: McpOptions
+): Effect.fn.Return<Connected, string, Environment | HttpClient.HttpClient | Scope.Scope> {
+  const { variables } = yield* Environment
+  const filled = filledIn(headers, yield* variables)
+  const missing = unset(filled.missing)
+  if (missing !== undefined) return yield* Effect.fail(missing)
+  // What stands before the host and behind the path may be a key.
+  const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
+  const why = (error: McpClientError) => Effect.succeed(told(error, place))
+  let version: string | undefined
+  const http = HttpClient.mapRequest(yield* HttpClient.HttpClient, (request) =>
+    version === undefined ? request : HttpClientRequest.setHeader(request, "mcp-protocol-version", version)
+  )
+  const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>
+    McpClient.http({ url, headers: filled.values, protocol }).pipe(
+      Effect.provideService(HttpClient.HttpClient, http),
+      Effect.flatMap((transport) =>
+        client(
+          options,
+          tolerant(transport, (older) => (version = older))
+        )
+      )
+    )
+  const connected = yield* over(McpProtocol.v2025_11_25).pipe(
+    Effect.catchIf(mayBeNewer, () => over(McpProtocol.v2026_07_28)),
+    Effect.catch((error) => Effect.flatMap(why(error), Effect.fail))
+  )
+  return { client: connected, why }
+})
+
+/** What went wrong, for a person and a model alike. `where` is the program or the address. */
+const told = ({ reason }: McpClientError, where: string): string => {
+  switch (reason._tag) {
+    case "TransportError":
+      return transportTrouble(reason, where)
+    case "HttpError":
+      return reason.status === 401 || reason.status === 403
+        ? `it refused with HTTP ${reason.status}; see the headers in its settings`
+        : `it answered with HTTP ${reason.status}${reason.description === undefined ? "" : `: ${sentence(reason.description)}`}`
+    case "ProtocolError":
+      return reason.code === undefined
+        ? `it does not speak MCP as expected (${sentence(reason.message)})`
+        : `it answered with an error: ${sentence(reason.message)}`
+    case "TimeoutError":
+      return "it did not answer in time"
+    case "LimitError":
+      return `it sent more than can be taken (${sentence(reason.message)})`
+    case "ClosedError":
+      return "the connection to it is closed"
+    case "UnsupportedError":
+      return `it does not speak MCP as expected (${sentence(reason.message)})`
+    default:
+      return sentence(reason.message)
+  }
+}
+
+const transportTrouble = ({ cause, description = "" }: TransportError, where: string): string => {
+  if (description.startsWith("Cannot spawn")) {
+    const detail = cause instanceof Error ? `: ${sentence(cause.message, 200)}` : ""
+    return /NotFound|ENOENT/.test(detail)
+      ? `${where} cannot be started, there is no such program or folder`
+      : `${where} cannot be started${detail}`
+  }
+  const exited = /exited(?: \((-?\d+)\))?/.exec(description)
+  if (exited !== null) {
+    return exited[1] === undefined ? "its process ended" : `its process ended with status ${exited[1]}`
+  }
+  if (/closed stdout|stdin failed|stdout failed/.test(description)) return "its process ended or closed its output"
+  return `${where} cannot be reached`
+}
+
+/** The arguments of a call: an object, or the text of one. */
+const argumentsOf = Schema.decodeUnknownOption(
+  Schema.Union([
+    Schema.Record(Schema.String, Schema.Unknown),
+    Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+  ])
+)
+
+const toolOf = (
+  server: string,
+  name: string,
+  described: McpSchema.Tool,
+  { client, why }: Connected,
+  timeout: Duration.Duration
+): Tool => {
+  const fail = (message: string) => new ToolFailure({ message, type: "mcp_tool_error" })
+  const call = (args: Readonly<Record<string, unknown>>): Call => ({
+    title: sentence(`${name} ${JSON.stringify(args)}`, titleWidth),
+    // What a server says of its own tools is not believed: each asks.
+    question: Effect.succeed({
+      detail: `${described.name} of the MCP server ${server}\n${JSON.stringify(args, null, 2)}`,
+      grants: [`mcp:${server}`],
+      covers: `all tools of the MCP server ${server}`
+    }),
+    run: client.callTool({ tool: described, arguments: args }).pipe(
+      Effect.catch((error) => Effect.flatMap(why(error), (words) => fail(`The MCP server ${server} failed: ${words}`))),
+      Effect.flatMap((result) => {
+        const { media, text } = mcpAnswer(result)
+        if (result.isError === true) {
+          return fail(fromServer(server, text === "" ? "the tool failed and did not say why" : text))
+        }
+        return Effect.succeed({ value: text === "" ? "" : fromServer(server, text), media })
+      })
+    )
+  })
+  return {
+    name,
+    aliases: [],
+    description: mcpDescription(server, described.name, described.description),
+    parameters: described.inputSchema,
+    kind: described.annotations?.readOnlyHint === true ? "read" : "execute",
+    keeps: false,
+    timeout,
+    call: (given) =>
+      Option.match(argumentsOf(given ?? {}), {
+        onNone: () =>
+          new ToolFailure({
+            message: `${name} was called wrongly: expected an object of arguments`,
+            type: "invalid_tool_params"
+          }),
+        onSome: (args) => Effect.succeed(call(args))
+      })
+  }
+}
+
+/** A server that answered, with its list. */
+interface Listed {
+  readonly connected: Connected
+  readonly tools: ReadonlyArray<McpSchema.Tool>
+}
+
+/** Starts or reaches one server, and takes its list. What it holds is let go of at once where that comes to nothing. */
+const begin = Effect.fnUntraced(function* (
+  parent: Scope.Scope,
+  settings: McpServerSettings,
+  options: McpOptions,
+  patience: Duration.Duration
+): Effect.fn.Return<Listed, string, Needs> {
+  const scope = yield* Scope.fork(parent)
+  const words = new LastWords()
+  return yield* Effect.gen(function* () {
+    const connected = yield* isProgram(settings)
+      ? startProgram(settings, options, words)
+      : reachAddress(settings, options)
+    const tools = yield* connected.client
+      .listTools()
+      .pipe(Effect.catch((error) => Effect.flatMap(connected.why(error), Effect.fail)))
+    return { connected, tools }
+  }).pipe(
+    Scope.provide(scope),
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.fail(`it did not answer within ${Duration.format(patience)}${words.said}`)
+    }),
+    Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+  )
+})
+
+/** Tools of the MCP servers that the settings name. */
+export class McpServers extends Context.Service<McpServers, McpOffer>()("palimpsest/services/McpServers") {
+  /**
+   * Starts or reaches all of them at once and takes their lists of tools. One that cannot be had is a problem and no failure.
+   * Each has its process, or its connection, until the scope closes; one that ends before is told to whoever calls its tools.
+   */
+  static readonly start = Effect.fn("McpServers.start")(function* (
+    servers: McpServersSettings,
+    options: McpOptions
+  ): Effect.fn.Return<McpOffer, never, Needs | Scope.Scope> {
+    const scope = yield* Effect.scope
+    const patience = Duration.fromInputUnsafe(options.patience ?? patienceDefault)
+    const started = yield* Effect.forEach(
+      Object.entries(servers),
+      ([name, settings]) =>
+        Effect.map(Effect.result(begin(scope, settings, options, patience)), (result) => ({
+          name,
+          settings,
+          result
+        })),
+      { concurrency: "unbounded" }
+    )
+    const names = new Set<string>()
+    const tools: Array<Tool> = []
+    const problems: Array<McpProblem> = []
+    for (const { name: server, result, settings } of started) {
+      if (result._tag === "Failure") {
+        problems.push({ server, message: `The MCP server ${server} is left out: ${result.failure}` })
+        continue
+      }
+      const { connected, tools: listed } = result.success
+      const timeout = settings.timeout === undefined ? callTimeout : Duration.millis(settings.timeout)
+      const usable = listed.filter((tool) => JSON.stringify(tool.inputSchema).length <= mostSchema)
+      const left = listed.length - Math.min(usable.length, mostTools)
+      if (left > 0) {
+        problems.push({
+          server,
+          message: `The MCP server ${server} offers ${listed.length} tools; ${left} are left out, beyond ${mostTools} or described at too great a length`
+        })
+      }
+      for (const tool of usable.slice(0, mostTools)) {
+        const name = mcpToolName(server, tool.name, names)
+        names.add(name)
+        tools.push(toolOf(server, name, tool, connected, timeout))
+      }
+    }
+    return { tools, problems }
+  })
+
+  /** `start` as a layer. */
+  static readonly layer = (servers: McpServersSettings, options: McpOptions) =>
+    Layer.effect(McpServers, McpServers.start(servers, options))
+}

@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import { inquiryOf, questionOf } from "../../../src/cli/chat/Asking.ts"
+import { plain } from "../../../src/cli/Output.ts"
+import type { Asked } from "../../../src/services/Approval.ts"
+import type { PersonQuestion } from "../../../src/services/Person.ts"
+
+const asked: Asked = {
+  agent: "main",
+  tool: "run_shell_command",
+  title: "run_shell_command git push",
+  detail: "git push\n(in sub)",
+  grants: ["shell:git"],
+  covers: "commands that begin with git"
+}
+
+describe("what is asked before a call runs", () => {
+  it("shows who wants what, all of it, and what may be answered", () => {
+    assert.strictEqual(
+      inquiryOf(asked, "main", plain).text,
+      "May it run? run_shell_command git push\n  git push\n  (in sub)\ny once · s this session, a always: commands that begin with git · n no, and why if you like\n"
+    )
+    assert.match(inquiryOf({ ...asked, agent: "helper" }, "main", plain).text, /^May it run\? .* \(helper\)\n/)
+  })
+
+  it("spells out what would steer the terminal or hide what runs", () => {
+    const detail = "echo a\u001b[2K\u202eb\u200b\tc\r"
+    assert.include(inquiryOf({ ...asked, detail }, "main", plain).text, "\n  echo a\\u{1b}[2K\\u{202e}b\\u{200b}  c\n")
+  })
+
+  for (const [line, meaning] of [
+    ["y", { _tag: "Once" }],
+    ["YES", { _tag: "Once" }],
+    ["s", { _tag: "Session" }],
+    ["always", { _tag: "Always" }],
+    ["n", { _tag: "No", words: "" }],
+    ["no, use the other branch", { _tag: "No", words: "use the other branch" }],
+    ["", undefined],
+    ["yes please", undefined],
+    ["why", undefined],
+    ["try again", undefined]
+  ] as const) {
+    it(`"${line}" means ${meaning?._tag ?? "nothing: it is asked again"}`, () => {
+      const reading = inquiryOf(asked, "main", plain).read(line)
+      assert.deepStrictEqual(reading._tag === "Answer" ? reading.value : undefined, meaning)
+    })
+  }
+
+  it("what has no grant is asked for each time", () => {
+    const { read, text } = inquiryOf({ ...asked, grants: [] }, "main", plain)
+    assert.include(text, "\ny once · n no, and why if you like\n")
+    assert.deepStrictEqual([read("s")._tag, read("a")._tag, read("y")._tag], ["Again", "Again", "Answer"])
+  })
+
+  it("a long diff is cut with a count, and shown whole where that is wanted", () => {
+    const lines = Array.from({ length: 100 }, (_, at) => `+line ${at}`)
+    const { read, text } = inquiryOf(
+      { ...asked, detail: `--- a\n+++ a\n@@ -0,0 +1,100 @@\n${lines.join("\n")}\n` },
+      "main",
+      plain
+    )
+    assert.include(text, "  +line 28\n  … 71 more lines\n")
+    assert.include(text, " · v view all\n")
+    const again = read("v")
+    assert.isTrue(again._tag === "Again" && again.text.includes("  +line 99\n"))
+  })
+})
+
+const question: PersonQuestion = {
+  text: "Which one?",
+  header: "Build",
+  choices: [
+    { label: "vite", description: "fast" },
+    { label: "rolldown", description: undefined }
+  ],
+  several: false
+}
+
+describe("what a model asks", () => {
+  it("is shown with its choices and their numbers", () => {
+    assert.strictEqual(
+      questionOf(question, plain).text,
+      "Build: Which one?\n  1 vite · fast\n  2 rolldown\na number, or other words\n"
+    )
+    assert.strictEqual(
+      questionOf({ ...question, header: undefined, choices: [] }, plain).text,
+      "Which one?\nyour answer\n"
+    )
+  })
+
+  for (const [rule, change, line, answer] of [
+    ["a number is its choice", {}, "2", "rolldown"],
+    ["a number beyond them is words", {}, "3", "3"],
+    ["words are words", {}, "neither of them", "neither of them"],
+    ["several, where they may be", { several: true }, "2, 1 2", "rolldown, vite"],
+    ["several, where they may not, are words", {}, "1 2", "1 2"],
+    ["without choices a number is words", { choices: [] }, "2", "2"],
+    ["nothing is no answer", {}, "", undefined]
+  ] as const) {
+    it(rule, () => {
+      const reading = questionOf({ ...question, ...change }, plain).read(line)
+      assert.strictEqual(reading._tag === "Answer" ? reading.value : undefined, answer)
+    })
+  }
+})

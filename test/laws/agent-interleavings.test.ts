@@ -1,0 +1,522 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Arbitrary,
+  type Context,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Path,
+  Schema,
+  Stream
+} from "effect"
+import { TestClock } from "effect/testing"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import type { Answer } from "../../src/domain/Approval.ts"
+import { call, type Content, isCall, isResponse, type Part, text } from "../../src/domain/Content.ts"
+import { entries } from "../../src/domain/Conversation.ts"
+import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/FileTempStore.ts"
+import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
+import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
+import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
+import * as Offline from "../../src/layers/Offline.ts"
+import * as Scripted from "../../src/layers/ScriptedModel.ts"
+import { type Profile, run } from "../../src/services/Agent.ts"
+import { Approval } from "../../src/services/Approval.ts"
+import type { Chat } from "../../src/services/Chat.ts"
+import { Chats } from "../../src/services/Chats.ts"
+import { Compression } from "../../src/services/Compression.ts"
+import { Environment } from "../../src/services/Environment.ts"
+import { HookSystem } from "../../src/services/HookSystem.ts"
+import { Summarizer } from "../../src/services/Summarizer.ts"
+import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { shell, ShellSettings } from "../../src/services/tools/Shell.ts"
+import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/services/Tool.ts"
+import { readFile } from "../../src/services/tools/ReadFile.ts"
+import { replace } from "../../src/services/tools/Replace.ts"
+import { writeFile } from "../../src/services/tools/WriteFile.ts"
+import { watched } from "../support/processGroups.ts"
+import { interruptSweep } from "../support/interruptSweep.ts"
+import { illegal } from "../support/legal.ts"
+import { begin } from "../support/sending.ts"
+
+/**
+ * Whatever becomes of the calls of an agent, and whatever happens meanwhile: every call has exactly one answer, in the order of
+ * the calls, and what is sent is a legal conversation (law 5).
+ */
+
+/** What a tool does with a call. */
+const behaviours = [
+  "answers",
+  "says much",
+  "fails",
+  "dies",
+  "never ends",
+  "shows an image",
+  "denied",
+  "not asked to the end"
+] as const
+
+const CallSeed = Schema.Struct({
+  tool: Schema.Literals(["look", "look", "change", "run", "unknown"]),
+  does: Schema.Literals(["answers", "answers", ...behaviours]),
+  /** Tenths of a second until it does so. */
+  after: Schema.Literals([0, 0, 1, 3]),
+  /** Its id; the same one may come again. */
+  id: Schema.Literals(["own", "own", "own", "none", "same"]),
+  args: Schema.Literals(["right", "right", "right", "wrong"])
+})
+
+const Meanwhile = Schema.Struct({
+  what: Schema.Literals(["cancel", "close", "compress", "compress", "undo"]),
+  /** Tenths of a second after the run began. */
+  at: Schema.Literals([0, 1, 2, 3, 5, 8, 13])
+})
+
+const Case = Schema.Struct({
+  turns: Schema.Array(Schema.Array(CallSeed).check(Schema.isMaxLength(5))).check(Schema.isMaxLength(4)),
+  meanwhile: Schema.Array(Meanwhile).check(Schema.isMaxLength(3)),
+  limit: Schema.Literals(["none", "none", "turns", "time"])
+})
+type Case = typeof Case.Type
+type CallSeed = typeof CallSeed.Type
+
+const Args = Schema.Struct({ does: Schema.Literals(behaviours), after: Schema.Finite })
+
+/** What a call does, once it runs. */
+const doing = ({ after, does }: typeof Args.Type): Call["run"] =>
+  Effect.andThen(
+    after === 0 ? Effect.void : Effect.sleep(after * 100),
+    Effect.suspend((): Call["run"] => {
+      switch (does) {
+        case "fails":
+          return Effect.fail(new ToolFailure({ message: "it could not be done" }))
+        case "dies":
+          return Effect.die(new Error("a bug"))
+        case "never ends":
+          return Effect.never
+        case "says much":
+          return Effect.succeed({ value: "many words of no weight. ".repeat(600) })
+        case "shows an image":
+          return Effect.succeed({ value: "see", media: [{ inlineData: { mimeType: "image/png", data: "aGVsbG8=" } }] })
+        default:
+          return Effect.succeed({ value: "done" })
+      }
+    })
+  )
+
+const tool = (name: string, kind: ToolKind): Tool => ({
+  name,
+  aliases: [],
+  description: `The tool ${name}.`,
+  parameters: { type: "object" },
+  kind,
+  keeps: false,
+  timeout: Duration.seconds(1),
+  call: (given) =>
+    Schema.decodeUnknownEffect(Args)(given).pipe(
+      Effect.mapError(() => new ToolFailure({ message: `${name} was called wrongly` })),
+      Effect.map((args) => ({
+        title: name,
+        question:
+          kind === "read"
+            ? Effect.undefined
+            : Effect.succeed({ detail: args.does, grants: [], covers: "nothing else" }),
+        run: doing(args)
+      }))
+    )
+})
+
+const tools = [tool("look", "read"), tool("change", "edit"), tool("run", "execute")]
+
+/** A person who answers, or leaves the question open for good. */
+const person = Approval.layer({
+  mode: "none",
+  granted: [],
+  ask: ({ detail }): Effect.Effect<Answer> =>
+    detail === "not asked to the end"
+      ? Effect.never
+      : Effect.succeed(detail === "denied" ? { _tag: "No", words: "not now" } : { _tag: "Once" })
+})
+
+const callOf = ({ after, args, does, id, tool }: CallSeed, place: string): Part => ({
+  functionCall: {
+    ...(id === "none" ? {} : { id: id === "same" ? "same" : place }),
+    name: tool,
+    args: args === "wrong" ? { wrong: true } : { does, after }
+  }
+})
+
+/** Why the answers of a conversation are not those of its calls, one each and in their order. */
+const disorder = (contents: ReadonlyArray<Content>): string | undefined => {
+  for (const [index, { parts, role }] of contents.entries()) {
+    const calls = role === "model" ? parts.filter(isCall) : []
+    if (calls.length === 0) continue
+    const answers = (contents[index + 1]?.parts ?? []).filter(isResponse)
+    const asked = calls.map(({ functionCall: { id, name } }) => `${name} ${id}`)
+    const given = answers.map(({ functionResponse: { id, name } }) => `${name} ${id}`)
+    if (asked.join() !== given.join())
+      return `message ${index} calls [${asked.join()}] and is answered [${given.join()}]`
+  }
+  return undefined
+}
+
+/** What happened in some cases, so that none of it stays untried. */
+const happened = new Set<string>()
+
+/** What is wrong with how a case went; undefined: nothing. `make` may put another conversation in the place of the real one. */
+const wrong = Effect.fnUntraced(function* (
+  given: Case,
+  make: (chat: Chat["Service"]) => Chat["Service"] = (chat) => chat
+) {
+  const services = yield* Layer.build(
+    Layer.fresh(
+      Layer.merge(
+        Offline.layerWithModel(
+          Scripted.layer(({ contents }, index) => {
+            const calls = given.turns[index]
+            if (calls === undefined || calls.length === 0) return `That is all, after ${contents.length} messages.`
+            const parts = calls.map((call, at) => callOf(call, `c${index}-${at}`))
+            return {
+              content: { role: "model", parts: [text("I go on. ".repeat(40)), ...parts] },
+              finishReason: "STOP",
+              usage: null
+            }
+          })
+        ),
+        person
+      )
+    )
+  )
+  return yield* Effect.gen(function* () {
+    const script = yield* Scripted.Script
+    const approval = yield* Approval
+    const { chat } = yield* begin({ window: 20_000, patience: once })
+    yield* chat.append([
+      { content: { role: "user", parts: [text("What came before. ".repeat(300))] } },
+      { content: { role: "model", parts: [text("Understood. ".repeat(300))] } }
+    ])
+    const cancel = yield* Deferred.make<void>()
+    const profile: Profile = {
+      name: "main",
+      chat: make(chat),
+      tools,
+      limits: given.limit === "turns" ? { turns: 2 } : given.limit === "time" ? { time: 700 } : {}
+    }
+    const working = (message: string, cancelled?: Effect.Effect<void>) =>
+      run(profile, message, { cancel: cancelled }).pipe(
+        Stream.runForEach((event) =>
+          Effect.sync(() => happened.add(event._tag === "ToolCallResponse" ? `call: ${event.status}` : event._tag))
+        ),
+        Effect.provideService(Approval, approval),
+        Effect.forkChild({ startImmediately: true })
+      )
+    const fiber = yield* working("Do it.", Deferred.await(cancel))
+    // A question that is left open ends with the person's cancel.
+    const open = given.turns.flat().some(({ does }) => does === "not asked to the end")
+    const events = [...given.meanwhile, ...(open ? ([{ what: "cancel", at: 100 }] as const) : [])]
+    const others: Array<Fiber.Fiber<unknown, unknown>> = []
+    for (let tenth = 0; tenth < 400 && fiber.pollUnsafe() === undefined; tenth += 1) {
+      for (const { at, what } of events) {
+        if (at !== tenth) continue
+        if (what === "cancel") yield* Deferred.succeed(cancel, undefined)
+        else if (what === "close") yield* Fiber.interrupt(fiber).pipe(Effect.forkChild({ startImmediately: true }))
+        else
+          others.push(
+            yield* Effect.forkChild(what === "undo" ? chat.undo : chat.compress(), { startImmediately: true })
+          )
+      }
+      yield* TestClock.adjust("100 millis")
+    }
+    const exit = fiber.pollUnsafe()
+    if (exit === undefined) return "the run never ends"
+    if (Exit.hasDies(exit)) return `the run died: ${String(exit)}`
+    if (Exit.hasInterrupts(exit)) happened.add("interrupted")
+    yield* Fiber.awaitAll(others)
+
+    // Another message goes on with the work, whatever became of this one.
+    const more = yield* working("And now?")
+    for (let tenth = 0; tenth < 400 && more.pollUnsafe() === undefined; tenth += 1) {
+      if (tenth === 100) yield* Fiber.interrupt(more)
+      yield* TestClock.adjust("100 millis")
+    }
+    if (more.pollUnsafe() === undefined) return "no other message can be sent"
+
+    const { conversation } = yield* chat.whole
+    const contents = entries(conversation).map(({ content }) => content)
+    for (const { method, request } of yield* script.calls) {
+      const problem = method === "stream" ? illegal(request.contents) : undefined
+      if (problem !== undefined) return `a request is not legal: ${problem}`
+    }
+    return illegal(contents) ?? disorder(contents) ?? illegal(yield* chat.contents)
+  }).pipe(Effect.provide(services))
+})
+
+const once = { call: { attempts: 1, first: 1, most: 1, asked: 1 }, answer: { attempts: 1, first: 1, most: 1 } }
+
+const thousand = { runs: 1_000, seed: "agent, interleavings", size: 12, maxShrinks: 300 }
+
+describe("any interleaving", () => {
+  it.effect.prop(
+    "of answers, denials, failures, timeouts, cancels, interruptions, limits and compressions leaves a legal history",
+    [Case],
+    ([given]) =>
+      Effect.map(wrong(given), (problem) => {
+        if (problem !== undefined) assert.fail(problem)
+      }),
+    { arbitrary: thousand, timeout: 120_000 }
+  )
+
+  it("and all of that did happen", () => {
+    const calls = ["success", "error", "denied", "timeout", "cancelled"].map((status) => `call: ${status}`)
+    const all = [
+      ...calls,
+      "ChatCompressed",
+      "UserCancelled",
+      "LimitReached",
+      "Finished",
+      "interrupted",
+      "ToolCallConfirmation"
+    ]
+    assert.includeMembers([...happened], all)
+  })
+
+  const mutants: Readonly<Record<string, (answers: ReadonlyArray<Part>) => ReadonlyArray<Part>>> = {
+    "an answer is forgotten": (answers) => answers.slice(0, -1),
+    "answers come in another order": (answers) => answers.toReversed(),
+    "a call is answered twice": (answers) => [...answers, ...answers.slice(0, 1)]
+  }
+  for (const [what, mutate] of Object.entries(mutants)) {
+    it.effect(`is noticed where ${what}`, () =>
+      Effect.gen(function* () {
+        const holds = ([given]: readonly [Case]) =>
+          Effect.map(
+            wrong(given, (chat) => ({
+              ...chat,
+              append: (drafts) =>
+                chat.append(
+                  drafts.map((draft) => ({
+                    ...draft,
+                    content: { ...draft.content, parts: mutate(draft.content.parts) }
+                  }))
+                )
+            })),
+            (problem) => problem === undefined
+          )
+        const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Tuple([Case])), holds, {
+          ...thousand,
+          maxShrinks: 0
+        })
+        assert.strictEqual(found._tag, "Falsified")
+      })
+    )
+  }
+})
+
+/** A conversation whose two answers call everything that holds something: files, processes. */
+const busy: ReadonlyArray<Scripted.Step> = [
+  {
+    content: {
+      role: "model",
+      parts: [
+        call("read_file", { file_path: "a.txt" }, "c1"),
+        call("read_file", { file_path: "missing.txt" }, "c2"),
+        call("write_file", { file_path: "b.txt", content: "new" }, "c3"),
+        call("process", {}, "c4")
+      ]
+    },
+    finishReason: "STOP",
+    usage: null
+  },
+  {
+    content: {
+      role: "model",
+      parts: [
+        call("replace", { file_path: "a.txt", old_string: "one", new_string: "two" }, "c5"),
+        call("process", {}, "c6")
+      ]
+    },
+    finishReason: "STOP",
+    usage: null
+  },
+  "Done."
+]
+
+/** Whether the message is the one that follows an interrupted run. */
+const asksAgain = (contents: ReadonlyArray<Content>): boolean =>
+  contents[contents.length - 1]?.parts.some((part) => part.text === "And now?") === true
+
+describe("interrupted at every suspension point", () => {
+  it.effect("an agent leaves no process, no temporary file and no lock, and every call it made is answered", () =>
+    Effect.gen(function* () {
+      let open = 0
+      const living = { now: 0, most: 0 }
+      const process: Tool = {
+        name: "process",
+        aliases: [],
+        description: "Holds a process for a while.",
+        parameters: { type: "object" },
+        kind: "execute",
+        keeps: false,
+        timeout: Duration.infinity,
+        call: () =>
+          Effect.succeed({
+            title: "process",
+            question: Effect.succeed({ detail: "process", grants: [], covers: "nothing else" }),
+            run: Effect.acquireUseRelease(
+              Effect.sync(() => {
+                living.now += 1
+                living.most = Math.max(living.most, living.now)
+              }),
+              () => Effect.as(Effect.yieldNow, { value: "ran" }),
+              () => Effect.sync(() => void (living.now -= 1))
+            )
+          })
+      }
+      const worlds: Array<Context.Context<Chats | FileSystem.FileSystem | Scripted.Script>> = []
+      const program = (k: number) =>
+        Effect.gen(function* () {
+          const disk = MemoryFileSystem.layer({ "/work/a.txt": "one\n" })
+          const files = FileWorkspace.layer({ root: "/work" }).pipe(Layer.provideMerge(Layer.merge(disk, Path.layer)))
+          const services = yield* Layer.build(
+            Layer.fresh(
+              Layer.mergeAll(
+                files,
+                Offline.layerWithModel(
+                  Scripted.layer(({ contents }, index) => (asksAgain(contents) ? "Done." : (busy[index] ?? "Done.")))
+                ),
+                Approval.layer({ mode: "all", granted: [] })
+              )
+            )
+          )
+          worlds[k] = services
+          yield* Effect.gen(function* () {
+            const chat = yield* (yield* Chats).open("s")
+            const tools = [yield* readFile, yield* writeFile, yield* replace, process]
+            yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
+          }).pipe(Effect.provide(services), Effect.scoped)
+        })
+      const points = yield* interruptSweep(program, (exit, k) =>
+        Effect.gen(function* () {
+          const services = worlds[k]
+          delete worlds[k]
+          assert.strictEqual(living.now, 0, `a process is left, interrupted at ${k}`)
+          if (services === undefined) return
+          yield* Effect.gen(function* () {
+            const fs = yield* FileSystem.FileSystem
+            const left = yield* fs.readDirectory("/work")
+            assert.deepStrictEqual(
+              left.filter((name) => !["a.txt", "b.txt"].includes(name)),
+              [],
+              `interrupted at ${k}`
+            )
+            assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
+            // Opened again by another: no lock is held.
+            const chat = yield* (yield* Chats).open("s")
+            const { conversation } = yield* chat.whole
+            const contents = entries(conversation).map(({ content }) => content)
+            // Between an answer's line in the log and the first of its calls nothing was done that could be answered.
+            const isOpen = contents[contents.length - 1]?.parts.some(isCall) === true
+            open += isOpen ? 1 : 0
+            assert.isUndefined(
+              illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
+              `interrupted at ${k}`
+            )
+            // What is sent next has an answer to every call.
+            const [asked] = [
+              yield* Stream.runDrain(chat.send("And now?")),
+              yield* (yield* Scripted.Script).calls
+            ].slice(-1)
+            const sent = asked?.[asked.length - 1]?.request.contents ?? []
+            assert.isUndefined(illegal(sent) ?? disorder(sent), `interrupted at ${k}`)
+            if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
+          }).pipe(Effect.provide(services), Effect.scoped)
+        })
+      )
+      assert.isAbove(points, 1_000)
+      assert.isBelow(open, points / 5)
+      assert.strictEqual(living.most, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("with a real shell on a real disk: no process group, no temporary file, no lock", () =>
+    Effect.gen(function* () {
+      const { groups, layer: spawner, left: living } = yield* watched
+      const steps: ReadonlyArray<Scripted.Step> = [
+        {
+          content: {
+            role: "model",
+            parts: [
+              call("write_file", { file_path: "b.txt", content: "new" }, "c1"),
+              call("run_shell_command", { command: "sleep 600 & sleep 0.01; cat a.txt" }, "c2")
+            ]
+          },
+          finishReason: "STOP",
+          usage: null
+        },
+        "Done."
+      ]
+      const folder = (k: number) => path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), `sweep-${k}`)
+      const program = (k: number) => {
+        const home = folder(k)
+        mkdirSync(path.join(home, "work"), { recursive: true })
+        writeFileSync(path.join(home, "work", "a.txt"), "one\n")
+        return Effect.gen(function* () {
+          const platform = Layer.mergeAll(
+            NodeServices.layer,
+            spawner,
+            Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
+          )
+          const sessions = FileSessionStore.layer(path.join(home, "sessions")).pipe(
+            Layer.provideMerge(FileTempStore.folders)
+          )
+          const runtime = Chats.layer.pipe(
+            Layer.provide(Compression.layer),
+            Layer.provide([TokenCounter.layerEstimate, HookSystem.layer, MemoryCalibrations.layer]),
+            Layer.provide([sessions, MemoryTempStore.layer, Scripted.layer(steps), Summarizer.layerExtractive])
+          )
+          const services = yield* Layer.build(
+            Layer.fresh(
+              Layer.mergeAll(
+                runtime,
+                FileWorkspace.layer({ root: path.join(home, "work") }),
+                Approval.layer({ mode: "all", granted: [] })
+              ).pipe(Layer.provideMerge(platform))
+            )
+          )
+          yield* Effect.gen(function* () {
+            const chat = yield* (yield* Chats).open("s")
+            const usual = yield* ShellSettings
+            // Where nobody reaps the orphans of a container, a group is there until its time is up.
+            const quick = Effect.provideService(shell, ShellSettings, { ...usual, grace: "50 millis" })
+            const tools = [yield* writeFile, yield* quick]
+            yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
+          }).pipe(Effect.provide(services))
+        }).pipe(Effect.scoped)
+      }
+      let finished = 0
+      yield* interruptSweep(
+        program,
+        (exit, k) =>
+          Effect.sync(() => {
+            finished += Exit.isSuccess(exit) ? 1 : 0
+            assert.deepStrictEqual(living(), [], `processes are left, interrupted at ${k}`)
+            const names = readdirSync(folder(k), { recursive: true }).map(String)
+            const left = names.filter((name) => /\.(?:tmp|lock)|\.lock/.test(name))
+            assert.deepStrictEqual(left, [], `interrupted at ${k}`)
+          }),
+        151
+      )
+      assert.strictEqual(finished, 1)
+      assert.isAbove(groups.length, 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
