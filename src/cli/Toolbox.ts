@@ -4,7 +4,6 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { Answer } from "../domain/Approval.ts"
 import { printable } from "../domain/Inspection.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
-import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { SettingsFile } from "../domain/Settings.ts"
 import * as Agent from "../services/Agent.ts"
 import type { KnownAgent, KnownAgents } from "../services/AgentDefinitions.ts"
@@ -44,7 +43,7 @@ import { webSearch } from "../services/tools/WebSearch.ts"
 import { writeFile } from "../services/tools/WriteFile.ts"
 import { writeTodos } from "../services/tools/WriteTodos.ts"
 import { Workspace } from "../services/Workspace.ts"
-import { badInput, type ExitError } from "./ExitError.ts"
+import { badInput, type ExitError, failed } from "./ExitError.ts"
 import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker } from "./AgentTools.ts"
 import type { Opened } from "./OpenChat.ts"
 
@@ -168,11 +167,7 @@ const agentsAt = Effect.fnUntraced(function* (root: string, settings: SettingsFi
 const messagesOf = Effect.fnUntraced(function* (
   { runner, tools }: Subagents.Subagents,
   remote: ReadonlySet<string>
-): Effect.fn.Return<
-  { readonly tools: ReadonlyArray<Tool>; readonly inbox: Agent.Profile["inbox"] },
-  never,
-  Scope.Scope
-> {
+): Effect.fn.Return<Pick<Agent.Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
   const mailbox = yield* Mailbox.make
   const agents = tools.flatMap(({ description, name }) => {
     const found = runner(name)
@@ -184,10 +179,8 @@ const messagesOf = Effect.fnUntraced(function* (
   const children = yield* AgentMessages.makeChildren({ agents, mailbox })
   return {
     tools: AgentMessages.tools(children, mailbox),
-    // The agent sets the mark itself.
-    inbox: Effect.map(mailbox.pending, (letters) =>
-      letters.map(({ text }) => (text.startsWith(runtimeMark) ? text.slice(runtimeMark.length).trimStart() : text))
-    )
+    inbox: Effect.map(mailbox.pending, (letters) => letters.map(({ text }) => text)),
+    reminder: children.alive
   }
 })
 
@@ -276,6 +269,8 @@ export const make = Effect.fn("Toolbox.make")(function* (
     ...subagents.tools,
     ...(messages?.tools ?? [])
   ]
-  const profile = { name: mainAgent, chat, tools: all, limits, inbox: messages?.inbox, ...besides }
+  const profile: Agent.Profile = { ...messages, name: mainAgent, chat, tools: all, limits, ...besides }
+  // What is said of the window before the first message counts the tools, too.
+  yield* Effect.mapError(Agent.equip(profile), ({ message }) => failed(printable(message)))
   return worker(profile, approval, { agents: subagents, known })
 })

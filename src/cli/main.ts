@@ -85,17 +85,25 @@ const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.laye
 /** What tools stand on: loaded only where an agent works. */
 const tools = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => import("../layers/LiveTools.ts")),
-    (live) =>
+    Effect.promise(() =>
+      Promise.all([
+        import("../layers/LiveTools.ts"),
+        import("@effect/platform-node/NodeDns"),
+        import("@effect/platform-node/NodeHttpClient")
+      ])
+    ),
+    ([live, dns, client]) =>
       Layer.provideMerge(
         Layer.effect(
           Ground,
           Effect.map(live.ground, (ground) => ({ ...ground, version }))
         ),
-        live.layer
+        // Not fetch: a page is fetched from the address that was checked (services/tools/WebFetch.ts).
+        Layer.mergeAll(live.layer, dns.layer, client.layerNodeHttp)
       )
   )
 )
+
 /** A chat, and all that works in it. */
 const chatting = Layer.merge(terminal, tools)
 

@@ -15,6 +15,7 @@ export interface Said {
   readonly text: string
 }
 
+/** What was said by and to an agent, oldest first, within bounds. */
 export interface AgentHistory {
   readonly blocks: ReadonlyArray<Said>
   /** Characters of the blocks. */

@@ -14,6 +14,7 @@ import {
   unprotect,
   type Words
 } from "./Snapshot.ts"
+import { redact } from "./Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"
 import type { Work } from "./Work.ts"
 
@@ -168,20 +169,20 @@ const settled =
 const telling =
   /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused|\bE[A-Z]{3,}\b/i
 
-/** The lines of a failed answer that say why, exactly as they stand there. */
+/** The lines of a failed answer that say why, exactly as they stand there but for keys: a snapshot is no place for those. */
 const failureText = (answer: string): string => {
   const linesOf = (text: string) => text.split("\n").filter((line) => line.trim() !== "")
   const text = answer.slice(0, 200_000)
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)
-  return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(line.trim(), 240)).join("\n")
+  return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(redact(line.trim()), 240)).join("\n")
 }
 
 /** The last line a command printed; of one that stands between labels, those are not it. */
 const lastLine = (text: string): string => {
   const tail = lastUnits(printedText(text.length > 400_000 ? lastUnits(text, 2_000) : text), 2_000).trimEnd()
-  return firstUnits(tail.slice(tail.lastIndexOf("\n") + 1).trim(), 160)
+  return firstUnits(redact(tail.slice(tail.lastIndexOf("\n") + 1).trim()), 160)
 }
 
 interface Answer {

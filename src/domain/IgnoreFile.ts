@@ -8,6 +8,7 @@ export interface IgnoreRule {
   readonly onlyFolders: boolean
   /** Whether it is about paths from the folder of the file; else about names, wherever they stand. */
   readonly isAnchored: boolean
+  /** Whether it is meant by a path, or a name, with forward slashes. */
   readonly matches: (text: string) => boolean
 }
 

@@ -1,5 +1,3 @@
-import * as NodeDns from "@effect/platform-node/NodeDns"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
@@ -90,10 +88,4 @@ export const ground = Effect.gen(function* () {
 })
 
 /** The services of this machine that tools use. */
-export const layer = Layer.mergeAll(
-  ProcessEnvironment.layer,
-  WorkerLineMatcher.layer,
-  NodeDns.layer,
-  // Not fetch: a page is fetched from the address that was checked (services/tools/WebFetch.ts).
-  NodeHttpClient.layerNodeHttp
-)
+export const layer = Layer.mergeAll(ProcessEnvironment.layer, WorkerLineMatcher.layer)

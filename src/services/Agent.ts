@@ -227,7 +227,8 @@ const working = Effect.fn("Agent.run")(
       yield* Effect.forkChild(over)
     }
 
-    yield* prepare(profile, input)
+    yield* equip(profile)
+    yield* routed(profile, input)
     if (loops !== undefined) yield* loops.reset
     const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
     const used: Used = { turns: 0, tokens: 0, cost: 0 }
@@ -303,20 +304,38 @@ const working = Effect.fn("Agent.run")(
       if (yield* Deferred.isDone(stopping)) return yield* emit(stopEvent(yield* stopped))
     }
   },
+  // However it ends, no call is left without an answer: not even one whose turn had just been recorded.
+  (work, profile) =>
+    Effect.onInterrupt(work, () =>
+      Effect.ignore(
+        Effect.flatMap(callsOf(profile.chat), (calls) =>
+          calls.length === 0
+            ? Effect.void
+            : record(
+                profile,
+                calls,
+                calls.map(() => givenUp("the program was stopped before it was done", undefined)),
+                new Map()
+              )
+        )
+      )
+    ),
   // What watches for a cancel or the time ends with the run.
   Effect.scoped
 )
 
-/** Offers the tools and chooses the model, where that differs from what the conversation has. */
-const prepare = Effect.fnUntraced(function* ({ chat, route, tools }: Profile, input: ReadonlyArray<Part>) {
-  const settings = yield* chat.settings
+/** Offers the tools in the conversation, where it does not have them yet. A run does so itself. */
+export const equip = Effect.fn("Agent.equip")(function* ({ chat, tools }: Pick<Profile, "chat" | "tools">) {
   const declarations = declarationsOf(tools)
-  if (declarations !== settings.tools) {
-    const keeps = tools.flatMap((tool) => (tool.keeps ? [tool.name] : []))
-    yield* chat.configure({ tools: declarations, keeps })
-  }
+  if (declarations === (yield* chat.settings).tools) return
+  const keeps = tools.flatMap((tool) => (tool.keeps ? [tool.name] : []))
+  yield* chat.configure({ tools: declarations, keeps })
+})
+
+/** Chooses the model, where a router does. */
+const routed = Effect.fnUntraced(function* ({ chat, route }: Profile, input: ReadonlyArray<Part>) {
   const model = route === undefined ? undefined : yield* route(input)
-  if (model !== settings.routed) yield* chat.configure({ routed: model })
+  if (model !== (yield* chat.settings).routed) yield* chat.configure({ routed: model })
 })
 
 /** How a turn ended. */

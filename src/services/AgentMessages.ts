@@ -87,7 +87,9 @@ export interface Children {
     patience: Duration.Duration,
     context: CallContext
   ) => Effect.Effect<string, ToolFailure>
+  /** All that were started and are still known, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<ChildState>>
+  /** What was said by and to one of them, without well-known secrets; a failure where there is none of this id. */
   readonly history: (id: string) => Effect.Effect<string, ToolFailure>
   /** Whether one is at work. */
   readonly isBusy: Effect.Effect<boolean>

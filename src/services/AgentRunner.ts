@@ -59,6 +59,7 @@ export interface Running {
  * the scope ends it and all that it started.
  */
 export interface AgentRunner {
+  /** Begins the work, which ends with the scope at the latest. */
   readonly start: (task: Task) => Effect.Effect<Running, AgentFailure, Scope.Scope>
 }
 

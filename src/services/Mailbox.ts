@@ -9,6 +9,7 @@ export interface Letter {
 
 /** What a program has to say to an agent at work: kept until the agent looks, between two of its turns. */
 export interface Mailbox {
+  /** Leaves a letter; the text opens with the runtime's mark. */
   readonly put: (text: string) => Effect.Effect<void>
   /** Takes out all that is there, in the order in which it came. */
   readonly pending: Effect.Effect<ReadonlyArray<Letter>>

@@ -244,9 +244,12 @@ const reachAddress = Effect.fnUntraced(function* (
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
   const why = (error: McpClientError) => Effect.succeed(told(error, place))
   let version: string | undefined
-  const http = HttpClient.mapRequest(yield* HttpClient.HttpClient, (request) =>
-    version === undefined ? request : HttpClientRequest.setHeader(request, "mcp-protocol-version", version)
-  )
+  const http = HttpClient.mapRequest(
+    yield* HttpClient.HttpClient,
+    (request) =>
+      version === undefined ? request : HttpClientRequest.setHeader(request, "mcp-protocol-version", version)
+    // Our spans are nobody else's business.
+  ).pipe(HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false)))
   const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>
     McpClient.http({ url, headers: filled.values, protocol }).pipe(
       Effect.provideService(HttpClient.HttpClient, http),

@@ -91,6 +91,7 @@ export interface ToolOptions<P extends Schema.Constraint, S extends Schema.Const
   readonly question?:
     | ((args: P["Type"], context: CallContext) => Effect.Effect<Question | undefined, ToolFailure>)
     | undefined
+  /** Carries a call out. A failure is answered to the model. */
   readonly run: (args: P["Type"], context: CallContext) => Effect.Effect<ToolResult<S["Type"]>, ToolFailure>
 }
 
@@ -134,7 +135,9 @@ const adapted = (args: unknown, older: ((args: Readonly<Record<string, unknown>>
 
 /** What is asked and done for one call, where both come from the same preparation. */
 export interface Prepared<A> {
+  /** What has to be asked first; undefined: nothing. */
   readonly question: Effect.Effect<Question | undefined, ToolFailure>
+  /** Carries out what was asked about. */
   readonly run: Effect.Effect<ToolResult<A>, ToolFailure>
 }
 
@@ -146,6 +149,7 @@ export interface PreparedOptions<P extends Schema.Constraint, S extends Schema.C
   ToolOptions<P, S>,
   "question" | "run"
 > {
+  /** Looks at what a call is about, once, before anybody is asked. */
   readonly prepare: (args: P["Type"], context: CallContext) => Effect.Effect<Prepared<S["Type"]>>
 }
 

@@ -4,7 +4,7 @@ import type { FunctionCall } from "../domain/Content.ts"
 import { redact } from "../domain/Redaction.ts"
 import { errorResponse, type ToolResult, wireResponse } from "../domain/ToolResult.ts"
 import { Approval } from "./Approval.ts"
-import { type Call, type Tool, ToolFailure } from "./Tool.ts"
+import type { Call, Tool, ToolFailure } from "./Tool.ts"
 
 /** The calls of one answer, carried out. */
 
@@ -27,6 +27,7 @@ export interface Answered {
 export interface ToolRunOptions {
   readonly tools: ReadonlyArray<Tool>
   readonly agent: string
+  /** Is told what happens, as it happens; may make the calls wait. */
   readonly emit: (event: ChatEvent) => Effect.Effect<unknown>
   /** Runs what waits for a person. */
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -109,14 +110,14 @@ const carryOutOne = Effect.fnUntraced(function* (
     return (yield* allowed(made)) ?? (yield* running(made))
   }).pipe(
     Effect.catchTag("ToolFailure", ({ message }) => Effect.succeed(failed("error", message))),
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.failCause(cause)
-        : Effect.as(
-            // What it was at work on stands in the cause.
-            Effect.logError(`the tool ${tool.name} failed unexpectedly: ${redact(Cause.pretty(cause))}`),
-            failed("error", `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`)
-          )
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasInterruptsOnly(cause),
+      (cause) =>
+        Effect.as(
+          // What it was at work on stands in the cause.
+          Effect.logError(`the tool ${tool.name} failed unexpectedly: ${redact(Cause.pretty(cause))}`),
+          failed("error", `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`)
+        )
     )
   )
   // The stop comes first: what did not begin before it is not begun.

@@ -32,7 +32,13 @@ describe("the first lines of a log", () => {
   const first = { ...started("s"), model: "m", cwd: "/w" }
 
   it("tell when, where and with which model it was begun", () => {
-    assert.deepStrictEqual(headOf([first]), { firstPrompt: undefined, model: "m", cwd: "/w", parent: undefined, startedAt: first.at })
+    assert.deepStrictEqual(headOf([first]), {
+      firstPrompt: undefined,
+      model: "m",
+      cwd: "/w",
+      parent: undefined,
+      startedAt: first.at
+    })
     assert.deepStrictEqual(headOf([]), {
       firstPrompt: undefined,
       model: undefined,

@@ -36,6 +36,7 @@ export interface Change {
 export interface FileChanges {
   /** The file as it is now; a failure says why it can be no text to change. */
   readonly look: (given: string) => Effect.Effect<Seen, ToolFailure>
+  /** What it would take to make a file hold this text. Nothing is written. */
   readonly plan: (seen: Seen, after: string) => Change
   /** What a person is asked before it is written; undefined where nothing changes. */
   readonly question: (change: Change) => Question | undefined

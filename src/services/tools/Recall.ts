@@ -13,6 +13,7 @@ import { make, type Tool, ToolFailure } from "../Tool.ts"
 export interface RecallSource {
   /** Its session's id. */
   readonly session: string
+  /** What a handle of it stands for: exactly, or the wanted part of it. */
   readonly recall: (
     handle: Handle,
     selection?: Selection

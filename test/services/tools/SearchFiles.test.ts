@@ -26,7 +26,7 @@ const around = Layer.merge(
   Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
 )
 
-const byHand = searchFiles.pipe(Effect.provide(nothingInstalled), Effect.provide(around))
+const byHand = searchFiles.pipe(Effect.provide(Layer.merge(around, nothingInstalled)))
 const byRipgrep = searchFiles.pipe(Effect.provide(around))
 /** Fails where ripgrep alone does not do. */
 const byRipgrepAlone = searchFiles.pipe(
