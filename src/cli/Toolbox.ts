@@ -179,7 +179,7 @@ const messagesOf = Effect.fnUntraced(function* (
   const children = yield* AgentMessages.makeChildren({ agents, mailbox })
   return {
     tools: AgentMessages.tools(children, mailbox),
-    inbox: Effect.map(mailbox.pending, (letters) => letters.map(({ text }) => text)),
+    inbox: (use) => mailbox.deliver((letters) => use(letters.map(({ text }) => text))),
     reminder: children.alive
   }
 })

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
 import { outputText, type Part, withOutput } from "./Content.ts"
 import type { Handle } from "./Handle.ts"
+import { runtimeMark } from "./RuntimeMark.ts"
 import { TokenCount } from "./Tokens.ts"
-import { OutputForm, seedSize, shorten } from "./ToolOutput.ts"
+import { OutputForm, seedSize, shorten, wholeAt } from "./ToolOutput.ts"
 
 /**
  * Results of tools that are too large for the window from the start: the entry holds the whole, and how it is shown. What
@@ -41,8 +42,9 @@ export const resultText = (part: Part): string | undefined => {
   return outputText(part) ?? JSON.stringify(functionResponse.response) ?? ""
 }
 
-/** A result that is shown by another text; media that lie in it stay. */
+/** A result that is shown by another text; media that lie in it stay. What is no result is that text. */
 const saying = (part: Part, text: string): Part => {
+  if (part.functionResponse === undefined) return { text }
   const shown = withOutput(part, text)
   const media = part.functionResponse?.parts
   return media === undefined || shown.functionResponse === undefined
@@ -56,8 +58,14 @@ export type Recipe = { readonly form: OutputForm; readonly size: number } | { re
 /** What stands in the window for a part. */
 export const boundedPart = (part: Part, handle: Handle, recipe: Recipe): Part =>
   "text" in recipe
-    ? saying(part, recipe.text)
+    ? saying(part, `${recipe.text}\n${wholeAt(handle)}`)
     : saying(
         part,
         shorten(resultText(part) ?? "", handle, recipe.form, { ...seedSize, chars: recipe.size, lines: recipe.size })
       )
+
+/** What is said of an image or a document that does not fit the window. */
+export const unshownMedia = (part: Part): string => {
+  const { data = "", mimeType = "file" } = part.inlineData ?? {}
+  return `${runtimeMark} A ${mimeType} of ${Math.floor((data.length * 3) / 4)} bytes stood here; it does not fit the window.`
+}

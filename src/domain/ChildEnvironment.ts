@@ -4,7 +4,7 @@ import { redact } from "./Redaction.ts"
 
 /** A word of a name that says that the value is secret: GITHUB_TOKEN, apiKey, DB_PASS. */
 const secretWord =
-  /^(?:.*KEY|.*KEYS|KEYRING|.*TOKENS?|.*SECRETS?|.*PASSWORDS?|PASSWD|PASS|.*PASSPHRASE|.*CREDENTIALS?|CREDS?|AUTH|AUTHORIZATION|OAUTH\d?|BEARER|JWT|COOKIES?|PRIVATE|DSN|SIGNATURE)$/
+  /^(?:.*KEY|.*KEYS|KEYRING|.*TOKENS?|.*SECRETS?|.*PASSWORDS?|PASSWD|PASS|.*PASSPHRASE|.*CREDENTIALS?|CREDS?|AUTH|AUTHORIZATION|OAUTH\d?|BEARER|JWT|COOKIES?|PRIVATE|DSN|SIGNATURE|PAT|PASSCODE|MNEMONIC|WEBHOOKS?|SAS)$/
 
 /** PWD and OLDPWD are folders, any other such word is a password: MYSQL_PWD. */
 const isSecretName = (name: string): boolean => {
@@ -34,6 +34,9 @@ const looksRandom = (value: string): boolean =>
 export const isSecretValue = (value: string): boolean =>
   redact(value) !== value || keyShapes.some((shape) => shape.test(value)) || looksRandom(value)
 
+const isLeftOut = (name: string, value: string, named: ReadonlyArray<string>): boolean =>
+  !named.includes(name) && (isSecretName(name) || isSecretValue(value))
+
 /**
  * The variables without those whose name or value is that of a key, a token or a password; those that are `named` are kept
  * whatever they look like. Better one too many left out than one too few.
@@ -44,8 +47,34 @@ export const childEnvironment = (
 ): Record<string, string> => {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(variables)) {
-    if (value === undefined) continue
-    if (named.includes(name) || (!isSecretName(name) && !isSecretValue(value))) kept[name] = value
+    if (value !== undefined && !isLeftOut(name, value, named)) kept[name] = value
   }
   return kept
 }
+
+/** A shorter value stands in many a text by chance. */
+const shortestHidden = 8
+
+/** A value that no program is given, and what stands in its place where one prints it all the same. */
+export interface Hidden {
+  readonly value: string
+  readonly instead: string
+}
+
+/** What `childEnvironment` leaves out, the longest first: one value may hold another. Values that are passed are not hidden. */
+export const hiddenOf = (
+  variables: Readonly<Record<string, string | undefined>>,
+  named: ReadonlyArray<string> = []
+): ReadonlyArray<Hidden> => {
+  const passed = new Set(Object.values(childEnvironment(variables, named)))
+  const hidden = Object.entries(variables).flatMap(([name, value = ""]) =>
+    value.length >= shortestHidden && isLeftOut(name, value, named) && !passed.has(value)
+      ? [{ value, instead: `[redacted: ${name}]` }]
+      : []
+  )
+  return hidden.sort((one, other) => other.value.length - one.value.length)
+}
+
+/** A text in which no value stands that is hidden. */
+export const withoutHidden = (text: string, hidden: ReadonlyArray<Hidden>): string =>
+  hidden.reduce((rest, { instead, value }) => (rest.includes(value) ? rest.replaceAll(value, () => instead) : rest), text)

@@ -1,4 +1,5 @@
 import { type PlatformError, Predicate } from "effect"
+import { quoted } from "./WorkspacePath.ts"
 
 /** What the codes of the system mean, and where there is something, what to do. */
 const said: Readonly<Record<string, string>> = {
@@ -15,12 +16,14 @@ const said: Readonly<Record<string, string>> = {
   EIO: "the disk failed"
 }
 
-/** Why the disk said no, in words for a person, and where, if the system says so. */
+/** Why the disk said no, in words for a person, and where, if the system says so. A path in it cannot pass for more than one. */
 export const diskTrouble = ({ reason }: PlatformError.PlatformError): string => {
   const cause: unknown = "cause" in reason ? reason.cause : undefined
   const code = Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : undefined
   const words =
     (code === undefined ? undefined : said[code]) ?? (cause instanceof Error ? cause.message : reason.message)
   const place = "pathOrDescriptor" in reason ? reason.pathOrDescriptor : undefined
-  return typeof place === "string" && !words.includes(place) ? `${place}: ${words}` : words
+  if (typeof place !== "string" || place === "") return quoted(words)
+  const shown = quoted(place)
+  return words.includes(place) ? quoted(words.replaceAll(place, () => shown)) : `${shown}: ${quoted(words)}`
 }

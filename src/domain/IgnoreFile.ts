@@ -1,4 +1,5 @@
 import { Glob } from "effect"
+import { runSync, type Work } from "./Work.ts"
 
 /** What lines of a `.gitignore` and its like say (gitignore(5)). */
 
@@ -41,6 +42,14 @@ const matcher = (pattern: string): ((text: string) => boolean) => {
   return (text) => Glob.match(glob, text)
 }
 
+/** Rules of one file that count; the rest is left out: nobody wrote them, and each file would be held against all of them. */
+export const mostRules = 5_000
+/** A line that is longer, or has more stars, is none: it would take for ever to match, and no name is meant by it. */
+const longestLine = 1_024
+const mostStars = 16
+
+const isSensible = (line: string): boolean => line.length <= longestLine && line.split("*").length - 1 <= mostStars
+
 const parseLine = (line: string): IgnoreRule | undefined => {
   const text = trimmed(line)
   if (text === "" || text.startsWith("#")) return undefined
@@ -54,12 +63,23 @@ const parseLine = (line: string): IgnoreRule | undefined => {
   return { isNegated, onlyFolders, isAnchored, matches: matcher(pattern) }
 }
 
-/** The rules of a file, in order. */
-export const parseIgnoreFile = (text: string): ReadonlyArray<IgnoreRule> =>
-  text
-    .replace(/^\uFEFF/, "")
-    .split("\n")
-    .flatMap((line) => parseLine(line) ?? [])
+/** What a rule costs to make, in characters of plain scanning. */
+const making = 500
+
+/** The first rules of a file, in order. */
+export function* ignoreRules(text: string): Work<ReadonlyArray<IgnoreRule>> {
+  const rules: Array<IgnoreRule> = []
+  for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
+    if (rules.length === mostRules) break
+    const rule = isSensible(line) ? parseLine(line) : undefined
+    if (rule !== undefined) rules.push(rule)
+    yield making
+  }
+  return rules
+}
+
+/** The same, all at once: for small files. */
+export const parseIgnoreFile = (text: string): ReadonlyArray<IgnoreRule> => runSync(ignoreRules(text))
 
 /**
  * What a file's rules say of an entry: left out, taken in again, or nothing. `path` is from the folder of the file, with

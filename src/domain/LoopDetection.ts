@@ -21,8 +21,11 @@ export interface LoopThresholds {
   readonly exempt: ReadonlyArray<string>
 }
 
+/** To wait for several agents, these are called again and again with nothing to say: that is how they are meant (pi-openclaw B12). */
+const waiting = ["sessions_yield", "sessions_list"]
+
 /** Spec 12. */
-export const defaultThresholds: LoopThresholds = { calls: 5, content: 10, exempt: [] }
+export const defaultThresholds: LoopThresholds = { calls: 5, content: 10, exempt: waiting }
 
 const callsDetail = (names: ReadonlyArray<string>, times: number): string =>
   names.length === 1

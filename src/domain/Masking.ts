@@ -42,6 +42,10 @@ export interface Maskable {
   readonly tokens: number
 }
 
+/** As it came into the window, before any mask or compression. */
+const tokensFirst = ({ entry }: ViewItem, index: number): number =>
+  entry.bounded?.[String(index)]?.tokens ?? entry.tokens[index] ?? 0
+
 const tokensAt = ({ entry, shortened }: ViewItem, index: number): number =>
   shortened.get(index)?.tokens ?? entry.tokens[index] ?? 0
 
@@ -99,7 +103,10 @@ export function* maskable(
       const tokens = tokensAt(node.value, index)
       const isOld = seen >= protect
       seen += tokens
-      if (!isOld || tokens <= worthwhile || isErrorResponse(part) || resultText(part) === undefined) continue
+      // What is shown by its ends already gains nothing more.
+      const isMasked = tokens < tokensFirst(node.value, index)
+      if (!isOld || isMasked || tokens <= worthwhile || isErrorResponse(part) || resultText(part) === undefined)
+        continue
       found.push({ entry: entry.id, index, handle, part, tokens })
       gain += tokens - worthwhile / 2
     }

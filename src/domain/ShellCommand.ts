@@ -170,7 +170,7 @@ const shellWords: ReadonlySet<string> = new Set(
   (
     "! { } [[ ]] if then elif else fi for while until do done case esac select in function time coproc " +
     "eval exec wait source . trap alias unalias builtin enable hash set shopt export declare typeset local readonly unset " +
-    "read readarray mapfile getopts let bind complete fc history"
+    "read readarray mapfile getopts let bind complete compgen compopt jobs fc history"
   ).split(" ")
 )
 
@@ -179,18 +179,33 @@ const runners: ReadonlySet<string> = new Set(
   (
     "sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd busybox toybox xargs parallel watch timeout nice ionice " +
     "chrt taskset stdbuf setsid script expect chroot unshare nsenter su runuser doas pkexec ssh strace ltrace gdb " +
-    "flock entr at batch crontab osascript"
+    "flock entr at batch crontab osascript time sg newgrp prlimit setarch fakeroot systemd-run tmux screen unbuffer rlwrap " +
+    "firejail bwrap proot runcon capsh start-stop-daemon dbus-run-session xvfb-run npx pnpx bunx uvx pipx corepack"
   ).split(" ")
 )
 
+/** Commands of programs that run what they are given, wherever they stand: an option before them may take a word or none. */
+const runningCommands: Readonly<Record<string, ReadonlySet<string>>> = {
+  npm: new Set(["exec", "x", "init", "innit", "create"]),
+  pnpm: new Set(["dlx", "exec", "create"]),
+  yarn: new Set(["dlx", "exec", "create"]),
+  bun: new Set(["x", "exec", "create"]),
+  uv: new Set(["run", "tool"])
+}
+
 /** What `find` does to files or runs. */
 const findAction = /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls)$/
+/** What stays a place to look in, whatever its patterns become. */
+const plainSearch = /^[\w./~][^$]*$/
 
 /** Variables by which the meaning of a command changes: where programs are looked for, what they load or start. */
 const powerful =
-  /^(?:_|ENV|IFS|SHELL|SHELLOPTS|HOME|PS\d|BASH.*|LD_.*|DYLD_.*|GIT_.*|SSH_.*|PYTHON.*|PERL.*|RUBY.*|LUA_.*|JAVA_.*|NPM_.*|MAKE.*|CC|CXX|LD|AR)$|PATH|OPTIONS|OPTS|FLAGS|COMMAND|CMD|PAGER|EDITOR|VISUAL|BROWSER|PRELOAD|HOOK|WRAPPER|CONFIG|ARGS|STARTUP|RCFILE|PROXY|SHELL|ASKPASS|_URL$|_HOST$|INDEX|REGISTRY/i
+  /^(?:_|ENV|IFS|SHELL|SHELLOPTS|HOME|PS\d|BASH.*|LD_.*|DYLD_.*|GIT_.*|SSH_.*|PYTHON.*|PERL.*|RUBY.*|LUA_.*|JAVA_.*|NPM_.*|MAKE.*|CC|CXX|LD|AR)$|PATH|OPTIONS|OPTS|FLAGS|COMMAND|CMD|PAGER|EDITOR|VISUAL|BROWSER|PRELOAD|HOOK|WRAPPER|CONFIG|ARGS|STARTUP|RCFILE|PROXY|SHELL|ASKPASS|_URL$|_HOST$|INDEX|REGISTRY|RSH$|RUSTC|RUSTDOC|RUNNER|LINKER|LESS|INIT|EXEC|PROGRAM|PLUGIN|MODULES?$/i
 
 const assignment = /^([A-Za-z_]\w*)\+?=/
+
+/** Values that name a file, hold code, or are the last word of another command: whatever their variable is called. */
+const powerfulValue = /[/|!;&`(){}<>\\\n]|\$_(?!\w)/
 
 /** How a program may be called: letters, digits and what paths have. */
 const plainName = /^[\w./][\w./+@:%-]*$/
@@ -202,9 +217,10 @@ const programsOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> | undefin
   for (;;) {
     for (; at < words.length; at += 1) {
       // As it is written: `"A=1"` is the name of a program.
-      const name = assignment.exec(words[at]?.raw ?? "")?.[1]
+      const [sign = "", name] = assignment.exec(words[at]?.raw ?? "") ?? []
       if (name === undefined) break
-      if (powerful.test(name)) return undefined
+      const value = (words[at]?.text ?? "").slice(sign.length).replace(/\$\{(\w+)\}/g, "$$$1")
+      if (powerful.test(name) || powerfulValue.test(value)) return undefined
     }
     const word = words[at]
     if (word === undefined) return found
@@ -224,11 +240,18 @@ const programsOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> | undefin
       continue
     }
     const args = words.slice(at + 1)
-    if (base === "find" && args.some(({ text, expands }) => (expands ? text.startsWith("$") : findAction.test(text))))
+    // What a variable or a file name of the folder puts there may be an action, or several words.
+    if (
+      base === "find" &&
+      args.some(({ expands, text }) => (expands ? !plainSearch.test(text) : findAction.test(text)))
+    )
       return undefined
+    const running = Object.hasOwn(runningCommands, base) ? runningCommands[base] : undefined
+    if (running !== undefined && args.some(({ expands, text }) => expands || running.has(text))) return undefined
     // Built into bash: they may calculate with what they are given, and code may stand in that, whatever its quotes.
-    if (base === "printf" && args[0]?.text.startsWith("-") === true) return undefined
-    if (base === "test" && args.some(({ text }) => /\$\(|`/.test(text))) return undefined
+    const [first] = args
+    if (base === "printf" && first !== undefined && (first.expands || first.text.startsWith("-"))) return undefined
+    if (base === "test" && args.some(({ expands, text }) => expands || /\$[({]|`/.test(text))) return undefined
     return [...found, word.text]
   }
 }

@@ -60,7 +60,10 @@ const firstLines = (text: string, count: number): string => {
 
 const noun = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`
 
-const note = (shown: string, handle: Handle): string => `${runtimeMark} ${shown}. The whole output: recall ${handle}`
+/** How what is not shown is read. */
+export const wholeAt = (handle: Handle): string => `The whole output: recall ${handle}`
+
+const note = (shown: string, handle: Handle): string => `${runtimeMark} ${shown}. ${wholeAt(handle)}`
 
 /** Columns at which seed 002 breaks wide lines of an output that has few (spec 5.1). */
 const wrapWidth = 120

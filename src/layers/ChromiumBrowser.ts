@@ -83,7 +83,7 @@ const guard = Effect.fnUntraced(function* (targets: Targets) {
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const url = URL.parse(request.url ?? "")
     const refuse = (why: string) => {
-      response.writeHead(403, { "content-type": "text/plain; charset=utf-8" })
+      response.writeHead(403, { "content-type": "text/plain; charset=utf-8", [refusal]: encodeURIComponent(why) })
       response.end(why)
     }
     if (url === null || url.protocol !== "http:") return refuse("only http and https")
@@ -166,6 +166,9 @@ const guard = Effect.fnUntraced(function* (targets: Targets) {
 })
 
 // --- pages -----------------------------------------------------------------------------------------------------------------
+
+/** The header by which we know our own refusals. */
+const refusal = "x-palimpsest-refusal"
 
 /** Milliseconds for one step; a page that loads longer is looked at as it is by then. */
 const patience = 20_000
@@ -267,6 +270,13 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
             step(`${url} could not be opened`, (signal) =>
               page.goto(url, { waitUntil: "domcontentloaded", timeout: patience, signal })
             ).pipe(
+              // Shown like a page, what was refused is none.
+              Effect.flatMap((answer) => {
+                const why = answer?.headers()[refusal]
+                return why === undefined
+                  ? Effect.void
+                  : Effect.fail(fail(`${url} could not be opened: ${decodeURIComponent(why)}`))
+              }),
               // The page before may still have been on its way.
               Effect.retry({
                 times: 1,

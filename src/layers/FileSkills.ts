@@ -3,11 +3,14 @@ import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { parseSkill, type SkillFile, skillFile } from "../domain/Skill.ts"
 import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../services/Skills.ts"
 
-/** Where skills lie, the folder that counts most first: of two with one name the earlier counts. */
+/**
+ * Where skills lie, the folder that counts most first: of two with one name the earlier counts. The person's own come before
+ * those of the workspace, as agents do (spec 9): a folder of somebody else's does not take their place.
+ */
 export const folders = (workspace: string, home: string): Effect.Effect<ReadonlyArray<string>, never, Path.Path> =>
   Effect.map(Path.Path, (path) => [
     ...new Set(
-      [workspace, home].flatMap((base) => [
+      [home, workspace].flatMap((base) => [
         path.resolve(base, ".palimpsest", "skills"),
         path.resolve(base, ".gemini", "skills")
       ])

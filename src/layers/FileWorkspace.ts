@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
-import { isWithin, shownFrom, unusable } from "../domain/WorkspacePath.ts"
+import { isWithin, quoted, shownFrom, unusable } from "../domain/WorkspacePath.ts"
 import { ToolFailure } from "../services/Tool.ts"
 import { Workspace } from "../services/Workspace.ts"
 
@@ -69,7 +69,7 @@ export const layer = ({
 
       const top = yield* folder(root)
       const folders = [...new Set([top, ...(yield* Effect.forEach(added, folder))])]
-      const shown = (absolute: string) => shownFrom(top, absolute, path.sep)
+      const shown = (absolute: string) => quoted(shownFrom(top, absolute, path.sep))
       const refused = (message: string) => new ToolFailure({ message, type: "path_not_in_workspace" })
 
       return {
@@ -79,21 +79,22 @@ export const layer = ({
         path: Effect.fn("Workspace.path")(function* (given, purpose) {
           const wrong = unusable(given)
           if (wrong !== undefined) return yield* new ToolFailure({ message: wrong, type: "invalid_tool_params" })
+          const named = quoted(given)
           const asked = path.resolve(top, given)
           const place = yield* real(asked, 0).pipe(
-            Effect.mapError((error) => refused(`${given} leads nowhere: ${diskTrouble(error)}`))
+            Effect.mapError((error) => refused(`${named} leads nowhere: ${quoted(diskTrouble(error))}`))
           )
           if (folders.some((each) => isWithin(each, place, path.sep))) return place
           // Asked for late: the store makes its folder with the first output that it keeps.
           const kept = yield* Effect.forEach(readable, (each) => real(path.resolve(each), 0).pipe(Effect.option))
           if (kept.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))) {
-            return purpose === "read" ? place : yield* refused(`${given} lies where files may only be read`)
+            return purpose === "read" ? place : yield* refused(`${named} lies where files may only be read`)
           }
           const allowed = folders.join(", ")
           return yield* refused(
             folders.some((each) => isWithin(each, asked, path.sep))
-              ? `${given} leads out of the workspace through a link; only files in ${allowed} may be used`
-              : `${given} lies outside the workspace; only files in ${allowed} may be used`
+              ? `${named} leads out of the workspace through a link; only files in ${allowed} may be used`
+              : `${named} lies outside the workspace; only files in ${allowed} may be used`
           )
         })
       }

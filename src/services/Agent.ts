@@ -1,6 +1,6 @@
-import { Clock, Deferred, Effect, Exit, Queue, Schedule, Stream } from "effect"
+import { Clock, Deferred, Effect, Exit, Option, Queue, Schedule, Semaphore, Stream } from "effect"
 import type { ChatEvent, LimitName } from "../domain/ChatEvent.ts"
-import { type Content, isCall, type Part, response, text } from "../domain/Content.ts"
+import { type Content, isCall, isText, type Part, response, text } from "../domain/Content.ts"
 import { itemParts } from "../domain/Conversation.ts"
 import type { Loop } from "../domain/LoopDetection.ts"
 import { builtIn, costOf } from "../domain/Prices.ts"
@@ -8,7 +8,7 @@ import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { errorResponse } from "../domain/ToolResult.ts"
 import type { Approval } from "./Approval.ts"
-import type { Chat, TurnError } from "./Chat.ts"
+import { type Chat, ChatBusy, failureEvent, type TurnError } from "./Chat.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
 import type { Tool } from "./Tool.ts"
 import { type Answered, type Asking, carryOut, givenUp } from "./ToolRun.ts"
@@ -39,8 +39,13 @@ export interface Profile {
   readonly route?: ((input: ReadonlyArray<Part>) => Effect.Effect<string | undefined>) | undefined
   /** A shorter text to show for a result (spec 5.3); the whole stays behind its handle. Undefined: it is shown as it is. */
   readonly summarize?: ((tool: string, output: string, intent: string) => Effect.Effect<string | undefined>) | undefined
-  /** What others have to say to the agent, each told once, before its next turn. */
-  readonly inbox?: Effect.Effect<ReadonlyArray<string>> | undefined
+  /**
+   * What others have to say to the agent, each told once, before its next turn: hands the lines to `use`, and keeps them
+   * where that fails or is interrupted.
+   */
+  readonly inbox?:
+    | (<E>(use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>) => Effect.Effect<void, E>)
+    | undefined
   /** What has to be told again when a compression took it out of the window: which agents are at work, for example. */
   readonly reminder?: Effect.Effect<string | undefined> | undefined
 }
@@ -51,6 +56,8 @@ export interface RunOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Runs what waits for a person, so that whoever started this agent does not count that time either. */
   readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
+  /** `program`: the words that it is given are not the user's (law 6). */
+  readonly author?: "program" | undefined
 }
 
 /** Why a run ends before the model is done. */
@@ -193,23 +200,34 @@ export const run = (
   options: RunOptions = {}
 ): Stream.Stream<ChatEvent, TurnError, Approval> =>
   Stream.callback<ChatEvent, TurnError, Approval>(
-    (queue) =>
-      working(profile, typeof input === "string" ? [text(input)] : input, options, (event) =>
-        Effect.asVoid(Queue.offer(queue, event))
-      ).pipe(Effect.andThen(Queue.end(queue))),
+    (queue) => {
+      let isTold = false
+      const emit: Emit = (event) => {
+        isTold = isTurnFailure(event)
+        return Effect.asVoid(Queue.offer(queue, event))
+      }
+      return working(profile, typeof input === "string" ? [text(input)] : input, options, emit).pipe(
+        // What fails between two turns has no event yet.
+        Effect.tapError((error) => (isTold ? Effect.void : emit(failureEvent(error)))),
+        Effect.andThen(Queue.end(queue))
+      )
+    },
     { bufferSize: 256, strategy: "suspend" }
   )
 
 type Emit = (event: ChatEvent) => Effect.Effect<void>
 
+const isTurnFailure = ({ _tag }: ChatEvent): boolean =>
+  _tag === "Error" || _tag === "InvalidStream" || _tag === "ContextWindowWillOverflow"
+
 const working = Effect.fn("Agent.run")(
   function* (
     profile: Profile,
     input: ReadonlyArray<Part>,
-    { cancel, waiting: outer = (work) => work }: RunOptions,
+    { author: whose, cancel, waiting: outer = (work) => work }: RunOptions,
     emit: Emit
   ): Effect.fn.Return<void, TurnError, Approval> {
-    const { chat, limits = {}, loops } = profile
+    const { chat, inbox, limits = {}, loops, reminder } = profile
     const watch = new Stopwatch(yield* Clock.currentTimeMillis)
     const waiting = <A, E, R>(work: Effect.Effect<A, E, R>) => watch.waiting(outer(work))
     const stopping = yield* Deferred.make<Stop>()
@@ -227,8 +245,15 @@ const working = Effect.fn("Agent.run")(
       yield* Effect.forkChild(over)
     }
 
+    /** Work that may take a while and is not worth waiting for once the run is stopped. */
+    const unlessStopped = <A>(work: Effect.Effect<A>): Effect.Effect<A | undefined> =>
+      Effect.raceFirst(Effect.as(stopped, undefined), work)
+    const isStopped = Deferred.isDone(stopping)
+    const end = Effect.flatMap(stopped, (why) => emit(stopEvent(why)))
+
     yield* equip(profile)
-    yield* routed(profile, input)
+    const model = profile.route === undefined ? undefined : yield* unlessStopped(profile.route(input))
+    if (model !== (yield* chat.settings).routed) yield* chat.configure({ routed: model })
     if (loops !== undefined) yield* loops.reset
     const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
     const used: Used = { turns: 0, tokens: 0, cost: 0 }
@@ -244,10 +269,16 @@ const working = Effect.fn("Agent.run")(
     })
 
     let message: ReadonlyArray<Part> = input
-    let author: "program" | undefined
+    let author = whose
+    const tell = (lines: ReadonlyArray<string>) =>
+      append(
+        chat,
+        lines.map((line) => ({ parts: [text(marked(line))], author: "program" }))
+      )
     /** Has the model told why it is stopped; the message it was given stays in the conversation. */
     const nudged = Effect.fnUntraced(function* (loop: Loop) {
-      if (message.length > 0) yield* append(chat, [{ parts: message, author }])
+      if (message.some((part) => !isText(part) || part.text.trim() !== ""))
+        yield* append(chat, [{ parts: message, author }])
       message = [text(nudge(loop))]
       author = "program"
     })
@@ -255,30 +286,27 @@ const working = Effect.fn("Agent.run")(
     for (;;) {
       const limit = exceeded(limits, used)
       if (limit !== undefined) return yield* emit(stopEvent(limit))
-      const told = [...(profile.inbox === undefined ? [] : yield* profile.inbox)]
-      if (isCompressed && profile.reminder !== undefined) {
-        const reminder = yield* profile.reminder
-        if (reminder !== undefined) told.push(reminder)
-      }
-      yield* append(
-        chat,
-        told.map((line) => ({ parts: [text(marked(line))], author: "program" }))
-      )
-      const circling = loops === undefined ? undefined : yield* loops.turn(recentContents(chat), original)
+      if (yield* isStopped) return yield* end
+      if (inbox !== undefined) yield* inbox(tell)
+      const again = isCompressed ? yield* reminder ?? Effect.undefined : undefined
+      if (again !== undefined) yield* tell([again])
+      const circling =
+        loops === undefined ? undefined : yield* unlessStopped(loops.turn(recentContents(chat), original))
+      if (yield* isStopped) return yield* end
       if (circling !== undefined) {
         if (yield* halts(circling)) return
         yield* nudged(circling)
       }
 
       used.turns += 1
-      const taken = yield* turn(profile, message, author, stopped, emit)
+      const taken = yield* turn(profile, message, author, used.turns > 1, stopped, emit)
       isCompressed = taken.isCompressed
       if (taken.loop !== undefined) {
         if (yield* halts(taken.loop)) return
         yield* nudged(taken.loop)
         continue
       }
-      if (!taken.isFinished) return yield* emit(stopEvent(yield* stopped))
+      if (!taken.isFinished) return yield* end
       message = []
       author = undefined
       if (taken.usage !== null) {
@@ -295,13 +323,12 @@ const working = Effect.fn("Agent.run")(
       const answers =
         loop === undefined
           ? yield* answered(profile, calls, original, { emit, waiting, stop: Effect.map(stopped, stopWords) })
-          : yield* refused(profile, calls, repeated(loop))
+          : yield* refused(profile, calls, repeated(loop), emit)
       if (isHalted || answers.some(({ result }) => result?.ends === true)) return
       for (const [index, { call }] of calls.entries()) {
         const answer = answers[index]
         if (answer !== undefined && loops !== undefined) yield* loops.result(call.name, call.args, outputOf(answer))
       }
-      if (yield* Deferred.isDone(stopping)) return yield* emit(stopEvent(yield* stopped))
     }
   },
   // However it ends, no call is left without an answer: not even one whose turn had just been recorded.
@@ -320,22 +347,36 @@ const working = Effect.fn("Agent.run")(
         )
       )
     ),
+  // A second run would come between a call and its answer.
+  (work, profile) => alone(profile.chat, work),
   // What watches for a cancel or the time ends with the run.
   Effect.scoped
 )
+
+/** One run at a time in a conversation. */
+const permits = new WeakMap<Chat["Service"], Semaphore.Semaphore>()
+
+const alone = <E, R>(chat: Chat["Service"], work: Effect.Effect<void, E, R>): Effect.Effect<void, E | ChatBusy, R> => {
+  const permit = permits.get(chat) ?? Semaphore.makeUnsafe(1)
+  permits.set(chat, permit)
+  return permit
+    .withPermitsIfAvailable(1)(work)
+    .pipe(
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.fail(new ChatBusy({ doing: "an agent's work" })),
+          onSome: () => Effect.void
+        })
+      )
+    )
+}
 
 /** Offers the tools in the conversation, where it does not have them yet. A run does so itself. */
 export const equip = Effect.fn("Agent.equip")(function* ({ chat, tools }: Pick<Profile, "chat" | "tools">) {
   const declarations = declarationsOf(tools)
   if (declarations === (yield* chat.settings).tools) return
-  const keeps = tools.flatMap((tool) => (tool.keeps ? [tool.name] : []))
+  const keeps = tools.flatMap((tool) => (tool.keeps ? [tool.name, ...tool.aliases] : []))
   yield* chat.configure({ tools: declarations, keeps })
-})
-
-/** Chooses the model, where a router does. */
-const routed = Effect.fnUntraced(function* ({ chat, route }: Profile, input: ReadonlyArray<Part>) {
-  const model = route === undefined ? undefined : yield* route(input)
-  if (model !== (yield* chat.settings).routed) yield* chat.configure({ routed: model })
 })
 
 /** How a turn ended. */
@@ -354,6 +395,8 @@ const turn = Effect.fnUntraced(function* (
   { chat, loops }: Profile,
   message: ReadonlyArray<Part>,
   author: "program" | undefined,
+  /** Whether the run has begun already: what a person does to the conversation meanwhile is waited for. */
+  isUnderWay: boolean,
   stopped: Effect.Effect<Stop>,
   emit: Emit
 ): Effect.fn.Return<Taken, TurnError> {
@@ -365,6 +408,9 @@ const turn = Effect.fnUntraced(function* (
   yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author }).pipe(
     Stream.runForEach((event) => {
       if (event._tag === "UserCancelled") return Effect.void
+      if (isUnderWay && event._tag === "Error" && event.reason === "ChatBusy") return Effect.void
+      if (event._tag === "ChatCompressed") isCompressed ||= event.status === "COMPRESSED"
+      if (event._tag === "Retry" && loops !== undefined) return Effect.andThen(emit(event), loops.again)
       if (event._tag === "ModelInfo") ({ model } = event)
       if (event._tag === "Finished") {
         isFinished = true
@@ -377,7 +423,8 @@ const turn = Effect.fnUntraced(function* (
           loop === undefined ? Effect.void : Deferred.succeed(looping, loop)
         )
       )
-    })
+    }),
+    Effect.retry({ schedule: untilFree, while: ({ _tag }) => isUnderWay && _tag === "ChatBusy" })
   )
   const loop = !isFinished && (yield* Deferred.isDone(looping)) ? yield* Deferred.await(looping) : undefined
   return { isFinished, isCompressed, model, usage, loop }
@@ -441,12 +488,17 @@ const answered = Effect.fnUntraced(function* (
   const work = Effect.gen(function* () {
     yield* carryOut(calls, given, { tools, agent: name, ...running })
     if (summarize === undefined) return
-    for (const [index, { call }] of calls.entries()) {
-      const answer = given[index]
-      if (answer?.status !== "success") continue
-      const summary = yield* summarize(call.name, outputOf(answer), intent)
-      if (summary !== undefined) summaries.set(index, summary)
-    }
+    const shortened = Effect.forEach(
+      calls,
+      Effect.fnUntraced(function* ({ call }, index) {
+        const answer = given[index]
+        if (answer?.status !== "success") return
+        const summary = yield* summarize(call.name, outputOf(answer), intent)
+        if (summary !== undefined) summaries.set(index, summary)
+      }),
+      { concurrency: 4, discard: true }
+    )
+    yield* Effect.raceFirst(Effect.asVoid(running.stop), shortened)
   })
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -463,9 +515,14 @@ const answered = Effect.fnUntraced(function* (
 const refused = Effect.fnUntraced(function* (
   profile: Profile,
   calls: ReadonlyArray<Asking>,
-  why: string
+  why: string,
+  emit: Emit
 ): Effect.fn.Return<ReadonlyArray<Answered>, TurnError> {
   const answers = calls.map((): Answered => ({ status: "error", response: errorResponse(why), result: undefined }))
   yield* record(profile, calls, answers, new Map())
+  for (const { call, id } of calls) {
+    const { name } = call
+    yield* emit({ _tag: "ToolCallResponse", id, name, status: "error", display: null, message: why, duration: 0 })
+  }
   return answers
 })

@@ -1,4 +1,4 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Ref, Schema, Scope } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Latch, Option, Ref, Schema, Scope } from "effect"
 import * as AgentHistory from "../domain/AgentHistory.ts"
 import { firstUnits } from "../domain/Bytes.ts"
 import type { Activity } from "../domain/ChatEvent.ts"
@@ -30,6 +30,8 @@ type Status =
   | { readonly _tag: "Failed"; readonly running: Running; readonly message: string }
 
 interface Child {
+  /** Which of all that were started. */
+  readonly number: number
   readonly id: string
   readonly agent: Spawnable
   readonly task: string
@@ -38,6 +40,8 @@ interface Child {
   readonly scope: Scope.Closeable
   readonly status: Status
   readonly history: AgentHistory.AgentHistory
+  /** What it still has to say: the result of its task, and a reply to each message that was said to it. */
+  readonly due: number
   /** How many replies in a row came as messages of their own, each to an answer to the one before. */
   readonly exchange: number
   /** The call that waits for it, if one does: what it does is told there. */
@@ -46,6 +50,7 @@ interface Child {
 
 interface Registry {
   readonly count: number
+  /** Those that ended stand behind the others, the one that ended last at the end. */
   readonly children: ReadonlyMap<string, Child>
 }
 
@@ -91,8 +96,10 @@ export interface Children {
   readonly list: Effect.Effect<ReadonlyArray<ChildState>>
   /** What was said by and to one of them, without well-known secrets; a failure where there is none of this id. */
   readonly history: (id: string) => Effect.Effect<string, ToolFailure>
-  /** Whether one is at work. */
+  /** Whether one is at work, on its task or on a reply. */
   readonly isBusy: Effect.Effect<boolean>
+  /** Waits until none is. What they had to say as messages has been said by then. */
+  readonly quiet: Effect.Effect<void>
   /** Those at work, as a message to the agent that started them: said again after a compression, which may have dropped them. */
   readonly alive: Effect.Effect<string | undefined>
   /** What is asked before something is said to an agent, or to the one that a child is. */
@@ -161,6 +168,14 @@ const causeText = (cause: Cause.Cause<AgentFailure>): string =>
     onSome: ({ message }) => message
   })
 
+const isAtWork = ({ status }: Child): boolean => status._tag === "Starting" || status._tag === "Running"
+
+/** Those at work on their task: they take up the places. */
+const atWork = ({ children }: Registry): Array<Child> => [...children.values()].filter(isAtWork)
+
+/** Those from which something is still to come. */
+const busy = ({ children }: Registry): Array<Child> => [...children.values()].filter(({ due }) => due > 0)
+
 /** Keeps the agents that an agent starts. Closing the scope ends them all. */
 export const makeChildren = Effect.fnUntraced(function* ({
   activity: tell,
@@ -170,19 +185,36 @@ export const makeChildren = Effect.fnUntraced(function* ({
 }: ChildrenOptions): Effect.fn.Return<Children, never, Scope.Scope> {
   const all = yield* Scope.Scope
   const bounds = yield* AgentBounds
-  const registry = yield* Ref.make<Registry>({ count: 0, children: new Map() })
+  const quiet = yield* Latch.make(true)
+  let registry: Registry = { count: 0, children: new Map() }
+  const current = Effect.sync(() => registry)
+  const modify = <A>(f: (before: Registry) => readonly [A, Registry]): Effect.Effect<A> =>
+    Effect.sync(() => {
+      const [made, next] = f(registry)
+      registry = next
+      if (busy(next).length > 0) quiet.closeUnsafe()
+      return made
+    })
+  /** After each end: who waits is to find the message that it brought. */
+  const hush = Effect.sync(() => {
+    if (busy(registry).length === 0) quiet.openUnsafe()
+  })
 
   const change = (id: string, f: (child: Child) => Child) =>
-    Ref.update(registry, (before) => {
+    modify((before) => {
       const child = before.children.get(id)
-      return child === undefined ? before : { ...before, children: new Map(before.children).set(id, f(child)) }
+      if (child === undefined) return [undefined, before]
+      return [undefined, { ...before, children: new Map(before.children).set(id, f(child)) }]
     })
+
+  const owes = (id: string) => change(id, (child) => ({ ...child, due: child.due + 1 }))
+  const settled = (id: string) => change(id, (child) => ({ ...child, due: child.due - 1 }))
 
   const note = (id: string, voice: AgentHistory.Voice, text: string) =>
     change(id, (child) => ({ ...child, history: AgentHistory.add(child.history, voice, text) }))
 
   const find = (id: string) =>
-    Effect.flatMap(Ref.get(registry), ({ children }) => {
+    Effect.flatMap(current, ({ children }) => {
       const child = children.get(id.trim())
       if (child !== undefined) return Effect.succeed(child)
       const known = [...children.keys()].join(", ")
@@ -191,17 +223,15 @@ export const makeChildren = Effect.fnUntraced(function* ({
       )
     })
 
-  const atWork = ({ children }: Registry) =>
-    [...children.values()].filter(({ status }) => status._tag === "Starting" || status._tag === "Running")
-
   /** A free place for one more, taken at once so that two calls do not take the same. */
   const reserve = Effect.fnUntraced(function* (agent: Spawnable, task: string) {
     const scope = yield* Scope.fork(all)
     const started = yield* Clock.currentTimeMillis
-    const child = yield* Ref.modify(registry, (before): [Child | undefined, Registry] => {
+    const child = yield* modify((before): [Child | undefined, Registry] => {
       if (atWork(before).length >= bounds.children) return [undefined, before]
       const count = before.count + 1
       const made: Child = {
+        number: count,
         id: `${agent.name}-${count}`,
         agent,
         task,
@@ -209,6 +239,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
         scope,
         status: { _tag: "Starting" },
         history: AgentHistory.add(AgentHistory.empty, "you", task),
+        due: 1,
         exchange: 0,
         waiter: undefined
       }
@@ -224,18 +255,15 @@ export const makeChildren = Effect.fnUntraced(function* ({
   })
 
   const forget = ({ id, scope }: Child) =>
-    Effect.andThen(
-      Ref.update(registry, (before) => {
-        const children = new Map(before.children)
-        children.delete(id)
-        return { ...before, children }
-      }),
-      Scope.close(scope, Exit.void)
-    )
+    modify((before) => {
+      const children = new Map(before.children)
+      children.delete(id)
+      return [undefined, { ...before, children }]
+    }).pipe(Effect.andThen(hush), Effect.andThen(Scope.close(scope, Exit.void)))
 
-  /** Of those that ended, the oldest make room. */
-  const sweep = Effect.flatMap(Ref.get(registry), ({ children }) => {
-    const ended = [...children.values()].filter(({ status }) => status._tag === "Ended" || status._tag === "Failed")
+  /** Of those that ended and owe no reply, those that ended first make room. */
+  const sweep = Effect.flatMap(current, ({ children }) => {
+    const ended = [...children.values()].filter((child) => !isAtWork(child) && child.due === 0)
     return Effect.forEach(ended.slice(0, Math.max(0, ended.length - mostEnded)), forget, { discard: true })
   })
 
@@ -243,7 +271,13 @@ export const makeChildren = Effect.fnUntraced(function* ({
     const status: Status = Exit.isSuccess(exit)
       ? { _tag: "Ended", running, result: exit.value }
       : { _tag: "Failed", running, message: causeText(exit.cause) }
-    yield* change(id, (child) => ({ ...child, status }))
+    yield* modify((before) => {
+      const child = before.children.get(id)
+      if (child === undefined) return [undefined, before]
+      const children = new Map(before.children)
+      children.delete(id)
+      return [undefined, { ...before, children: children.set(id, { ...child, status, due: child.due - 1 }) }]
+    })
     if (status._tag === "Ended") {
       yield* note(id, "agent", status.result.text)
       yield* note(id, "runtime", `It ${outcomes[status.result.reason]} (${statsOf(status.result)}).`)
@@ -258,6 +292,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
         `${runtimeMark} The agent ${id} that you started failed. Why, as far as is known:\n\n${quote(status.message, id)}`
       )
     }
+    yield* hush
     yield* sweep
   })
 
@@ -277,7 +312,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
       Effect.gen(function* () {
         const child = yield* reserve(agent, task)
         const { id, scope } = child
-        const waiterOf = Effect.map(Ref.get(registry), ({ children }) => children.get(id)?.waiter)
+        const waiterOf = Effect.map(current, ({ children }) => children.get(id)?.waiter)
         const running = yield* restore(
           agent.runner.start({
             prompt: task,
@@ -318,7 +353,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
       )
     }
     if (exit.value.trim() === replySkip) return yield* change(id, (child) => ({ ...child, exchange: 0 }))
-    const turn = yield* Ref.modify(registry, (before): [number, Registry] => {
+    const turn = yield* modify((before): [number, Registry] => {
       const child = before.children.get(id)
       if (child === undefined) return [longestExchange + 1, before]
       const exchange = child.exchange + 1
@@ -365,18 +400,23 @@ export const makeChildren = Effect.fnUntraced(function* ({
       const isAwaited = yield* Ref.modify(reply, (state): [boolean, Reply] =>
         state === "left" ? [false, state] : [true, { exit }]
       )
-      yield* isAwaited ? Deferred.succeed(there, undefined) : announceReply(id, exit)
+      yield* Effect.uninterruptible(
+        settled(id).pipe(
+          Effect.andThen(isAwaited ? Deferred.succeed(there, undefined) : announceReply(id, exit)),
+          Effect.andThen(hush)
+        )
+      )
     })
+    /** Once it is said, the reply reaches the agent in one way or the other. */
+    const begin = Effect.andThen(owes(id), Effect.forkIn(Effect.interruptible(ask), scope, { startImmediately: true }))
     if (!asks) {
-      yield* leave
-      yield* Effect.forkIn(ask, scope, { startImmediately: true })
+      yield* Effect.uninterruptible(Effect.andThen(leave, begin))
       return `Sent to ${id}. Its reply comes as a message.`
     }
-    // Once it is said, the reply reaches the agent in one way or the other.
     const exit = yield* Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         yield* change(id, (child) => ({ ...child, waiter: context }))
-        yield* Effect.forkIn(Effect.interruptible(ask), scope, { startImmediately: true })
+        yield* begin
         return yield* restore(Effect.timeoutOption(Deferred.await(there), patience)).pipe(
           Effect.andThen(leave),
           Effect.onInterrupt(() =>
@@ -409,9 +449,9 @@ export const makeChildren = Effect.fnUntraced(function* ({
     spawn,
     send,
     list: Effect.gen(function* () {
-      const { children } = yield* Ref.get(registry)
+      const { children } = yield* current
       const now = yield* Clock.currentTimeMillis
-      return [...children.values()].map((child) => stateOf(child, now))
+      return [...children.values()].sort((a, b) => a.number - b.number).map((child) => stateOf(child, now))
     }),
     history: Effect.fn("Children.history")(function* (id: string): Effect.fn.Return<string, ToolFailure> {
       const { history, id: known } = yield* find(id)
@@ -420,9 +460,10 @@ export const makeChildren = Effect.fnUntraced(function* ({
       const gap = history.dropped === 0 ? [] : [`(${history.dropped} older entries are left out)`]
       return [...lines.slice(0, 1), ...gap, ...lines.slice(1)].join("\n\n")
     }),
-    isBusy: Effect.map(Ref.get(registry), (state) => atWork(state).length > 0),
-    alive: Effect.map(Ref.get(registry), (state) => {
-      const living = atWork(state)
+    isBusy: Effect.map(current, (state) => busy(state).length > 0),
+    quiet: quiet.await,
+    alive: Effect.map(current, (state) => {
+      const living = busy(state).sort((a, b) => a.number - b.number)
       return living.length === 0
         ? undefined
         : `${runtimeMark} Agents that you started and that are still at work; each tells you when it is done, and sessions_send reaches it:\n${living
@@ -430,7 +471,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
             .join("\n")}`
     }),
     question: (agentOrId, message) =>
-      Effect.map(Ref.get(registry), ({ children }) => {
+      Effect.map(current, ({ children }) => {
         const agent = children.get(agentOrId.trim())?.agent ?? agents.find(({ name }) => name === agentOrId.trim())
         return agent?.question?.(message)
       })
@@ -478,6 +519,8 @@ const sendTool = (children: Children): Tool =>
     }),
     result: Schema.String,
     kind: "execute",
+    // It waits as long as it is told to, and says so itself.
+    timeout: "Infinity",
     title: ({ message, session }) => `${session}: ${firstLine(message)}`,
     question: ({ message, session }) => children.question(session, message),
     run: ({ message, session, timeout_seconds = 30 }, context) =>
@@ -518,8 +561,11 @@ const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
       // What lies there is told before the next turn: there is nothing to wait for.
       if (yield* mailbox.hasMail) return { value: "A message has come in already." }
       if (!(yield* children.isBusy)) return yield* failed("no agent is at work, so none will report; go on yourself")
-      yield* mailbox.arrival
-      return { value: "An agent has reported." }
+      yield* Effect.raceFirst(mailbox.arrival, children.quiet)
+      if (yield* mailbox.hasMail) return { value: "An agent has reported." }
+      return {
+        value: "No agent is at work any more, and none has a message for you; sessions_list tells how they ended."
+      }
     })
   })
 

@@ -331,15 +331,18 @@ export class Chat extends Context.Service<
       if ((yield* Work.run(results.follow(conversation.view))) < protect + least) return
       const kept = new Set([...alwaysKept, ...keeps])
       const shorten: Array<Patch["shorten"][number]> = []
+      let gain = 0
       const old = yield* Work.run(maskable(conversation.view, { protect, least }, kept))
       for (const { entry, handle, index, part, tokens } of old) {
         const name = part.functionResponse?.name
         const output = resultText(part) ?? ""
         const replacement = withOutput(part, mask(output, handle, name === shellTool))
         const [now = tokens] = yield* counter.count([replacement])
-        if (now < tokens) shorten.push({ entry, part: index, replacement, tokens: TokenCount.make(now) })
+        if (now >= tokens) continue
+        shorten.push({ entry, part: index, replacement, tokens: TokenCount.make(now) })
+        gain += tokens - now
       }
-      if (shorten.length === 0) return
+      if (gain < least) return
       yield* commit({ _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
       yield* emit({
         _tag: "ToolOutputMasked",
@@ -389,7 +392,8 @@ export class Chat extends Context.Service<
       const isSilent = said.every((part) => isText(part) && part.text.trim() === "")
       const asked = (yield* Ref.get(state)).conversation.view?.value.entry.content
       if (isSilent && asked?.role !== "user") return yield* new NothingToAsk({})
-      const answersTools = isSilent && asked?.parts.every(isResponse) === true
+      // Beside results there may be media that belong to them.
+      const answersTools = isSilent && asked !== undefined && hasResponses(asked)
       yield* masking(emit)
       const work = Effect.gen(function* () {
         const content: Content = { role: "user", parts: said }
@@ -479,7 +483,7 @@ export class Chat extends Context.Service<
       const session = yield* Ref.get(state)
       const before = yield* Ref.get(settings)
       const { model: name } = changes
-      if (name !== undefined && name !== Turn.askedModel(session, before)) {
+      if (name !== undefined && name !== Turn.askedModel(session, { ...before, routed: undefined })) {
         yield* commit({ _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model: name })
       }
       yield* Ref.set(settings, { ...before, ...changes })
@@ -574,7 +578,7 @@ const spanOf = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | und
 }
 
 /** The last event of a turn that failed. */
-const failureEvent = (error: TurnError): ChatEvent => {
+export const failureEvent = (error: TurnError): ChatEvent => {
   switch (error._tag) {
     case "InvalidAnswer":
       return { _tag: "InvalidStream", fault: error.fault, message: error.message }

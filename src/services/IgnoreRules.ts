@@ -1,5 +1,6 @@
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
-import { type IgnoreRule, parseIgnoreFile, verdict } from "../domain/IgnoreFile.ts"
+import { type IgnoreRule, ignoreRules, mostRules, parseIgnoreFile, verdict } from "../domain/IgnoreFile.ts"
+import { run } from "../domain/Work.ts"
 import { Workspace } from "./Workspace.ts"
 
 /** Which files are left out when folders are looked through (spec 13), and the looking through. */
@@ -28,6 +29,8 @@ interface Source {
 export interface FolderRules {
   /** Whether an entry of this folder is left out; what lies in a folder that is left out is not looked at. */
   readonly ignores: (name: string, isFolder: boolean) => boolean
+  /** Whoever asks of many entries comes here in between: it lets others have their turn when it was much. */
+  readonly pause: Effect.Effect<void>
   /** The rules of a folder in it. Whoever knows what it holds says so: then no file is asked for that is not there. */
   readonly enter: (name: string, holds?: ReadonlySet<string>) => Effect.Effect<FolderRules>
 }
@@ -36,15 +39,19 @@ export interface FolderRules {
 const ownNames = [".geminiignore", ".palimpsestignore"]
 
 /** Rules longer than this are not read: nobody wrote them. */
-const mostRules = 1_048_576
+const mostBytes = 1_048_576
+/** Entries times rules between two pauses: some 5 ms. */
+const slice = 10_000
 
 /** Reads rules; a file that is not there or cannot be read has none. */
 const readRules = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const read = Effect.gen(function* () {
     const info = yield* fs.stat(file)
-    if (info.type !== "File" || info.size > BigInt(mostRules)) return []
-    return parseIgnoreFile(yield* fs.readFileString(file))
+    if (info.type !== "File" || info.size > BigInt(mostBytes)) return []
+    const rules = yield* run(ignoreRules(yield* fs.readFileString(file)))
+    if (rules.length === mostRules) yield* Effect.logDebug(`only the first ${mostRules} rules of ${file} count`)
+    return rules
   })
   return yield* read.pipe(Effect.orElseSucceed((): ReadonlyArray<IgnoreRule> => []))
 })
@@ -98,10 +105,20 @@ export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (
     return { place, git, own }
   })
 
+  let asked = 0
+  const pause = Effect.suspend(() => {
+    if (asked < slice) return Effect.void
+    asked = 0
+    return Effect.yieldNow
+  })
+
   const rulesIn = (state: State): FolderRules => {
     const sources = [...some(choice.usual ? usualRules : []), ...(state.git ?? []), ...state.own]
+    const count = sources.reduce((sum, { rules }) => sum + rules.length, 1)
     return {
+      pause,
       ignores: (name, isFolder) => {
+        asked += count
         if (name === ".git") return true
         for (let i = sources.length - 1; i >= 0; i -= 1) {
           const source = sources[i]
@@ -154,6 +171,7 @@ export const isIgnored = Effect.fn("IgnoreRules.isIgnored")(function* (
   for (const [i, name] of names.entries()) {
     const isLast = i === names.length - 1
     if (here.ignores(name, !isLast)) return true
+    yield* here.pause
     if (!isLast) here = yield* here.enter(name)
   }
   return false
@@ -197,6 +215,7 @@ export const walk = (
         let ignored = 0
         for (const { name, type } of entries) {
           if (type !== "File" && type !== "Directory") continue
+          yield* rules.pause
           if (rules.ignores(name, type === "Directory")) ignored += 1
           else if (type === "File") files.push(`${before}${name}`)
           else folders.push({ before: `${before}${name}/`, rules: (holds) => rules.enter(name, holds) })

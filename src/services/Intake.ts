@@ -1,6 +1,13 @@
 import { Effect } from "effect"
-import { type Bounded, boundedPart, type OutputBound, type Recipe, resultText } from "../domain/Bounded.ts"
-import { isResponse, payload } from "../domain/Content.ts"
+import {
+  type Bounded,
+  boundedPart,
+  type OutputBound,
+  type Recipe,
+  resultText,
+  unshownMedia
+} from "../domain/Bounded.ts"
+import { isMedia, isResponse, payload } from "../domain/Content.ts"
 import { type Draft, type Entry, type EntryId, sourceOf, sum } from "../domain/Conversation.ts"
 import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -123,7 +130,9 @@ export const withBounds = Effect.fnUntraced(function* (
   bound: OutputBound,
   room: number
 ): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
-  const results = entry.content.parts.flatMap((part, index) => (isResponse(part) ? [{ part, index }] : []))
+  const results = entry.content.parts.flatMap((part, index) =>
+    isResponse(part) || isMedia(part) ? [{ part, index }] : []
+  )
   if (results.length === 0 || bound.most <= 0) return entry
   const counter = yield* TokenCounter
   const bounded: Record<string, Bounded> = {}
@@ -138,6 +147,7 @@ export const withBounds = Effect.fnUntraced(function* (
   for (const result of results) {
     const summary = instead[String(result.index)]
     const { length } = resultText(result.part) ?? ""
+    if (!isResponse(result.part)) continue
     if (summary !== undefined) yield* show(result, { text: summary })
     else if (length > most) yield* show(result, { form, size: form === "head-tail-lines" ? lines : most })
   }
@@ -148,8 +158,14 @@ export const withBounds = Effect.fnUntraced(function* (
     for (const result of results) {
       const tokens = tokensOf(result.index)
       if (tokens <= share) continue
+      if (isMedia(result.part)) {
+        yield* show(result, { text: unshownMedia(result.part) })
+        continue
+      }
       const known = bounded[String(result.index)]
-      const length = known !== undefined && "size" in known ? known.size : (resultText(result.part) ?? "").length
+      const handle = entry.handles[result.index]
+      const shown = known === undefined || handle === undefined ? result.part : boundedPart(result.part, handle, known)
+      const { length } = resultText(shown) ?? ""
       const size = Math.max(leastShown, Math.floor((length * share * 0.9) / tokens))
       yield* show(result, { form: "head-tail-chars", size })
     }

@@ -173,6 +173,9 @@ const silent: End = {
 const warning = ({ words }: End): string =>
   `${runtimeMark} You ${words.replace(/\bits\b/g, "your")}. This is your last turn, and it may take a minute: call ${CompleteTask.completeTask} now with what you have, and say in it what is missing. No other tool runs any more.`
 
+/** The task as the agent reads it: the words are those of whoever started it, who is seldom the user (law 6). */
+const assigned = (task: string): string => `${runtimeMark} Your task, in the words of whoever started you:\n\n${task}`
+
 const headline = (event: Extract<ChatEvent, { readonly _tag: "Thought" }>): string =>
   event.subject === "" ? event.description : event.subject
 
@@ -199,8 +202,8 @@ const activityOf = (event: ChatEvent): Activity | undefined => {
 /** What is known of an agent's work from its events. Mutable. */
 class Work {
   turns = 0
-  /** Names the whole conversation, once a task has ended. */
-  handle: Handle | undefined
+  /** Each names the conversation up to the end of a task: so many entries. */
+  readonly handles = new Map<Handle, number>()
   end: End = silent
   private limits: Agent.Limits = {}
   private answer = ""
@@ -296,12 +299,16 @@ const inputsFor = Effect.fnUntraced(function* (
 })
 
 /** Everything an agent did under one handle, and each piece of it under its own. */
-const sourceOf = (session: string, chat: Chat["Service"], work: () => Handle | undefined): RecallSource => ({
+const sourceOf = (session: string, chat: Chat["Service"], { handles }: Work): RecallSource => ({
   session,
-  recall: (handle, selection = {}) =>
-    handle === work()
-      ? Effect.flatMap(chat.whole, ({ conversation }) => select(rangeText(entries(conversation)), selection))
-      : chat.recall(handle, selection)
+  recall: (handle, selection = {}) => {
+    const count = handles.get(handle)
+    return count === undefined
+      ? chat.recall(handle, selection)
+      : Effect.flatMap(chat.whole, ({ conversation }) =>
+          select(rangeText(entries(conversation).slice(0, count)), selection)
+        )
+  }
 })
 
 /** How its conversation is held: as the parent's, with the agent's own model, instruction and temperature. */
@@ -400,7 +407,7 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const id = yield* random.uuidV7()
   const chat = yield* conversation(parent, id, at, settingsFor(definition, about, `${body}\n\n${alone}`))
   const work = new Work()
-  if (parent.began !== undefined) yield* parent.began(sourceOf(id, chat, () => work.handle))
+  if (parent.began !== undefined) yield* parent.began(sourceOf(id, chat, work))
   const completion = yield* CompleteTask.make(definition.output)
   const inherited: Parent = { ...parent, settings: chat.settings, session: id }
   const tools = [...(yield* toolsFor(known, definition, inherited, nested, task)), recall(chat), completion.tool]
@@ -411,7 +418,25 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
     .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
 
   const limits: Agent.Limits = { turns: definition.maxTurns, time: definition.timeoutMinutes * 60_000 }
-  const inbox: Array<string> = []
+  const done = yield* Deferred.make<AgentResult>()
+  let inbox: ReadonlyArray<{ readonly text: string }> = []
+  /**
+   * Hands over what was said to it while it works on its task; where that comes to nothing, it was not told. What is left
+   * there at the end is asked by itself.
+   */
+  const tell = <E>(use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        if (Deferred.isDoneUnsafe(done)) return Effect.void
+        const taken = inbox
+        inbox = []
+        return Effect.onExit(restore(use(taken.map((said) => said.text))), (exit) =>
+          Effect.sync(() => {
+            if (Exit.isFailure(exit)) inbox = [...taken, ...inbox]
+          })
+        )
+      })
+    )
 
   /** One run of the loop; how it ended if nothing was handed in. */
   const run = (input: string, isLast: boolean) => {
@@ -423,9 +448,11 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
       chat,
       tools: isLast ? lastTools : tools,
       limits: bounds,
-      inbox: Effect.sync(() => inbox.splice(0))
+      inbox: tell,
+      // Of a program's words a snapshot need not keep any, and these are all that it works for.
+      reminder: Effect.succeed(input)
     }
-    return Agent.run(profile, input, { waiting: task.waiting }).pipe(
+    return Agent.run(profile, input, { waiting: task.waiting, author: "program" }).pipe(
       Stream.runForEach((event) =>
         Effect.gen(function* () {
           const isNews = work.push(event)
@@ -445,8 +472,10 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   /** Where the rest of its work can be read: what it did, not only what it handed in. */
   const trace = Effect.gen(function* () {
     const { conversation } = yield* Effect.orElseSucceed(chat.whole, () => emptySession)
-    work.handle = yield* rangeHandle(entries(conversation))
-    return `recall ${work.handle} of session ${id}`
+    const all = entries(conversation)
+    const handle = yield* rangeHandle(all)
+    work.handles.set(handle, all.length)
+    return `recall ${handle} of session ${id}`
   })
 
   const resultOf = Effect.fnUntraced(function* (
@@ -482,10 +511,9 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
     return yield* resultOf(end, begun, yield* completion.submitted, yield* trace)
   })
 
-  const done = yield* Deferred.make<AgentResult>()
   const turn = yield* Semaphore.make(1)
   const begun = at
-  yield* turn.withPermit(attempt(first.trim() === "" ? "Begin." : first)).pipe(
+  yield* turn.withPermit(attempt(assigned(first.trim() === "" ? "Begin." : first))).pipe(
     Effect.onExit((exit) =>
       Exit.isSuccess(exit)
         ? Deferred.succeed(done, exit.value)
@@ -500,12 +528,12 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const another = (message: string) => Effect.map(turn.withPermit(attempt(message)), ({ text: said }) => said)
   const send = Effect.fnUntraced(function* (message: string) {
     if (yield* Deferred.isDone(done)) return yield* another(message)
-    inbox.push(message)
-    const { text: said } = yield* Deferred.await(done)
+    const said = { text: message }
+    inbox = [...inbox, said]
+    const { text: result } = yield* Deferred.await(done)
     // It may have ended before it looked again.
-    const missed = inbox.indexOf(message)
-    if (missed < 0) return said
-    inbox.splice(missed, 1)
+    if (!inbox.includes(said)) return result
+    inbox = inbox.filter((other) => other !== said)
     return yield* another(message)
   })
   return { id, result: Deferred.await(done), send: (message) => Effect.provideContext(send(message), context) }

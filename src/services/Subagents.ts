@@ -22,7 +22,7 @@ export interface SubagentsOptions extends LocalAgentRunner.Parent {
 export interface Subagents {
   /** One a name, in the order of the agents. */
   readonly tools: ReadonlyArray<LocalAgentRunner.AgentTool>
-  /** Starts the agent of this name; undefined: there is none that could be started. */
+  /** Starts the agent of this name, its own or that of its tool; undefined: there is none that could be started. */
   readonly runner: (name: string) => AgentRunner | undefined
   /** The conversations of the agents that were started last: for the parent's `recall`. */
   readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
@@ -35,15 +35,20 @@ const alike = `It works in a conversation of its own and sees nothing of this on
 
 const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
 
-/** An agent that only reads runs beside others. One that may change things runs alone; what it changes is asked by its own tools. */
+/**
+ * An agent that only reads runs beside others. One that may change things, itself or by an agent that it starts, runs alone;
+ * what is changed is asked by the tools that change it.
+ */
 const kindOf = (
   { definition, own }: KnownAgent,
-  { tools }: Pick<LocalAgentRunner.Parent, "tools">
+  { tools }: Pick<LocalAgentRunner.Parent, "tools">,
+  agents: ReadonlyArray<KnownAgent>
 ): Extract<Tool.ToolKind, "read" | "execute"> =>
   definition.kind === "local" &&
   definition.runner === "inside" &&
   Object.keys(definition.mcpServers).length === 0 &&
   own?.reads !== false &&
+  !agents.some((agent) => definition.tools?.includes(nameOf(agent)) === true) &&
   selected(definition.tools, tools).every(({ kind }) => kind === "read")
     ? "read"
     : "execute"
@@ -66,8 +71,10 @@ const report = (name: string, { note, reason, text, turns, work }: AgentResult):
   return `${[ended, note, all].filter((line) => line !== undefined).join(" ")}\n\n${text}`
 }
 
-/** The name of an agent's tool: its own, unless the API takes none that begins so. */
-const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
+/** The name of an agent's tool: its own, unless the API takes none that begins so, or none of that length. */
+export const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
+
+const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
 
 /** Tools that an agent may have beside those it is given here: no agent takes their place. */
 const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill"]
@@ -122,7 +129,7 @@ export const make = Effect.fn("Subagents.make")(function* (
   // Without the scope in which they are offered: an agent lives in that of who starts it.
   const context = Context.omit(Scope.Scope)(yield* Effect.context<LocalAgentRunner.Runtime>())
   const { children, depth: most } = yield* AgentBounds
-  const atWork = yield* Ref.make(0)
+  const atWork = yield* Ref.make<ReadonlySet<object>>(new Set())
   const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
   const parent: LocalAgentRunner.Parent = {
     ...options,
@@ -130,15 +137,32 @@ export const make = Effect.fn("Subagents.make")(function* (
   }
   const { elsewhere, include = [], tools } = options
   const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
-  const agents = options.agents.filter(({ definition }) => !taken.has(toolName(definition.name)))
-  for (const { definition, file = "it is built in" } of options.agents) {
-    if (taken.has(toolName(definition.name))) {
-      yield* Effect.logWarning(
-        `the agent ${definition.name} is left out (${file}): a tool has this name; give it another`
-      )
+  const known = new Map<string, KnownAgent>()
+  for (const agent of options.agents) {
+    const { definition, file = "it is built in" } = agent
+    const name = nameOf(agent)
+    const other = known.get(name)
+    if (other === undefined && !taken.has(name)) {
+      known.set(name, agent)
+      continue
     }
+    const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
+    yield* Effect.logWarning(
+      `the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`
+    )
   }
-  const known = new Map(agents.map((agent) => [agent.definition.name, agent]))
+  const agents = [...known.values()]
+
+  /** A place among those at work, and how it is given back: with the scope, if not before. Undefined: there is none. */
+  const place = Effect.gen(function* () {
+    const mine = {}
+    const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
+    const hasRoom = yield* Effect.acquireRelease(
+      Ref.modify(atWork, (all) => (all.size < children ? [true, new Set([...all, mine])] : [false, all])),
+      () => leave
+    )
+    return hasRoom ? leave : undefined
+  })
 
   const bounded = ({ start }: AgentRunner, depth: number): AgentRunner => ({
     start: Effect.fn("Subagents.start")(function* (task) {
@@ -147,16 +171,18 @@ export const make = Effect.fn("Subagents.make")(function* (
           message: `agents may start agents ${most} deep at most, and this would be one deeper; do this part of the work yourself`
         })
       }
-      const hasRoom = yield* Effect.acquireRelease(
-        Ref.modify(atWork, (count) => (count < children ? [true, count + 1] : [false, count])),
-        (taken) => (taken ? Ref.update(atWork, (count) => count - 1) : Effect.void)
-      )
-      if (!hasRoom) {
+      const leave = yield* place
+      if (leave === undefined) {
         return yield* new AgentFailure({
           message: `${children} agents are at work already, which is the most; wait until one has ended, or do this yourself`
         })
       }
-      return yield* start(task)
+      const running = yield* start(task)
+      // Its scope may stay open for long after it has ended: it can be talked to.
+      yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
+        startImmediately: true
+      })
+      return running
     })
   })
 
@@ -174,13 +200,13 @@ export const make = Effect.fn("Subagents.make")(function* (
       .filter(({ definition, isOptIn = false }) => !isOptIn || include.includes(definition.name))
       .flatMap((agent) => {
         const runner = runnerOf(agent, parent, depth)
-        return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent))]
+        return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent, agents))]
       })
 
   return {
     tools: toolsOf(parent, 1),
     runner: (name) => {
-      const agent = known.get(name)
+      const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
       return agent === undefined ? undefined : runnerOf(agent, parent, 1)
     },
     sources: Ref.get(sources)

@@ -287,9 +287,5 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
     return { value: last?.encodedResult ?? "" }
   }).pipe(
     // Whatever its handler fails with: the model is told, and goes on.
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.fail(new ToolFailure({ message: sentenceOf(Cause.squash(cause)) }))
-    )
+    Effect.catchCause((cause) => Effect.fail(new ToolFailure({ message: sentenceOf(Cause.squash(cause)) })))
   )

@@ -65,7 +65,7 @@ const carryOutOne = Effect.fnUntraced(function* (
   { agent, emit, stop, tools, waiting }: ToolRunOptions
 ): Effect.fn.Return<Answered, never, Approval> {
   const { name } = call
-  const tool = tools.find((one) => one.name === name || one.aliases.includes(name))
+  const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return unknownTool(name, tools)
   const approval = yield* Approval
   let partial: string | undefined
@@ -110,14 +110,18 @@ const carryOutOne = Effect.fnUntraced(function* (
     return (yield* allowed(made)) ?? (yield* running(made))
   }).pipe(
     Effect.catchTag("ToolFailure", ({ message }) => Effect.succeed(failed("error", message))),
-    Effect.catchCauseIf(
-      (cause) => !Cause.hasInterruptsOnly(cause),
-      (cause) =>
-        Effect.as(
-          // What it was at work on stands in the cause.
-          Effect.logError(`the tool ${tool.name} failed unexpectedly: ${redact(Cause.pretty(cause))}`),
-          failed("error", `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`)
+    // An interruption from outside does not come by here: what does is the tool's own end.
+    Effect.catchCause((cause) =>
+      Effect.as(
+        // What it was at work on stands in the cause.
+        Effect.logError(`the tool ${tool.name} failed unexpectedly: ${redact(Cause.pretty(cause))}`),
+        failed(
+          "error",
+          Cause.hasInterruptsOnly(cause)
+            ? `${tool.name} gave up by itself`
+            : `${tool.name} failed unexpectedly: ${Cause.pretty(cause).split("\n")[0] ?? "it died"}`
         )
+      )
     )
   )
   // The stop comes first: what did not begin before it is not begun.

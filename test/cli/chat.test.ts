@@ -265,7 +265,7 @@ terminal("a chat on a terminal", () => {
 
       // The command that was told goes on with it, and the messages can be recalled.
       const again = yield* chat({ home, fake, args: ["--resume", id] })
-      yield* again.until(/Going on with "A talk about tests"\.\ngemini-2\.5-flash · [1-9]\d+ of /)
+      yield* again.until(/Going on with "A talk about tests"\.\ngemini-2\.5-flash · [1-9][\d,]* of /)
       yield* again.press("Up")
       yield* again.prompt("after all")
     })

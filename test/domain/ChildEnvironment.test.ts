@@ -42,7 +42,11 @@ describe("what children see of the environment", () => {
     "SSH_AUTH_SOCK",
     "BASIC_AUTH",
     "SESSION_COOKIE",
-    "SENTRY_DSN"
+    "SENTRY_DSN",
+    "AZURE_DEVOPS_PAT",
+    "WALLET_MNEMONIC",
+    "DISCORD_WEBHOOK_URL",
+    "STORAGE_SAS"
   ]
   for (const name of leftOutByName) {
     it(`leaves out ${name}`, () => assert.deepStrictEqual(childEnvironment({ [name]: "x" }), {}))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { parseIgnoreFile, verdict } from "../../src/domain/IgnoreFile.ts"
+import { mostRules, parseIgnoreFile, verdict } from "../../src/domain/IgnoreFile.ts"
 
 const cases: ReadonlyArray<
   readonly [rule: string, file: string, path: string, isFolder: boolean, said: boolean | undefined]
@@ -43,4 +43,21 @@ describe("a line of an ignore file", () => {
       assert.strictEqual(verdict(parseIgnoreFile(file), path, isFolder), said)
     })
   }
+})
+
+describe("a file of rules that nobody wrote", () => {
+  it("counts as far as it goes: the first 5,000 rules", () => {
+    const rules = parseIgnoreFile(Array.from({ length: 20_000 }, (_, i) => `# ${i}\n*a${String(i).padStart(5, "0")}*b\n`).join(""))
+    assert.strictEqual(rules.length, mostRules)
+    assert.strictEqual(verdict(rules, "a04999xb", false), true)
+    assert.isUndefined(verdict(rules, "a05000xb", false))
+  })
+
+  it("loses lines that are too long, or have too many stars, and no others", () => {
+    const rules = parseIgnoreFile(`${"a*".repeat(17)}\n${"b".repeat(1_025)}*\n${"c*".repeat(16)}\nd`)
+    assert.deepStrictEqual(
+      ["a".repeat(17), "b".repeat(1_025), "c".repeat(16), "d"].map((name) => verdict(rules, name, false)),
+      [undefined, undefined, true, true]
+    )
+  })
 })

@@ -89,6 +89,12 @@ describe("repeated calls (spec 12)", () => {
     assert.strictEqual(feed(five("wait read:a"), new LoopDetector(thresholds)), 10)
   })
 
+  it("waiting for one agent after the other is none (pi-openclaw B12)", () => {
+    assert.strictEqual(feed(five("sessions_yield")), 0)
+    assert.strictEqual(feed(five("sessions_yield sessions_list")), 0)
+    assert.strictEqual(feed(five("sessions_history:scout-1")), 5)
+  })
+
   it("another number of times can be set", () => {
     assert.strictEqual(feed("a a a", new LoopDetector({ ...defaultThresholds, calls: 3 })), 3)
   })

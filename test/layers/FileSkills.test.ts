@@ -31,14 +31,16 @@ layer(NodeServices.layer)("FileSkills", (it) => {
   )
 
   it.effect(
-    "spec 14: skills of the workspace and of the home; the workspace counts, and .palimpsest before .gemini",
+    "spec 14: skills of the workspace and of the home; the person's own count, and .palimpsest before .gemini",
     () =>
       Effect.gen(function* () {
         const { skills } = yield* withFiles({
           "work/.palimpsest/skills/a/SKILL.md": skill("a", "of work"),
           "work/.gemini/skills/a/SKILL.md": skill("a", "not this"),
           "work/.gemini/skills/b/SKILL.md": skill("b", "of gemini"),
-          "home/.palimpsest/skills/b/SKILL.md": skill("b", "not this"),
+          "work/.palimpsest/skills/c/SKILL.md": skill("c", "not this"),
+          "work/.palimpsest/skills/d/SKILL.md": skill("d", "not this"),
+          "home/.gemini/skills/c/SKILL.md": skill("c", "nor this"),
           "home/.palimpsest/skills/c/SKILL.md": skill("c", "of home"),
           "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home")
         })

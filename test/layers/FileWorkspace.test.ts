@@ -56,6 +56,7 @@ describe("a path of the workspace", () => {
         assert.strictEqual(workspace.shown(`${top}/work/src/a.ts`), "src/a.ts")
         assert.strictEqual(workspace.shown(`${top}/work`), ".")
         assert.strictEqual(workspace.shown(`${top}/added/b.ts`), `${top}/added/b.ts`)
+        assert.strictEqual(workspace.shown(`${top}/work/a\n[DIR] b\u202e"`), `"a\\n[DIR] b\\u202e\\""`)
       })
     )
   )

@@ -1,9 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Ref, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Queue, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
 import { hang } from "../../src/layers/ScriptedModel.ts"
 import type { Loop } from "../../src/domain/LoopDetection.ts"
+import * as Agent from "../../src/services/Agent.ts"
+import { ChatBusy } from "../../src/services/Chat.ts"
+import { model } from "../../src/domain/Content.ts"
+import * as Mailbox from "../../src/services/Mailbox.ts"
 import { type LoopDetector, off } from "../../src/services/LoopDetector.ts"
 import * as Tool from "../../src/services/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../support/agents.ts"
@@ -391,7 +395,10 @@ describe("Agent", () => {
   it.effect("what others say is told before the next turn, as the words of a program", () =>
     Effect.gen(function* () {
       const inbox = yield* Ref.make<ReadonlyArray<string>>(["the child is done"])
-      const { chat, run } = yield* agent({ answers: ["ok"], inbox: Ref.getAndSet(inbox, []) })
+      const { chat, run } = yield* agent({
+        answers: ["ok"],
+        inbox: (use) => Effect.flatMap(Ref.getAndSet(inbox, []), use)
+      })
       yield* Stream.runDrain(run("go"))
       assert.match((yield* transcript(chat)).join("\n"), /^program \[palimpsest.*the child is done\nuser go\nmodel ok$/)
     })
@@ -442,6 +449,188 @@ describe("Agent", () => {
       assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
     })
   )
+
+  describe("whatever comes between", () => {
+    for (const [how, work] of [
+      ["interrupts itself", Effect.interrupt],
+      [
+        "takes from a queue that is shut down",
+        Effect.flatMap(Queue.unbounded<string>(), (queue) => Effect.andThen(Queue.shutdown(queue), Queue.take(queue)))
+      ]
+    ] as const) {
+      it.effect(`a tool that ${how} is answered, its neighbours too, and the run goes on`, () =>
+        Effect.gen(function* () {
+          const { chat, run } = yield* agent({
+            tools: [upper, tool("bad", "read", () => Effect.as(work, "x"))],
+            answers: [calling(asking("read", "a"), asking("bad", "x"), asking("read", "b")), saying("done")]
+          })
+          yield* Stream.runDrain(run("go"))
+          const lines = yield* transcript(chat)
+          assert.match(lines[2] ?? "", /"A".*bad → \{"error":"bad gave up by itself"\}.*"B"/)
+          assert.strictEqual(lines[3], "model done")
+        })
+      )
+    }
+
+    it.effect("a second run in the same conversation is refused, the first goes on", () =>
+      Effect.gen(function* () {
+        const free = yield* Deferred.make<void>()
+        const running = yield* Deferred.make<void>()
+        const slow = tool("slow", "read", () =>
+          Effect.as(Effect.andThen(Deferred.succeed(running, undefined), Deferred.await(free)), "ok")
+        )
+        const { chat, run } = yield* agent({ tools: [slow], answers: [calling(asking("slow", "x")), saying("done")] })
+        const first = yield* Effect.forkChild(taken(run("go")))
+        yield* Deferred.await(running)
+        const second = yield* taken(run("and this?"))
+        assert.strictEqual(second.error?._tag, "ChatBusy")
+        assert.strictEqual(second.events.at(-1)?._tag, "Error")
+        yield* Deferred.succeed(free, undefined)
+        assert.isUndefined((yield* Fiber.join(first)).error)
+        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
+      })
+    )
+
+    it.effect("a compression that a person began between two turns is waited for", () =>
+      Effect.gen(function* () {
+        const { chat, profile, services } = yield* agent({
+          tools: [upper],
+          answers: [calling(asking("read", "a")), saying("done")]
+        })
+        // Another change of the conversation is under way when the second turn begins.
+        let turns = 0
+        const busy = {
+          ...chat,
+          send: (...given: Parameters<typeof chat.send>) =>
+            Stream.suspend(() => {
+              turns += 1
+              return turns === 2 ? Stream.fail(new ChatBusy({ doing: "a compression" })) : chat.send(...given)
+            })
+        }
+        const fiber = yield* Effect.forkChild(
+          taken(Agent.run({ ...profile, chat: busy }, "go").pipe(Stream.provideContext(services)))
+        )
+        for (let step = 0; step < 20; step += 1) yield* TestClock.adjust("50 millis")
+        const { error, events } = yield* Fiber.join(fiber)
+        assert.isUndefined(error)
+        assert.notInclude(tags(events), "Error")
+        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
+      })
+    )
+
+    for (const [where, part] of [
+      ["a summary of a result", { summarize: () => Effect.never }],
+      ["a router", { route: () => Effect.never }],
+      ["a look for loops", { loops: { ...off, turn: () => Effect.never } }]
+    ] as const) {
+      it.effect(`a cancel is heard during ${where}`, () =>
+        Effect.gen(function* () {
+          const { run } = yield* agent({
+            tools: [upper],
+            ...part,
+            answers: [calling(asking("read", "a")), saying("done")]
+          })
+          const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("1 second") })))
+          yield* TestClock.adjust("1 second")
+          const { events } = yield* Fiber.join(fiber)
+          assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
+        })
+      )
+    }
+
+    it.effect("a letter that could not be told is told later", () =>
+      Effect.gen(function* () {
+        const mailbox = yield* Mailbox.make
+        yield* mailbox.put("the child is done")
+        const { chat, profile, services } = yield* agent({
+          answers: ["one", "two"],
+          inbox: (use) => mailbox.deliver((letters) => use(letters.map(({ text }) => text)))
+        })
+        let isFull = true
+        const unwilling = {
+          ...chat,
+          append: (...given: Parameters<typeof chat.append>) =>
+            Effect.suspend(() =>
+              isFull ? Effect.fail(new ChatBusy({ doing: "nothing that ends" })) : chat.append(...given)
+            )
+        }
+        const run = Agent.run({ ...profile, chat: unwilling }, "go").pipe(Stream.provideContext(services))
+        const fiber = yield* Effect.forkChild(Stream.runDrain(run))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.interrupt(fiber)
+        isFull = false
+        yield* Stream.runDrain(run)
+        assert.match((yield* transcript(chat)).join("\n"), /^program \[palimpsest.*the child is done\nuser go\n/)
+      })
+    )
+
+    it.effect("what must not be forgotten is told again after a compression", () =>
+      Effect.gen(function* () {
+        const { calls, run } = yield* agent({
+          tools: [tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(60)}`))],
+          settings: { window: 12_000 },
+          reminder: Effect.succeed("scout-1 is at work"),
+          answers: (_, index) => (index < 60 ? calling(asking("read", `file-${index}`)) : saying("done"))
+        })
+        yield* Stream.runDrain(run("go"))
+        const told = (yield* calls).filter(({ request }) =>
+          JSON.stringify(request.contents).includes("scout-1 is at work")
+        )
+        assert.isAbove(told.length, 3)
+      })
+    )
+
+    it.effect("words of an answer that was dropped do not count", () =>
+      Effect.gen(function* () {
+        const heard: Array<string> = []
+        const loops = {
+          ...off,
+          content: (text: string) => Effect.sync(() => void heard.push(text)),
+          again: Effect.sync(() => void heard.push("again"))
+        }
+        const broken = { content: model({ text: "thinking" }), finishReason: "MALFORMED_FUNCTION_CALL", usage: null }
+        const { run } = yield* agent({ loops, answers: [broken, saying("fine")] })
+        const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(heard, ["thinking", "again", "fine"])
+      })
+    )
+
+    it.effect("a router's model is asked for the time being; the one a person chooses meanwhile stays", () =>
+      Effect.gen(function* () {
+        let routed: string | undefined = "gemini-2.5-pro"
+        const { calls, chat, run } = yield* agent({ route: () => Effect.succeed(routed), answers: ["one", "two"] })
+        yield* Stream.runDrain(run("go"))
+        yield* chat.configure({ model: "gemini-2.5-flash-lite" })
+        routed = undefined
+        yield* Stream.runDrain(run("go"))
+        assert.deepStrictEqual(
+          (yield* calls).map(({ request }) => request.model),
+          ["gemini-2.5-pro", "gemini-2.5-flash-lite"]
+        )
+      })
+    )
+
+    it.effect("an empty answer to a result that came with a picture is an answer", () =>
+      Effect.gen(function* () {
+        const picture = Tool.make({
+          name: "look",
+          description: "Looks.",
+          parameters: Schema.Struct({}),
+          result: Schema.String,
+          kind: "read",
+          run: () =>
+            Effect.succeed({ value: "a picture", media: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] })
+        })
+        const { run } = yield* agent({
+          tools: [picture],
+          answers: [calling({ functionCall: { name: "look", args: {} } }), calling()]
+        })
+        assert.isUndefined((yield* taken(run("go"))).error)
+      })
+    )
+  })
 
   it.effect("a toolkit of effect/ai is used as it is", () =>
     Effect.gen(function* () {

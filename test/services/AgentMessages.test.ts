@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Ref, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Ref, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import type { ToolResult } from "../../src/domain/ToolResult.ts"
@@ -232,6 +232,26 @@ describe("the children", () => {
     })
   )
 
+  it.effect("of many that ended, those that ended first are forgotten; none that still owes a reply", () =>
+    Effect.gen(function* () {
+      const answer = yield* Deferred.make<string>()
+      const { agent, end } = yield* makeAgent("scout", () => Deferred.await(answer))
+      const { call, children, mail, spawn } = yield* makeParent([agent])
+      const startAndEnd = (index: number) => Effect.andThen(spawn, end(index, Exit.succeed(done("x"))))
+      yield* spawn
+      yield* startAndEnd(1)
+      yield* call("sessions_send", { session: "scout-2", message: "?", timeout_seconds: 0 })
+      for (let index = 2; index < 66; index += 1) yield* startAndEnd(index)
+      yield* end(0, Exit.succeed(done("x")))
+      const known = (yield* children.list).map(({ session }) => session)
+      assert.deepStrictEqual(known.slice(0, 3), ["scout-1", "scout-2", "scout-4"])
+      assert.strictEqual(known.length, 65)
+      yield* mail
+      yield* Deferred.succeed(answer, "here I am")
+      assert.include((yield* mail)[0] ?? "", "> here I am")
+    })
+  )
+
   it.effect("those at work are named for after a compression; the others are not", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
@@ -299,6 +319,22 @@ describe("sessions_send", () => {
       const [letter = ""] = yield* mail
       assert.isTrue(letter.startsWith(runtimeMark))
       assert.include(letter, "> late")
+    })
+  )
+
+  it.effect("waits as long as it is told, however long other tools may take", () =>
+    Effect.gen(function* () {
+      const { agent } = yield* makeAgent("scout", () => Effect.delay(Effect.succeed("late"), "15 minutes"))
+      const { call, children, mailbox, spawn } = yield* makeParent([agent])
+      const limits = tools(children, mailbox).map(({ name, timeout }) => [name, Duration.isFinite(timeout)])
+      assert.deepInclude(limits, ["sessions_send", false])
+      assert.deepInclude(limits, ["sessions_list", true])
+      yield* spawn
+      const fiber = yield* Effect.forkChild(
+        call("sessions_send", { session: "scout-1", message: "?", timeout_seconds: 3_600 })
+      )
+      yield* TestClock.adjust("15 minutes")
+      assert.strictEqual((yield* Fiber.join(fiber)).value, "late")
     })
   )
 
@@ -456,6 +492,72 @@ describe("sessions_yield", () => {
       yield* call("sessions_yield", {})
       yield* mail
       assert.include(yield* refusal("sessions_yield", {}), "no agent is at work")
+    })
+  )
+
+  it.effect("ends when the last agent has ended without a word", () =>
+    Effect.gen(function* () {
+      const { agent, end } = yield* makeAgent()
+      const { call, children, mail, spawn } = yield* makeParent([agent])
+      yield* spawn
+      yield* spawn
+      const waiting = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
+      yield* end(0, Exit.succeed(done("ANNOUNCE_SKIP")))
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* end(1, Exit.succeed(done("ANNOUNCE_SKIP")))
+      assert.match(String((yield* Fiber.join(waiting)).value), /^No agent is at work any more, and none has a message/)
+      assert.isFalse(yield* children.isBusy)
+      assert.deepStrictEqual(yield* mail, [])
+    })
+  )
+
+  it.effect("waits for a reply that is to come as a message, also of an agent that has ended", () =>
+    Effect.gen(function* () {
+      const answers = [yield* Deferred.make<string>(), yield* Deferred.make<string>()]
+      const [first, second] = answers
+      if (first === undefined || second === undefined) return assert.fail("no answers")
+      const { agent, end, heard } = yield* makeAgent("scout", () => Deferred.await(heard.length === 1 ? first : second))
+      const { call, children, mail, refusal, spawn } = yield* makeParent([agent])
+      yield* spawn
+      yield* end(0, Exit.succeed(done("x")))
+      yield* mail
+      assert.isFalse(yield* children.isBusy)
+      yield* call("sessions_send", { session: "scout-1", message: "and?", timeout_seconds: 0 })
+      assert.isTrue(yield* children.isBusy)
+      assert.include((yield* children.alive) ?? "", "- scout-1: look around")
+      const waiting = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Deferred.succeed(first, "the reply")
+      assert.strictEqual((yield* Fiber.join(waiting)).value, "An agent has reported.")
+      assert.include((yield* mail)[0] ?? "", "> the reply")
+      yield* call("sessions_send", { session: "scout-1", message: "REPLY_SKIP" })
+      yield* call("sessions_send", { session: "scout-1", message: "ok", timeout_seconds: 0 })
+      const again = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
+      yield* Deferred.succeed(second, "REPLY_SKIP")
+      assert.include(String((yield* Fiber.join(again)).value), "none has a message")
+      assert.include(yield* refusal("sessions_yield", {}), "no agent is at work")
+    })
+  )
+
+  it.effect("a start that fails leaves nobody waiting", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const broken: Spawnable = {
+        name: "scout",
+        description: "",
+        runner: {
+          start: () => Effect.andThen(Deferred.await(gate), Effect.fail(new AgentFailure({ message: "no card" })))
+        }
+      }
+      const { call, refusal } = yield* makeParent([broken])
+      const starting = yield* Effect.forkChild(refusal("sessions_spawn", { agent: "scout", task: "x" }), {
+        startImmediately: true
+      })
+      const waiting = yield* Effect.forkChild(call("sessions_yield", {}), { startImmediately: true })
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      assert.include(yield* Fiber.join(starting), "no card")
+      assert.include(String((yield* Fiber.join(waiting)).value), "No agent is at work any more")
     })
   )
 })

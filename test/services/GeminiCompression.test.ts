@@ -99,7 +99,7 @@ const played = Effect.fnUntraced(function* (one: Case) {
     const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
     const session = { ...emptySession, memory: { failed: one.failed, waitUntil: 0 } }
     const log = { id: "gemini", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
-    const chat = yield* Chat.keep({ session, log })
+    const chat = yield* Chat.keep({ session, log, settings: { model: "gemini-2.5-pro", toolOutput: { most: 0 } } })
     yield* chat.append(one.contents.map((content) => ({ content })))
     const outcome = yield* chat.compress({ policy: policyFor(one), forced: one.forced })
     return { outcome, after: yield* chat.session, asked: yield* Ref.get(asked) }

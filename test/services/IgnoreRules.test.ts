@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Schema, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type IgnoreChoice, isIgnored, rulesOf, walk } from "../../src/services/IgnoreRules.ts"
 import { Workspace } from "../../src/services/Workspace.ts"
@@ -172,6 +172,30 @@ const paths =
   "b.c b c #a a/a/b a/b/x a/b.c a/x/y/b.c a/c x/a x/b/b.c x/y/a/b x/c.c bb/a d/a/b d/b d/a.c/b.c e/a/x/b".split(" ")
 
 /** A repository of git; none where that is not installed. */
+describe("a folder with very many rules", () => {
+  const tree = {
+    ".gitignore": Array.from({ length: 5_000 }, (_, i) => `*a${i}*b`).join("\n"),
+    ".git/HEAD": "ref",
+    ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}.txt`, ""]))
+  }
+  it.effect("others have their turn while it is walked, and while its rules are read", () =>
+    Effect.gen(function* () {
+      let turns = 0
+      const other = yield* Effect.forkChild(
+        Effect.forever(Effect.andThen(Effect.sync(() => (turns += 1)), Effect.yieldNow)),
+        { startImmediately: true }
+      )
+      const { root } = yield* Workspace
+      yield* rulesOf(root, all)
+      const reading = turns
+      assert.strictEqual((yield* walked()).length, 101)
+      yield* Fiber.interrupt(other)
+      assert.isAtLeast(reading, 2)
+      assert.isAtLeast(turns - reading, 50)
+    }).pipe(Effect.provide(inMemory(tree)))
+  )
+})
+
 const repository = Layer.effectDiscard(
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner

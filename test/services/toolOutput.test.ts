@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
 import { resultText } from "../../src/domain/Bounded.ts"
-import { type Part, response, text } from "../../src/domain/Content.ts"
+import { call, type Part, response, text } from "../../src/domain/Content.ts"
 import { entries, view, viewTokens } from "../../src/domain/Conversation.ts"
 import { encodeLine } from "../../src/domain/LogFormat.ts"
 import { emptySession, step } from "../../src/domain/Session.ts"
@@ -138,6 +138,36 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
+  it.effect("media that do not fit are a note with their handle, and the conversation goes on", () =>
+    Effect.gen(function* () {
+      const data = "A".repeat(4_000_000)
+      const pdf: Part = { inlineData: { mimeType: "application/pdf", data } }
+      const { chat } = yield* conversing(["fine"], { window: 32_000 })
+      for (let n = 0; n < 3; n += 1) {
+        yield* chat.append([
+          { content: { role: "model", parts: [call("look", {}, `c${n}`)] } },
+          user(response("look", { output: "three" }, `c${n}`), pdf, pdf)
+        ])
+      }
+      const { error } = yield* taken(chat.send("and now?"))
+      assert.isUndefined(error)
+      const handle = entries(yield* chat.conversation)[1]?.handles[1]
+      if (handle === undefined) return assert.fail("no handle")
+      assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
+    })
+  )
+
+  it.effect("lines are as many as fit their share, not characters", () =>
+    Effect.gen(function* () {
+      const output = "a line of some forty characters, or more\n".repeat(20_000)
+      const { shown } = yield* appended([response("t", { output })], {
+        window: 40_000,
+        toolOutput: { form: "head-tail-lines", most: 40_000 }
+      })
+      assert.isAbove(shown[0]?.length ?? 0, 20_000)
+    })
+  )
+
   it.effect("a full window bounds no less", () =>
     Effect.gen(function* () {
       const { chat } = yield* conversing([], { window: 20_000 })
@@ -256,6 +286,20 @@ describe("old results are masked", () => {
       })
       assert.isAtMost(broken, 4)
       assert.isAtLeast(broken, 1)
+    })
+  )
+
+  it.effect("what is masked already is no reason for another mask: they come in batches, also for commands", () =>
+    Effect.gen(function* () {
+      const output = `Command: x\n${"a line of output that is about a hundred characters long, as those of builds and tests mostly are\n".repeat(60)}Exit Code: 0`
+      const { log, run } = yield* agent({
+        tools: [tool("run_shell_command", "read", () => Effect.succeed(output))],
+        answers: (_, index) => (index < 200 ? calling(asking("run_shell_command", String(index))) : saying("done"))
+      })
+      yield* Stream.runDrain(run("go"))
+      const masks = log.flatMap((event) => (event._tag === "Masked" ? [event.shorten.length] : []))
+      assert.isAtLeast(masks.length, 2)
+      for (const parts of masks) assert.isAtLeast(parts, 15)
     })
   )
 

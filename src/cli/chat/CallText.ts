@@ -29,12 +29,16 @@ export const firstOf = (lines: ReadonlyArray<string>, most: number): ReadonlyArr
 
 const isHeading = /^(?:---|\+\+\+|Index:|=+$|diff )/
 
-/** What is asked about or was done, line by line; of a unified diff without what names the files: that is said elsewhere. */
-export const detailLines = (detail: string): ReadonlyArray<string> => {
-  const lines = detail.replace(/\n$/, "").split("\n")
+/** What is asked about, line by line and all of it: a command may look like anything, also like the heading of a diff. */
+export const detailLines = (detail: string): ReadonlyArray<string> => detail.replace(/\n$/, "").split("\n").map(legible)
+
+/** A diff of what was done, line by line, without what names the files: that is said elsewhere. */
+export const diffLines = (diff: string): ReadonlyArray<string> => {
+  const lines = detailLines(diff)
   const hunk = lines.findIndex((line) => line.startsWith("@@ "))
-  const isDiff = hunk >= 0 && lines.slice(0, hunk).every((line) => line === "" || isHeading.test(line))
-  return (isDiff ? lines.slice(hunk) : lines).map(legible)
+  return hunk >= 0 && lines.slice(0, hunk).every((line) => line === "" || isHeading.test(line))
+    ? lines.slice(hunk)
+    : lines
 }
 
 /** A line of a diff in the colour of what becomes of it. */

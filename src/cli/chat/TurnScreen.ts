@@ -4,7 +4,7 @@ import { printable } from "../../domain/Inspection.ts"
 import { ChatTerminal } from "../../services/ChatTerminal.ts"
 import { cut } from "../Columns.ts"
 import * as Output from "../Output.ts"
-import { activityText, detailLines, firstOf, loopText, painted, responseText, todoLines } from "./CallText.ts"
+import { activityText, diffLines, firstOf, loopText, painted, responseText, todoLines } from "./CallText.ts"
 import * as Markdown from "./Markdown.ts"
 
 /** What a person sees of one turn. */
@@ -131,7 +131,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         : display?._tag === "Todos"
           ? todoLines(display.todos, style)
           : display?._tag === "Diff" && !seen.has(event.id)
-            ? firstOf(detailLines(display.diff), mostLines).map((line) => painted(cut(line, width - 2), style))
+            ? firstOf(diffLines(display.diff), mostLines).map((line) => painted(cut(line, width - 2), style))
             : []
     return Effect.andThen(lines([head, ...more.map((line) => `  ${line}`)]), nowWorking)
   }

@@ -7,8 +7,17 @@ import { make, type Tool, ToolFailure } from "../Tool.ts"
 /** Characters of a skill's description that a model is told before it asks. */
 const mostDescription = 300
 
+/** Skills that a model is told of, and characters of a name: a folder full of them would fill every request. */
+const mostListed = 100
+const mostName = 100
+
 const listed = (skills: ReadonlyArray<Skill>): string =>
-  skills.map(({ description, name }) => `- ${name}: ${firstUnits(description, mostDescription)}`).join("\n")
+  [
+    ...skills
+      .slice(0, mostListed)
+      .map(({ description, name }) => `- ${firstUnits(name, mostName)}: ${firstUnits(description, mostDescription)}`),
+    ...(skills.length > mostListed ? [`… and ${skills.length - mostListed} more, by their names`] : [])
+  ].join("\n")
 
 const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
   new ToolFailure({
@@ -16,7 +25,10 @@ const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
     message:
       skills.length === 0
         ? `there is no skill ${name}: there are none here; go on without`
-        : `there is no skill ${name}; there are: ${skills.map((skill) => skill.name).join(", ")}`
+        : `there is no skill ${name}; there are: ${skills
+            .slice(0, mostListed)
+            .map((skill) => firstUnits(skill.name, mostName))
+            .join(", ")}`
   })
 
 /** Reads a skill's instructions (spec 14, activate_skill). The skills that there are now are told with the tool. */

@@ -47,6 +47,15 @@ export interface FileChanges {
   readonly write: (change: Change) => Effect.Effect<ToolResult<Changed>, ToolFailure>
 }
 
+/** Paths that a title may cut (Tool.ts). */
+const longestTitle = 100
+
+/**
+ * Whether a file says which programs run: the hooks and settings of git, and the agents, skills and settings of this program.
+ * Who lets files be edited did not mean these: each edit of them is asked for.
+ */
+const startsPrograms = (place: string): boolean => /(?:^|[\\/])\.(?:git|palimpsest|gemini)(?:[\\/]|$)/i.test(place)
+
 /** How often another name is tried for a temporary file. */
 const names = 4
 
@@ -102,14 +111,36 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
       if (seen.text !== undefined) yield* fs.chmod(file, seen.mode)
     }, Effect.scoped)
 
+    const changed = ({ shown }: Seen) =>
+      new ToolFailure({
+        message: `${shown} was changed by somebody else meanwhile, so it was not written; read it again`,
+        type: "file_changed"
+      })
+
     const replace = (change: Change) =>
       Effect.acquireUseRelease(
         claim(change.seen),
         (file) =>
-          // Interrupted, the write would go on behind our back.
-          Effect.uninterruptible(Effect.andThen(fill(file, change), fs.rename(file, change.seen.path))),
+          Effect.gen(function* () {
+            // A folder on the way may have become a link that leads out. One that becomes one later lacks this file.
+            if ((yield* fs.realPath(file)) !== file) return yield* changed(change.seen)
+            yield* fill(file, change)
+            yield* fs.rename(file, change.seen.path)
+            // Interrupted, the write would go on behind our back.
+          }).pipe(Effect.uninterruptible),
         (file, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(file, { force: true })))
       )
+
+    /** What a person is asked to allow: all of it, and the place that is meant where its name alone does not say so. */
+    const detailOf = ({ after, diff: { diff }, seen }: Change): string => {
+      const { given, path: place, shown, text = "" } = seen
+      if (diff === "") return `${shown} is made, empty`
+      const isPlain = path.resolve(workspace.root, given) === place && given.length <= longestTitle
+      const where = isPlain ? "" : `The file is ${shown}:\n`
+      // A diff says of binary files that they differ, and no more.
+      const isBinary = text.includes("\0") || after.includes("\0")
+      return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
+    }
 
     const resultOf = ({ diff: { added, diff, removed }, seen }: Change): ToolResult<Changed> => ({
       value: { fileDiff: diff, fileName: path.basename(seen.path) },
@@ -120,22 +151,20 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
     return {
       look,
       plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
-      question: ({ after, diff, seen }) =>
-        after === seen.text
+      question: (change) =>
+        change.after === change.seen.text
           ? undefined
           : {
-              detail: diff.diff === "" ? `${seen.shown} is made, empty` : diff.diff,
-              grants: [editGrant],
-              covers: "edits of files"
+              detail: detailOf(change),
+              ...(startsPrograms(change.seen.path)
+                ? { grants: [], covers: "this edit" }
+                : { grants: [editGrant], covers: "edits of files" })
             },
       write: Effect.fn("FileChange.write")(function* (change): Effect.fn.Return<ToolResult<Changed>, ToolFailure> {
         const { after, seen } = change
         const now = yield* look(seen.given)
         if (now.path !== seen.path || now.text !== seen.text) {
-          return yield* new ToolFailure({
-            message: `${seen.shown} was changed by somebody else meanwhile, so it was not written; read it again`,
-            type: "file_changed"
-          })
+          return yield* changed(seen)
         }
         if (after === seen.text) return resultOf(change)
         const writing = Effect.gen(function* () {
@@ -146,6 +175,7 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         })
         yield* writing.pipe(
           Effect.mapError((error) => {
+            if (error instanceof ToolFailure) return error
             const trouble = diskTrouble(error)
             return new ToolFailure({
               message: `${seen.shown} was not written: ${trouble}`,

@@ -1,5 +1,6 @@
 import { Clock, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
 import { words } from "../../domain/ToolResult.ts"
+import { quoted } from "../../domain/WorkspacePath.ts"
 import { walk } from "../IgnoreRules.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -122,7 +123,7 @@ export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path 
         }
       }
       return {
-        value: `Found ${matches.length} file(s) matching "${pattern}" within ${within}, sorted by modification time (newest first):\n${matches.map(({ place }) => place).join("\n")}`,
+        value: `Found ${matches.length} file(s) matching "${pattern}" within ${within}, sorted by modification time (newest first):\n${matches.map(({ place }) => quoted(place)).join("\n")}`,
         display: words(`${matches.length} ${matches.length === 1 ? "file" : "files"}`)
       }
     })

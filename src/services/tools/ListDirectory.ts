@@ -1,6 +1,7 @@
 import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect"
 import { diskTrouble } from "../../domain/DiskTrouble.ts"
 import { words } from "../../domain/ToolResult.ts"
+import { quoted } from "../../domain/WorkspacePath.ts"
 import { rulesOf } from "../IgnoreRules.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -80,19 +81,24 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
                   })
           )
         )
-        if (entries.length === 0) return { value: `Directory ${folder} is empty.`, display: words("empty") }
+        if (entries.length === 0) return { value: `Directory ${quoted(folder)} is empty.`, display: words("empty") }
         const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options), usual: false }).pipe(
           Effect.provideContext(platform)
         )
         const globs = ignore.map((pattern) => Glob.make(pattern, { dot: true }))
         const wanted = entries.filter(({ name }) => !globs.some((glob) => Glob.match(glob, name)))
         const found = yield* Effect.forEach(wanted, (entry) => entryOf(folder, entry), { concurrency: atOnce })
-        const listed = found.filter(({ isFolder, name }) => !rules.ignores(name, isFolder)).sort(byName)
+        const kept = yield* Effect.filter(found, ({ isFolder, name }) =>
+          Effect.as(rules.pause, !rules.ignores(name, isFolder))
+        )
+        const listed = kept.sort(byName)
         const ignored = found.length - listed.length
-        const lines = listed.map(({ isFolder, name, note }) => (isFolder ? `[DIR] ${name}` : `${name} (${note})`))
+        const lines = listed.map(({ isFolder, name, note }) =>
+          isFolder ? `[DIR] ${quoted(name)}` : `${quoted(name)} (${note})`
+        )
         const count = ignored === 0 ? "" : `\n\n(${ignored} ignored)`
         return {
-          value: `Directory listing for ${folder}:\n${lines.join("\n")}${count}`,
+          value: `Directory listing for ${quoted(folder)}:\n${lines.join("\n")}${count}`,
           display: words(
             `${listed.length} ${listed.length === 1 ? "entry" : "entries"}${ignored === 0 ? "" : ` (${ignored} ignored)`}`
           )

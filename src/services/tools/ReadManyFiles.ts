@@ -2,6 +2,7 @@ import { Effect, FileSystem, Glob, Option, Path, Result, Schema, Stream } from "
 import { kindOf } from "../../domain/FileKind.ts"
 import type { Part } from "../../domain/Content.ts"
 import { words } from "../../domain/ToolResult.ts"
+import { quoted } from "../../domain/WorkspacePath.ts"
 import { isIgnored, rulesOf, walk } from "../IgnoreRules.ts"
 import { read } from "../RegularFile.ts"
 import { make, type Tool } from "../Tool.ts"
@@ -43,6 +44,9 @@ const usuallyExcluded = [
 
 /** Bytes of files that one call reads, so that a pattern for everything ends. */
 const mostTogether = 20 * 1_024 * 1_024
+
+/** Files that one call reads; each takes a moment, however small it is. */
+const mostFiles = 2_000
 
 const isPattern = (text: string): boolean => /[*?[\]{}]/.test(text)
 
@@ -143,7 +147,9 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
         // What is named outside is refused, not silently left out.
         for (const each of wanted.include) if (!isPattern(each)) yield* workspace.path(each, "read")
         const found = yield* Effect.forEach(workspace.folders, (folder) => filesIn(folder, wanted))
-        const files = [...new Set(found.flatMap((each) => [...each]))].sort()
+        const all = [...new Set(found.flatMap((each) => [...each]))].sort()
+        const files = all.slice(0, mostFiles)
+        const beyond = all.length - files.length
         const parts: Array<string> = []
         const media: Array<Part> = []
         const names: Array<string> = []
@@ -172,19 +178,20 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
           }
           const result = yield* fileResult(kind, bytes.success, shown, { file_path: file })
           total += bytes.success.length
-          parts.push(`--- ${file} ---\n\n${result.value}\n\n`)
+          parts.push(`--- ${quoted(file)} ---\n\n${result.value}\n\n`)
           media.push(...(result.media ?? []))
           names.push(shown)
         }
         if (names.length === 0 && skipped.length === 0) {
           return { value: `No files matching ${wanted.include.join(", ")} were found.`, display: words("no files") }
         }
-        const left =
-          skipped.length === 0 ? "" : `\n${skipped.map(({ file, why }) => `(skipped ${file}: ${why})`).join("\n")}`
+        const more =
+          beyond === 0 ? [] : [`(${beyond} more files match; only the first ${mostFiles} are read: ask for fewer)`]
+        const left = [...skipped.map(({ file, why }) => `(skipped ${file}: ${why})`), ...more]
         return {
-          value: `${parts.join("")}--- End of content ---${left}`,
+          value: [`${parts.join("")}--- End of content ---`, ...left].join("\n"),
           media: media.length === 0 ? undefined : media,
-          display: words(summary(names, skipped))
+          display: words([summary(names, skipped), ...more].join("\n"))
         }
       })
     })

@@ -1,5 +1,4 @@
-import { Effect, FileSystem, Option, Path, Result, Schema, type Scope, Stream } from "effect"
-import * as Base64 from "effect/encoding/Base64"
+import { Effect, Fiber, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { childEnvironment } from "../../domain/ChildEnvironment.ts"
 import { cutLine, decodeFile, encodingOf, linesOf } from "../../domain/FileText.ts"
@@ -80,23 +79,81 @@ type Needs =
 
 // --- ripgrep --------------------------------------------------------------------------------------------------------------------
 
-const Words = Schema.Union([Schema.Struct({ text: Schema.String }), Schema.Struct({ bytes: Schema.String })])
-const Match = Schema.Struct({ data: Schema.Struct({ path: Words, lines: Words, line_number: Schema.Int }) })
-const End = Schema.Struct({ data: Schema.Struct({ path: Words, binary_offset: Schema.NullOr(Schema.Int) }) })
-const decodeMatch = Schema.decodeUnknownResult(Schema.fromJsonString(Match))
-const decodeEnd = Schema.decodeUnknownResult(Schema.fromJsonString(End))
-/** How a message of some type begins. */
-const begins = (type: "match" | "end" | "summary"): string => `{"type":"${type}"`
-/** The last message; its type comes at its end. */
-const isSummary = (line: string): boolean => line.startsWith(begins("summary")) || line.endsWith('"type":"summary"}')
+/**
+ * Bytes of a line beyond which ripgrep shows its beginning only. Lines that long have more characters than are shown of any
+ * (at most three bytes make one), so what it writes in place of the rest is cut off with it.
+ */
+const widest = 8_192
 
-const wordsOf = (said: typeof Words.Type): string =>
-  "text" in said ? said.text : decodeFile(Result.getOrElse(Base64.decode(said.bytes), () => new Uint8Array()))
+/** What it says of a file in which it found a NUL byte after some matches, with the file's name before it. */
+const binaryNotice =
+  /: (?:WARNING: stopped searching binary file after match|[Bb]inary file matches) \(found "\\0" byte around offset \d+\)\n/
 
 /** More matches than this are not collected: the files that have any are asked for by name instead. */
 const flood = 2_000
 /** Files that are searched in one go when they are known by name. */
 const mostTogether = 200
+
+/** Characters of a line of its output beyond which it is given up, a name included: collecting it would take for ever. */
+const longestLine = 1_024 * 1_024
+
+/** What was read of the output. */
+interface Said {
+  readonly matches: ReadonlyArray<{ readonly name: string } & MatchedLine>
+  readonly notices: ReadonlyArray<Notice>
+}
+
+/** What stands before a NUL: notices, each in a line of its own, then a name. A name may look the same. */
+interface Notice {
+  readonly all: string
+  readonly binary: string
+}
+
+/** Reads `name NUL number:line` piece by piece; undefined: it is nothing of the kind. */
+const lineReader = () => {
+  let rest = ""
+  const noticesIn = (text: string): { readonly notices: ReadonlyArray<Notice>; readonly name: string } => {
+    const notices: Array<Notice> = []
+    let name = text
+    while (name.includes("\n")) {
+      const found = binaryNotice.exec(name)
+      if (found === null) break
+      notices.push({ all: name, binary: name.slice(0, found.index) })
+      name = name.slice(found.index + found[0].length)
+    }
+    return { notices, name }
+  }
+  return {
+    add: (piece: string): Said | undefined => {
+      const text = rest + piece
+      const matches: Array<{ readonly name: string } & MatchedLine> = []
+      const notices: Array<Notice> = []
+      let at = 0
+      for (;;) {
+        const nul = text.indexOf("\0", at)
+        const end = nul < 0 ? -1 : text.indexOf("\n", nul)
+        if (end < 0) break
+        const colon = text.indexOf(":", nul)
+        const number = Number(text.slice(nul + 1, colon))
+        if (colon < 0 || colon > end || !Number.isInteger(number) || number < 1) return undefined
+        const before = noticesIn(text.slice(at, nul))
+        notices.push(...before.notices)
+        matches.push({
+          name: before.name,
+          number,
+          text: cutLine(text.slice(colon + 1, text[end - 1] === "\r" ? end - 1 : end))
+        })
+        at = end + 1
+      }
+      rest = text.slice(at)
+      return rest.length > longestLine ? undefined : { matches, notices }
+    },
+    end: (): Said | undefined => {
+      const { name, notices } = noticesIn(rest)
+      return name === "" ? { matches: [], notices } : undefined
+    }
+  }
+}
 
 /** What ripgrep found; undefined: it is not there, or does not understand the pattern. */
 interface Ran {
@@ -104,50 +161,93 @@ interface Ran {
   readonly isFlood: boolean
 }
 
-const ripgrep = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string) {
+const ripgrep = Effect.fnUntraced(function* (
+  args: ReadonlyArray<string>,
+  cwd: string,
+  stderr: "ignore" | "pipe" = "ignore"
+) {
   const environment = yield* Environment
   return yield* ChildProcess.make("rg", args, {
     cwd,
     env: childEnvironment(yield* environment.variables),
     extendEnv: false,
     stdin: "ignore",
-    stderr: "ignore",
+    stderr,
     forceKillAfter: "1 second"
   })
 })
 
+/** Lines as they are: as JSON it would tell every single match, a hundred bytes for each letter of a long line. */
+const plainLines = [
+  "--color=never",
+  "--no-heading",
+  "--with-filename",
+  "--line-number",
+  "--null",
+  `--max-columns=${widest}`,
+  "--max-columns-preview"
+]
+
+/** Files that are asked for at the same time whether they are there. */
+const atOnceAsked = 8
+
 const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string, most: number) {
+  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const handle = yield* ripgrep(["--json", ...args], cwd)
+  const handle = yield* ripgrep([...plainLines, ...args], cwd, "pipe")
   const files = new Map<string, Array<MatchedLine>>()
+  const notices: Array<Notice> = []
+  const { add, end } = lineReader()
   let count = 0
-  let isWhole = false
-  yield* handle.stdout.pipe(
-    Stream.decodeText,
-    Stream.splitLines,
-    Stream.takeUntil(() => count > most),
-    Stream.runForEach((line) =>
-      Effect.sync(() => {
-        if (line.startsWith(begins("match"))) {
-          const match = decodeMatch(line)
-          if (Result.isFailure(match)) return
-          const { line_number: number, lines, path: name } = match.success.data
-          const place = path.resolve(cwd, wordsOf(name))
-          const found = { number, text: cutLine(wordsOf(lines).replace(/\r?\n$/, "")) }
-          const known = files.get(place)
-          if (known === undefined) files.set(place, [found])
-          else known.push(found)
-          count += 1
-        } else if (line.startsWith(begins("end"))) {
-          const end = decodeEnd(line)
-          if (Result.isFailure(end) || end.success.data.binary_offset === null) return
-          files.delete(path.resolve(cwd, wordsOf(end.success.data.path)))
-        } else if (isSummary(line)) isWhole = true
-      })
+  let isRead = true
+  const take = (said: Said | undefined) => {
+    if (said === undefined) {
+      isRead = false
+      return
+    }
+    for (const { name, number, text } of said.matches) {
+      const place = path.resolve(cwd, name)
+      const known = files.get(place)
+      if (known === undefined) files.set(place, [{ number, text }])
+      else known.push({ number, text })
+    }
+    count += said.matches.length
+    notices.push(...said.notices)
+  }
+  // Files that cannot be read it says nothing of; all else is an error in the pattern.
+  const complaint = yield* Effect.forkScoped(
+    Stream.runFold(
+      Stream.decodeText(handle.stderr),
+      () => false,
+      (before, text) => before || text !== ""
     )
   )
-  // Without a last word it was stopped, here or by an error in the pattern.
-  return isWhole || count > most ? { files, isFlood: count > most } : undefined
+  yield* handle.stdout.pipe(
+    Stream.decodeText,
+    Stream.takeWhile(() => isRead && count <= most),
+    Stream.runForEach((piece) => Effect.sync(() => take(add(piece))))
+  )
+  if (count <= most && isRead) {
+    // It ends with 2 where some file could not be read, too.
+    const code = yield* handle.exitCode
+    if (code > 1 && (code > 2 || (yield* Fiber.join(complaint)))) return undefined
+    take(end())
+  }
+  if (!isRead) return undefined
+  const isThere = (name: string) => Effect.orElseSucceed(fs.exists(path.resolve(cwd, name)), () => false)
+  // Where a name looks like a notice, or a notice like a name, nobody can tell which it is.
+  const isClear = yield* Effect.forEach(
+    notices,
+    ({ all, binary }) =>
+      Effect.gen(function* () {
+        if (yield* isThere(all)) return false
+        return files.has(path.resolve(cwd, binary)) || (yield* isThere(binary))
+      }),
+    { concurrency: atOnceAsked }
+  )
+  if (isClear.includes(false)) return undefined
+  for (const { binary } of notices) files.delete(path.resolve(cwd, binary))
+  return { files, isFlood: count > most }
 }, Effect.scoped)
 
 /** The files that have any match, by name. */
@@ -216,7 +316,8 @@ const byRipgrep = Effect.fnUntraced(function* (
     const together = Math.max(1, Math.min(mostTogether, Math.floor(flood / perFile)))
     for (let i = 0; i < all.length && count <= total; i += together) {
       const part = yield* run([...args, "--", ...all.slice(i, i + together)], base, Number.POSITIVE_INFINITY)
-      for (const each of part === undefined ? [] : sorted(part)) {
+      if (part === undefined) return undefined
+      for (const each of sorted(part)) {
         found.push(each)
         count += each.lines.length
       }
@@ -238,7 +339,9 @@ const keeper = (rules: FolderRules | undefined) => {
       const name = folder.slice(cut + 1)
       return rulesIn(cut < 0 ? "" : folder.slice(0, cut)).pipe(
         Effect.flatMap((above) =>
-          above === undefined || above.ignores(name, true) ? Effect.undefined : above.enter(name)
+          above === undefined || above.ignores(name, true)
+            ? Effect.undefined
+            : Effect.andThen(above.pause, above.enter(name))
         ),
         Effect.tap((found) => Effect.sync(() => known.set(folder, found)))
       )
@@ -246,8 +349,10 @@ const keeper = (rules: FolderRules | undefined) => {
   return (relative: string): Effect.Effect<boolean> => {
     if (rules === undefined) return Effect.succeed(true)
     const cut = relative.lastIndexOf("/")
-    return Effect.map(rulesIn(cut < 0 ? "" : relative.slice(0, cut)), (found) =>
-      found === undefined ? false : !found.ignores(relative.slice(cut + 1), false)
+    return Effect.flatMap(rulesIn(cut < 0 ? "" : relative.slice(0, cut)), (found) =>
+      found === undefined
+        ? Effect.succeed(false)
+        : Effect.as(found.pause, !found.ignores(relative.slice(cut + 1), false))
     )
   }
 }

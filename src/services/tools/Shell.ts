@@ -13,11 +13,12 @@ import {
   Stream
 } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { childEnvironment } from "../../domain/ChildEnvironment.ts"
+import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
 import { type HeadAndTail, headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
 import { grantsOf, programs } from "../../domain/ShellCommand.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
+import { quoted } from "../../domain/WorkspacePath.ts"
 import { Environment } from "../Environment.ts"
 import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -137,6 +138,8 @@ interface Running {
   readonly handle: ChildProcessSpawner.ChildProcessHandle
   out: HeadAndTail
   err: HeadAndTail
+  /** What it was not given, and may have found all the same: in `/proc`, in a file. */
+  readonly hidden: ReadonlyArray<Hidden>
   /** When it printed last. */
   last: number
   /** How often it printed. */
@@ -173,16 +176,16 @@ const settling = Duration.millis(200)
 const lastLines = (text: string): string => text.trimEnd().split("\n").slice(-shownLines).join("\n")
 
 /** The ends of both streams. */
-const sofar = ({ err, out }: Running): string =>
+const sofar = ({ err, hidden, out }: Running): string =>
   [out, err]
-    .map((output) => endText(output.end(shownBytes)))
+    .map((output) => withoutHidden(endText(output.end(shownBytes)), hidden))
     .filter((text) => text !== "")
     .join("\n")
 
 /** The whole answer. The output is not needed any more after it. */
 const resultOf = (state: State, running: Running): ToolResult<string> => {
-  const stdout = outputText(running.out.kept())
-  const stderr = outputText(running.err.kept())
+  const stdout = withoutHidden(outputText(running.out.kept()), running.hidden)
+  const stderr = withoutHidden(outputText(running.err.kept()), running.hidden)
   const how =
     state.error ??
     (state.signal === undefined
@@ -205,7 +208,7 @@ const signalOf = (exit: Exit.Exit<unknown, PlatformError.PlatformError>): string
 }
 
 const notStarted = (why: string): ToolFailure =>
-  new ToolFailure({ message: `the command could not be started: ${why}`, type: "shell_execute_error" })
+  new ToolFailure({ message: `the command could not be started: ${quoted(why)}`, type: "shell_execute_error" })
 
 const failureOf = ({ reason }: PlatformError.PlatformError): ToolFailure =>
   notStarted(reason._tag === "BadArgument" ? (reason.description ?? reason.message) : reason.message)
@@ -260,9 +263,10 @@ export const shell: Effect.Effect<
     cwd: string,
     scope: Scope.Scope
   ): Effect.fn.Return<Running, ToolFailure> {
+    const variables = yield* environment.variables
     const command = ChildProcess.make("/bin/sh", ["-c", ...args], {
       cwd,
-      env: childEnvironment(yield* environment.variables, passed),
+      env: childEnvironment(variables, passed),
       stdin: "ignore",
       detached: true,
       additionalFds: { fd3: { type: "output" } },
@@ -276,6 +280,7 @@ export const shell: Effect.Effect<
     const clock = yield* Clock.Clock
     const running: Running = {
       handle,
+      hidden: hiddenOf(variables, passed),
       out: headAndTail(buffer),
       err: headAndTail(buffer),
       last: clock.currentTimeMillisUnsafe(),

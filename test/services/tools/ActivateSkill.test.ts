@@ -47,6 +47,19 @@ describe("activate_skill", () => {
     })
   )
 
+  it.effect("a folder full of skills fills no request", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 3_000 }, (_, i) => ({ ...tables, name: `s${i}${"n".repeat(2_000)}` }))
+      const tool = yield* Effect.provide(activateSkill, having(...many))
+      assert.isBelow(tool.description.length, 50_000)
+      assert.isTrue(tool.description.endsWith("\n… and 2900 more, by their names"))
+      assert.isBelow((yield* failureOf(tool, { name: "x" }))?.length ?? 0, 20_000)
+      assert.deepInclude((yield* callTool(tool, { name: many[2_999]?.name })).result.value, {
+        skill: many[2_999]?.name
+      })
+    })
+  )
+
   it.effect("a name that is not there is answered with those that are", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.provide(activateSkill, having(tables, { ...tables, name: "other" }))

@@ -238,6 +238,38 @@ describe("search_file_content", () => {
     }).pipe(Effect.provide(inMemory({ "a.txt": `${"a".repeat(60)}!\n` })))
   )
 
+  it.effect.skipIf(!hasRipgrep)(
+    "of one huge line ripgrep tells no more than its beginning, however often it matches",
+    () =>
+      Effect.gen(function* () {
+        const answer = yield* answerOf(yield* byRipgrepAlone, { pattern: "x" })
+        assert.strictEqual(
+          answer,
+          `Found 2 match(es) for pattern "x" in path ".":\n---\nFile: long.json\nL1: one${"x".repeat(1_997)}... [truncated]\n---\nFile: short.json\nL1: x\n---`
+        )
+      }).pipe(Effect.provide(onDisk({ "long.json": `one${"x".repeat(17 * 1_024 * 1_024)}`, "short.json": "x\n" })))
+  )
+
+  const cut = " [... omitted end of long line]"
+  const oddly: Readonly<Record<string, string | Uint8Array>> = {
+    "a\nb: 1:.txt": "one\n",
+    'c: binary file matches (found "\\0" byte around offset 5)\nd': "one\n",
+    "c-é.txt": `one${cut}\n`,
+    "e.bin": `one\n${"x\n".repeat(50_000)}one\n\0`,
+    'f\n: WARNING: stopped searching binary file after match (found "\\0" byte around offset 5)\n/g/h.bin': `one\n${"x\n".repeat(50_000)}\0`,
+    "i.txt": `${"語".repeat(1_999)} one\r\n${"語".repeat(2_700)} one\r\n${"é".repeat(4_090)} one${cut}\none`
+  }
+  for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
+    it.effect.skipIf(!hasRipgrep)(
+      `names that look like what ripgrep says, binary files and wide lines are told alike: ${JSON.stringify(args)}`,
+      () =>
+        Effect.gen(function* () {
+          const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
+          assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
+        }).pipe(Effect.provide(onDisk(oddly)))
+    )
+  }
+
   it.effect("a named pipe is neither searched nor waited for", () =>
     Effect.gen(function* () {
       const spawner = yield* ChildProcessSpawner.ChildProcessSpawner

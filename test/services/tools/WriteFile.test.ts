@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer, vi } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { Effect, Exit, FileSystem, Layer } from "effect"
+import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
 import { UnescapesContent, writeFile } from "../../../src/services/tools/WriteFile.ts"
 import { callTool, failureOf } from "../../support/callTool.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
@@ -55,6 +56,70 @@ layer(NodeServices.layer)("write_file", (it) => {
       assert.deepStrictEqual(result.display?._tag === "Diff" ? result.display.added : undefined, 1)
       yield* callTool(tool, { file_path: "new.txt", content: "a\r\nb\n" })
       assert.strictEqual(yield* read("new.txt"), "a\r\nb\n")
+    })
+  )
+
+  it.effect("a person is shown all of a change: of binary files too, and which file it is", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, place } = yield* workspace({ "a.bin": "\0old", "src/run.sh": "old\n" })
+      yield* fs.symlink(place("src/run.sh"), place("notes.md"))
+      const tool = yield* Effect.provide(writeFile, here)
+      const detail = (file_path: string, content: string) =>
+        Effect.map(callTool(tool, { file_path, content }), ({ question }) => question?.detail)
+      const binary = (file: string, text: string) => `${file} is binary, or will be. All that it will hold:\n${text}`
+      assert.strictEqual(yield* detail("a.bin", "rm -r x\n"), binary("a.bin", "rm -r x\n"))
+      assert.strictEqual(yield* detail("new.sh", "rm -r x\n#\0"), binary("new.sh", "rm -r x\n#\0"))
+      const linked = yield* detail("notes.md", "rm -r x\n")
+      assert.isTrue(linked?.startsWith("The file is src/run.sh:\n--- a/run.sh\n"))
+      assert.include(linked, "+rm -r x\n")
+      const long = yield* detail(`${"src/../".repeat(20)}src/run.sh`, "rm -r y\n")
+      assert.isTrue(long?.startsWith("The file is src/run.sh:\n"))
+      assert.isTrue((yield* detail(place("src/run.sh"), "rm -r z\n"))?.startsWith("--- a/run.sh\n"))
+    })
+  )
+
+  it.effect("what says which programs run is asked for each time, also where edits are allowed", () =>
+    Effect.gen(function* () {
+      const { layer: here, place } = yield* workspace({ ".git/HEAD": "x\n", "src/a.ts": "a\n" })
+      const fs = yield* FileSystem.FileSystem
+      yield* fs.symlink(place(".git"), place("docs"))
+      const tool = yield* Effect.provide(writeFile, here)
+      const grants = (file_path: string) =>
+        Effect.map(callTool(tool, { file_path, content: "new\n" }), ({ question }) => question?.grants)
+      for (const file of [
+        ".git/hooks/pre-commit",
+        "docs/config",
+        ".GIT/x",
+        ".gemini/agents/a.md",
+        "b/.palimpsest/skills/s/SKILL.md"
+      ])
+        assert.deepStrictEqual(yield* grants(file), [], file)
+      for (const file of ["src/a.ts", ".github/a.yml", ".gitignore", "git/x"])
+        assert.deepStrictEqual(yield* grants(file), ["edit"], file)
+    })
+  )
+
+  it.effect("a folder that becomes a link out after the last look is not written into", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { layer: here, names, place, read } = yield* workspace({ "d/x": "old", "out/x": "precious" })
+      // Only d is in the workspace; its neighbour stands for the rest of the disk.
+      const swap = Effect.andThen(fs.rename(place("d/in"), place("d/was")), fs.symlink(place("out"), place("d/in")))
+      yield* fs.makeDirectory(place("d/in"))
+      yield* fs.writeFileString(place("d/in/x"), "old")
+      const racing = FileSystem.layerNoop({
+        ...fs,
+        access: (file, options) => Effect.andThen(fs.access(file, options), swap)
+      })
+      const inner = FileWorkspace.layer({ root: place("d") }).pipe(Layer.provideMerge(here))
+      const tool = yield* writeFile.pipe(Effect.provide(racing), Effect.provide(inner))
+      assert.strictEqual(
+        yield* failureOf(tool, { file_path: "in/x", content: "new" }),
+        "file_changed: in/x was changed by somebody else meanwhile, so it was not written; read it again"
+      )
+      assert.strictEqual(yield* read("out/x"), "precious")
+      assert.notMatch((yield* names).join(" "), /\.tmp/)
     })
   )
 
