@@ -9,6 +9,7 @@ import { ChatBusy } from "../../src/services/Chat.ts"
 import { model } from "../../src/domain/Content.ts"
 import * as Mailbox from "../../src/services/Mailbox.ts"
 import { type LoopDetector, off } from "../../src/services/LoopDetector.ts"
+import { writeTodos } from "../../src/services/tools/WriteTodos.ts"
 import * as Tool from "../../src/services/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../support/agents.ts"
 import { taken } from "../support/sending.ts"
@@ -436,16 +437,26 @@ describe("Agent", () => {
   it.effect("a single prompt with hundreds of calls compresses in the middle and goes on", () =>
     Effect.gen(function* () {
       const turns = 300
+      const plan = [
+        { description: "count the lines of every file", status: "in_progress" },
+        { description: "add them up in TOTALS.md", status: "pending" }
+      ]
       const { calls, chat, run } = yield* agent({
-        tools: [tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(40)}`))],
+        tools: [tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(40)}`)), writeTodos],
         settings: { window: 16_000 },
-        answers: (_, index) => (index < turns ? calling(asking("read", `file-${index}`)) : saying("done"))
+        answers: (_, index) =>
+          index === 0
+            ? calling({ functionCall: { name: "write_todos", args: { todos: plan } } })
+            : index < turns
+              ? calling(asking("read", `file-${index}`))
+              : saying("done")
       })
       const { events, error } = yield* taken(run("Count the lines of all files, and never touch file-7."))
       assert.isUndefined(error)
       assert.isAbove(tags(events).filter((tag) => tag === "ChatCompressed").length, 3)
       const sent = (yield* calls).at(-1)?.request.contents
       assert.include(JSON.stringify(sent), "Count the lines of all files, and never touch file-7.")
+      for (const { description } of plan) assert.include(JSON.stringify(sent), description)
       assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
     })
   )
