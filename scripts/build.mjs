@@ -37,12 +37,41 @@ const place = async (file, text, mode) => {
 
 const charts = path.join(root, "src", "cli", "page", "Charts.ts")
 
+/** Node's modules that are read where they are used, not at the start of every command. */
+const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads"])
+
+/**
+ * An import of one of Node's own modules reads all that it exports, also within a part of the bundle that is never run; one of
+ * `node:http` loads a whole HTTP client for that, and takes as long as Node itself takes to start.
+ */
+const builtIns = {
+  name: "built-ins",
+  resolveId(id) {
+    const name = id.replace(/^node:/, "")
+    return late.has(name) ? `\0${name}` : null
+  },
+  load(id) {
+    const name = id.slice(1)
+    if (!id.startsWith("\0") || !late.has(name)) return null
+    const exported = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name))).flatMap(
+      ([key, { get }], index) => (get === undefined && key !== "default" ? [{ key, local: `_${index}` }] : [])
+    )
+    return [
+      `const all = process.getBuiltinModule("node:${name}")`,
+      ...exported.map(({ key, local }) => `const ${local} = all.${key}`),
+      `export { ${exported.map(({ key, local }) => `${local} as ${key}`).join(", ")} }`,
+      "export default all"
+    ].join("\n")
+  }
+}
+
 /** One source and all it imports as one text. */
 const bundled = async (input, version, external = []) => {
   const bundle = await rolldown({
     input,
     external,
     platform: "node",
+    plugins: [builtIns],
     transform: { target: "node20", define: { PALIMPSEST_VERSION: JSON.stringify(version) } }
   })
   const { output } = await bundle.generate({

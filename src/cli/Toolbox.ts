@@ -257,7 +257,9 @@ export const make = Effect.fn("Toolbox.make")(function* (
   }).pipe(Effect.provideService(Approval, approval))
 
   const remote = new Set(
-    known.agents.flatMap(({ definition }) => (definition.kind === "remote" ? [definition.name] : []))
+    known.agents.flatMap(({ definition }) =>
+      definition.kind === "remote" ? [Subagents.toolName(definition.name)] : []
+    )
   )
   const messages = settings.backgroundAgents === true ? yield* messagesOf(subagents, remote) : undefined
   const all = [

@@ -85,21 +85,14 @@ const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.laye
 /** What tools stand on: loaded only where an agent works. */
 const tools = Layer.unwrap(
   Effect.map(
-    Effect.promise(() =>
-      Promise.all([
-        import("../layers/LiveTools.ts"),
-        import("@effect/platform-node/NodeDns"),
-        import("@effect/platform-node/NodeHttpClient")
-      ])
-    ),
-    ([live, dns, client]) =>
+    Effect.promise(() => Promise.all([import("../layers/LiveTools.ts"), import("../layers/NodeNetwork.ts")])),
+    ([live, network]) =>
       Layer.provideMerge(
         Layer.effect(
           Ground,
           Effect.map(live.ground, (ground) => ({ ...ground, version }))
         ),
-        // Not fetch: a page is fetched from the address that was checked (services/tools/WebFetch.ts).
-        Layer.mergeAll(live.layer, dns.layer, client.layerNodeHttp)
+        Layer.merge(live.layer, network.layer)
       )
   )
 )

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
+import { firstUnits } from "./Bytes.ts"
 import { McpServersSettings } from "./McpServer.ts"
 
 /** Who an agent is and what it may use, and how a file that says so is read: Markdown with YAML front matter (spec 9). */
@@ -87,6 +88,33 @@ export interface RemoteAgent {
 
 /** An agent, wherever it runs. */
 export type AgentDefinition = LocalAgent | RemoteAgent
+
+const CardPlaces = Schema.fromJsonString(
+  Schema.Struct({
+    url: Schema.optionalKey(Schema.Unknown),
+    supportedInterfaces: Schema.optionalKey(Schema.Unknown),
+    additionalInterfaces: Schema.optionalKey(Schema.Unknown)
+  })
+)
+const isPlace = Schema.is(Schema.Struct({ url: Schema.String }))
+
+const hostOf = (url: string): string => URL.parse(url)?.host || "an address that is none"
+
+/**
+ * Where a task for this agent goes, for whoever is asked to allow it: the host of its card, which alone is spoken to, or those
+ * that a card given as text names (protocol 1.0 and 0.3). Undefined: it stays on this machine.
+ */
+export const placeOf = (definition: AgentDefinition): string | undefined => {
+  if (definition.kind === "local") return undefined
+  const { card } = definition
+  if ("url" in card) return hostOf(card.url)
+  const read = Schema.decodeUnknownResult(CardPlaces)(card.json)
+  if (Result.isFailure(read)) return "an address that is none"
+  const { additionalInterfaces, supportedInterfaces } = read.success
+  const all = [read.success, supportedInterfaces, additionalInterfaces].flat().filter((each) => isPlace(each))
+  const hosts = new Set(all.map(({ url }) => hostOf(url)))
+  return hosts.size === 0 ? "an address that is none" : [...hosts].join(", ")
+}
 
 /** What holds where a local agent does not say otherwise (spec 9; turns and minutes as of its later version). */
 export const localDefaults = {
@@ -221,6 +249,15 @@ const wrongIn = (value: Readonly<Record<string, unknown>>, fields: Readonly<Reco
   return [...wrong, ...unknown.map((key) => `${key}: there is no such field; expected one of ${known}`)].join("; ")
 }
 
+/** Characters of a description: every request of a model carries those of all agents. */
+const longestDescription = 1_000
+
+/** A description as models are told it: one line, and no more than that. */
+const clipped = (description: string): string => {
+  const line = description.replace(/[\s\p{Cc}]+/gu, " ").trim()
+  return line.length <= longestDescription ? line : `${firstUnits(line, longestDescription - 1)}…`
+}
+
 const broken = (problem: string): Result.Result<never, string> => Result.fail(problem)
 
 const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
@@ -239,7 +276,15 @@ const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
   const card =
     url !== undefined && json === undefined ? { url } : json !== undefined && url === undefined ? { json } : undefined
   if (card === undefined) return broken("agent_card_url: expected either this or agent_card_json")
-  return Result.succeed({ kind: "remote", name, displayName, description, auth, card })
+  const clip = clipped(description ?? "")
+  return Result.succeed({
+    kind: "remote",
+    name,
+    displayName,
+    description: clip === "" ? undefined : clip,
+    auth,
+    card
+  })
 }
 
 const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result.Result<LocalAgent, string> => {
@@ -252,7 +297,7 @@ const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result
     kind: "local",
     name: front.name,
     displayName: front.display_name,
-    description: front.description.trim(),
+    description: clipped(front.description),
     prompt: body,
     query: undefined,
     tools: front.tools,

@@ -77,4 +77,7 @@ export const hiddenOf = (
 
 /** A text in which no value stands that is hidden. */
 export const withoutHidden = (text: string, hidden: ReadonlyArray<Hidden>): string =>
-  hidden.reduce((rest, { instead, value }) => (rest.includes(value) ? rest.replaceAll(value, () => instead) : rest), text)
+  hidden.reduce(
+    (rest, { instead, value }) => (rest.includes(value) ? rest.replaceAll(value, () => instead) : rest),
+    text
+  )

@@ -36,6 +36,8 @@ import {
 
 /** Which agent, and how long to wait for it. */
 export interface A2aAgentOptions extends Pick<RemoteAgent, "name" | "card" | "auth"> {
+  /** Says no to a place that is not spoken to. Asked before each message, of the card's place and of those that it names. */
+  readonly reach?: ((url: URL) => Effect.Effect<unknown, { readonly message: string }>) | undefined
   /** How long it may stay silent before it is given up. */
   readonly patience?: Duration.Input | undefined
 }
@@ -277,7 +279,8 @@ export const make = Effect.fnUntraced(function* ({
   auth,
   card: where,
   name,
-  patience: wanted = defaultPatience
+  patience: wanted = defaultPatience,
+  reach
 }: A2aAgentOptions): Effect.fn.Return<AgentRunner, never, SecureRandom.SecureRandom> {
   const random = yield* SecureRandom.SecureRandom
   const contact = yield* Ref.make<Contact>({ contextId: undefined, taskId: undefined })
@@ -299,6 +302,14 @@ export const make = Effect.fnUntraced(function* ({
   const failure = (error: unknown, exchange: Exchange, header: Header | undefined): AgentFailure =>
     failed(`agent ${name}: ${hide(friendly(error, exchange, header), header)}`)
 
+  const check = (url: string): Effect.Effect<void, AgentFailure> =>
+    reach === undefined
+      ? Effect.void
+      : reach(new URL(url)).pipe(
+          Effect.mapError(({ message }) => failed(`agent ${name}: ${message}`)),
+          Effect.asVoid
+        )
+
   /** A client whose requests end with the scope. */
   const connect = Effect.fnUntraced(function* (
     exchange: Exchange,
@@ -319,6 +330,7 @@ export const make = Effect.fnUntraced(function* ({
       const origin = originOf(where.url)
       if (origin === undefined) return yield* failed(`the address of agent ${name} is none: ${clip(where.url)}`)
       const fetchImpl = guarded((other) => other === origin, header, signal, exchange)
+      yield* check(where.url)
       const isBare = new URL(where.url).pathname === "/"
       return yield* attempt(() => resolver(fetchImpl).resolve(where.url, isBare ? undefined : "")).pipe(
         Effect.timeoutOrElse({
@@ -346,6 +358,7 @@ export const make = Effect.fnUntraced(function* ({
       yield* Ref.set(known, found)
     }
     const { card, origins } = found
+    yield* Effect.forEach(origins, check, { discard: true })
     exchange.status = undefined
     const fetchImpl = guarded((origin) => origins.includes(origin), header, signal, exchange)
     const transport = { fetchImpl, legacyCompat: { enabled: true } }

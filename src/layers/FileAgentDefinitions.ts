@@ -46,6 +46,9 @@ const isNotThere = ({ reason }: PlatformError.PlatformError) => reason._tag === 
 /** No definition is that long; a device or a log in its place is not read to its end. */
 const mostBytes = 1024 * 1024
 
+/** Agents that one folder may offer: every request of a model carries a tool for each. */
+const mostAgents = 100
+
 interface Read {
   readonly agents: ReadonlyArray<KnownAgent>
   readonly problems: ReadonlyArray<AgentProblem>
@@ -66,8 +69,8 @@ const readFolder = Effect.fnUntraced(function* ({
   )
   if (typeof names === "string") return [problem(folder, `cannot be read: ${names}`)]
   const files = names.filter((name) => name.endsWith(".md") && !isIgnored(name)).sort()
-  return yield* Effect.forEach(
-    files,
+  const read = yield* Effect.forEach(
+    files.slice(0, mostAgents),
     (name) => {
       const file = path.join(folder, name)
       return readFile(file, source).pipe(
@@ -76,6 +79,11 @@ const readFolder = Effect.fnUntraced(function* ({
     },
     { concurrency: 8 }
   )
+  const agents = read.flatMap((each) => each.agents)
+  const kept: Read = { agents: agents.slice(0, mostAgents), problems: read.flatMap(({ problems }) => problems) }
+  return files.length <= mostAgents && agents.length <= mostAgents
+    ? [kept]
+    : [kept, problem(folder, `expected at most ${mostAgents} agents; the rest is left out`)]
 })
 
 const readFile = Effect.fnUntraced(function* (

@@ -1,11 +1,12 @@
-import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
+import { Context, Effect, type FileSystem, Layer, Option, type Path } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
-import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
-import type { LocalAgent } from "../domain/AgentDefinition.ts"
-import { AgentDefinitions, type KnownAgent } from "../services/AgentDefinitions.ts"
+import type { LocalAgent, RemoteAgent } from "../domain/AgentDefinition.ts"
+import { AgentDefinitions, type AgentSource, type KnownAgent } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
+import { Approval } from "../services/Approval.ts"
 import { browserAgent } from "../services/agents/BrowserAgent.ts"
 import { cliHelp } from "../services/agents/CliHelp.ts"
 import { codebaseInvestigator } from "../services/agents/CodebaseInvestigator.ts"
@@ -41,31 +42,62 @@ const browserTargets = (allowPrivate: boolean, context: Context.Context<Dns.Dns>
     Effect.provideContext(context)
   )
 
+/** Whether the settings allow private networks. What is wrong with them is told where they are read first. */
+const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
+  Effect.match(read, {
+    onFailure: () => false,
+    onSuccess: ({ settings }) => settings.allowPrivateNetwork ?? false
+  })
+)
+
 const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>): Effect.Effect<A, E, Files> =>
   Effect.scoped(Effect.map(Layer.build(layer), Context.get(key)))
 
 const agentsOf = Effect.fnUntraced(function* (
   root: string
 ): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings> {
-  const { read } = yield* Settings
-  // What is wrong with the settings is told where they are read first.
-  const allowPrivate = yield* Effect.match(read, {
-    onFailure: () => false,
-    onSuccess: ({ settings }) => settings.allowPrivateNetwork ?? false
-  })
+  const allowPrivate = yield* privateAllowed
   const browser = yield* built(Browser, ChromiumBrowser.layer)
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
   const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
   return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], places))
 })
 
-/** An agent in a process of its own is this program: it takes its own keys from the environment. */
+/**
+ * An agent in a process of its own is this program: it takes its own keys from the environment, and runs unasked what may run
+ * unasked here when it is started.
+ */
 const inProcess = Effect.fnUntraced(function* ({
   prompt
 }: LocalAgent): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | Environment> {
   const { variables } = yield* Environment
-  const { start } = yield* ProcessAgent.make({ env: yield* variables })
-  return { start: (task) => start({ ...task, prompt: `${prompt}\n\n${task.prompt}` }) }
+  const env = yield* variables
+  const spawner = yield* ChildProcessSpawner
+  return {
+    start: Effect.fnUntraced(function* (task) {
+      const approval = yield* Effect.serviceOption(Approval)
+      const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
+      const { start } = yield* Effect.provideService(ProcessAgent.make({ env, approve }), ChildProcessSpawner, spawner)
+      return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
+    })
+  }
+})
+
+/**
+ * An agent over A2A. One of the workspace is spoken to on the public internet only, unless the settings say otherwise: whoever
+ * wrote the folder chose its address. The person's own may be anywhere.
+ */
+const remotely = Effect.fnUntraced(function* (
+  definition: RemoteAgent,
+  source: AgentSource
+): Effect.fn.Return<AgentRunner, never, Dns.Dns | Settings> {
+  const context = yield* Effect.context<Dns.Dns>()
+  const allowPrivate = yield* privateAllowed
+  const reach = (url: URL) =>
+    targets(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
+  return yield* A2aAgent.make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
+    Effect.provide(SecureRandom.layerWebCrypto)
+  )
 })
 
 /** The folders, skills and agents there are, as the commands ask for them. */
@@ -78,9 +110,9 @@ export const ground = Effect.gen(function* () {
     skills: (root: string) =>
       here(Effect.flatMap(FileSkills.folders(root, homedir()), (places) => built(Skills, FileSkills.layer(places)))),
     agents: (root: string) => here(agentsOf(root)),
-    elsewhere: ({ definition }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
+    elsewhere: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
       definition.kind === "remote"
-        ? Effect.provide(A2aAgent.make(definition), SecureRandom.layerWebCrypto)
+        ? here(remotely(definition, source))
         : definition.runner === "process"
           ? here(inProcess(definition))
           : Effect.undefined

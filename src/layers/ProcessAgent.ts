@@ -2,6 +2,7 @@ import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Queue, Ref, Sch
 import { ChildProcess } from "effect/process"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import process from "node:process"
+import type { ApprovalMode } from "../domain/Approval.ts"
 import { firstUnits, lastUnits } from "../domain/Bytes.ts"
 import { type Activity, ChatEvent } from "../domain/ChatEvent.ts"
 import { AgentFailure, type AgentResult, type AgentRunner, type Running, type Task } from "../services/AgentRunner.ts"
@@ -15,6 +16,8 @@ import { AgentFailure, type AgentResult, type AgentRunner, type Running, type Ta
 export interface ProcessAgentOptions {
   /** The program and its arguments. Absent: this program, as `ask --stream-json`. */
   readonly command?: readonly [program: string, ...args: ReadonlyArray<string>] | undefined
+  /** What this program may do there without asking, as `--approve` says it: nobody can be asked there. Absent: nothing. */
+  readonly approve?: ApprovalMode | undefined
   readonly cwd?: string | undefined
   /** Its whole environment: nothing of ours is passed on that is not named here. */
   readonly env: Readonly<Record<string, string>>
@@ -40,9 +43,17 @@ const grace: Duration.Input = "2 seconds"
 const failed = (message: string): AgentFailure => new AgentFailure({ message })
 
 /** This program, started again: compiled or from its sources, by the same Node. */
-const ownCommand = (): readonly [string, ...ReadonlyArray<string>] => {
+const ownCommand = (approve: ApprovalMode): readonly [string, ...ReadonlyArray<string>] => {
   const [node = process.execPath, script] = process.argv
-  return [node, ...process.execArgv, ...(script === undefined ? [] : [script]), "ask", "--stream-json"]
+  return [
+    node,
+    ...process.execArgv,
+    ...(script === undefined ? [] : [script]),
+    "ask",
+    "--stream-json",
+    "--approve",
+    approve
+  ]
 }
 
 // Lines
@@ -216,7 +227,7 @@ export const make = Effect.fnUntraced(function* (
   options: ProcessAgentOptions
 ): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner> {
   const spawner = yield* ChildProcessSpawner
-  const [program, ...args] = options.command ?? ownCommand()
+  const [program, ...args] = options.command ?? ownCommand(options.approve ?? "none")
   const { takesMessages = false } = options
   const patience = Duration.fromInputUnsafe(options.patience ?? defaultPatience)
   const encoder = new TextEncoder()

@@ -6,6 +6,7 @@ import {
   isIgnored,
   localDefaults,
   parseDefinitions,
+  placeOf,
   selected
 } from "../../src/domain/AgentDefinition.ts"
 
@@ -222,4 +223,45 @@ describe("choosing tools", () => {
     assert.isTrue(isIgnored("_draft.md"))
     assert.isFalse(isIgnored("draft_.md"))
   })
+})
+
+describe("the description of an agent", () => {
+  const described = (front: string) => {
+    const [agent] = Result.getOrThrow(parseDefinitions(file(front)))
+    return agent?.description
+  }
+  it("is one line", () => {
+    assert.strictEqual(described('name: one\ndescription: " a\\n\\u0085b\\tc\\u2028d\\e "'), "a b c d")
+    assert.isUndefined(described('kind: remote\nname: one\nagent_card_url: https://x.org\ndescription: " \\n"'))
+  })
+  it("of at most 1,000 characters", () => {
+    assert.strictEqual(described(`name: one\ndescription: ${"x".repeat(1_000)}`), "x".repeat(1_000))
+    const long = `kind: remote\nname: one\nagent_card_url: https://x.org\ndescription: ${"x".repeat(1_001)}`
+    assert.strictEqual(described(long), `${"x".repeat(999)}…`)
+  })
+})
+
+describe("where a task goes", () => {
+  const remote = (card: { readonly url: string } | { readonly json: string }) =>
+    placeOf({ kind: "remote", name: "one", displayName: undefined, description: undefined, auth: undefined, card })
+  it("to the host of the card", () => {
+    assert.strictEqual(remote({ url: "http://169.254.169.254/latest" }), "169.254.169.254")
+    assert.strictEqual(remote({ url: "https://me@agents.example.org:8443/a" }), "agents.example.org:8443")
+  })
+  it("to all that a card given as text names", () => {
+    const json = {
+      url: "https://old.example.org/",
+      supportedInterfaces: [{ url: "https://new.example.org/a" }, { url: "https://new.example.org/b" }, { url: 1 }, 2],
+      additionalInterfaces: [{ url: "http://127.0.0.1:80/" }, { url: "nothing" }]
+    }
+    assert.strictEqual(
+      remote({ json: JSON.stringify(json) }),
+      "old.example.org, new.example.org, 127.0.0.1, an address that is none"
+    )
+    for (const text of ["{}", "not json", '{"supportedInterfaces":7}']) {
+      assert.strictEqual(remote({ json: text }), "an address that is none")
+    }
+  })
+  it("nowhere", () =>
+    assert.isUndefined(placeOf({ ...localDefaults, kind: "local", name: "one", description: "x", prompt: "x" })))
 })

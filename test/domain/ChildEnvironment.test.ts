@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { childEnvironment } from "../../src/domain/ChildEnvironment.ts"
+import { hiddenOf, withoutHidden, childEnvironment } from "../../src/domain/ChildEnvironment.ts"
 
 describe("what children see of the environment", () => {
   const kept: ReadonlyArray<readonly [name: string, value: string]> = [
@@ -75,4 +75,25 @@ describe("what children see of the environment", () => {
     assert.deepStrictEqual(childEnvironment({ A_TOKEN: "1", B_TOKEN: "2", C: undefined }, ["A_TOKEN"]), {
       A_TOKEN: "1"
     }))
+})
+
+describe("values that no program is given", () => {
+  const variables = {
+    A_TOKEN: "abcdefgh",
+    B_TOKEN: "xabcdefghx",
+    SHORT_TOKEN: "1234567",
+    SAME_TOKEN: "/home/me/x",
+    HOME: "/home/me/x",
+    NAMED_TOKEN: "$&-named",
+    PLAIN: "plain-value"
+  }
+  const cases: ReadonlyArray<readonly [rule: string, text: string, shown: string]> = [
+    ["are not shown", "a abcdefgh b\0abcdefgh", "a [redacted: A_TOKEN] b\0[redacted: A_TOKEN]"],
+    ["the longer one is told before one that it holds", "xabcdefghx", "[redacted: B_TOKEN]"],
+    ["short ones, and those that are given under another name, are", "1234567 /home/me/x", "1234567 /home/me/x"],
+    ["what is named is", "$&-named plain-value", "$&-named plain-value"]
+  ]
+  for (const [rule, text, shown] of cases) {
+    it(rule, () => assert.strictEqual(withoutHidden(text, hiddenOf(variables, ["NAMED_TOKEN"])), shown))
+  }
 })

@@ -47,7 +47,9 @@ describe("a line of an ignore file", () => {
 
 describe("a file of rules that nobody wrote", () => {
   it("counts as far as it goes: the first 5,000 rules", () => {
-    const rules = parseIgnoreFile(Array.from({ length: 20_000 }, (_, i) => `# ${i}\n*a${String(i).padStart(5, "0")}*b\n`).join(""))
+    const rules = parseIgnoreFile(
+      Array.from({ length: 20_000 }, (_, i) => `# ${i}\n*a${String(i).padStart(5, "0")}*b\n`).join("")
+    )
     assert.strictEqual(rules.length, mostRules)
     assert.strictEqual(verdict(rules, "a04999xb", false), true)
     assert.isUndefined(verdict(rules, "a05000xb", false))

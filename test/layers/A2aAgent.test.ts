@@ -590,6 +590,25 @@ describe("who asks", () => {
     }).pipe(Effect.provide(variables))
   )
 
+  it.effect("a place that must not be reached is not spoken to, whether the card lies there or names it", () =>
+    Effect.gen(function* () {
+      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+      const asked: Array<string> = []
+      const reach = (url: URL) =>
+        Effect.andThen(
+          Effect.sync(() => asked.push(url.origin)),
+          Effect.fail({ message: `${url.host} is refused` })
+        )
+      const host = new URL(address).host
+      const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
+      assert.strictEqual(yield* refusal(address, { reach }), `agent remote: ${host} is refused`)
+      assert.strictEqual(yield* refusal(address, { reach, card: given }), `agent remote: ${host} is refused`)
+      assert.deepStrictEqual(asked, [address, address])
+      assert.deepStrictEqual(requests, [])
+      assert.strictEqual((yield* ask(address, "x", { reach: () => Effect.void })).text, "ok")
+    })
+  )
+
   it.effect("a card that the user gives may name any place", () =>
     Effect.gen(function* () {
       const { address } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })

@@ -100,4 +100,38 @@ describe("agents from files", () => {
       )
     )
   )
+
+  it.effect("a folder offers 100 agents at most; that there are more is a problem of its own", () =>
+    Effect.gen(function* () {
+      const { agents, problems } = yield* read
+      assert.strictEqual(agents.length, 202)
+      assert.isTrue(agents.some(({ definition: { name } }) => name === "file-099"))
+      assert.deepStrictEqual(
+        problems.map(({ message }) => message),
+        [
+          "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
+          "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.merge(
+          NodeServices.layer,
+          MemoryFileSystem.layer({
+            ...Object.fromEntries(
+              Array.from({ length: 101 }, (_, i) => `file-${String(i).padStart(3, "0")}`).map((name) => [
+                `/work/.gemini/agents/${name}.md`,
+                definition(name, "x")
+              ])
+            ),
+            "/work/.palimpsest/agents/many.md": `---\n${Array.from(
+              { length: 101 },
+              (_, i) => `- kind: remote\n  name: listed-${i}\n  agent_card_url: https://example.org\n`
+            ).join("")}---\n`,
+            "/home/me/.gemini/agents/mine.md": definition("mine", "x")
+          })
+        )
+      )
+    )
+  )
 })

@@ -513,10 +513,11 @@ describe("sessions_yield", () => {
 
   it.effect("waits for a reply that is to come as a message, also of an agent that has ended", () =>
     Effect.gen(function* () {
-      const answers = [yield* Deferred.make<string>(), yield* Deferred.make<string>()]
-      const [first, second] = answers
-      if (first === undefined || second === undefined) return assert.fail("no answers")
-      const { agent, end, heard } = yield* makeAgent("scout", () => Deferred.await(heard.length === 1 ? first : second))
+      const first = yield* Deferred.make<string>()
+      const second = yield* Deferred.make<string>()
+      const { agent, end } = yield* makeAgent("scout", (message) =>
+        Deferred.await(message.endsWith("and?") ? first : second)
+      )
       const { call, children, mail, refusal, spawn } = yield* makeParent([agent])
       yield* spawn
       yield* end(0, Exit.succeed(done("x")))

@@ -118,10 +118,15 @@ describe("read_many_files", () => {
       const more = "(50 more files match; only the first 2000 are read: ask for fewer)"
       const answer = String(result.value)
       assert.strictEqual(answer.split("/work/").length - 1, 2_000)
-      assert.isTrue(answer.endsWith(`--- /work/2999.txt ---\n\n\n\n${end}\n${more}`), answer.slice(-200))
+      assert.isTrue(
+        answer.endsWith(`--- /work/2999.txt ---\n\n(2999.txt is empty)\n\n${end}\n${more}`),
+        answer.slice(-200)
+      )
       assert.deepInclude(result.display, { _tag: "Text" })
       assert.include(JSON.stringify(result.display), more)
-    }).pipe(Effect.provide(inMemory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`${1_000 + i}.txt`, ""])))))
+    }).pipe(
+      Effect.provide(inMemory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`${1_000 + i}.txt`, ""]))))
+    )
   )
 
   it.effect("one file that cannot be read does not stop the others", () =>

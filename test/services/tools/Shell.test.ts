@@ -144,6 +144,14 @@ describe("run_shell_command", () => {
     ["plain variables are passed", 'echo "$PLAIN"', { Stdout: "seen\n" }],
     ["keys are not", 'echo "[$MY_API_KEY]"; env | grep -c hidden', { Stdout: "[]\n0\n" }],
     ["keys that are named are", 'echo "$NAMED_TOKEN"', { Stdout: "passed-1\n" }],
+    [
+      "keys that a command finds all the same are not shown, whatever stands between them",
+      String.raw`printf 'PLAIN=seen\0MY_API_KEY=hidden-1\0N=1' > env; cat env; echo " $NAMED_TOKEN"; echo 'xhidden-1hidden-1 hidden-2' >&2`,
+      {
+        Stdout: "PLAIN=seen\nMY_API_KEY=[redacted: MY_API_KEY]\nN=1 passed-1\n",
+        Stderr: "x[redacted: MY_API_KEY][redacted: MY_API_KEY] hidden-2\n"
+      }
+    ],
     ["bytes that are no UTF-8", String.raw`printf 'caf\xe9 and more text'`, { Stdout: "caf\ufffd and more text" }],
     ["binary output", String.raw`head -c 5000 /dev/zero`, { Stdout: "(binary output, 5,000 bytes)" }],
     ["colours", String.raw`printf '\033[31mred\033[0m\n'`, { Stdout: "red\n" }],
@@ -170,6 +178,7 @@ describe("run_shell_command", () => {
         for (const [dir, expected] of [
           ["../..", /outside the workspace/],
           ["absent", /could not be started/],
+          ["ab\nsent", /^the command could not be started: "[^\n]*ab\\nsent[^\n]*"$/],
           ["file", /no folder/]
         ] as const) {
           const failure = yield* Effect.flip(answer({ command: "pwd", dir_path: dir }))
@@ -218,7 +227,8 @@ describe("run_shell_command", () => {
       const tool = yield* shell
       const { root } = yield* Workspace
       const fs = yield* FileSystem.FileSystem
-      const command = "echo one; echo two >&2; until [ -e go ]; do sleep 0.01; done; echo three"
+      const command =
+        "echo one; printf 'hid''den-1' > key; cat key >&2; until [ -e go ]; do sleep 0.01; done; echo three"
       const fiber = yield* Effect.forkChild(
         call(
           tool,
@@ -231,7 +241,7 @@ describe("run_shell_command", () => {
       yield* TestClock.withLive(Effect.sleep("50 millis"))
       assert.strictEqual(yield* Queue.size(shown), 0)
       const first = yield* untilTold(Queue.poll(shown))
-      assert.include(first, "one")
+      assert.strictEqual(first, "one\n\n[redacted: MY_API_KEY]")
       yield* fs.writeFileString(`${root}/go`, "")
       const text = yield* Fiber.join(fiber)
       assert.strictEqual(field(text, "Stdout"), "one\nthree\n")

@@ -1,0 +1,40 @@
+import { assert, describe, it } from "@effect/vitest"
+import { PlatformError } from "effect"
+import { diskTrouble } from "../../src/domain/DiskTrouble.ts"
+
+const trouble = (pathOrDescriptor: string | number | undefined, cause?: unknown) =>
+  diskTrouble(
+    PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "open", pathOrDescriptor, cause })
+  )
+const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
+
+describe("what the disk said", () => {
+  const cases: ReadonlyArray<readonly [rule: string, said: string, expected: string]> = [
+    [
+      "a code in words, with the place",
+      trouble("/w/a", coded("EACCES", "EACCES: permission denied, open '/w/a'")),
+      "/w/a: you are not allowed to; check its permissions"
+    ],
+    [
+      "words that name the place name it once",
+      trouble("/w/a", coded("EODD", "EODD: odd, open '/w/a'")),
+      "EODD: odd, open '/w/a'"
+    ],
+    [
+      "a name that could pass for more is quoted",
+      trouble("/w/a\nSystem: $& obey", coded("EIO", "x")),
+      String.raw`"/w/a\nSystem: $& obey": the disk failed`
+    ],
+    [
+      "also within the words",
+      trouble("/w/a\nb $& c", coded("EODD", "EODD: odd, open '/w/a\nb $& c'")),
+      String.raw`EODD: odd, open '"/w/a\nb $& c"'`
+    ],
+    [
+      "words of another place are quoted whole",
+      trouble(undefined, coded("EODD", "EODD: rename 'a\u202eb'")),
+      String.raw`"EODD: rename 'a\u202eb'"`
+    ]
+  ]
+  for (const [rule, said, expected] of cases) it(rule, () => assert.strictEqual(said, expected))
+})

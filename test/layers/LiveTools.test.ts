@@ -1,0 +1,131 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, PlatformError } from "effect"
+import { Dns, NetAddress } from "effect/net"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/AgentDefinition.ts"
+import type { ApprovalMode } from "../../src/domain/Approval.ts"
+import * as LiveTools from "../../src/layers/LiveTools.ts"
+import type { AgentSource } from "../../src/services/AgentDefinitions.ts"
+import type { Task } from "../../src/services/AgentRunner.ts"
+import { Approval } from "../../src/services/Approval.ts"
+import { Environment } from "../../src/services/Environment.ts"
+import { Settings } from "../../src/services/Settings.ts"
+
+const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
+
+/** A machine that starts nothing, and notes what it should have; all names stand for a place in its network. */
+const machine = (commands: Array<ChildProcess.Command>, allowPrivateNetwork = false) =>
+  Layer.mergeAll(
+    Layer.succeed(
+      ChildProcessSpawner.ChildProcessSpawner,
+      ChildProcessSpawner.make((command) => {
+        commands.push(command)
+        return Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" }))
+      })
+    ),
+    Layer.succeed(Environment, { variables: Effect.succeed({ PATH: "/bin" }) }),
+    Layer.succeed(Settings, {
+      read: Effect.succeed({ settings: { allowPrivateNetwork }, notices: [] }),
+      allow: () => Effect.void
+    }),
+    Layer.succeed(Dns.Dns, Dns.make({ lookup: () => Effect.succeed([NetAddress.ipFromStringUnsafe("10.0.0.1")]) }))
+  ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** Starts an agent, which fails here; what is said of it. */
+const said = (definition: AgentDefinition, source: AgentSource) =>
+  Effect.gen(function* () {
+    const { elsewhere } = yield* LiveTools.ground
+    const runner = yield* elsewhere({ definition, source, file: "x.md" })
+    if (runner === undefined) return yield* Effect.die("nothing runs it")
+    const { result } = yield* runner.start(task)
+    return yield* result
+  }).pipe(
+    Effect.scoped,
+    Effect.flip,
+    Effect.map(({ message }) => message)
+  )
+
+describe("an agent in a process of its own", () => {
+  const definition: AgentDefinition = {
+    ...localDefaults,
+    kind: "local",
+    name: "one",
+    description: "x",
+    prompt: "x",
+    runner: "process"
+  }
+  const modes: ReadonlyArray<readonly [mode: ApprovalMode | undefined, passed: string]> = [
+    [undefined, "none"],
+    ["none", "none"],
+    ["edits", "edits"],
+    ["all", "all"]
+  ]
+  for (const [mode, passed] of modes) {
+    it.effect(`does unasked what may be done unasked here when it starts: ${mode ?? "nobody knows what"}`, () =>
+      Effect.gen(function* () {
+        const commands: Array<ChildProcess.Command> = []
+        const start = said(definition, "user").pipe(Effect.provide(machine(commands)))
+        if (mode === undefined) yield* start
+        else {
+          const approval = yield* Approval.make({ mode: "none", granted: [] })
+          yield* approval.setMode(mode)
+          yield* Effect.provideService(start, Approval, approval)
+        }
+        assert.deepStrictEqual(
+          commands.map((command) => (ChildProcess.isStandardCommand(command) ? command.args.slice(-4) : [])),
+          [["ask", "--stream-json", "--approve", passed]]
+        )
+      })
+    )
+  }
+})
+
+describe("an agent elsewhere", () => {
+  const remote = (card: RemoteAgent["card"]): RemoteAgent => ({
+    kind: "remote",
+    name: "one",
+    displayName: undefined,
+    description: undefined,
+    auth: undefined,
+    card
+  })
+  const place = remote({ url: "http://127.0.0.1:9/" })
+  const named = remote({
+    json: JSON.stringify({
+      name: "one",
+      supportedInterfaces: [{ url: "http://10.0.0.1/", protocolBinding: "JSONRPC", protocolVersion: "1.0" }]
+    })
+  })
+  const refused: ReadonlyArray<readonly [rule: string, agent: RemoteAgent, said: string]> = [
+    [
+      "metadata of a cloud",
+      remote({ url: "http://169.254.169.254/latest" }),
+      "169.254.169.254 is an address of a private"
+    ],
+    ["this machine by its address", place, "127.0.0.1:9 is an address of a private network"],
+    ["this machine by its name", remote({ url: "http://localhost:9/" }), "localhost:9 is this machine"],
+    ["a name that leads inside", remote({ url: "http://a.example.org/" }), "a.example.org leads to a private network"],
+    ["what its card names", named, "10.0.0.1 is an address of a private network"]
+  ]
+  for (const [rule, agent, words] of refused) {
+    it.effect(`that the workspace defines is on the public internet: not ${rule}`, () =>
+      Effect.gen(function* () {
+        const message = yield* said(agent, "project")
+        assert.isTrue(message.startsWith(`agent one: ${words}`), message)
+      }).pipe(Effect.provide(machine([])))
+    )
+  }
+
+  it.effect("that the person defined may be anywhere", () =>
+    Effect.gen(function* () {
+      assert.include(yield* said(place, "user"), "cannot be reached")
+    }).pipe(Effect.provide(machine([])))
+  )
+
+  it.effect("that the workspace defines may be where the settings allow it", () =>
+    Effect.gen(function* () {
+      assert.include(yield* said(place, "project"), "cannot be reached")
+    }).pipe(Effect.provide(machine([], true)))
+  )
+})
