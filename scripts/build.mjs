@@ -40,6 +40,9 @@ const charts = path.join(root, "src", "cli", "page", "Charts.ts")
 /** Node's modules that are read where they are used, not at the start of every command. */
 const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads"])
 
+/** Of these, what is made when it is looked at is more than anybody here wants: an HTTP client, all root certificates. */
+const heavy = new Set(["http", "https", "tls"])
+
 /**
  * An import of one of Node's own modules reads all that it exports, also within a part of the bundle that is never run; one of
  * `node:http` loads a whole HTTP client for that, and takes as long as Node itself takes to start.
@@ -54,7 +57,8 @@ const builtIns = {
     const name = id.slice(1)
     if (!id.startsWith("\0") || !late.has(name)) return null
     const exported = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name))).flatMap(
-      ([key, { get }], index) => (get === undefined && key !== "default" ? [{ key, local: `_${index}` }] : [])
+      ([key, { get }], index) =>
+        key === "default" || (get !== undefined && heavy.has(name)) ? [] : [{ key, local: `_${index}` }]
     )
     return [
       `const all = process.getBuiltinModule("node:${name}")`,

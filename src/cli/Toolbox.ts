@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Path, type Scope, Stream } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { placeOf } from "../domain/AgentDefinition.ts"
 import type { Answer } from "../domain/Approval.ts"
 import { printable } from "../domain/Inspection.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
@@ -14,7 +15,7 @@ import * as EditCorrector from "../services/EditCorrector.ts"
 import type { Environment } from "../services/Environment.ts"
 import * as LoopDetector from "../services/LoopDetector.ts"
 import * as Mailbox from "../services/Mailbox.ts"
-import { type McpOffer, McpServers } from "../services/McpServers.ts"
+import type { McpOffer } from "../services/McpServers.ts"
 import type { Model } from "../services/Model.ts"
 import { summarize } from "../services/OutputSummary.ts"
 import { Person } from "../services/Person.ts"
@@ -80,6 +81,7 @@ const noServers: McpOffer = { tools: [], problems: [] }
 const mcpOf = Effect.fnUntraced(function* (servers: McpServersSettings) {
   if (Object.keys(servers).length === 0) return noServers
   const { version } = yield* Ground
+  const { McpServers } = yield* Effect.promise(() => import("../services/McpServers.ts"))
   return yield* McpServers.start(servers, { version })
 })
 
@@ -166,15 +168,20 @@ const agentsAt = Effect.fnUntraced(function* (root: string, settings: SettingsFi
 /** Agents that work beside the conversation, and what they have to say between two turns of it. */
 const messagesOf = Effect.fnUntraced(function* (
   { runner, tools }: Subagents.Subagents,
-  remote: ReadonlySet<string>
+  places: ReadonlyMap<string, string>
 ): Effect.fn.Return<Pick<Agent.Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
   const mailbox = yield* Mailbox.make
   const agents = tools.flatMap(({ description, name }) => {
     const found = runner(name)
     if (found === undefined) return []
     // What leaves this machine is shown each time (spec 9).
-    const question = (detail: string) => ({ detail, grants: [], covers: `messages to the agent ${name}` })
-    return [{ name, description, runner: found, ...(remote.has(name) ? { question } : {}) }]
+    const place = places.get(name)
+    const question = (detail: string) => ({
+      detail: `${detail}\n(goes to ${place})`,
+      grants: [],
+      covers: `messages to the agent ${name}`
+    })
+    return [{ name, description, runner: found, ...(place === undefined ? {} : { question }) }]
   })
   const children = yield* AgentMessages.makeChildren({ agents, mailbox })
   return {
@@ -256,12 +263,13 @@ export const make = Effect.fn("Toolbox.make")(function* (
     include: Object.entries(settings.agents ?? {}).flatMap(([name, isWanted]) => (isWanted ? [name] : []))
   }).pipe(Effect.provideService(Approval, approval))
 
-  const remote = new Set(
-    known.agents.flatMap(({ definition }) =>
-      definition.kind === "remote" ? [Subagents.toolName(definition.name)] : []
-    )
+  const places = new Map(
+    known.agents.flatMap(({ definition }) => {
+      const place = placeOf(definition)
+      return place === undefined ? [] : [[Subagents.toolName(definition.name), place] as const]
+    })
   )
-  const messages = settings.backgroundAgents === true ? yield* messagesOf(subagents, remote) : undefined
+  const messages = settings.backgroundAgents === true ? yield* messagesOf(subagents, places) : undefined
   const all = [
     ...tools,
     writeTodos,

@@ -85,7 +85,7 @@ const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.laye
 /** What tools stand on: loaded only where an agent works. */
 const tools = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => Promise.all([import("../layers/LiveTools.ts"), import("../layers/NodeNetwork.ts")])),
+    Effect.promise(() => Promise.all([import("../layers/LiveTools.ts"), import("../layers/LiveNetwork.ts")])),
     ([live, network]) =>
       Layer.provideMerge(
         Layer.effect(

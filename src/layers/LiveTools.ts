@@ -17,13 +17,10 @@ import { AllowPrivate, targets } from "../services/PublicNetwork.ts"
 import { Settings } from "../services/Settings.ts"
 import { Skills } from "../services/Skills.ts"
 import { Workspace } from "../services/Workspace.ts"
-import * as A2aAgent from "./A2aAgent.ts"
-import * as ChromiumBrowser from "./ChromiumBrowser.ts"
 import * as FileAgentDefinitions from "./FileAgentDefinitions.ts"
 import * as FileSkills from "./FileSkills.ts"
 import * as FileWorkspace from "./FileWorkspace.ts"
 import { homeFolder } from "./HomeFolder.ts"
-import * as ProcessAgent from "./ProcessAgent.ts"
 import * as ProcessEnvironment from "./ProcessEnvironment.ts"
 import * as WorkerLineMatcher from "./WorkerLineMatcher.ts"
 
@@ -57,7 +54,16 @@ const agentsOf = Effect.fnUntraced(function* (
   root: string
 ): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings> {
   const allowPrivate = yield* privateAllowed
-  const browser = yield* built(Browser, ChromiumBrowser.layer)
+  const context = yield* Effect.context<Files>()
+  // Loaded when a page is wanted: most conversations want none.
+  const browser = Browser.of({
+    open: (targets) =>
+      Effect.promise(() => import("./ChromiumBrowser.ts")).pipe(
+        Effect.flatMap(({ layer }) => built(Browser, layer)),
+        Effect.flatMap(({ open }) => open(targets)),
+        Effect.provideContext(context)
+      )
+  })
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
   const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
   return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], places))
@@ -77,7 +83,8 @@ const inProcess = Effect.fnUntraced(function* ({
     start: Effect.fnUntraced(function* (task) {
       const approval = yield* Effect.serviceOption(Approval)
       const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
-      const { start } = yield* Effect.provideService(ProcessAgent.make({ env, approve }), ChildProcessSpawner, spawner)
+      const { make } = yield* Effect.promise(() => import("./ProcessAgent.ts"))
+      const { start } = yield* Effect.provideService(make({ env, approve }), ChildProcessSpawner, spawner)
       return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
     })
   }
@@ -95,7 +102,8 @@ const remotely = Effect.fnUntraced(function* (
   const allowPrivate = yield* privateAllowed
   const reach = (url: URL) =>
     targets(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
-  return yield* A2aAgent.make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
+  const { make } = yield* Effect.promise(() => import("./A2aAgent.ts"))
+  return yield* make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
 })

@@ -1,5 +1,5 @@
 import { Context, Effect, Ref, Schema, Scope } from "effect"
-import { type AgentDefinition, localDefaults, selected } from "../domain/AgentDefinition.ts"
+import { type AgentDefinition, localDefaults, placeOf, selected } from "../domain/AgentDefinition.ts"
 import { words } from "../domain/ToolResult.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import { AgentBounds, AgentFailure, type AgentResult, type AgentRunner, type Task } from "./AgentRunner.ts"
@@ -93,7 +93,12 @@ const toolOf = (known: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): Lo
     title: (inputs) => promptOf(inputs),
     // What leaves this machine is shown each time (spec 9).
     question: isRemote(known)
-      ? (inputs) => Effect.succeed({ detail: promptOf(inputs), grants: [], covers: `tasks for the agent ${name}` })
+      ? (inputs) =>
+          Effect.succeed({
+            detail: `${promptOf(inputs)}\n(goes to ${placeOf(definition)})`,
+            grants: [],
+            covers: `tasks for the agent ${name}`
+          })
       : undefined,
     run: (inputs, { activity, progress, waiting }) =>
       Effect.gen(function* () {

@@ -4,6 +4,7 @@ import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/Agen
 import { printable } from "../../domain/Inspection.ts"
 import type { KnownAgent } from "../../services/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/AgentRunner.ts"
+import { Approval } from "../../services/Approval.ts"
 import * as AgentTools from "../AgentTools.ts"
 import { activityText } from "../chat/CallText.ts"
 import { cut } from "../Columns.ts"
@@ -198,7 +199,7 @@ const run = Command.make(
     const opened = yield* OpenChat.passing({ model })
     const stdio = yield* Stdio.Stdio
     const told = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
-    const { agents, known: all } = yield* AgentTools.make(opened, { addDir, approve }, { tell: told })
+    const { agents, approval, known: all } = yield* AgentTools.make(opened, { addDir, approve }, { tell: told })
     const runner = agents.runner(wanted)
     if (runner === undefined) {
       return yield* all.agents.some(({ definition }) => definition.name === wanted)
@@ -215,7 +216,11 @@ const run = Command.make(
         waiting: (work) => work
       })
       return yield* result
-    }).pipe(Effect.mapError(({ message }) => failed(printable(message))))
+    }).pipe(
+      // One in a process of its own is started with what may run unasked here.
+      Effect.provideService(Approval, approval),
+      Effect.mapError(({ message }) => failed(printable(message)))
+    )
     const { duration, note, reason, session, text, turns } = ended
     if (json) {
       yield* Output.json(Ended, {

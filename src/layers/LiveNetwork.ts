@@ -1,0 +1,21 @@
+import * as NodeDns from "@effect/platform-node/NodeDns"
+import { Context, Effect, Layer } from "effect"
+import * as HttpClient from "effect/http/HttpClient"
+
+/** What makes requests is loaded with the first of them: most conversations make none. */
+const requests = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const loaded = yield* Effect.cached(
+      Effect.promise(() => import("./NodeRequests.ts")).pipe(
+        Effect.flatMap(({ layer }) => Layer.buildWithScope(layer, scope)),
+        Effect.map(Context.get(HttpClient.HttpClient))
+      )
+    )
+    return HttpClient.make((request) => Effect.flatMap(loaded, (client) => client.execute(request)))
+  })
+)
+
+/** Names and requests by Node's own means. */
+export const layer = Layer.merge(NodeDns.layer, requests)
