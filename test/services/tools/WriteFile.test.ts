@@ -113,7 +113,7 @@ layer(NodeServices.layer)("write_file", (it) => {
         access: (file, options) => Effect.andThen(fs.access(file, options), swap)
       })
       const inner = FileWorkspace.layer({ root: place("d") }).pipe(Layer.provideMerge(here))
-      const tool = yield* writeFile.pipe(Effect.provide(racing), Effect.provide(inner))
+      const tool = yield* writeFile.pipe(Effect.provide(Layer.merge(inner, racing)))
       assert.strictEqual(
         yield* failureOf(tool, { file_path: "in/x", content: "new" }),
         "file_changed: in/x was changed by somebody else meanwhile, so it was not written; read it again"
