@@ -468,7 +468,10 @@ terminal("a chat with tools", () => {
       yield* screen.prompt()
       yield* screen.say("write")
       const asked = yield* screen.asked
-      assert.match(asked, /May it run\? write_file a\.txt\n {2}@@ [^\n]*\n {3}one\n {2}\+two\n/)
+      assert.match(
+        asked,
+        /May it run\? write_file a\.txt\n {2}--- [^\n]*\n {2}\+\+\+ [^\n]*\n {2}@@ [^\n]*\n {3}one\n {2}\+two\n/
+      )
       yield* screen.say("y")
       yield* screen.until(/✓ write_file a\.txt · \+1 −0\nWritten\./)
       yield* screen.prompt()
