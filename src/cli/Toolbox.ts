@@ -45,7 +45,7 @@ import { writeFile } from "../services/tools/WriteFile.ts"
 import { writeTodos } from "../services/tools/WriteTodos.ts"
 import { Workspace } from "../services/Workspace.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
-import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker } from "./AgentTools.ts"
+import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker } from "./Worker.ts"
 import type { Opened } from "./OpenChat.ts"
 
 /** An agent with its tools, made of flags and settings. Loaded only by commands in which one works: it is half of the program. */

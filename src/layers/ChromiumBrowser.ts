@@ -167,6 +167,9 @@ const guard = Effect.fnUntraced(function* (targets: Targets) {
 
 // --- pages -----------------------------------------------------------------------------------------------------------------
 
+/** How playwright says that another page came in between. */
+const interrupted = "interrupted by another navigation"
+
 /** The header by which we know our own refusals. */
 const refusal = "x-palimpsest-refusal"
 
@@ -238,10 +241,16 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
 
   const step = <A>(what: string, work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, BrowserFailure> =>
     Effect.tryPromise({
-      try: (signal) => work(signal),
+      try: (signal) => {
+        // What was refused before this step is not why it fails.
+        takeReason()
+        return work(signal)
+      },
       catch: (error) => {
-        const refused = takeReason()
-        return fail(`${what}: ${refused === "" ? firstLine(error) : refused}`)
+        const why = firstLine(error)
+        // The page before may still have been on its way: that is tried again, whatever else was refused meanwhile.
+        const refused = why.includes(interrupted) ? "" : takeReason()
+        return fail(`${what}: ${refused === "" ? why : refused}`)
       }
     })
 
@@ -277,11 +286,10 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
                   ? Effect.void
                   : Effect.fail(fail(`${url} could not be opened: ${decodeURIComponent(why)}`))
               }),
-              // The page before may still have been on its way.
               Effect.retry({
                 times: 1,
                 schedule: Schedule.spaced(moment),
-                while: ({ message }) => message.includes("interrupted by another navigation")
+                while: ({ message }) => message.includes(interrupted)
               })
             )
           )

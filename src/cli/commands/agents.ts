@@ -6,6 +6,7 @@ import type { KnownAgent } from "../../services/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/AgentRunner.ts"
 import { Approval } from "../../services/Approval.ts"
 import * as AgentTools from "../AgentTools.ts"
+import { Ground } from "../Worker.ts"
 import { activityText } from "../chat/CallText.ts"
 import { cut } from "../Columns.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
@@ -76,7 +77,7 @@ const rowOf = ({ definition, file, isOptIn = false, source }: KnownAgent): Row =
 
 /** All agents of this folder and this person. */
 const known = Effect.gen(function* () {
-  const ground = yield* AgentTools.Ground
+  const ground = yield* Ground
   const path = yield* Path.Path
   const definitions = yield* ground.agents(path.resolve("."))
   return yield* definitions.all

@@ -7,6 +7,7 @@ import { ChatTerminal } from "../../services/ChatTerminal.ts"
 import { Model } from "../../services/Model.ts"
 import { ReplayModel } from "../../services/ReplayModel.ts"
 import * as AgentTools from "../AgentTools.ts"
+import { mainAgent, type People, type Wanted } from "../Worker.ts"
 import { answering, asking } from "../chat/Asking.ts"
 import { type Next, talk } from "../chat/Talk.ts"
 import { badInput, failed } from "../ExitError.ts"
@@ -30,7 +31,7 @@ const recording = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Talks in one session after another, until the person leaves. */
-export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted & AgentTools.Wanted) {
+export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted & Wanted) {
   const terminal = yield* ChatTerminal
   const file = wanted.model?.startsWith(replayed) === true ? wanted.model.slice(replayed.length) : undefined
   const recorded = file === undefined ? undefined : yield* recording(file)
@@ -51,8 +52,8 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     function* (one: OpenChat.Wanted, greeting: Option.Option<string>) {
       const opened = yield* OpenChat.open(one)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
-      const people: AgentTools.People = {
-        ...(terminal.isTerminal ? { ask: asking(terminal, AgentTools.mainAgent), answer: answering(terminal) } : {}),
+      const people: People = {
+        ...(terminal.isTerminal ? { ask: asking(terminal, mainAgent), answer: answering(terminal) } : {}),
         tell: terminal.note
       }
       // A recording answers its calls itself.
