@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { firstUnits, lastUnits } from "./Bytes.ts"
 import type { Part } from "./Content.ts"
 
 /** What a tool gives back, and how that becomes an answer to the model (spec 14, result shape). */
@@ -23,6 +24,17 @@ export type Display = typeof Display.Type
 
 /** A few words to show. */
 export const words = (text: string): Display => ({ _tag: "Text", text })
+
+/** Characters of words that a person is shown; where an output is one line of megabytes, too. */
+const mostShown = 2_000
+
+/** A display of a bounded size: how an output ended stands at its end. */
+export const inBrief = (display: Display): Display =>
+  display._tag === "Text" && display.text.length > mostShown ? words(`…${lastUnits(display.text, mostShown)}`) : display
+
+/** What the model was told, as far as a person is shown it. */
+export const messageInBrief = (message: string): string =>
+  message.length > mostShown ? `${firstUnits(message, mostShown)}…` : message
 
 /** What a tool gives back. */
 export interface ToolResult<A = unknown> {

@@ -11,7 +11,7 @@ import type { Approval } from "./Approval.ts"
 import { type Chat, ChatBusy, failureEvent, type TurnError } from "./Chat.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
 import type { Tool } from "./Tool.ts"
-import { type Answered, type Asking, carryOut, givenUp } from "./ToolRun.ts"
+import { type Answered, type Asking, carryOut, closed, givenUp } from "./ToolRun.ts"
 
 /** What an agent may use up before it stops. Absent: no such limit. */
 export interface Limits {
@@ -341,7 +341,7 @@ const working = Effect.fn("Agent.run")(
             : record(
                 profile,
                 calls,
-                calls.map(() => givenUp("the program was stopped before it was done", undefined)),
+                calls.map(() => givenUp(closed, undefined)),
                 new Map()
               )
         )
@@ -503,7 +503,7 @@ const answered = Effect.fnUntraced(function* (
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(work))
-      const answers = given.map((answer) => answer ?? givenUp("the program was stopped before it was done", undefined))
+      const answers = given.map((answer) => answer ?? givenUp(closed, undefined))
       yield* record(profile, calls, answers, summaries)
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
       return answers

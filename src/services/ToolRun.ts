@@ -2,7 +2,7 @@ import { Cause, Clock, Duration, Effect } from "effect"
 import type { CallStatus, ChatEvent } from "../domain/ChatEvent.ts"
 import type { FunctionCall } from "../domain/Content.ts"
 import { redact } from "../domain/Redaction.ts"
-import { errorResponse, type ToolResult, wireResponse } from "../domain/ToolResult.ts"
+import { errorResponse, inBrief, messageInBrief, type ToolResult, wireResponse } from "../domain/ToolResult.ts"
 import { Approval } from "./Approval.ts"
 import type { Call, Tool, ToolFailure } from "./Tool.ts"
 
@@ -51,6 +51,9 @@ export const givenUp = (why: string, partial: string | undefined): Answered =>
     `[Operation Cancelled] ${why}${partial === undefined || partial === "" ? "" : `. What there was until then:\n${partial}`}`
   )
 
+/** Why a call was given up whose run was closed. */
+export const closed = "the program was stopped before it was done"
+
 const unknownTool = (name: string, tools: ReadonlyArray<Tool>): Answered =>
   failed(
     "error",
@@ -62,7 +65,9 @@ const unknownTool = (name: string, tools: ReadonlyArray<Tool>): Answered =>
 /** One call, from its arguments to its answer. Never fails: whatever happens is the answer. */
 const carryOutOne = Effect.fnUntraced(function* (
   { call, id }: Asking,
-  { agent, emit, stop, tools, waiting }: ToolRunOptions
+  { agent, emit, stop, tools, waiting }: ToolRunOptions,
+  /** Is told the answer where the run is closed meanwhile: with what there was until then. */
+  interrupted: (answer: Answered) => void
 ): Effect.fn.Return<Answered, never, Approval> {
   const { name } = call
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
@@ -128,7 +133,7 @@ const carryOutOne = Effect.fnUntraced(function* (
   return yield* Effect.raceFirst(
     Effect.map(stop, (why) => givenUp(why, partial)),
     work
-  )
+  ).pipe(Effect.onInterrupt(() => Effect.sync(() => interrupted(givenUp(closed, partial)))))
 })
 
 /** Calls in the order in which they are carried out: those that only read together, each other one alone. */
@@ -160,7 +165,9 @@ export const carryOut = Effect.fn("ToolRun.carryOut")(function* (
     const asking = calls[index]
     if (asking === undefined) return
     const begun = yield* Clock.currentTimeMillis
-    const answer = yield* carryOutOne(asking, options)
+    const answer = yield* carryOutOne(asking, options, (given) => {
+      answers[index] = given
+    })
     answers[index] = answer
     const { response, result, status } = answer
     yield* emit({
@@ -168,8 +175,8 @@ export const carryOut = Effect.fn("ToolRun.carryOut")(function* (
       id: asking.id,
       name: asking.call.name,
       status,
-      display: result?.display ?? null,
-      message: typeof response["error"] === "string" && status !== "success" ? response["error"] : null,
+      display: result?.display === undefined ? null : inBrief(result.display),
+      message: typeof response["error"] === "string" && status !== "success" ? messageInBrief(response["error"]) : null,
       duration: (yield* Clock.currentTimeMillis) - begun
     })
   })

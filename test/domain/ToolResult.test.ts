@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { errorResponse, kept, mostKept, wireResponse } from "../../src/domain/ToolResult.ts"
+import {
+  errorResponse,
+  inBrief,
+  kept,
+  messageInBrief,
+  mostKept,
+  wireResponse,
+  words
+} from "../../src/domain/ToolResult.ts"
 
 describe("what a tool gives back becomes an answer", () => {
   for (const [rule, value, answer] of [
@@ -19,6 +27,13 @@ describe("what a tool gives back becomes an answer", () => {
       kept("0123456789", 4),
       "01\n... [6 characters left out here: results are kept up to 4 characters] ...\n89"
     )
+  })
+
+  it("a person is shown the end of a long output and the beginning of a long message", () => {
+    assert.deepStrictEqual(inBrief(words(`${"x".repeat(9_000_000)}end`)), words(`…${"x".repeat(1_997)}end`))
+    assert.deepStrictEqual(inBrief(words("short")), words("short"))
+    assert.strictEqual(messageInBrief(`no ${"x".repeat(9_000_000)}`).length, 2_001)
+    assert.strictEqual(messageInBrief("no"), "no")
   })
 
   it("hundreds of megabytes are an answer of a bounded size", () => {

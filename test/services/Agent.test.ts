@@ -264,12 +264,14 @@ describe("Agent", () => {
   it.effect("closing the stream while a tool runs answers its call all the same", () =>
     Effect.gen(function* () {
       const running = yield* Deferred.make<void>()
-      const hanging = tool("hang", "execute", () => Effect.andThen(Deferred.succeed(running, undefined), Effect.never))
+      const hanging = tool("hang", "execute", (_, { progress }) =>
+        progress("half").pipe(Effect.andThen(Deferred.succeed(running, undefined)), Effect.andThen(Effect.never))
+      )
       const { chat, run } = yield* agent({ tools: [hanging], answers: [calling(asking("hang", "b"))] })
       const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")))
       yield* Deferred.await(running)
       yield* Fiber.interrupt(fiber)
-      assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\]/)
+      assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\].*half/)
     })
   )
 

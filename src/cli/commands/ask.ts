@@ -7,6 +7,7 @@ import { TokenCount, Usage } from "../../domain/Tokens.ts"
 import type { TurnPatience } from "../../services/ChatSettings.ts"
 import * as AgentTools from "../AgentTools.ts"
 import { activityText, loopText, responseText } from "../chat/CallText.ts"
+import { cut } from "../Columns.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as OpenChat from "../OpenChat.ts"
@@ -77,6 +78,9 @@ const messageOf = Effect.fnUntraced(function* (
 /** A text for a terminal: what a model says must not steer it. */
 const harmless = (text: string): string => text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "")
 
+/** Columns of the line of a call: a command may print megabytes without a line break. */
+const noticeWidth = 160
+
 const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
 
 /** What a person hears of a run on stderr, beside the answer. `title`: what the call was, where the event answers one. */
@@ -90,7 +94,7 @@ const noticeOf = (event: ChatEvent, title: string): string | undefined => {
         event.message === null ? "" : `; code made room instead, because ${event.message.replace(/; try again.*$/, "")}`
       }`
     case "ToolCallResponse":
-      return `${responseText(event, title)}${event.status === "denied" ? "; --approve says what may run" : ""}`
+      return `${cut(responseText(event, title), noticeWidth)}${event.status === "denied" ? "; --approve says what may run" : ""}`
     case "SubagentActivity":
       return activityText(event.agent, event.activity)
     case "ToolOutputMasked":
