@@ -77,14 +77,14 @@ export class ResultTokens {
 }
 
 /**
- * The results to mask now, newest first: all that are older than the newest `protect` tokens of results, where that gains
- * enough. The last message is left alone.
+ * The results that may be masked, newest first: all that are older than the newest `protect` tokens of results; and about how
+ * many tokens that would gain. The last message is left alone.
  */
 export function* maskable(
   view: Chain.Chain<ViewItem>,
-  { least, protect }: MaskLimits,
+  protect: number,
   keeps: ReadonlySet<string>
-): Work<ReadonlyArray<Maskable>> {
+): Work<{ readonly found: ReadonlyArray<Maskable>; readonly gain: number }> {
   const found: Array<Maskable> = []
   let seen = 0
   let gain = 0
@@ -112,5 +112,5 @@ export function* maskable(
     }
     yield 5
   }
-  return gain >= least ? found : []
+  return { found, gain }
 }

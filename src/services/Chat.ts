@@ -321,6 +321,8 @@ export class Chat extends Context.Service<
     }).pipe(Effect.provideContext(context))
 
     const results = new ResultTokens()
+    /** Tokens of results when masking them gained too little, and from which on it is worth another look. */
+    let unmasked = nothingTried
 
     /** Shows old results by their ends, where enough is gained: decided before anything is written, one event for all of them. */
     const masking = Effect.fnUntraced(function* (emit: Turn.Emit) {
@@ -328,12 +330,19 @@ export class Chat extends Context.Service<
       if (limits === false) return
       const { least, protect } = { ...defaultMasking, ...limits }
       const { conversation } = yield* Ref.get(state)
-      if ((yield* Work.run(results.follow(conversation.view))) < protect + least) return
+      const total = yield* Work.run(results.follow(conversation.view))
+      // What was too little then is enough at the earliest when as much has come as was missing.
+      if (total < unmasked.total) unmasked = nothingTried
+      if (total < protect + least || total < unmasked.next) return
       const kept = new Set([...alwaysKept, ...keeps])
       const shorten: Array<Patch["shorten"][number]> = []
+      const old = yield* Work.run(maskable(conversation.view, protect, kept))
+      if (old.gain < least) {
+        unmasked = { total, next: total + least - old.gain }
+        return
+      }
       let gain = 0
-      const old = yield* Work.run(maskable(conversation.view, { protect, least }, kept))
-      for (const { entry, handle, index, part, tokens } of old) {
+      for (const { entry, handle, index, part, tokens } of old.found) {
         const name = part.functionResponse?.name
         const output = resultText(part) ?? ""
         const replacement = withOutput(part, mask(output, handle, name === shellTool))
@@ -342,7 +351,10 @@ export class Chat extends Context.Service<
         shorten.push({ entry, part: index, replacement, tokens: TokenCount.make(now) })
         gain += tokens - now
       }
-      if (gain < least) return
+      if (gain < least) {
+        unmasked = { total, next: total + least - gain }
+        return
+      }
       yield* commit({ _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
       yield* emit({
         _tag: "ToolOutputMasked",
@@ -557,6 +569,7 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
 
 /** The most of the window that the results of one answer's calls may take together. */
 const resultShare = 0.4
+const nothingTried = { total: 0, next: 0 }
 /** Of a command the last lines say how it ended. */
 const shellTool = "run_shell_command"
 

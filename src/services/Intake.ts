@@ -122,7 +122,7 @@ const fairShare = (sizes: ReadonlyArray<number>, all: number): number => {
 
 /**
  * The entry with its results shown so that none is longer than `bound` says and all together take no more than `room` tokens,
- * whatever tool they came from and however full the window is. Each is kept whole. Undefined: nothing is bounded here.
+ * whatever tool they came from and however full the window is. Each is kept whole. Where `bound.most` is 0 nothing is bounded.
  */
 export const withBounds = Effect.fnUntraced(function* (
   entry: Entry,
@@ -145,9 +145,9 @@ export const withBounds = Effect.fnUntraced(function* (
   })
   const { form, lines, most } = bound
   for (const result of results) {
+    if (!isResponse(result.part)) continue
     const summary = instead[String(result.index)]
     const { length } = resultText(result.part) ?? ""
-    if (!isResponse(result.part)) continue
     if (summary !== undefined) yield* show(result, { text: summary })
     else if (length > most) yield* show(result, { form, size: form === "head-tail-lines" ? lines : most })
   }
