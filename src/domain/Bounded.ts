@@ -42,7 +42,7 @@ export const resultText = (part: Part): string | undefined => {
   return outputText(part) ?? JSON.stringify(functionResponse.response) ?? ""
 }
 
-/** A result that is shown by another text; media that lie in it stay. What is no result is that text. */
+/** A result that is shown by another text; media that lie in it stay. What is no result is that text alone. */
 const saying = (part: Part, text: string): Part => {
   if (part.functionResponse === undefined) return { text }
   const shown = withOutput(part, text)
@@ -61,7 +61,11 @@ export const boundedPart = (part: Part, handle: Handle, recipe: Recipe): Part =>
     ? saying(part, `${recipe.text}\n${wholeAt(handle)}`)
     : saying(
         part,
-        shorten(resultText(part) ?? "", handle, recipe.form, { ...seedSize, chars: recipe.size, lines: recipe.size })
+        shorten(resultText(part) ?? part.text ?? "", handle, recipe.form, {
+          ...seedSize,
+          chars: recipe.size,
+          lines: recipe.size
+        })
       )
 
 /** What is said of an image or a document that does not fit the window. */

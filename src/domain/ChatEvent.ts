@@ -138,6 +138,10 @@ export const ChatEvent = Schema.TaggedUnion({
    */
   LoopDetected: { kind: LoopKind, detail: Schema.String, halted: Schema.Boolean },
   /** The agent stopped at a limit; the conversation is whole, and another message goes on with it. */
-  LimitReached: { limit: LimitName, message: Schema.String }
+  LimitReached: { limit: LimitName, message: Schema.String },
+  /** A line for the person from somebody beside the conversation: a hook's word, what became of a reference. */
+  Notice: { source: Schema.String, message: Schema.String },
+  /** A hook stopped the work, or refused the message (`refused`: then nothing of it is in the conversation). */
+  HookStopped: { message: Schema.String, refused: Schema.Boolean }
 })
 export type ChatEvent = typeof ChatEvent.Type

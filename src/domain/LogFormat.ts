@@ -47,7 +47,7 @@ export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> => {
     case "Appended":
       return [event.entry]
     case "Answered":
-      return [event.message, event.answer]
+      return [event.message, ...(event.attached ?? []), event.answer]
     case "Compressed":
       return event.patch.insert
     default:
@@ -60,7 +60,12 @@ const mapEntries = (event: SessionEvent, f: (entry: Entry) => Entry): SessionEve
     case "Appended":
       return { ...event, entry: f(event.entry) }
     case "Answered":
-      return { ...event, message: f(event.message), answer: f(event.answer) }
+      return {
+        ...event,
+        message: f(event.message),
+        ...(event.attached === undefined ? {} : { attached: event.attached.map(f) }),
+        answer: f(event.answer)
+      }
     case "Compressed":
       return { ...event, patch: { ...event.patch, insert: event.patch.insert.map(f) } }
     default:
@@ -195,9 +200,9 @@ const isPlainEntry = (value: unknown): value is Entry => {
 
 /** Nearly every line of a long log is a message or a turn; for those, looking is enough. What the schema would say stays the same. */
 const plainly = (value: Readonly<Record<string, unknown>>): SessionEvent | undefined => {
-  const { answer, entry, message } = value
+  const { answer, attached, entry, message } = value
   if (value._tag === "Appended") return isPlainEntry(entry) ? { _tag: "Appended", entry } : undefined
-  if (value._tag !== "Answered") return undefined
+  if (value._tag !== "Answered" || attached !== undefined) return undefined
   return isPlainEntry(message) && isPlainEntry(answer) ? { _tag: "Answered", message, answer } : undefined
 }
 

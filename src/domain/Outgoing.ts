@@ -71,8 +71,8 @@ export class Outgoing {
     }
   }
 
-  /** What would be sent of the view that was followed last, with this message behind it if there is one. */
-  request(next: ViewItem | undefined): Request {
+  /** What would be sent of the view that was followed last, with these messages behind it. */
+  request(next: ReadonlyArray<ViewItem> = []): Request {
     const tail = this.projector.tail(next)
     const { parts } = this
     // What is settled is only added to, so its length now says what belongs to this request.

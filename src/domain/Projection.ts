@@ -115,18 +115,19 @@ export class Projector {
   }
 
   /**
-   * What is sent behind `settled`: the last run and, where one is given, a message of the user that is no answer to a call.
-   * That message is not taken in.
+   * What is sent behind `settled`: the last run and, where there are any, messages in the user's role that answer no call.
+   * Those are not taken in.
    */
-  tail(next?: ViewItem): ReadonlyArray<Sent> {
+  tail(next: ReadonlyArray<ViewItem> = []): ReadonlyArray<Sent> {
     const open = this.made(this.current, this.previous)
-    if (next === undefined) return open
-    const parts = itemParts(next)
-    if (!parts.some((part) => isKept("user", part))) return open
-    const shown = { index: this.runs.length, item: next, parts }
+    const shown = next.flatMap((item, at) => {
+      const parts = itemParts(item)
+      return parts.some((part) => isKept("user", part)) ? [{ index: this.runs.length + at, item, parts }] : []
+    })
+    if (shown.length === 0) return open
     return this.current[0]?.item.entry.content.role === "user"
-      ? this.made([...this.current, shown], this.previous)
-      : [...open, ...this.made([shown], this.current)]
+      ? this.made([...this.current, ...shown], this.previous)
+      : [...open, ...this.made(shown, this.current)]
   }
 
   /** A response counts only in the run right after its call's, where the protocol wants it. */

@@ -36,8 +36,13 @@ export type Started = typeof Started.Type
 /** A message was added at the end. */
 export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
 
-/** A message was added together with its answer: neither is in the log without the other. */
-export const Answered = Schema.TaggedStruct("Answered", { message: Entry, answer: Entry })
+/** A message was added together with what came with it and with its answer: none is in the log without the others. */
+export const Answered = Schema.TaggedStruct("Answered", {
+  message: Entry,
+  /** What a program put behind the message: files that it names, words of a hook. */
+  attached: Schema.optionalKey(Schema.Array(Entry)),
+  answer: Entry
+})
 
 /** From now on another model is asked. */
 export const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
@@ -144,7 +149,7 @@ export const step = (session: Session, event: SessionEvent): Session => {
     case "Appended":
       return { ...session, conversation: Conversation.append(conversation, event.entry) }
     case "Answered": {
-      const asked = Conversation.append(conversation, event.message)
+      const asked = [event.message, ...(event.attached ?? [])].reduce(Conversation.append, conversation)
       return { ...session, conversation: Conversation.append(asked, event.answer) }
     }
     case "ModelSwitched":

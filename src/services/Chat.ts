@@ -16,7 +16,16 @@ import * as Chain from "../domain/Chain.ts"
 import { alwaysKept, defaultMasking, maskable, ResultTokens } from "../domain/Masking.ts"
 import { mask } from "../domain/ToolOutput.ts"
 import * as Work from "../domain/Work.ts"
-import { type Content, hasResponses, isResponse, isText, type Part, text, withOutput } from "../domain/Content.ts"
+import {
+  type Content,
+  hasResponses,
+  isMedia,
+  isResponse,
+  isText,
+  type Part,
+  text,
+  withOutput
+} from "../domain/Content.ts"
 import {
   canRedo,
   canUndo,
@@ -38,7 +47,8 @@ import { Calibrations, empty as noCalibrations, make as makeCalibrations } from 
 import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
 import { Compression, type PlanRefused } from "./Compression.ts"
 import type { Ended } from "./CompressRequest.ts"
-import { HookSystem, type Trigger } from "./HookSystem.ts"
+import { HookSystem } from "./HookSystem.ts"
+import type { Trigger } from "../domain/Hook.ts"
 import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
@@ -84,12 +94,21 @@ export interface CompressOptions {
   readonly plan?: Plan | undefined
 }
 
+/** What a program puts behind a message: files that it names, words of a hook. Not the user's words (law 6). */
+export interface Attachment {
+  readonly parts: ReadonlyArray<Part>
+  /** The most tokens that its texts and media may be shown with; the whole stays behind their handles. Absent: all of it. */
+  readonly room?: number | undefined
+}
+
 /** How one message is sent. */
 export interface SendOptions {
   /** When this completes before the answer does, the turn is given up: the last event is `UserCancelled`, no failure. */
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** `program`: the words are not the user's (law 6). */
   readonly author?: "program" | undefined
+  /** What goes with the message, and into the conversation with it or not at all. */
+  readonly attached?: ReadonlyArray<Attachment> | undefined
 }
 
 /**
@@ -383,14 +402,27 @@ export class Chat extends Context.Service<
       const { at, author, content, tokens } = pending
       const said = { content, at, ...(author === undefined ? {} : { author }) }
       const message = yield* makeEntry(said, entryId(next), held, tokens)
-      const entry = yield* makeEntry(answer, entryId(next + 1), held)
-      yield* commit({ _tag: "Answered", message, answer: entry })
+      const attached = Turn.attachedFrom(pending.attached, next + 1)
+      const entry = yield* makeEntry(answer, entryId(next + 1 + attached.length), held)
+      yield* commit({ _tag: "Answered", message, ...(attached.length === 0 ? {} : { attached }), answer: entry })
       return entry
+    }, Effect.provideContext(context))
+
+    /** What goes with a message, as it will be shown. It has no place in the conversation yet. */
+    const attachedOf = Effect.fnUntraced(function* (attachments: ReadonlyArray<Attachment>, at: number) {
+      const { next } = (yield* Ref.get(state)).conversation
+      const entries: Array<Entry> = []
+      for (const { parts, room } of attachments) {
+        const draft: Draft = { content: { role: "user", parts }, at, author: "program" }
+        const whole = yield* makeEntry(draft, entryId(next + 1), held)
+        entries.push(room === undefined ? whole : yield* withBounds(whole, {}, unbounded, room, isShortened))
+      }
+      return entries
     }, Effect.provideContext(context))
 
     const turnOf = Effect.fn("Chat.turn")(function* (
       parts: ReadonlyArray<Part>,
-      { author, cancel }: SendOptions,
+      { attached = [], author, cancel }: SendOptions,
       emit: Turn.Emit
     ): Effect.fn.Return<void, TurnError> {
       const at = yield* Clock.currentTimeMillis
@@ -409,7 +441,9 @@ export class Chat extends Context.Service<
       yield* masking(emit)
       const work = Effect.gen(function* () {
         const content: Content = { role: "user", parts: said }
-        const pending = isSilent ? undefined : { content, at, author, tokens: yield* counter.count(said) }
+        const pending = isSilent
+          ? undefined
+          : { content, at, author, tokens: yield* counter.count(said), attached: yield* attachedOf(attached, at) }
         return { pending, ...(yield* turns.answered(beside, pending, answersTools, emit)) }
       })
       const done = yield* cancel === undefined
@@ -566,6 +600,10 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
   /** How the conversation is held; absent: as `ChatDefaults` say. */
   readonly settings?: ChatSettings | undefined
 }
+
+/** No part is too large by itself: all together have a room. */
+const unbounded = { ...defaultBound, most: Infinity }
+const isShortened = (part: Part): boolean => isText(part) || isMedia(part)
 
 /** The most of the window that the results of one answer's calls may take together. */
 const resultShare = 0.4

@@ -29,6 +29,11 @@ export interface ChatSettings {
   /** How is compressed. A model writes the snapshot where `ModelSummarizer.layer` stands behind `Compression`. */
   readonly policy?: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens">> | undefined
   readonly systemInstruction?: string | undefined
+  /**
+   * A message in the user's role that opens every request and is no part of the conversation: where and when it is held (spec
+   * 10). Never summarised; counted with the request.
+   */
+  readonly environment?: string | undefined
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined

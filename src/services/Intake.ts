@@ -7,7 +7,7 @@ import {
   resultText,
   unshownMedia
 } from "../domain/Bounded.ts"
-import { isMedia, isResponse, payload } from "../domain/Content.ts"
+import { isMedia, isResponse, type Part, payload } from "../domain/Content.ts"
 import { type Draft, type Entry, type EntryId, sourceOf, sum } from "../domain/Conversation.ts"
 import { type Handle, handleOf, type Hash } from "../domain/Handle.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -123,16 +123,16 @@ const fairShare = (sizes: ReadonlyArray<number>, all: number): number => {
 /**
  * The entry with its results shown so that none is longer than `bound` says and all together take no more than `room` tokens,
  * whatever tool they came from and however full the window is. Each is kept whole. Where `bound.most` is 0 nothing is bounded.
+ * `isMeant`: which parts are looked at; results and their media, where nobody says otherwise.
  */
 export const withBounds = Effect.fnUntraced(function* (
   entry: Entry,
   instead: Readonly<Record<string, string>>,
   bound: OutputBound,
-  room: number
+  room: number,
+  isMeant: (part: Part) => boolean = (part) => isResponse(part) || isMedia(part)
 ): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
-  const results = entry.content.parts.flatMap((part, index) =>
-    isResponse(part) || isMedia(part) ? [{ part, index }] : []
-  )
+  const results = entry.content.parts.flatMap((part, index) => (isMeant(part) ? [{ part, index }] : []))
   if (results.length === 0 || bound.most <= 0) return entry
   const counter = yield* TokenCounter
   const bounded: Record<string, Bounded> = {}
@@ -165,7 +165,7 @@ export const withBounds = Effect.fnUntraced(function* (
       const known = bounded[String(result.index)]
       const handle = entry.handles[result.index]
       const shown = known === undefined || handle === undefined ? result.part : boundedPart(result.part, handle, known)
-      const { length } = resultText(shown) ?? ""
+      const { length } = resultText(shown) ?? shown.text ?? ""
       const size = Math.max(leastShown, Math.floor((length * share * 0.9) / tokens))
       yield* show(result, { form: "head-tail-chars", size })
     }

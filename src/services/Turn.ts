@@ -2,8 +2,18 @@ import { Context, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { Arriving, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
 import { AnswerFault, type ChatEvent, Stubborn } from "../domain/ChatEvent.ts"
 import { type Outcome, type Policy, statusOf, thresholdOf, tokensOf } from "../domain/Compression.ts"
-import { type Content, isCall, isText, isThought, type Part, plainText } from "../domain/Content.ts"
-import { entryId, environmentTokens, sum, view, viewItem, viewTokens } from "../domain/Conversation.ts"
+import { type Content, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
+import {
+  type Entry,
+  entryId,
+  environmentTokens,
+  itemParts,
+  itemTokens,
+  sum,
+  view,
+  viewItem,
+  viewTokens
+} from "../domain/Conversation.ts"
 import { Outgoing, type Request } from "../domain/Outgoing.ts"
 import type { Session } from "../domain/Session.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
@@ -59,9 +69,24 @@ export interface Pending {
   readonly content: Content
   readonly author?: "program" | undefined
   readonly tokens: ReadonlyArray<number>
+  /** What a program puts behind it. The ids stand for those they will have. */
+  readonly attached: ReadonlyArray<Entry>
   /** Milliseconds since 1970. */
   readonly at: number
 }
+
+/** What is put behind a message, with the ids that follow the message's. */
+export const attachedFrom = (attached: ReadonlyArray<Entry>, next: number): ReadonlyArray<Entry> =>
+  attached.map((entry, index) => ({ ...entry, id: entryId(next + index) }))
+
+/** Tokens of a message and of what goes with it, as they are shown. */
+const pendingTokens = (pending: Pending | undefined): number =>
+  pending === undefined ? 0 : sum(pending.tokens) + sum(pending.attached.map((entry) => itemTokens(viewItem(entry))))
+
+const pendingParts = (pending: Pending | undefined): ReadonlyArray<Part> =>
+  pending === undefined
+    ? []
+    : [...pending.content.parts, ...pending.attached.flatMap((entry) => itemParts(viewItem(entry)))]
 
 /** The window of the model that is asked, and what goes with every request. */
 export interface Beside {
@@ -69,6 +94,8 @@ export interface Beside {
   readonly model: string
   readonly parts: ReadonlyArray<Part>
   readonly tokens: number
+  /** The environment message, where there is one: it opens the request. */
+  readonly opening: ReadonlyArray<Content>
   readonly window: Window.Window
   readonly threshold: number
 }
@@ -134,7 +161,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const of = yield* conversing.settings
     const name = askedModel(yield* conversing.session, of)
     if (known?.of === of && known.model === name) return known
-    const parts = partsBeside({ ...of, model: name, contents: [] })
+    const declared = partsBeside({ ...of, model: name, contents: [] })
+    const opening: ReadonlyArray<Content> =
+      of.environment === undefined ? [] : [{ role: "user", parts: [text(of.environment)] }]
+    const parts = [...declared, ...opening.flatMap((content) => content.parts)]
     const threshold = thresholdOf(of.threshold, yield* experiments.number(compressionThreshold))
     const window = yield* Window.make({
       model: name,
@@ -144,12 +174,12 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       policy: of.policy,
       recount: (all) =>
         Effect.map(
-          countRequest({ ...of, model: name, contents: [{ role: "user", parts: all.slice(parts.length) }] }),
+          countRequest({ ...of, model: name, contents: [{ role: "user", parts: all.slice(declared.length) }] }),
           ({ tokens }) => tokens
         ).pipe(Effect.provideContext(context))
     }).pipe(Effect.provideContext(context))
     const tokens = sum(yield* counter.count(parts))
-    known = { of, model: name, parts, tokens, window, threshold }
+    known = { of, model: name, parts, tokens, opening, window, threshold }
     measured = undefined
     return known
   })
@@ -164,21 +194,24 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       yield* Work.run(outgoing.follow(conversation.view))
       const next =
         pending === undefined
-          ? undefined
-          : viewItem({
-              id: entryId(conversation.next),
-              handles: [],
-              content: pending.content,
-              tokens: pending.tokens,
-              ...(pending.author === undefined ? {} : { author: pending.author })
-            })
+          ? []
+          : [
+              viewItem({
+                id: entryId(conversation.next),
+                handles: [],
+                content: pending.content,
+                tokens: pending.tokens,
+                ...(pending.author === undefined ? {} : { author: pending.author })
+              }),
+              ...attachedFrom(pending.attached, conversation.next + 1).map(viewItem)
+            ]
       const { contents, environment, parts, tokens } = outgoing.request(next)
       return {
-        contents,
+        contents: [...beside.opening, ...contents],
         environment,
         parts: () => [...beside.parts, ...parts()],
         tokens: beside.tokens + tokens,
-        free: sum(pending?.tokens ?? []) * (1 / share - 1)
+        free: pendingTokens(pending) * (1 / share - 1)
       }
     })
 
@@ -187,7 +220,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     pending: Pending | undefined
   ): Effect.fn.Return<ContextOverflow> {
     const { conversation } = yield* conversing.session
-    const estimated = sum(pending?.tokens ?? [])
+    const estimated = pendingTokens(pending)
     const kept = new Set<string>(view(conversation).map(({ entry }) => entry.id))
     const others: ReadonlyArray<Stubborn> = [
       ...(estimated === 0 ? [] : [{ entry: null, what: "this message", tokens: TokenCount.make(estimated) }]),
@@ -226,7 +259,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     if (latest === undefined || !continues(conversation.view, latest.view, latest.message)) measured = undefined
     latest = { view: conversation.view, message: pending?.content }
     if (beside.window.isSmall(first.tokens + (first.free ?? 0), measured)) return first
-    const overhead = beside.tokens + first.environment + sum(pending?.tokens ?? [])
+    const overhead = beside.tokens + first.environment + pendingTokens(pending)
     const { memory } = yield* conversing.session
     const fitting = yield* beside.window
       .fit(
@@ -246,8 +279,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
           })
         },
         {
-          parts: () => [...beside.parts, ...(pending?.content.parts ?? [])],
-          tokens: beside.tokens + sum(pending?.tokens ?? []),
+          parts: () => [...beside.parts, ...pendingParts(pending)],
+          tokens: beside.tokens + pendingTokens(pending),
           free: first.free ?? 0,
           what: "what no compression can make smaller does not fit"
         },
@@ -359,7 +392,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     contents: Effect.suspend(() => {
       const own = new Outgoing()
       return Effect.flatMap(conversing.session, ({ conversation }) =>
-        Effect.map(Work.run(own.follow(conversation.view)), () => own.request(undefined).contents)
+        Effect.map(Work.run(own.follow(conversation.view)), () => own.request().contents)
       )
     })
   }

@@ -33,14 +33,24 @@ const waiting = (conversation: Conversation): ViewItem =>
     handles: []
   })
 
+/** What a program put behind it. */
+const attached = (conversation: Conversation): ViewItem =>
+  viewItem({
+    id: entryId(conversation.next + 1),
+    content: user(text("The content of a file.")),
+    author: "program",
+    tokens: [6],
+    handles: []
+  })
+
 const environmentOf = (conversation: Conversation): number =>
   view(conversation)
     .filter(({ entry }) => entry.author === "environment")
     .reduce((tokens, { entry }) => tokens + entryTokens(entry), 0)
 
 /** What the request has to be, made anew from the whole view. */
-const expected = (conversation: Conversation, next: ViewItem | undefined) => {
-  const sent = projectItems([...view(conversation), ...(next === undefined ? [] : [next])])
+const expected = (conversation: Conversation, next: ReadonlyArray<ViewItem>) => {
+  const sent = projectItems([...view(conversation), ...next])
   return {
     contents: JSON.stringify(sent.map(({ content }) => signed(wireContent(content)))),
     parts: JSON.stringify(sent.flatMap(({ content }) => content.parts)),
@@ -85,7 +95,7 @@ const wrong = (make: () => Outgoing, every: number) =>
       if (!grows) before = []
       if (index % pace !== 0) continue
       follow(outgoing, conversation)
-      for (const next of [undefined, waiting(conversation), undefined]) {
+      for (const next of [[], [waiting(conversation)], [waiting(conversation), attached(conversation)], []]) {
         const is = shown(outgoing.request(next))
         const should = expected(conversation, next)
         if (outgoing.request(next).environment !== environmentOf(conversation)) return "the environment is not counted"
@@ -93,7 +103,7 @@ const wrong = (make: () => Outgoing, every: number) =>
           if (is[key] !== should[key]) return `after line ${index + 1}, ${key}: ${is[key]}\nin place of ${should[key]}`
         }
       }
-      const { contents } = outgoing.request(undefined)
+      const { contents } = outgoing.request()
       if (!isPrefix(before, contents)) return `after line ${index + 1} what had been sent changed`
       before = settledOf(contents)
     }
@@ -121,15 +131,15 @@ const mutants: Readonly<Record<string, new () => Outgoing>> = {
     }
   },
   "leaves out the tail": class extends Outgoing {
-    override request(next: ViewItem | undefined): Request {
+    override request(next: ReadonlyArray<ViewItem> = []): Request {
       const made = super.request(next)
       return { ...made, contents: made.contents.slice(0, -1) }
     }
   },
   "counts the message twice": class extends Outgoing {
-    override request(next: ViewItem | undefined): Request {
+    override request(next: ReadonlyArray<ViewItem> = []): Request {
       const made = super.request(next)
-      return { ...made, tokens: made.tokens + (next === undefined ? 0 : 6) }
+      return { ...made, tokens: made.tokens + (next.length === 0 ? 0 : 6) }
     }
   }
 }
@@ -180,10 +190,10 @@ describe("Outgoing", () => {
     const contents = [user(text("q")), model(call("f", {}, "1")), user(response("f", { output: "x" }, "1"))]
     let conversation = of(...contents)
     follow(outgoing, conversation)
-    const before = outgoing.request(undefined)
+    const before = outgoing.request()
     conversation = append(append(conversation, entry(4, model(text("a")))), entry(5, user(text("q2"))))
     follow(outgoing, conversation)
-    const after = outgoing.request(undefined)
+    const after = outgoing.request()
     assert.strictEqual(after.contents[0], before.contents[0])
     assert.strictEqual(after.contents[1], before.contents[1])
     assert.strictEqual(after.parts()[1], contents[1]?.parts[0])
@@ -198,7 +208,7 @@ describe("Outgoing", () => {
       const work = outgoing.follow(conversation.view)
       for (let at = 0; at < steps; at += 1) work.next()
       follow(outgoing, conversation)
-      assert.deepStrictEqual(shown(outgoing.request(undefined)), expected(conversation, undefined))
+      assert.deepStrictEqual(shown(outgoing.request()), expected(conversation, []))
     }
   })
 
@@ -211,7 +221,7 @@ describe("Outgoing", () => {
       const work = outgoing.follow(other.view)
       for (let at = 0; at < steps; at += 1) work.next()
       follow(outgoing, one)
-      assert.deepStrictEqual(shown(outgoing.request(undefined)), expected(one, undefined))
+      assert.deepStrictEqual(shown(outgoing.request()), expected(one, []))
     }
   })
 })

@@ -11,7 +11,8 @@ import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import { Chats } from "../../src/services/Chats.ts"
 import { Compression } from "../../src/services/Compression.ts"
-import { type HookEvent, HookSystem } from "../../src/services/HookSystem.ts"
+import type { HookEvent } from "../../src/domain/Hook.ts"
+import { HookSystem } from "../../src/services/HookSystem.ts"
 import { Model } from "../../src/services/Model.ts"
 import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
 import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
@@ -134,7 +135,7 @@ layer(Offline.layer)("Chat", (it) => {
       const short = yield* filled("hooks", [{ content: user(text("hi")) }])
       yield* short.compress(automatic)
       yield* short.compress(forced)
-      const seen = (yield* Ref.get(events)).filter(({ _tag }) => _tag === "PreCompress").map(({ trigger }) => trigger)
+      const seen = (yield* Ref.get(events)).flatMap((event) => (event._tag === "PreCompress" ? [event.trigger] : []))
       assert.deepStrictEqual(seen, ["auto", "manual"])
     })
   )
@@ -287,11 +288,11 @@ describe("HookSystem", () => {
       yield* hooks.subscribe("works", () => Ref.update(told, (n) => n + 1))
       const fiber = yield* Effect.forkChild(hooks.fire({ _tag: "PreCompress", trigger: "auto" }))
       yield* TestClock.adjust("60 seconds")
-      const failures = yield* Fiber.join(fiber)
+      const { failures } = yield* Fiber.join(fiber)
       assert.deepStrictEqual(failures, [
-        { subscriber: "fails", message: "no" },
-        { subscriber: "dies", message: "bug" },
-        { subscriber: "hangs", message: "no answer within 1m" }
+        { hook: "fails", message: "no" },
+        { hook: "dies", message: "bug" },
+        { hook: "hangs", message: "no answer within 1m" }
       ])
       assert.strictEqual(yield* Ref.get(told), 1)
     }).pipe(Effect.provide(HookSystem.layer))

@@ -187,7 +187,7 @@ describe("Replay", () => {
       return Effect.gen(function* () {
         const heard: Array<string> = []
         const hooks = yield* HookSystem
-        yield* hooks.subscribe("test", ({ _tag }) => Effect.sync(() => heard.push(_tag)))
+        yield* hooks.subscribe("test", ({ _tag }) => Effect.sync(() => void heard.push(_tag)))
         const { conversation } = yield* requestFor(work(12, 300))
         const { compressions } = yield* play(recorded(conversation), {
           session: "apart",

@@ -170,7 +170,10 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "LoopDetected":
         return drop(loopText(event))
       case "LimitReached":
+      case "HookStopped":
         return drop(sentence(event.message))
+      case "Notice":
+        return note(sentence(event.message))
       case "Citation":
         return note(`Sources: ${event.text.split("\n").join(" · ")}`)
       case "Retry":
