@@ -1,0 +1,82 @@
+import { Cause, Effect, Exit, Layer, Logger, References, Tracer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as OtlpExporter from "effect/observability/OtlpExporter"
+import * as OtlpLogger from "effect/observability/OtlpLogger"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
+import { mark } from "../services/Telemetry.ts"
+
+/** Spans, metrics and logs of this program, sent to a collector (OTLP over HTTP, JSON). */
+
+/** Where it goes and what of it. */
+export interface OtlpOptions {
+  /** The collector's address, without `/v1/traces`. */
+  readonly endpoint: string
+  readonly version: string
+  /** Whether what people, models and tools said may be in it. */
+  readonly prompts: boolean
+}
+
+/** At the end of the program a collector that does not answer is not waited for any longer. */
+const shutdownTimeout = "2 seconds"
+
+/** Attributes of spans whose words are ours. All others may hold somebody's. */
+const ownWords: ReadonlySet<string> = new Set(["model", "tool", "status", "strategy", "trigger"])
+
+const nameOf = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return "failure"
+  const tag = "_tag" in error ? error._tag : error instanceof Error ? error.name : "failure"
+  const reason = "reason" in error && typeof error.reason === "object" && error.reason !== null ? error.reason : {}
+  return "_tag" in reason ? `${String(tag)} (${String(reason._tag)})` : String(tag)
+}
+
+/** Why something failed, by names only: a message may hold anything. */
+const wordless = <A, E>(exit: Exit.Exit<A, E>): Exit.Exit<unknown, unknown> =>
+  Exit.isSuccess(exit)
+    ? Exit.void
+    : Cause.hasInterruptsOnly(exit.cause)
+      ? Exit.failCause(exit.cause)
+      : Exit.fail(nameOf(Cause.squash(exit.cause)))
+
+/** A tracer whose spans hold names and numbers only. */
+const withoutWords = (tracer: Tracer.Tracer): Tracer.Tracer =>
+  Tracer.make({
+    ...tracer,
+    span: (options) => {
+      const span = tracer.span(options)
+      const { attribute, end } = span
+      span.end = (time, exit) => end.call(span, time, wordless(exit))
+      span.attribute = (key, value) => {
+        if (typeof value !== "string" || ownWords.has(key)) attribute.call(span, key, value)
+      }
+      span.event = () => {}
+      return span
+    }
+  })
+
+/** Only what telemetry logs itself: what else is logged may hold anything. */
+const onlyTelemetry = <Message>(logger: Logger.Logger<Message, void>): Logger.Logger<Message, void> =>
+  Logger.make((options) => {
+    if (options.fiber.getRef(References.CurrentLogAnnotations)[mark] === true) logger.log(options)
+  })
+
+/** Exports while it is there; what is left is sent at its end. A collector that cannot be reached stops nobody. */
+export const layer = ({ endpoint, prompts, version }: OtlpOptions): Layer.Layer<never> => {
+  const resource = { serviceName: "palimpsest", serviceVersion: version }
+  const to = (signal: string) =>
+    ({ url: `${endpoint.replace(/\/+$/, "")}/v1/${signal}`, resource, shutdownTimeout }) as const
+  const tracer = Layer.effect(
+    Tracer.Tracer,
+    Effect.map(OtlpTracer.make(to("traces")), (made) => (prompts ? made : withoutWords(made)))
+  )
+  const logger = Logger.layer(
+    [Effect.map(OtlpLogger.make(to("logs")), (made) => (prompts ? made : onlyTelemetry(made)))],
+    { mergeWithExisting: true }
+  )
+  return Layer.mergeAll(tracer, logger, OtlpMetrics.layer(to("metrics"))).pipe(
+    Layer.provide(OtlpExporter.layerFlusher),
+    Layer.provide(OtlpSerialization.layerJson),
+    Layer.provide(FetchHttpClient.layer)
+  )
+}

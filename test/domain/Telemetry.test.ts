@@ -1,0 +1,103 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
+import { ActivityBuffer, compressionTold, eventTold } from "../../src/domain/Telemetry.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
+
+const record = (at: number) => ({ name: `n${at % 3}`, at, session: null, attributes: {} })
+
+describe("the activity buffer (seed 002)", () => {
+  it.prop(
+    "holds the newest, the oldest first, and counts what it holds",
+    [
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
+    ],
+    ([most, count]) => {
+      const buffer = new ActivityBuffer(most)
+      for (let at = 0; at < count; at += 1) buffer.push(record(at))
+      const { kinds, range, records } = buffer.view()
+      const expected = Array.from({ length: count }, (_, at) => at).slice(-most)
+      assert.deepStrictEqual(
+        records.map(({ at }) => at),
+        expected
+      )
+      assert.strictEqual(
+        Object.values(kinds).reduce((sum, n) => sum + n, 0),
+        expected.length
+      )
+      assert.deepStrictEqual(range, expected.length === 0 ? null : { from: expected[0] ?? 0, to: expected.at(-1) ?? 0 })
+    },
+    { arbitrary: { runs: 300, seed: "activities" } }
+  )
+})
+
+describe("what is told of an event", () => {
+  const words = "something a person said"
+  const speaking: ReadonlyArray<ChatEvent> = [
+    { _tag: "Content", text: words },
+    { _tag: "Thought", subject: words, description: words },
+    { _tag: "ToolCallRequest", call: { name: "read_file", args: { path: words } } },
+    { _tag: "ToolCallStarted", id: "1", name: "read_file", title: words },
+    { _tag: "ToolCallProgress", id: "1", text: words },
+    { _tag: "ToolCallConfirmation", id: "1", name: "shell", title: words, detail: words },
+    {
+      _tag: "ToolCallResponse",
+      id: "1",
+      name: "shell",
+      status: "error",
+      display: { _tag: "Text", text: words },
+      message: words,
+      duration: 5
+    },
+    { _tag: "Retry", attempt: 2, delay: 5, reason: "NetworkError", message: words },
+    { _tag: "Error", reason: "NetworkError", message: words },
+    { _tag: "Notice", source: "hook", message: words },
+    { _tag: "HookStopped", message: words, refused: true },
+    {
+      _tag: "ContextWindowWillOverflow",
+      estimated: TokenCount.make(1),
+      remaining: TokenCount.make(1),
+      limit: TokenCount.make(1),
+      stubborn: [],
+      text: words,
+      message: words
+    }
+  ]
+
+  for (const event of speaking) {
+    it(`no words of anybody's: ${event._tag}`, () =>
+      assert.notInclude(JSON.stringify(eventTold(event, false) ?? null), words))
+  }
+
+  it("words where they are asked for", () => {
+    assert.include(JSON.stringify(eventTold({ _tag: "Content", text: words }, true)), words)
+  })
+
+  const compressions: ReadonlyArray<readonly [status: string, isTold: boolean]> = [
+    ["COMPRESSED", true],
+    ["CONTENT_TRUNCATED", true],
+    ["COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", true],
+    ["COMPRESSION_FAILED_EMPTY_SUMMARY", true],
+    ["FAILED_SUMMARIZER", true],
+    ["CANCELLED", true],
+    ["NOOP", false]
+  ]
+  for (const [status, isTold] of compressions) {
+    it(`chat_compression has tokens before and after: ${status}`, () => {
+      const told = compressionTold({
+        _tag: "PostCompress",
+        trigger: "auto",
+        status,
+        before: TokenCount.make(100),
+        after: TokenCount.make(40)
+      })
+      assert.deepStrictEqual(
+        told,
+        isTold
+          ? { name: "chat_compression", attributes: { tokens_before: 100, tokens_after: 40, status, trigger: "auto" } }
+          : undefined
+      )
+    })
+  }
+})
