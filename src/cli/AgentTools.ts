@@ -13,7 +13,9 @@ import type { People, Runtime, Wanted, Worker } from "./Worker.ts"
 /** What every command that lets an agent work takes. */
 export const flags = {
   approve: Input.optional(Flag.Literals("approve", ApprovalMode.literals)).pipe(
-    Flag.withDescription("What runs without asking: none that changes anything, edits of files, or all (default: none)")
+    Flag.withDescription(
+      "What runs without asking: none that changes anything, edits of files, or all; plan: nothing is changed before you approve a plan (default: none)"
+    )
   ),
   tools: Flag.Boolean("tools").pipe(
     Flag.withDescription("Let the model use tools; with --no-tools it only talks"),
@@ -28,7 +30,7 @@ export const flags = {
 
 /** Puts an agent to a conversation. What it has started ends with the scope. Its tools are loaded when there is need of them. */
 export const make = Effect.fn("AgentTools.make")(function* (
-  opened: Pick<Opened, "chat" | "id" | "settings">,
+  opened: Pick<Opened, "chat" | "files" | "id" | "isNew" | "settings">,
   wanted: Wanted,
   people: People
 ): Effect.fn.Return<Worker, ExitError, Runtime | Scope.Scope> {
@@ -36,9 +38,11 @@ export const make = Effect.fn("AgentTools.make")(function* (
   return yield* toolbox.make(opened, wanted, people)
 })
 
-/** Whether a tool asks before it runs, as far as that is known before its call. */
-const asks = (mode: ApprovalMode, { kind }: Tool): boolean =>
-  kind !== "read" && mode !== "all" && !(mode === "edits" && kind === "edit")
+/** What stands behind a tool's meaning: whether it asks before it runs, as far as that is known before its call. */
+const manner = (mode: ApprovalMode, { kind }: Tool): string => {
+  if (kind === "read" || mode === "all" || (mode === "edits" && kind === "edit")) return ""
+  return mode === "plan" && kind !== "fetch" ? " Waits for the plan." : " Asks first."
+}
 
 const firstSentence = (text: string): string => printable(text).split(/(?<=\.)\s/)[0] ?? ""
 
@@ -53,7 +57,7 @@ export const described = ({
       .filter(({ name }) => !agents.tools.some((agent) => agent.name === name))
       .map((tool) => {
         const first = firstSentence(tool.description)
-        return [tool.name, asks(mode, tool) ? `${first} Asks first.` : first] as const
+        return [tool.name, `${first}${manner(mode, tool)}`] as const
       })
   )
 

@@ -5,17 +5,20 @@ import { entries } from "../domain/Conversation.ts"
 import { printable } from "../domain/Inspection.ts"
 import { emptySession } from "../domain/Session.ts"
 import { exactly, latest, type Named, named } from "../domain/SessionName.ts"
-import type { SettingsFile } from "../domain/Settings.ts"
+import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
+import { strategyDefaults } from "../domain/Compression.ts"
+import { TokenCount } from "../domain/Tokens.ts"
 import type { Calibrations } from "../services/Calibrations.ts"
 import { Chat, type TurnError } from "../services/Chat.ts"
-import { ChatDefaults, type ChatSettings } from "../services/ChatSettings.ts"
+import { ChatDefaults, type ChatSettings, defaultPatience } from "../services/ChatSettings.ts"
 import { Chats } from "../services/Chats.ts"
 import type { Compression } from "../services/Compression.ts"
+import { EnvFiles } from "../services/EnvFiles.ts"
 import type { HookSystem } from "../services/HookSystem.ts"
 import type { Model } from "../services/Model.ts"
 import * as SessionRetention from "../services/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../services/SessionStore.ts"
-import { Settings } from "../services/Settings.ts"
+import { type Found, Settings } from "../services/Settings.ts"
 import type { TempStore } from "../services/TempStore.ts"
 import type { TokenCounter } from "../services/TokenCounter.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
@@ -72,17 +75,24 @@ export interface Opened {
   /** Whether it begins now. */
   readonly isNew: boolean
   readonly settings: SettingsFile
+  /** What each file of settings says by itself. */
+  readonly files: Found["files"]
 }
 
 /** What a chat runs on. */
 export type Runtime = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter
 
 /** The settings of all places, with what is to be said about them on stderr. */
-export const readSettings: Effect.Effect<SettingsFile, ExitError, Settings | Stdio.Stdio> = Effect.gen(function* () {
+export const readSettings: Effect.Effect<
+  Pick<Found, "files" | "settings">,
+  ExitError,
+  EnvFiles | Settings | Stdio.Stdio
+> = Effect.gen(function* () {
   const { read } = yield* Settings
-  const { notices, settings } = yield* Effect.mapError(read, ({ message }) => badInput(printable(message)))
-  yield* Effect.forEach(notices, Output.notice)
-  return settings
+  const { files, notices, settings } = yield* Effect.mapError(read, ({ message }) => badInput(printable(message)))
+  const { notices: ofVariables } = yield* EnvFiles
+  yield* Effect.forEach([...ofVariables, ...notices], Output.notice)
+  return { files, settings }
 })
 
 const chatSettings = Effect.fnUntraced(function* (
@@ -95,13 +105,31 @@ const chatSettings = Effect.fnUntraced(function* (
   }
   const path = yield* Path.Path
   const { model: usual, ...defaults } = yield* ChatDefaults
-  const { compressionThreshold, masking, overflowFactor, toolOutput, window } = settings
-  // 0 counts as not set, wherever it stands (spec 15).
-  const threshold = [wanted.threshold, compressionThreshold].find((share) => share !== undefined && share > 0)
+  const { masking, models = {}, overflowFactor, toolOutput, window } = settings
+  const { attempts, minGain, preserve, strategy, toolBudget } = withDefaults(settings)
+  const heard = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
+  // 0 counts as not set, wherever it stands (spec 15); a flag is for every model.
+  const threshold = heard(wanted.threshold) ?? heard(settings.compressionThreshold)
+  const own = Object.entries(models).map(([name, one]) => [
+    name,
+    { window: one.window, threshold: heard(wanted.threshold) ?? heard(one.compressionThreshold) }
+  ])
   return {
     ...defaults,
     model: wanted.model ?? settings.model ?? usual,
     cwd: path.resolve("."),
+    policy: {
+      ...strategyDefaults[strategy],
+      ...defaults.policy,
+      preserve,
+      minGain,
+      toolBudget: TokenCount.make(toolBudget)
+    },
+    patience: {
+      call: { ...defaultPatience.call, attempts: attempts.calls },
+      answer: { ...defaultPatience.answer, attempts: attempts.answers }
+    },
+    ...(own.length === 0 ? {} : { models: Object.fromEntries(own) }),
     ...(threshold === undefined ? {} : { threshold }),
     ...(overflowFactor === undefined ? {} : { overflowFactor }),
     ...(window === undefined ? {} : { window }),
@@ -222,9 +250,9 @@ export const open = Effect.fn("OpenChat.open")(function* (
 ): Effect.fn.Return<
   Opened & { readonly id: string },
   ExitError,
-  Path.Path | Runtime | Scope.Scope | SessionStore | Settings | Stdio.Stdio
+  EnvFiles | Path.Path | Runtime | Scope.Scope | SessionStore | Settings | Stdio.Stdio
 > {
-  const settings = yield* readSettings
+  const { files, settings } = yield* readSettings
   const { id, there } = yield* target(wanted)
   yield* retain(settings, id)
   const store = yield* SessionStore
@@ -245,20 +273,20 @@ export const open = Effect.fn("OpenChat.open")(function* (
   } else if (wanted.model !== undefined) {
     yield* Effect.mapError(chat.configure({ model: wanted.model }), (error) => failed(printable(error.message)))
   }
-  return { chat, id, title: there?.title, isNew, settings }
+  return { chat, id, title: there?.title, isNew, settings, files }
 })
 
 /** A conversation that nobody keeps: it is held in memory, for as long as the program runs. */
 export const passing = Effect.fn("OpenChat.passing")(function* (
   wanted: Wanted
-): Effect.fn.Return<Opened, ExitError, Path.Path | Runtime | Settings | Stdio.Stdio> {
-  const settings = yield* readSettings
+): Effect.fn.Return<Opened, ExitError, EnvFiles | Path.Path | Runtime | Settings | Stdio.Stdio> {
+  const { files, settings } = yield* readSettings
   const chat = yield* Chat.make({
     log: { append: () => Effect.void },
     session: emptySession,
     settings: yield* chatSettings(wanted, settings)
   })
-  return { chat, id: undefined, title: undefined, isNew: true, settings }
+  return { chat, id: undefined, title: undefined, isNew: true, settings, files }
 })
 
 /** What to do without a key: how to get one, and what works without. Two lines. */

@@ -12,7 +12,8 @@ export const noopText: Record<NoopReason, string> = {
   "below threshold": "below the threshold; --force compresses all the same",
   "waiting for growth": "waiting for the conversation to grow after a failure; --force compresses all the same",
   "nothing to compress": "nothing to compress",
-  "nothing shrank": "nothing got smaller"
+  "nothing shrank": "nothing got smaller",
+  "vetoed by a hook": "a hook did not want it"
 }
 
 /** Below so many tokens a compression that does not help is what one would expect (seed 003). */
@@ -56,7 +57,7 @@ export const outcomeSentence = (outcome: Outcome, limit: number): string =>
       const layout = plan.steps.find((step) => step._tag === "Layout")
       const kept = layout === undefined ? 0 : layout.kept.length
       const snapshot = patch.insert.reduce((sum, entry) => sum + itemTokens(viewItem(entry)), 0)
-      const writer = by === "model" ? "the model" : "code"
+      const writer = by === "model" ? "the model" : by === "hook" ? "a hook" : "code"
       const stayed =
         kept === 0
           ? "All of it"
@@ -65,11 +66,11 @@ export const outcomeSentence = (outcome: Outcome, limit: number): string =>
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
       `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,
-    Noop: ({ reason }) => {
+    Noop: ({ detail, reason }) => {
       const why = noopText[reason].replace(/; --force.*$/, "")
       return reason === "nothing to compress" || reason === "empty"
         ? "Nothing to compress."
-        : `Nothing was compressed: ${why}.`
+        : `Nothing was compressed: ${why}${detail === undefined ? "" : ` (${reasonOf(detail)})`}.`
     },
     FailedInflatedTokenCount: ({ after, before, reason }) =>
       before < worthwhile

@@ -1,11 +1,15 @@
-import { Context, Effect, Layer, Path, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, type FileSystem, Layer, Path, Ref, type Scope, Stream } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { placeOf } from "../domain/AgentDefinition.ts"
 import type { Answer } from "../domain/Approval.ts"
 import { printable } from "../domain/Inspection.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
-import type { SettingsFile } from "../domain/Settings.ts"
+import type { ChatEvent } from "../domain/ChatEvent.ts"
+import { type Part, plainText, text } from "../domain/Content.ts"
+import { memoryText } from "../domain/MemoryText.ts"
+import type { Offer } from "../domain/prompt/PromptInputs.ts"
+import { correctionOf, loopsOf, routerOf, type SettingsFile, withDefaults } from "../domain/Settings.ts"
 import * as Agent from "../services/Agent.ts"
 import type { KnownAgent, KnownAgents } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
@@ -23,12 +27,20 @@ import { AllowPrivate } from "../services/PublicNetwork.ts"
 import { Router } from "../services/Router.ts"
 import { SessionFiles } from "../services/SessionFiles.ts"
 import { SessionStore } from "../services/SessionStore.ts"
-import { Settings } from "../services/Settings.ts"
+import { Settings as SettingsService } from "../services/Settings.ts"
 import { Skills } from "../services/Skills.ts"
 import * as Subagents from "../services/Subagents.ts"
 import { blobFolderOf } from "../services/TempStore.ts"
 import type { TokenCounter } from "../services/TokenCounter.ts"
 import { type Tool, ToolFailure } from "../services/Tool.ts"
+import { FileLimits } from "../services/FileLimits.ts"
+import { HookSystem } from "../services/HookSystem.ts"
+import { Memory } from "../services/Memory.ts"
+import { onTouch } from "../services/MemoryOnTouch.ts"
+import { Plans } from "../services/Plans.ts"
+import type { Attachment } from "../services/Chat.ts"
+import { saveMemory } from "../services/tools/SaveMemory.ts"
+import { enterPlanMode, exitPlanMode } from "../services/tools/PlanMode.ts"
 import { activateSkill } from "../services/tools/ActivateSkill.ts"
 import { askUser } from "../services/tools/AskUser.ts"
 import { glob } from "../services/tools/Glob.ts"
@@ -46,22 +58,25 @@ import { writeTodos } from "../services/tools/WriteTodos.ts"
 import { Workspace } from "../services/Workspace.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
 import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker } from "./Worker.ts"
+import * as Knowledge from "./Knowledge.ts"
+import { mentioned } from "./Mentions.ts"
 import type { Opened } from "./OpenChat.ts"
+import { isTrusted } from "./Trusting.ts"
+import * as Watching from "./Watching.ts"
 
 /** An agent with its tools, made of flags and settings. Loaded only by commands in which one works: it is half of the program. */
 
-/** Spec 9. */
-const usualTurns = 100
-/** What a router picks from where nobody says otherwise (seed 002). */
-const usualModels = { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro" }
 /** Tokens of a summarised output where its setting names none (spec 5.3). */
 const usualBudget = 2_000
 
 const no: Answer = { _tag: "No", words: "" }
 
 /** The tools for files, commands and pages, those that only look first. */
-const ownTools = Effect.fnUntraced(function* ({ allowPrivateNetwork, editCorrection, passEnvironment }: SettingsFile) {
+const ownTools = Effect.fnUntraced(function* (settings: SettingsFile) {
+  const { allowPrivateNetwork, files, passEnvironment, shellIdle } = withDefaults(settings)
   const usual = yield* ShellSettings
+  const correction = correctionOf(settings.editCorrection)
+  const inactivity = shellIdle === 0 ? Duration.infinity : Duration.seconds(shellIdle)
   return yield* Effect.all([
     readFile,
     readManyFiles,
@@ -69,12 +84,15 @@ const ownTools = Effect.fnUntraced(function* ({ allowPrivateNetwork, editCorrect
     glob,
     searchFiles,
     writeFile,
-    editCorrection === true ? Effect.provide(replace, EditCorrector.layer()) : replace,
-    Effect.provideService(shell, ShellSettings, { ...usual, passed: passEnvironment ?? usual.passed }),
-    Effect.provideService(webFetch, AllowPrivate, allowPrivateNetwork ?? false),
+    correction === undefined ? replace : Effect.provide(replace, EditCorrector.layer({}, correction.cache)),
+    Effect.provideService(shell, ShellSettings, { ...usual, inactivity, passed: passEnvironment }),
+    Effect.provideService(webFetch, AllowPrivate, allowPrivateNetwork),
     webSearch()
-  ])
+  ]).pipe(Effect.provideService(FileLimits, files))
 })
+
+/** What is opened, as far as an agent needs to know. */
+type Session = Pick<Opened, "chat" | "files" | "id" | "isNew" | "settings">
 
 const noServers: McpOffer = { tools: [], problems: [] }
 
@@ -89,7 +107,7 @@ const mcpOf = Effect.fnUntraced(function* (servers: McpServersSettings) {
 const beside = ({ loopDetection, summarizeToolOutput }: SettingsFile) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<Model | TokenCounter>()
-    const loops = yield* LoopDetector.make({ enabled: loopDetection ?? true })
+    const loops = yield* LoopDetector.make(LoopDetector.fromNumbers(loopsOf(loopDetection)))
     if (summarizeToolOutput === undefined) return { loops }
     return {
       loops,
@@ -105,8 +123,9 @@ const beside = ({ loopDetection, summarizeToolOutput }: SettingsFile) =>
   })
 
 const routeOf = Effect.fnUntraced(function* ({ chat, settings: { router } }: Pick<Opened, "chat" | "settings">) {
-  if (router === undefined || router === false) return {}
-  const built = yield* Layer.build(Router.layerClassifier(router === true ? usualModels : router))
+  const models = routerOf(router)
+  if (models === undefined) return {}
+  const built = yield* Layer.build(Router.layerClassifier(models))
   const { pick } = Context.get(built, Router)
   return {
     route: (request: Parameters<NonNullable<Agent.Profile["route"]>>[0]) => pick({ history: chat.contents, request })
@@ -115,13 +134,15 @@ const routeOf = Effect.fnUntraced(function* ({ chat, settings: { router } }: Pic
 
 const workspaceOf = Effect.fnUntraced(function* (
   id: string | undefined,
-  added: ReadonlyArray<string>
+  added: ReadonlyArray<string>,
+  plans: Plans["Service"] | undefined
 ): Effect.fn.Return<Workspace["Service"], ExitError, Ground | Path.Path | SessionFiles> {
   const { workspace } = yield* Ground
   const path = yield* Path.Path
   const { of } = yield* SessionFiles
-  const readable = id === undefined ? [] : [blobFolderOf(of(id))]
-  return yield* workspace({ root: path.resolve("."), added, readable }).pipe(
+  const readable = [...(id === undefined ? [] : [blobFolderOf(of(id))]), ...(plans === undefined ? [] : [plans.kept])]
+  const writable = plans === undefined ? [] : [plans.file]
+  return yield* workspace({ root: path.resolve("."), added, readable, writable }).pipe(
     Effect.mapError(({ message }) => badInput(printable(message)))
   )
 })
@@ -142,9 +163,14 @@ const isOffered =
     agents[name] !== false
 
 /** The agents that are offered here, and what runs those that run elsewhere. */
-const agentsAt = Effect.fnUntraced(function* (root: string, settings: SettingsFile, tell: People["tell"]) {
+const agentsAt = Effect.fnUntraced(function* (
+  root: string,
+  isRootTrusted: boolean,
+  settings: SettingsFile,
+  tell: People["tell"]
+) {
   const ground = yield* Ground
-  const definitions = yield* ground.agents(root)
+  const definitions = yield* ground.agents(root, isRootTrusted)
   const { agents, problems } = yield* definitions.all
   const offered = agents.filter(isOffered(settings))
   const unheeded = offered.flatMap((agent) => {
@@ -191,22 +217,6 @@ const messagesOf = Effect.fnUntraced(function* (
   }
 })
 
-const nothing: Pick<Worker, "agents" | "known"> = {
-  agents: { tools: [], runner: () => undefined, sources: Effect.succeed([]) },
-  known: { agents: [], problems: [] }
-}
-
-const worker = (
-  profile: Agent.Profile,
-  approval: Approval["Service"],
-  others: Pick<Worker, "agents" | "known">
-): Worker => ({
-  ...others,
-  approval,
-  tools: profile.tools,
-  run: (message, options) => Stream.provideService(Agent.run(profile, message, options), Approval, approval)
-})
-
 /** The person who answers in this way; once they have left, there is no answer. */
 const personWho = (answer: NonNullable<People["answer"]>): Person["Service"] => ({
   ask: (question) =>
@@ -217,47 +227,68 @@ const personWho = (answer: NonNullable<People["answer"]>): Person["Service"] => 
     )
 })
 
-/** Puts an agent to a conversation. What it has started ends with the scope. */
-export const make = Effect.fn("Toolbox.make")(function* (
-  { chat, id, settings }: Pick<Opened, "chat" | "id" | "settings">,
-  wanted: Wanted,
-  { answer, ask, tell }: People
-): Effect.fn.Return<Worker, ExitError, Runtime | Scope.Scope> {
-  const { allow } = yield* Settings
-  const approval = yield* Approval.make({
-    mode: wanted.approve ?? settings.approve ?? "none",
-    granted: settings.allowed ?? [],
-    // Also where nobody can be asked it is told what they would have been asked.
-    ask: ask ?? (() => Effect.succeed(no)),
-    keep: (grants) =>
-      Effect.catch(allow(grants), ({ message }) => tell(`It is allowed for this session only: ${message}`))
-  })
-  const limits = { turns: settings.maxTurns ?? usualTurns }
-  const besides = { ...(yield* beside(settings)), ...(yield* routeOf({ chat, settings })) }
-  if (wanted.tools === false) {
-    return worker({ name: mainAgent, chat, tools: [], limits, ...besides }, approval, nothing)
-  }
+/** What an agent works with: its tools, and those it can give work to. */
+interface Equipment extends Pick<Worker, "agents" | "known"> {
+  readonly tools: ReadonlyArray<Tool>
+  readonly skills: ReadonlyArray<Offer>
+  readonly beside: Pick<Agent.Profile, "inbox" | "reminder">
+}
 
-  const workspace = yield* workspaceOf(id, wanted.addDir ?? [])
+const bare: Equipment = {
+  agents: { tools: [], runner: () => undefined, sources: Effect.succeed([]) },
+  known: { agents: [], problems: [] },
+  tools: [],
+  skills: [],
+  beside: {}
+}
+
+/** Where an agent works and what it is made of. */
+interface Setting {
+  readonly opened: Session
+  readonly people: People
+  readonly approval: Approval["Service"]
+  readonly workspace: Workspace["Service"]
+  readonly memory: Memory["Service"]
+  readonly plans: Plans["Service"] | undefined
+  readonly isTrusted: boolean
+}
+
+/** The tools, skills and agents there are. */
+const equipment = Effect.fnUntraced(function* ({
+  approval,
+  isTrusted: isRootTrusted,
+  memory,
+  opened: { chat, id, settings },
+  people: { answer, tell },
+  plans,
+  workspace
+}: Setting): Effect.fn.Return<Equipment, never, Runtime | Scope.Scope> {
   const ground = yield* Ground
-  const skills = yield* ground.skills(workspace.root)
+  const skills = yield* ground.skills(workspace.root, isRootTrusted)
   const { notices, skills: found } = yield* skills.all
   yield* Effect.forEach(notices, (notice) => tell(printable(notice)), { discard: true })
   const { problems, tools: ofServers } = yield* mcpOf(settings.mcpServers ?? {})
   yield* Effect.forEach(problems, ({ message }) => tell(printable(message)), { discard: true })
   const own = yield* Effect.provideService(ownTools(settings), Workspace, workspace)
-  const tools: ReadonlyArray<Tool> = [...own, ...ofServers]
-  const { known, runners } = yield* agentsAt(workspace.root, settings, tell)
+  const touching = yield* onTouch([...own, ...ofServers]).pipe(
+    Effect.provideService(Memory, memory),
+    Effect.provideService(Workspace, workspace)
+  )
+  const person = answer === undefined ? undefined : personWho(answer)
+  const remember = yield* Effect.provideService(saveMemory({ ask: person?.ask }), Memory, memory)
+  const { known, runners } = yield* agentsAt(workspace.root, isRootTrusted, settings, tell)
   const store = yield* SessionStore
+  const hooks = yield* HookSystem
   const context = yield* Effect.context<
     ChildProcessSpawner | Environment | Ground | HttpClient | Model | TokenCounter
   >()
   const subagents = yield* Subagents.make({
-    tools,
+    tools: touching,
     settings: chat.settings,
     ...(id === undefined ? {} : { sessions: store, session: id }),
     mcp: (named) => Effect.provideContext(mcpOf(named), context),
-    beside: Effect.provideContext(beside(settings), context),
+    beside: Effect.map(Effect.provideContext(beside(settings), context), (made) => ({ ...made, hooks })),
+    memory: Effect.map(memory.load, memoryText),
     agents: known.agents,
     elsewhere: ({ definition: { name } }) => runners.get(name),
     include: Object.entries(settings.agents ?? {}).flatMap(([name, isWanted]) => (isWanted ? [name] : []))
@@ -270,17 +301,180 @@ export const make = Effect.fn("Toolbox.make")(function* (
     })
   )
   const messages = settings.backgroundAgents === true ? yield* messagesOf(subagents, places) : undefined
-  const all = [
-    ...tools,
-    writeTodos,
-    recall(chat, subagents.sources),
-    ...(answer === undefined ? [] : [yield* Effect.provideService(askUser, Person, personWho(answer))]),
-    ...(found.length === 0 ? [] : [yield* Effect.provideService(activateSkill, Skills, skills)]),
-    ...subagents.tools,
-    ...(messages?.tools ?? [])
-  ]
-  const profile: Agent.Profile = { ...messages, name: mainAgent, chat, tools: all, limits, ...besides }
+  const planning =
+    plans === undefined
+      ? []
+      : yield* Effect.all([enterPlanMode, exitPlanMode]).pipe(
+          Effect.provideService(Approval, approval),
+          Effect.provideService(Plans, plans),
+          Effect.provideService(Workspace, workspace)
+        )
+  return {
+    agents: subagents,
+    known,
+    skills: found.map(({ description, name }) => ({ name, description })),
+    beside: { inbox: messages?.inbox, reminder: messages?.reminder },
+    tools: [
+      ...touching,
+      remember,
+      writeTodos,
+      ...planning,
+      recall(chat, subagents.sources),
+      ...(person === undefined ? [] : [yield* Effect.provideService(askUser, Person, person)]),
+      ...(found.length === 0 ? [] : [yield* Effect.provideService(activateSkill, Skills, skills)]),
+      ...subagents.tools,
+      ...(messages?.tools ?? [])
+    ]
+  }
+})
+
+const approvalFor = Effect.fnUntraced(function* (
+  settings: SettingsFile,
+  { approve }: Wanted,
+  { ask, tell }: People,
+  planFile: string | undefined
+) {
+  const { allow } = yield* SettingsService
+  return yield* Approval.make({
+    mode: approve ?? settings.approve ?? "none",
+    granted: settings.allowed ?? [],
+    planFile,
+    // Also where nobody can be asked it is told what they would have been asked.
+    ask: ask ?? (() => Effect.succeed(no)),
+    keep: (grants) =>
+      Effect.catch(allow(grants), ({ message }) => tell(`It is allowed for this session only: ${message}`))
+  })
+})
+
+const wasCancelled: ChatEvent = { _tag: "UserCancelled" }
+
+/** Puts an agent to a conversation. What it has started ends with the scope. */
+export const make = Effect.fn("Toolbox.make")(function* (
+  opened: Session,
+  wanted: Wanted,
+  people: People
+): Effect.fn.Return<Worker, ExitError, Runtime | Scope.Scope> {
+  const { chat, id, settings } = opened
+  const { tell } = people
+  const path = yield* Path.Path
+  const ground = yield* Ground
+  const all = withDefaults(settings)
+  const plans =
+    id === undefined ? undefined : yield* Plans.make({ folder: path.join(ground.home, "plans"), session: id })
+  const workspace = yield* workspaceOf(id, [...all.includeDirectories, ...(wanted.addDir ?? [])], plans)
+  const { root } = workspace
+  const trusted = yield* isTrusted
+  const isRootTrusted = yield* trusted(root)
+  const approval = yield* approvalFor(settings, wanted, people, plans?.file)
+  const added = workspace.folders.filter((folder) => folder !== root)
+  const memory = yield* ground.memory({ root, added, settings: all })
+  yield* Watching.addHooks(opened, tell, trusted(root))
+  const telemetry = yield* Watching.telemetry(opened)
+  const source = wanted.isCleared === true ? "clear" : opened.isNew ? "startup" : "resume"
+  const session = wanted.isLook === true ? Watching.untold : yield* Watching.session(id, source, tell)
+
+  const setting: Setting = { opened, people, approval, workspace, memory, plans, isTrusted: isRootTrusted }
+  const {
+    agents,
+    beside: besideTools,
+    known,
+    skills,
+    tools
+  } = wanted.tools === false ? bare : yield* equipment(setting)
+  const knowledge = yield* Knowledge.make({
+    chat,
+    settings,
+    approval,
+    workspace,
+    isTrusted: isRootTrusted,
+    interactive: people.ask !== undefined,
+    memory,
+    ide: all.ide.enabled ? yield* ground.ide(root, all.ide) : undefined,
+    plans,
+    agents: agents.tools.map(({ description, name }) => ({ name, description })),
+    skills,
+    tools: tools.map(({ name }) => name),
+    platform: ground.platform,
+    outputs: id === undefined ? undefined : blobFolderOf((yield* SessionFiles).of(id))
+  })
+  const hooks = yield* HookSystem
+  const clearing = yield* Ref.make(false)
+  const profile: Agent.Profile = {
+    name: mainAgent,
+    chat,
+    tools,
+    limits: { turns: all.maxTurns },
+    hooks,
+    onClear: () => Ref.set(clearing, true),
+    ...(yield* beside(settings)),
+    ...(yield* routeOf({ chat, settings })),
+    ...besideTools,
+    // Between two turns: a plan that was approved, a fact that was remembered, a compression.
+    inbox: (use) => Effect.andThen(Effect.ignore(knowledge.refresh), besideTools.inbox?.(use) ?? Effect.void)
+  }
+  yield* Effect.forEach((yield* memory.load).problems, (line) => tell(printable(line)), { discard: true })
+  yield* knowledge.refresh.pipe(Effect.mapError(({ message }) => badInput(printable(message))))
   // What is said of the window before the first message counts the tools, too.
   yield* Effect.mapError(Agent.equip(profile), ({ message }) => failed(printable(message)))
-  return worker(profile, approval, { agents: subagents, known })
+
+  const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | TokenCounter>()
+  let opening: ReadonlyArray<Attachment> = session.opening === undefined ? [] : [{ parts: [text(session.opening)] }]
+  let count = 0
+
+  /** A message with all that goes with it. */
+  const prepared = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>) {
+    const refreshed = yield* Effect.result(knowledge.refresh)
+    const events: ReadonlyArray<ChatEvent> =
+      refreshed._tag === "Success"
+        ? []
+        : [{ _tag: "Notice", source: "system prompt", message: refreshed.failure.message }]
+    const news = yield* knowledge.news
+    count += 1
+    const sent =
+      typeof message === "string"
+        ? yield* mentioned(message, `at-${count}`, {
+            chat,
+            workspace,
+            files: all.files,
+            agents: agents.tools.map(({ name }) => name),
+            shorten: people.shorten
+          })
+        : { text: message, attached: [], events: [], isStopped: false }
+    return { ...sent, news, events: [...events, ...sent.events] }
+  }, Effect.provideContext(platform))
+
+  const run: Worker["run"] = (message, options = {}) => {
+    const { cancel = Effect.never } = options
+    const working = Effect.map(prepared(message), ({ attached, events, isStopped, news, text: words }) => {
+      const before = Stream.fromIterable(events)
+      if (isStopped) return before
+      const told = Effect.suspend(() => {
+        opening = []
+        return news.told
+      })
+      return Stream.concat(
+        before,
+        Agent.run(profile, words, { ...options, attached: [...opening, ...news.attached, ...attached] }).pipe(
+          Stream.tap((event) => (event._tag === "Finished" ? told : Effect.void)),
+          Stream.provideService(Approval, approval)
+        )
+      )
+    })
+    const cancelled = Effect.as(cancel, Stream.make(wasCancelled))
+    return Stream.unwrap(Effect.raceFirst(working, cancelled))
+  }
+  return {
+    agents,
+    known,
+    approval,
+    tools,
+    knowledge,
+    recent: telemetry.recent,
+    isToBeCleared: Ref.getAndSet(clearing, false),
+    leave: session.leave,
+    run: (message, options) => {
+      const words = typeof message === "string" ? message : plainText({ role: "user", parts: message })
+      return telemetry.watch(id, words, run(message, options))
+    }
+  }
 })

@@ -1,8 +1,12 @@
 // Not from the package itself: that one brings HTTP along, and with it a slower bundle.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Config, Effect, Exit, Layer, Logger, References, Runtime } from "effect"
+import { Cause, Config, Effect, Exit, Layer, Logger, Option, Path, References, Runtime } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { printable } from "../domain/Inspection.ts"
+import { withDefaults } from "../domain/Settings.ts"
+import { Memory } from "../services/Memory.ts"
+import { Settings } from "../services/Settings.ts"
+import { mark } from "../services/Telemetry.ts"
 import * as Live from "../layers/Live.ts"
 import { homeFolder } from "../layers/HomeFolder.ts"
 import * as MemorySessionStore from "../layers/MemorySessionStore.ts"
@@ -10,6 +14,10 @@ import * as MemoryTempStore from "../layers/MemoryTempStore.ts"
 import * as NodeTerminal from "../layers/NodeTerminal.ts"
 import { Ground } from "./Worker.ts"
 import { agents } from "./commands/agents.ts"
+import { config } from "./commands/config.ts"
+import { memory } from "./commands/memory.ts"
+import { promptCommand } from "./commands/prompt.ts"
+import { trust } from "./commands/trust.ts"
 import { ask } from "./commands/ask.ts"
 import { chat, converse } from "./commands/chat.ts"
 import { inspect } from "./commands/inspect.ts"
@@ -19,6 +27,8 @@ import { recall } from "./commands/recall.ts"
 import { replay } from "./commands/replay.ts"
 import { sessions } from "./commands/sessions.ts"
 import { ExitError } from "./ExitError.ts"
+import * as OpenChat from "./OpenChat.ts"
+import { assemble } from "./Prompting.ts"
 import * as Output from "./Output.ts"
 
 /** Put in by scripts/build.mjs. */
@@ -67,11 +77,12 @@ const plainLogger = Logger.make(({ message }) => {
 })
 
 /** A warning is for a person: one line, as any other notice. All else is for who asked for it, with where and when. */
-const logger = Logger.make((options) =>
-  options.logLevel === "Warn" && options.cause.reasons.length === 0
-    ? plainLogger.log(options)
-    : Logger.defaultLogger.log(options)
-)
+const logger = Logger.make((options) => {
+  // That is for a collector.
+  if (options.fiber.getRef(References.CurrentLogAnnotations)[mark] === true) return
+  if (options.logLevel === "Warn" && options.cause.reasons.length === 0) plainLogger.log(options)
+  else Logger.defaultLogger.log(options)
+})
 
 /** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */
 const diagnostics = Layer.effectDiscard(
@@ -97,8 +108,36 @@ const tools = Layer.unwrap(
   )
 )
 
+/** Spans, metrics and logs go to a collector where the settings name one. What is wrong with those is told by who needs them. */
+const exporting = Layer.unwrap(
+  Effect.gen(function* () {
+    const { read } = yield* Settings
+    const found = yield* Effect.option(read)
+    if (Option.isNone(found)) return Layer.empty
+    const { enabled, endpoint, prompts } = withDefaults(found.value.settings).telemetry
+    if (!enabled || endpoint === undefined) return Layer.empty
+    const { layer } = yield* Effect.promise(() => import("../layers/Otlp.ts"))
+    return layer({ endpoint, version, prompts })
+  })
+)
+
+/** An agent, and all that works for it. */
+const working = Layer.merge(tools, exporting)
+
+/** What is remembered in the working folder. */
+const remembering = Layer.effect(
+  Memory,
+  Effect.gen(function* () {
+    const { memory: of } = yield* Ground
+    const path = yield* Path.Path
+    const { settings } = yield* OpenChat.readSettings
+    const all = withDefaults(settings)
+    return yield* of({ root: path.resolve("."), added: all.includeDirectories, settings: all })
+  })
+)
+
 /** A chat, and all that works in it. */
-const chatting = Layer.merge(terminal, tools)
+const chatting = Layer.merge(terminal, working)
 
 /** Without a subcommand a person at a terminal begins a chat; anybody else is told what there is. */
 const start = Effect.gen(function* () {
@@ -116,9 +155,13 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
     recall,
     replay.pipe(Command.provide(Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer))),
     evaluate,
-    ask.pipe(Command.provide(tools)),
+    ask.pipe(Command.provide(working)),
     chat.pipe(Command.provide(chatting)),
-    agents.pipe(Command.provide(tools)),
+    agents.pipe(Command.provide(working)),
+    memory.pipe(Command.provide(Layer.provideMerge(remembering, tools))),
+    promptCommand(assemble).pipe(Command.provide(tools)),
+    config,
+    trust,
     sessions((resume) => Effect.provide(converse({ resume }), chatting))
   ]),
   Command.provide(Layer.mergeAll(Live.layer, diagnostics)),

@@ -134,7 +134,9 @@ export const NoopReason = Schema.Literals([
   "below threshold",
   "waiting for growth",
   "nothing to compress",
-  "nothing shrank"
+  "nothing shrank",
+  /** A hook did not want it (PreCompress). */
+  "vetoed by a hook"
 ])
 export type NoopReason = typeof NoopReason.Type
 
@@ -192,13 +194,19 @@ const changed = {
 export const Outcome = Schema.TaggedUnion({
   Compressed: {
     ...changed,
-    by: Schema.Literals(["model", "extractive", "ladder"]),
+    /** Who wrote the snapshot; `hook`: it was given by one (PreCompress). */
+    by: Schema.Literals(["model", "extractive", "ladder", "hook"]),
     snapshot: Schema.String,
     audit: AuditResult,
     doubts: Doubts
   },
   ContentTruncated: changed,
-  Noop: { reason: NoopReason, before: TokenCount },
+  Noop: {
+    reason: NoopReason,
+    before: TokenCount,
+    /** Why, in somebody else's words. */
+    detail: Schema.optionalKey(Schema.String)
+  },
   FailedInflatedTokenCount: {
     reason: Schema.Literals(["inflated", "below minimum gain"]),
     before: TokenCount,

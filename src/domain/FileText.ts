@@ -51,8 +51,8 @@ export const linesOf = (text: string): ReadonlyArray<string> => {
 }
 
 /** A line as it is shown. */
-export const cutLine = (line: string): string =>
-  line.length > widestLine ? `${firstUnits(line, widestLine)}${cutMark}` : line
+export const cutLine = (line: string, widest = widestLine): string =>
+  line.length > widest ? `${firstUnits(line, widest)}${cutMark}` : line
 
 /** The lines that are shown of a file. */
 export interface Shown {
@@ -68,12 +68,17 @@ export interface Shown {
 }
 
 /** The wanted lines of a text, from 1, both ends included; line breaks become `\n`. */
-export const showLines = (text: string, start = 1, end = start + usualLines - 1): Shown => {
+export const showLines = (
+  text: string,
+  start = 1,
+  end = start + usualLines - 1,
+  widest: number = widestLine
+): Shown => {
   const lines = linesOf(text)
   const to = Math.min(end, lines.length)
   const wanted = lines.slice(start - 1, to)
-  const shown = wanted.map(cutLine)
-  const hasCutLines = wanted.some((line) => line.length > widestLine)
+  const shown = wanted.map((line) => cutLine(line, widest))
+  const hasCutLines = wanted.some((line) => line.length > widest)
   const closing = to === lines.length && text.endsWith("\n") ? "\n" : ""
   return {
     text: shown.join("\n") + closing,

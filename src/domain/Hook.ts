@@ -23,10 +23,15 @@ export type HookRequest = typeof HookRequest.Type
 
 /** What subscribers and commands are told. All but `PostCompress`, which is ours, are those of spec 8. */
 export const HookEvent = Schema.TaggedUnion({
-  /** A tool is about to run; its arguments were understood. */
-  BeforeTool: { tool: Schema.String, input: Schema.Unknown },
+  /** A tool is about to run; its arguments were understood. `asked`: the tool that it runs in place of (a tail call). */
+  BeforeTool: { tool: Schema.String, input: Schema.Unknown, asked: Schema.optionalKey(Schema.String) },
   /** A tool has run; `response` is what the model will be given. */
-  AfterTool: { tool: Schema.String, input: Schema.Unknown, response: Schema.Unknown },
+  AfterTool: {
+    tool: Schema.String,
+    input: Schema.Unknown,
+    response: Schema.Unknown,
+    asked: Schema.optionalKey(Schema.String)
+  },
   /** A person's message is about to be worked on. */
   BeforeAgent: { prompt: Schema.String },
   /** The work on a message is done; `isAgain`: a hook had it go on before. */
@@ -72,6 +77,12 @@ export interface HookFailure {
   readonly message: string
 }
 
+/** What a hook said to the person. */
+export interface HookNotice {
+  readonly hook: string
+  readonly message: string
+}
+
 /** What all hooks together said to one event. */
 export interface HookOutcome {
   /** The work has to stop, and why; undefined: it goes on. */
@@ -84,6 +95,10 @@ export interface HookOutcome {
   readonly context: string | undefined
   /** For the person, one each: system messages. */
   readonly messages: ReadonlyArray<string>
+  /** The same, with who says it. */
+  readonly notices: ReadonlyArray<HookNotice>
+  /** Logs and telemetry need not tell of it (`suppressOutput`). */
+  readonly suppressed: boolean
   /** The history is to be emptied (AfterAgent). */
   readonly clears: boolean
   /** `hookSpecificOutput` of all, merged as spec 8 says for the event. */
@@ -98,6 +113,8 @@ export const unsaid: HookOutcome = {
   asks: false,
   context: undefined,
   messages: [],
+  notices: [],
+  suppressed: false,
   clears: false,
   specific: {},
   failures: []

@@ -15,8 +15,12 @@ export interface Loop {
 export interface LoopThresholds {
   /** The same calls so often, one after the other (spec 12: 5). */
   readonly calls: number
-  /** The same 50 characters so often (spec 12: 10). */
+  /** The same characters so often (spec 12: 10). */
   readonly content: number
+  /** So many of them (spec 12, seed 002: 50). */
+  readonly chunk: number
+  /** Within the last so many characters (spec 12, seed 002: 5,000). */
+  readonly history: number
   /** Tools whose calls never count: those that are called to wait for something. */
   readonly exempt: ReadonlyArray<string>
 }
@@ -25,7 +29,13 @@ export interface LoopThresholds {
 const waiting = ["sessions_yield", "sessions_list"]
 
 /** Spec 12. */
-export const defaultThresholds: LoopThresholds = { calls: 5, content: 10, exempt: waiting }
+export const defaultThresholds: LoopThresholds = {
+  calls: 5,
+  content: 10,
+  chunk: 50,
+  history: 5_000,
+  exempt: waiting
+}
 
 const callsDetail = (names: ReadonlyArray<string>, times: number): string =>
   names.length === 1
@@ -39,9 +49,9 @@ export class LoopDetector {
   private readonly exempt: ReadonlySet<string>
   private found: Loop | undefined
 
-  constructor({ calls, content, exempt }: LoopThresholds = defaultThresholds) {
+  constructor({ calls, chunk, content, exempt, history }: LoopThresholds = defaultThresholds) {
     this.calls = new RepeatedCalls(calls)
-    this.text = new RepeatedText(content)
+    this.text = new RepeatedText({ times: content, chunk, history })
     this.exempt = new Set(exempt)
   }
 

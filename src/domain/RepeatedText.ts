@@ -1,5 +1,5 @@
 /**
- * Words that a model says over and over (spec 12): a chunk of 50 characters that came so often, so close together, that
+ * Words that a model says over and over (spec 12): a chunk of so many characters that came so often, so close together, that
  * the text goes round in circles. Reads a stream piece by piece, with the same result however it is cut, in time that grows
  * as its length: one rolling hash gives the chunk that ends at a character, tells apart the texts between two chunks,
  * and gives back the characters themselves where they have to be compared.
@@ -9,41 +9,58 @@
  * beginning of a list and no loop.
  */
 
-/**
- * Spec 12: characters of a chunk, and the average distance of two. Of the last 5,000 characters that are looked at there, ten
- * occurrences need 2,300 at most; more than that is kept only where more occurrences are asked for.
- */
-const chunk = 50
-const gap = 5 * chunk
-const history = 4_000
+/** What counts as a repetition. */
+export interface Repeating {
+  /** Occurrences of a chunk that make a loop (spec 12: 10). */
+  readonly times: number
+  /** Characters of a chunk (spec 12, seed 002: 50). */
+  readonly chunk: number
+  /** Characters that are looked back on (spec 12, seed 002: 5,000); what cannot hold a loop is taken for longer. */
+  readonly history: number
+}
 
-/** Places of the ring; a power of two that holds the history and a chunk. */
-const size = 4_096
-const mask = size - 1
+/** Spec 12. */
+const usual: Repeating = { times: 10, chunk: 50, history: 5_000 }
+
+/** Beyond these a loop costs more than it is worth: each of the last characters takes 17 bytes of memory. */
+const most: Repeating = { times: 200, chunk: 1_000, history: 200_000 }
+
+/** The average distance of two chunks, in chunks (spec 12). */
+const gap = 5
+
+/** A whole number within bounds. */
+const within = (value: number, least: number, highest: number): number =>
+  Math.min(Math.max(least, Math.floor(value)), highest)
 
 /** The factor of the polynomial hash; odd, so that it can be taken back. */
 const factor = 0x9e37_79b1 | 0
 /** What takes it back: each step of Newton's doubles the bits that are right. */
 let inverse = factor
 for (let bits = 3; bits < 32; bits *= 2) inverse = Math.imul(inverse, 2 - Math.imul(factor, inverse))
-/** Buckets are told apart by the upper bits of a hash: the lower ones know only the lower ones of the text. */
-const bucketShift = 32 - 13
+/**
+ * Buckets are told apart by the upper bits of a hash: the lower ones know only the lower ones of the text. There are many
+ * more of them than chunks, because two in one bucket cost far more than the memory.
+ */
+const bucketShift = 32 - 15
 /** A bucket that holds more different chunks than this is not searched to its end: at worst a loop is seen later. */
 const deepest = 16
 
-/** `factor` to the power of each length that is asked for. */
-const powers = new Int32Array(size)
-powers[0] = 1
-for (let i = 1; i < size; i += 1) powers[i] = Math.imul(powers[i - 1] ?? 0, factor)
-const chunkPower = powers[chunk] ?? 0
+/** `factor` to the power of each length up to that of a ring. */
+const powersOf = (size: number): Int32Array => {
+  const powers = new Int32Array(size)
+  powers[0] = 1
+  for (let i = 1; i < size; i += 1) powers[i] = Math.imul(powers[i - 1] ?? 0, factor)
+  return powers
+}
 
 /**
  * Characters of a gram, of which every eighth is kept: whatever 50 characters are cut out of a text, a whole one of those is
- * among them.
+ * among them. These are no fields, so that they stand in the compiled loop as they are.
  */
+const gram = 43
 const step = 8
-const gram = chunk - step + 1
-const gramPower = powers[gram] ?? 0
+const notKept = step - 1
+const gramPower = powersOf(gram + 1)[gram] ?? 0
 const gramShift = 32 - 12
 
 /** What a line has shown itself to be so far. */
@@ -97,26 +114,36 @@ export interface Repetition {
 
 /** Reads a text and says when it repeats itself. Mutable: one stream of text has one. */
 export class RepeatedText {
-  /** Occurrences that make a loop (spec 12: 10). */
+  /** Occurrences that make a loop, and characters of a chunk. */
   private readonly times: number
+  private readonly chunk: number
+  private readonly chunkPower: number
   /** No occurrence further back than this can be one of them. */
   private readonly reach: number
 
+  /** Places of the ring less one: a power of two of them holds the reach and a chunk. */
+  private readonly mask: number
+  /** `factor` to the power of each length that is asked for. */
+  private readonly powers: Int32Array
+
+  /** Whether chunks are too short to hold a gram that is kept: then every one is looked up. */
+  private readonly isShort: boolean
+
   /** The hash of the text before each place; two of them give the hash of what stands between. */
-  private readonly before = new Int32Array(size)
+  private readonly before: Int32Array
   /** The last place of a chunk in each bucket, and from each place the next older chunk of that bucket with another text. */
   private readonly heads = new Int32Array(1 << (32 - bucketShift)).fill(-1)
-  private readonly older = new Int32Array(size)
+  private readonly older: Int32Array
   /** From each place the last one with the same chunk; -1: it is the first. */
-  private readonly previous = new Int32Array(size).fill(-1)
+  private readonly previous: Int32Array
   /** How many of these, from the newest on, are one character further than those of the place before. */
-  private readonly aligned = new Uint8Array(size)
+  private readonly aligned: Uint8Array
 
   /** The same for grams, as long as they are enough. */
   private readonly gramHeads = new Int32Array(1 << (32 - gramShift)).fill(-1)
-  private readonly gramOlder = new Int32Array(size).fill(-1)
+  private readonly gramOlder: Int32Array
   /** Whether every chunk is looked up, and where one came again last. */
-  private isClose = false
+  private isClose: boolean
   private matched = 0
   private repetition: Repetition | undefined
 
@@ -133,15 +160,30 @@ export class RepeatedText {
   /** Characters read, and what was done beyond reading one after the other: for tests of how it grows. */
   operations = 0
 
-  constructor(times = 10) {
-    this.times = Math.min(Math.max(2, Math.floor(times)), 200)
-    this.reach = Math.min(gap * (this.times - 1), history - chunk)
+  constructor(given: Partial<Repeating> = {}) {
+    const { chunk, history, times } = { ...usual, ...given }
+    this.times = within(times, 2, most.times)
+    this.chunk = within(chunk, 1, most.chunk)
+    // What is too short for a loop would never find one: it is as long as the chunks of one side by side.
+    const looked = within(history, this.times * this.chunk, most.history)
+    this.reach = Math.min(gap * this.chunk * (this.times - 1), looked - this.chunk)
+    const size = 2 ** Math.ceil(Math.log2(this.reach + this.chunk + 1))
+    this.mask = size - 1
+    this.powers = powersOf(size)
+    this.chunkPower = this.powers[this.chunk] ?? 0
+    this.isShort = this.chunk < gram + step - 1
+    this.isClose = this.isShort
+    this.before = new Int32Array(size)
+    this.older = new Int32Array(size)
+    this.previous = new Int32Array(size).fill(-1)
+    this.aligned = new Uint8Array(size)
+    this.gramOlder = new Int32Array(size).fill(-1)
   }
 
   /** Forgets what was read; a code block that is open stays open. Text goes on within its line. */
   forget(): void {
     this.floor = this.length
-    this.isClose = false
+    this.isClose = this.isShort
     // Places are numbers of 32 bits; long before they run out they begin anew.
     if (this.length < 1_000_000_000) return
     this.heads.fill(-1)
@@ -294,23 +336,29 @@ export class RepeatedText {
    * are kept. Gives back how far it came.
    */
   private skim(text: string, from: number, to: number): number {
-    const { before, floor, gramHeads, reach } = this
+    const { before, floor, gramHeads, mask, reach } = this
     let { hash, length } = this
-    for (let i = from; i < to; i += 1) {
-      hash = Math.imul(hash + text.charCodeAt(i), factor)
+    let at = from
+    // No gram is whole before these.
+    for (const first = Math.min(to, from + floor + gram - 1 - length); at < first; at += 1) {
+      hash = Math.imul(hash + text.charCodeAt(at), factor)
+      length += 1
+      before[length & mask] = hash
+    }
+    for (; at < to; at += 1) {
+      hash = Math.imul(hash + text.charCodeAt(at), factor)
       length += 1
       before[length & mask] = hash
       const place = length - gram
-      if (place < floor) continue
       const value = (hash - Math.imul(before[place & mask] ?? 0, gramPower)) | 0
       const head = gramHeads[value >>> gramShift] ?? -1
-      if (head >= floor && head >= place - reach && this.isKept(value, head, place)) {
+      if (head >= place - reach && head >= floor && this.isKept(value, head, place)) {
         this.hash = hash
         this.length = length
         this.lookClosely()
-        return i + 1
+        return at + 1
       }
-      if (place % step === 0) this.keep(value, place)
+      if ((place & notKept) === 0) this.keep(value, place)
     }
     this.hash = hash
     this.length = length
@@ -319,7 +367,7 @@ export class RepeatedText {
 
   /** Whether a gram stands in its bucket, from this place on. */
   private isKept(value: number, head: number, place: number): boolean {
-    const { before, floor, gramOlder, reach } = this
+    const { before, floor, gramOlder, mask, reach } = this
     const oldest = Math.max(floor, place - reach)
     for (let at = head, steps = 0; at >= oldest && steps < deepest; steps += 1) {
       this.operations += 1
@@ -330,14 +378,14 @@ export class RepeatedText {
   }
 
   private keep(value: number, place: number): void {
-    const { gramHeads, gramOlder } = this
+    const { gramHeads, gramOlder, mask } = this
     gramOlder[(place / step) & mask] = gramHeads[value >>> gramShift] ?? -1
     gramHeads[value >>> gramShift] = place
   }
 
   /** From here on every chunk is looked up: those that can still matter are entered, the one that ends here is looked up. */
   private lookClosely(): void {
-    const { before, floor, heads, length, older, previous, reach } = this
+    const { before, chunk, chunkPower, floor, heads, length, mask, older, previous, reach } = this
     const last = length - chunk
     this.isClose = true
     this.matched = last
@@ -367,19 +415,24 @@ export class RepeatedText {
 
   /** Reads on and looks up every chunk, until one makes a loop or none came again for long. Gives back how far it came. */
   private follow(text: string, from: number, to: number): number {
-    const { aligned, before, floor, heads, older, previous, reach } = this
+    const { aligned, before, chunk, chunkPower, floor, heads, mask, older, previous, reach } = this
     const enough = this.times - 1
     let { hash, length, matched } = this
     let at = from
+    // No chunk is whole before these.
+    for (const first = Math.min(to, from + floor + chunk - 1 - length); at < first; at += 1) {
+      hash = Math.imul(hash + text.charCodeAt(at), factor)
+      length += 1
+      before[length & mask] = hash
+    }
     for (let isDone = false; at < to && !isDone; at += 1) {
       hash = Math.imul(hash + text.charCodeAt(at), factor)
       length += 1
       before[length & mask] = hash
       const place = length - chunk
-      if (place < floor) continue
       const value = (hash - Math.imul(before[place & mask] ?? 0, chunkPower)) | 0
       const head = heads[value >>> bucketShift] ?? -1
-      if (head < floor || head < place - reach) {
+      if (head < place - reach || head < floor) {
         heads[value >>> bucketShift] = place
         older[place & mask] = -1
         previous[place & mask] = -1
@@ -408,17 +461,20 @@ export class RepeatedText {
     this.hash = hash
     this.length = length
     this.matched = matched
-    if (length - chunk - matched > reach) this.lookAway()
+    if (length - chunk - matched > reach) {
+      if (this.isShort) this.matched = length - chunk
+      else this.lookAway()
+    }
     return at
   }
 
   private tell(place: number): void {
-    this.repetition = { text: this.between(place, place + chunk), times: this.times }
+    this.repetition = { text: this.between(place, place + this.chunk), times: this.times }
   }
 
   /** Enters a chunk whose bucket may hold it already; whether it makes a loop. */
   private enter(place: number, value: number): boolean {
-    const { aligned, before, floor, heads, older, previous } = this
+    const { aligned, before, chunk, chunkPower, floor, heads, mask, older, previous } = this
     const bucket = value >>> bucketShift
     const head = heads[bucket] ?? -1
     heads[bucket] = place
@@ -450,7 +506,7 @@ export class RepeatedText {
    * there is none.
    */
   private find(place: number, value: number, head: number): number {
-    const { before, floor, older, reach } = this
+    const { before, chunk, chunkPower, floor, mask, older, reach } = this
     const oldest = Math.max(floor, place - reach)
     let newer = head
     for (let at = older[head & mask] ?? -1, steps = 1; at >= oldest && steps < deepest; steps += 1) {
@@ -469,9 +525,9 @@ export class RepeatedText {
 
   /** Whether the last occurrences stand close together and what stands between them is the same again and again (spec 12). */
   private examine(newest: number): boolean {
-    const { previous, times } = this
+    const { chunk, mask, previous, times } = this
     const oldest = Math.max(this.floor, newest - this.reach)
-    const most = Math.floor(times / 2)
+    const mostKinds = Math.floor(times / 2)
     const kinds: Array<Between> = []
     const places: Array<number> = []
     const alike: Array<readonly [one: Between, other: number]> = []
@@ -483,7 +539,7 @@ export class RepeatedText {
       this.operations += kinds.length + 1
       if (same === undefined) kinds.push(between)
       else alike.push([same, from])
-      if (kinds.length > most) return false
+      if (kinds.length > mostKinds) return false
       places.push(from)
       at = from
     }
@@ -495,11 +551,11 @@ export class RepeatedText {
   }
 
   private hashOf(from: number, to: number): number {
-    return hashAt(this.before, from, to - from, powers[to - from] ?? 0)
+    return hashAt(this.before, from, to - from, this.powers[to - from] ?? 0)
   }
 
   private codeAt(place: number): number {
-    const { before } = this
+    const { before, mask } = this
     return (Math.imul(before[(place + 1) & mask] ?? 0, inverse) - (before[place & mask] ?? 0)) | 0
   }
 
@@ -516,9 +572,11 @@ export class RepeatedText {
   }
 }
 
-/** The hash of so many characters from a place on, with the factor to the power of their number. */
-const hashAt = (before: Int32Array, place: number, length: number, power: number): number =>
-  ((before[(place + length) & mask] ?? 0) - Math.imul(before[place & mask] ?? 0, power)) | 0
+/** The hash of so many characters from a place of a ring on, with the factor to the power of their number. */
+const hashAt = (before: Int32Array, place: number, length: number, power: number): number => {
+  const mask = before.length - 1
+  return ((before[(place + length) & mask] ?? 0) - Math.imul(before[place & mask] ?? 0, power)) | 0
+}
 
 /** The place of the next of these characters, or of the text's end. */
 const placeOf = (text: string, character: string, from: number): number => {

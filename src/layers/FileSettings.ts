@@ -1,90 +1,419 @@
-import { Config, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result, Semaphore } from "effect"
+import {
+  ByteSize,
+  Config,
+  ConfigProvider,
+  Effect,
+  FileSystem,
+  Layer,
+  Option,
+  Path,
+  type PlatformError,
+  Predicate,
+  Result,
+  Semaphore
+} from "effect"
 import { pid } from "node:process"
+import { decode } from "../domain/Bytes.ts"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
-import { mergeSettings, notHeeded, parseSettings, type ReadSettings, withAllowed } from "../domain/Settings.ts"
-import { Settings, SettingsError } from "../services/Settings.ts"
+import { nearest } from "../domain/Nearest.ts"
+import { isHomeOnly, notHeeded, type SettingsFile } from "../domain/Settings.ts"
+import {
+  dotted,
+  isCombined,
+  isObject,
+  keyOf,
+  leaves,
+  mergeSettings,
+  mergeValues,
+  unheeded,
+  unknownText,
+  valueAt,
+  valueOf,
+  variables,
+  withValue
+} from "../domain/SettingsKey.ts"
+import {
+  environmentNames,
+  jsonOf,
+  nothingRead,
+  type ReadSettings,
+  settingsOf,
+  type SettingsProblem,
+  withAllowed,
+  withoutSetting,
+  withSetting
+} from "../domain/SettingsText.ts"
+import { quoted } from "../domain/WorkspacePath.ts"
+import { look, read as readWhole } from "../services/RegularFile.ts"
+import {
+  type FileState,
+  Settings,
+  SettingsError,
+  type SettingsPlace,
+  type SettingsSource
+} from "../services/Settings.ts"
+import type { Standing } from "../services/Trust.ts"
 
-const isNotFound = (error: PlatformError.PlatformError) => error.reason._tag === "NotFound"
-const nothing: ReadSettings = { settings: {}, unknown: [] }
+/** Also where a file stands in the place of a folder. */
+const isNotThere = ({ reason }: PlatformError.PlatformError) => {
+  const cause: unknown = "cause" in reason ? reason.cause : undefined
+  return reason._tag === "NotFound" || (Predicate.hasProperty(cause, "code") && cause.code === "ENOTDIR")
+}
 
-/** What is blank counts as not set, as shells and env files leave it. */
-const modelOfEnvironment = Config.option(Config.NonEmptyString("PALIMPSEST_MODEL")).pipe(
-  Effect.orElseSucceed(Option.none<string>),
-  Effect.map(Option.map((name) => name.trim())),
-  Effect.map(Option.filter((name) => name !== ""))
-)
+/** No settings are that long. */
+const mostBytes = ByteSize.mebibytes(1)
+
+const wrong = (file: string, key: string | undefined, message: string) =>
+  new SettingsError({
+    file,
+    key,
+    isInput: true,
+    message: `${quoted(file)}${key === undefined ? "" : `, ${key}`}: ${message}`
+  })
+
+const trouble = (file: string, what: "read" | "written") => (error: PlatformError.PlatformError) =>
+  new SettingsError({
+    file,
+    key: undefined,
+    isInput: false,
+    message: `${quoted(file)}: cannot be ${what}: ${diskTrouble(error)}`
+  })
+
+/** No variable has so many words in its name. */
+const mostWords = 12
+
+/** Where a file really is; undefined: there is none. */
+const realOf = (file: string): Effect.Effect<string | undefined, SettingsError, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => fs.realPath(file)).pipe(
+    Effect.catchIf(isNotThere, () => Effect.undefined),
+    Effect.mapError(trouble(file, "read"))
+  )
+
+/** The text of a regular file of bounded size; undefined: there is none. */
+const textOf = Effect.fnUntraced(function* (
+  file: string
+): Effect.fn.Return<string | undefined, SettingsError, FileSystem.FileSystem> {
+  const place = yield* realOf(file)
+  if (place === undefined) return undefined
+  const fs = yield* FileSystem.FileSystem
+  const { size, type } = yield* fs.stat(place).pipe(Effect.mapError(trouble(file, "read")))
+  if (type !== "File") return yield* wrong(file, undefined, "expected a regular file of settings; it is none")
+  if (ByteSize.isGreaterThan(size, mostBytes)) {
+    return yield* wrong(file, undefined, "expected settings; it has more than 1 MiB")
+  }
+  const bytes = yield* Effect.andThen(look(place, quoted(file)), readWhole(place, quoted(file))).pipe(
+    Effect.mapError(({ message }) => new SettingsError({ file, key: undefined, isInput: true, message }))
+  )
+  const { text, valid } = decode(bytes)
+  return valid ? text : yield* wrong(file, undefined, "expected text in UTF-8")
+})
+
+/** A variable of the environment; what is blank counts as not set, as shells and env files leave it. */
+const variable = (name: string): Effect.Effect<string | undefined> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.orElseSucceed(Option.none<string>),
+    Effect.map(Option.filter((value) => value.trim() !== "")),
+    Effect.map(Option.getOrUndefined)
+  )
+
+const readFile = Effect.fnUntraced(function* (
+  file: string
+): Effect.fn.Return<ReadSettings | undefined, SettingsError, FileSystem.FileSystem> {
+  const text = yield* textOf(file)
+  if (text === undefined) return undefined
+  const refused = ({ key, message }: SettingsProblem) => wrong(file, key, message)
+  const json = jsonOf(text)
+  if (Result.isFailure(json)) return yield* refused(json.failure)
+  const names = environmentNames(json.success)
+  const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
+  const read = settingsOf(json.success, Object.fromEntries(values))
+  return Result.isFailure(read) ? yield* refused(read.failure) : read.success
+})
+
+const settingsFile = (path: Path.Path, home: string): string => path.resolve(home, "settings.json")
 
 /**
- * Settings from `settings.json` in this home folder, then `.palimpsest/settings.json` in the working folder, then the
- * environment, the later one winning (CLI contract, Environment). Files are read when they are asked for; none is made.
+ * Whether the person wants no questions about folders: `folderTrust` is false in the home folder's file. A file that is broken
+ * says nothing of that kind.
  */
-export const layer = (home: string): Layer.Layer<Settings, never, FileSystem.FileSystem | Path.Path> =>
+export const isTrustOff = (home: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> =>
+  Path.Path.use((path) => readFile(settingsFile(path, home))).pipe(
+    Effect.map((read) => read?.settings.folderTrust === false),
+    Effect.orElseSucceed(() => false)
+  )
+
+/** What variables of the environment set. */
+const readEnvironment = Effect.gen(function* () {
+  let settings: unknown = {}
+  const set: Array<{ readonly name: string; readonly key: string }> = []
+  const broken: Array<SettingsError> = []
+  for (const { name, path } of variables) {
+    const isModel = path.length === 1 && path[0] === "model"
+    // Gemini CLI's own name for it counts where ours is not set.
+    const [used, text] =
+      isModel && (yield* variable(name)) === undefined
+        ? (["GEMINI_MODEL", yield* variable("GEMINI_MODEL")] as const)
+        : ([name, yield* variable(name)] as const)
+    const key = text === undefined ? undefined : keyOf(dotted(path))
+    if (text === undefined || key === undefined || !("accepts" in key)) continue
+    const found = valueOf(key, text.trim())
+    if (found === undefined) {
+      broken.push(
+        new SettingsError({
+          file: used,
+          key: dotted(path),
+          isInput: true,
+          message: `${used}: expected ${key.expected}`
+        })
+      )
+      continue
+    }
+    settings = withValue(settings, path, found.value)
+    set.push({ name: used, key: dotted(path) })
+  }
+  const silent = yield* Effect.filter(unheeded, ({ name }) =>
+    Effect.map(variable(name), (value) => value !== undefined)
+  )
+  return { settings, set, broken, silent }
+})
+
+/** Names of this program's that are no settings. */
+const otherNames = ["PALIMPSEST_HOME"]
+
+/** Variables of this program's kind that mean nothing. */
+const strayVariables = Effect.gen(function* () {
+  const provider = yield* ConfigProvider.ConfigProvider
+  const stray: Array<string> = []
+  const known = new Set([...[...variables, ...unheeded].map(({ name }) => name), ...otherNames])
+  const walk = Effect.fnUntraced(function* (place: ReadonlyArray<string>): Effect.fn.Return<void> {
+    const node = yield* Effect.orElseSucceed(provider.load(place), () => undefined)
+    if (node === undefined) return
+    const name = place.join("_")
+    if (node.value !== undefined && place.length > 1 && !known.has(name)) stray.push(name)
+    if (node._tag === "Record" && place.length < mostWords) {
+      for (const word of node.keys) yield* walk([...place, word])
+    }
+  })
+  yield* walk(["PALIMPSEST"])
+  return stray.map((name) => {
+    const meant = nearest(name, [...known], 3)
+    return `${name} is no variable of this program${meant === undefined ? "" : ` (did you mean ${meant}?)`}`
+  })
+})
+
+/** What variables set, as settings. */
+const fromEnvironment = (set: unknown): SettingsFile => mergeSettings({}, isObject(set) ? set : {})
+
+/** What a file says, and whether it counts. */
+interface Looked {
+  readonly state: FileState
+  readonly read: ReadSettings
+}
+
+/**
+ * Settings from `settings.json` in this home folder, then `.palimpsest/settings.json` in the working folder where that is
+ * trusted, then the environment, the later one winning (CLI contract, Environment). Files are read when they are asked for;
+ * none is made. The environment is that of the time when the layer is built, with the `.env` files beneath it.
+ */
+export const layer = (
+  home: string,
+  trust: (folder: string) => Effect.Effect<Standing, { readonly message: string }>
+): Layer.Layer<Settings, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     Settings,
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
-
-      const homeFile = path.resolve(home, "settings.json")
-      const wrong = (file: string, key: string | undefined, message: string) =>
-        new SettingsError({ file, key, message: `${file}${key === undefined ? "" : `, ${key}`}: ${message}` })
-
-      const textOf = (file: string) =>
-        fs.readFileString(file).pipe(
-          Effect.catchIf(isNotFound, () => Effect.void),
-          Effect.mapError((error) => wrong(file, undefined, `cannot be read: ${diskTrouble(error)}`))
+      const provider = yield* ConfigProvider.ConfigProvider
+      const here = <A, E>(work: Effect.Effect<A, E, FileSystem.FileSystem>): Effect.Effect<A, E> =>
+        work.pipe(
+          Effect.provideService(FileSystem.FileSystem, fs),
+          Effect.provideService(ConfigProvider.ConfigProvider, provider)
         )
 
-      const readFile = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ReadSettings, SettingsError> {
-        const text = yield* textOf(file)
-        if (text === undefined) return nothing
-        const read = parseSettings(text)
-        return Result.isFailure(read) ? yield* wrong(file, read.failure.key, read.failure.message) : read.success
+      const homeFile = settingsFile(path, home)
+      const fileOf = (place: SettingsPlace) =>
+        place === "home" ? homeFile : path.resolve(".palimpsest", "settings.json")
+
+      const noticesOf = (file: string, { missing, unknown, written }: ReadSettings, isHome: boolean) => [
+        ...unknown.map((key) => `${quoted(file)}: ${unknownText(key)}; it was left out`),
+        ...missing.map(({ key, name }) => `${quoted(file)}, ${key}: $${name} is not set; it stays as it is written`),
+        ...(isHome ? [] : notHeeded(written)).map(
+          (key) => `${quoted(file)}: ${key} counts in ${quoted(homeFile)} only; it was left out`
+        )
+      ]
+
+      const lookAt = Effect.fnUntraced(function* (
+        place: SettingsPlace,
+        why: Effect.Effect<string | undefined, SettingsError>
+      ): Effect.fn.Return<Looked> {
+        const file = fileOf(place)
+        const of = (state: FileState["state"], read = nothingRead): Looked => ({ state: { place, file, state }, read })
+        return yield* Effect.gen(function* () {
+          if ((yield* here(realOf(file))) === undefined) return of({ _tag: "Absent" })
+          const left = yield* why
+          if (left !== undefined) return of({ _tag: "LeftOut", why: left })
+          const read = yield* here(readFile(file))
+          if (read === undefined) return of({ _tag: "Absent" })
+          const isHome = place === "home"
+          const notices = noticesOf(file, read, isHome)
+          const heeded = isHome
+            ? read
+            : {
+                ...read,
+                settings: mergeSettings({}, read.settings),
+                written: Object.fromEntries(Object.entries(read.written).filter(([name]) => !isHomeOnly(name)))
+              }
+          return of({ _tag: "Counts", settings: heeded.settings, notices }, heeded)
+        }).pipe(Effect.catch((error) => Effect.succeed(of({ _tag: "Broken", error }))))
+      })
+
+      /** Why nothing is taken of the working folder's file. */
+      const whyNot = Effect.fnUntraced(function* (own: ReadSettings) {
+        const [homeReal, hereReal] = [yield* here(realOf(homeFile)), yield* here(realOf(fileOf("workspace")))]
+        if (homeFile === fileOf("workspace") || (hereReal !== undefined && homeReal === hereReal)) return "same"
+        if (own.settings.folderTrust === false) return undefined
+        const folder = path.resolve(".")
+        const standing = yield* Effect.result(trust(folder))
+        if (Result.isFailure(standing))
+          return `it is not known whether the folder is trusted: ${standing.failure.message}`
+        return standing.success === "trusted"
+          ? undefined
+          : `the folder is not trusted; "palimpsest trust" says that it is`
+      })
+
+      const all = Effect.gen(function* () {
+        const own = yield* lookAt("home", Effect.undefined)
+        const theirs = yield* lookAt("workspace", whyNot(own.read))
+        const { silent, ...said } = yield* Effect.provideService(
+          readEnvironment,
+          ConfigProvider.ConfigProvider,
+          provider
+        )
+        const environment = {
+          ...said,
+          notices: silent.map(
+            ({ name, path: key }) => `${name}: ${key[0] ?? ""} counts in ${quoted(homeFile)} only; it was left out`
+          )
+        }
+        const { state } = theirs.state
+        const isSame = state._tag === "LeftOut" && state.why === "same"
+        const files = isSame ? [own] : [own, theirs]
+        const notices = [
+          ...files.flatMap(({ state: { file, state: how } }) =>
+            how._tag === "Counts"
+              ? how.notices
+              : how._tag === "LeftOut"
+                ? [`${quoted(file)} was left out: ${how.why}`]
+                : []
+          ),
+          ...environment.notices
+        ]
+        return { own, theirs, files, environment, notices }
+      })
+
+      const states = Effect.gen(function* () {
+        const { environment, files, own, theirs } = yield* all
+        const stray = yield* Effect.provideService(strayVariables, ConfigProvider.ConfigProvider, provider)
+        return {
+          files: files.map(({ state }) => state),
+          variables: environment.set,
+          broken: environment.broken,
+          notices: [...environment.notices, ...stray],
+          settings: [own.read.settings, theirs.read.settings, fromEnvironment(environment.settings)].reduce(
+            mergeSettings
+          )
+        }
+      })
+
+      const read = Effect.gen(function* () {
+        const { environment, files, notices, own, theirs } = yield* all
+        for (const { state } of files) if (state.state._tag === "Broken") return yield* state.state.error
+        const [first] = environment.broken
+        if (first !== undefined) return yield* first
+        const settings = [own.read.settings, theirs.read.settings, fromEnvironment(environment.settings)].reduce(
+          mergeSettings
+        )
+        const layers = [
+          ...files.map(({ read: { written }, state: { file, place } }) => ({
+            written,
+            sourceOf: (): SettingsSource => ({ place, name: file })
+          })),
+          {
+            written: environment.settings,
+            sourceOf: (key: string): SettingsSource => ({
+              place: "environment",
+              name: environment.set.find((one) => one.key === key)?.name ?? key
+            })
+          }
+        ]
+        const written = layers.reduce<unknown>((weak, one) => mergeValues(weak, one.written), {})
+        const sources = leaves(written).map(({ path: at }) => {
+          const key = dotted(at)
+          const from = layers.filter((one) => valueAt(one.written, at) !== undefined).map((one) => one.sourceOf(key))
+          return [key, isCombined(at) ? from : from.slice(-1)] as const
+        })
+        return {
+          settings,
+          notices,
+          written,
+          sources: new Map(sources),
+          files: { home: own.read.settings, workspace: theirs.read.settings }
+        }
       })
 
       const one = yield* Semaphore.make(1)
-      const allow = Effect.fn("Settings.allow")(
-        function* (grants: ReadonlyArray<string>): Effect.fn.Return<void, SettingsError> {
-          const text = yield* textOf(homeFile)
-          const next = withAllowed(text ?? "", grants)
-          if (Result.isFailure(next)) return yield* wrong(homeFile, next.failure.key, next.failure.message)
-          if (next.success === text) return
-          // Who keeps the file elsewhere and links to it finds it changed there.
-          const file = yield* Effect.orElseSucceed(fs.realPath(homeFile), () => homeFile)
+
+      /** The text of a file changed, all of it at once; undefined: it stays as it is. */
+      const change = Effect.fnUntraced(
+        function* (
+          place: SettingsPlace,
+          edit: (text: string) => Result.Result<string, SettingsProblem>
+        ): Effect.fn.Return<string | undefined, SettingsError> {
+          const named = fileOf(place)
+          const text = yield* here(textOf(named))
+          const next = edit(text ?? "")
+          if (Result.isFailure(next)) return yield* wrong(named, next.failure.key, next.failure.message)
+          if (next.success === (text ?? "")) return undefined
+          // Who keeps the file elsewhere and links to it finds it changed there; a working folder's may not lead out of it.
+          const file = (yield* here(realOf(named))) ?? named
+          if (place === "workspace") {
+            const root = (yield* here(realOf(path.resolve(".")))) ?? path.resolve(".")
+            const there = (yield* here(realOf(named))) ?? (yield* here(realOf(path.dirname(named)))) ?? root
+            const way = path.relative(root, there)
+            if (way.startsWith("..") || path.isAbsolute(way)) {
+              return yield* wrong(named, undefined, `it leads to ${quoted(there)}, out of the folder; change it there`)
+            }
+          }
           const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${pid}.tmp`)
           yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 }).pipe(
             Effect.andThen(fs.remove(temporary, { force: true })),
             Effect.andThen(fs.writeFileString(temporary, next.success, { flag: "wx", mode: 0o600 })),
             Effect.andThen(fs.rename(temporary, file)),
             Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
-            Effect.mapError((error) => wrong(file, undefined, `cannot be written: ${diskTrouble(error)}`))
+            Effect.mapError(trouble(file, "written"))
           )
+          return named
         },
         Effect.uninterruptible,
         one.withPermit
       )
 
-      const read = Effect.gen(function* () {
-        const workspaceFile = path.resolve(".palimpsest", "settings.json")
-        const own = yield* readFile(homeFile)
-        const here = homeFile === workspaceFile ? nothing : yield* readFile(workspaceFile)
-        const model = yield* modelOfEnvironment
-        const without = (file: string, keys: ReadonlyArray<string>) =>
-          keys.map((key) => `${file}: there is no setting ${key}; it was left out`)
-        return {
-          settings: {
-            ...mergeSettings(own.settings, here.settings),
-            ...Option.match(model, { onNone: () => ({}), onSome: (name) => ({ model: name }) })
-          },
-          notices: [
-            ...without(homeFile, own.unknown),
-            ...without(workspaceFile, here.unknown),
-            ...notHeeded(here.settings).map(
-              (key) => `${workspaceFile}: ${key} counts in ${homeFile} only; it was left out`
-            )
-          ]
-        }
-      })
-      return { read: Effect.withSpan(read, "Settings.read"), allow }
+      return {
+        read: Effect.withSpan(read, "Settings.read"),
+        states: Effect.withSpan(states, "Settings.states"),
+        allow: Effect.fn("Settings.allow")((grants: ReadonlyArray<string>) =>
+          Effect.asVoid(change("home", (text) => withAllowed(text, grants)))
+        ),
+        set: Effect.fn("Settings.set")((place: SettingsPlace, key: ReadonlyArray<string>, value: unknown) =>
+          Effect.map(
+            change(place, (text) => withSetting(text, key, value)),
+            () => fileOf(place)
+          )
+        ),
+        unset: Effect.fn("Settings.unset")((place: SettingsPlace, key: ReadonlyArray<string>) =>
+          change(place, (text) => withoutSetting(text, key))
+        )
+      }
     })
   )

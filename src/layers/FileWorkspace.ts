@@ -11,6 +11,8 @@ export interface FileWorkspaceOptions {
   readonly added?: ReadonlyArray<string> | undefined
   /** Places that are only read: where stored outputs lie. They need not exist yet. */
   readonly readable?: ReadonlyArray<string> | undefined
+  /** Places outside the folders that are also written, such as the plan's file. They need not exist yet. */
+  readonly writable?: ReadonlyArray<string> | undefined
 }
 
 /** A folder of the workspace is not there or is no folder. */
@@ -33,7 +35,8 @@ const mostLinks = 40
 export const layer = ({
   added = [],
   readable = [],
-  root
+  root,
+  writable = []
 }: FileWorkspaceOptions): Layer.Layer<Workspace, WorkspaceUnavailable, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     Workspace,
@@ -86,8 +89,13 @@ export const layer = ({
           )
           if (folders.some((each) => isWithin(each, place, path.sep))) return place
           // Asked for late: the store makes its folder with the first output that it keeps.
-          const kept = yield* Effect.forEach(readable, (each) => real(path.resolve(each), 0).pipe(Effect.option))
-          if (kept.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))) {
+          const isIn = (places: ReadonlyArray<string>) =>
+            Effect.map(
+              Effect.forEach(places, (each) => real(path.resolve(each), 0).pipe(Effect.option)),
+              (found) => found.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))
+            )
+          if (yield* isIn(writable)) return place
+          if (yield* isIn(readable)) {
             return purpose === "read" ? place : yield* refused(`${named} lies where files may only be read`)
           }
           const allowed = folders.join(", ")

@@ -387,10 +387,17 @@ const toAnswer = ({ finishReason, grounding, parts, usage }: ModelChunk): Effect
 // Requests
 
 /** The body of a request in the wire shape. Passed through the SDK's own shape it would lose the keys the SDK does not know. */
-const bodyOf = ({ contents, generation, systemInstruction, tools }: ModelRequest): Record<string, unknown> => ({
+const bodyOf = ({
+  contents,
+  generation,
+  mustCall,
+  systemInstruction,
+  tools
+}: ModelRequest): Record<string, unknown> => ({
   contents: contents.map(wireContent),
   ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
   ...(tools === undefined ? {} : { tools }),
+  ...(mustCall === true ? { toolConfig: { functionCallingConfig: { mode: "ANY" } } } : {}),
   ...(generation === undefined ? {} : { generationConfig: generationConfig(generation) })
 })
 

@@ -1,7 +1,7 @@
 import { Config, Effect, Option } from "effect"
 import { homedir } from "node:os"
 import path from "node:path"
-import { platform } from "node:process"
+import { env, platform } from "node:process"
 
 const text = (name: string) => Config.option(Config.NonEmptyString(name))
 
@@ -23,3 +23,8 @@ export const homeFolder: Effect.Effect<string> = places.pipe(
     return Option.getOrElse(own, () => path.join(user, "palimpsest"))
   })
 )
+
+const ownHome = env["GEMINI_CLI_HOME"]?.trim() ?? ""
+
+/** The person's folder of Gemini CLI: `.gemini` in their home, or in what `GEMINI_CLI_HOME` names in its place (spec 15). */
+export const geminiFolder = path.join(ownHome === "" ? homedir() : ownHome, ".gemini")

@@ -1,17 +1,21 @@
-import { Effect, Layer } from "effect"
+import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { Compression } from "../services/Compression.ts"
+import { GeminiImport } from "../services/GeminiImport.ts"
 import { HookSystem } from "../services/HookSystem.ts"
 import * as ModelSummarizer from "../services/ModelSummarizer.ts"
 import { SessionFiles } from "../services/SessionFiles.ts"
 import { TokenCounter } from "../services/TokenCounter.ts"
 import { Transcripts } from "../services/Transcripts.ts"
+import { Trust } from "../services/Trust.ts"
+import * as EnvFiles from "./EnvFiles.ts"
 import * as FileCalibrations from "./FileCalibrations.ts"
 import * as FileExperiments from "./FileExperiments.ts"
 import * as FileSessionStore from "./FileSessionStore.ts"
 import * as FileSettings from "./FileSettings.ts"
 import * as FileTempStore from "./FileTempStore.ts"
+import * as FileTrust from "./FileTrust.ts"
 import * as GoogleModel from "./GoogleModel.ts"
-import { homeFolder } from "./HomeFolder.ts"
+import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as MemoryTempStore from "./MemoryTempStore.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
@@ -24,15 +28,34 @@ const sessionFiles = Layer.effect(
   Effect.map(homeFolder, (home) => ({ folder: `${home}/sessions`, of: (id: string) => `${home}/sessions/${id}.jsonl` }))
 )
 
-/** What a person set, and what others set from afar. */
-const settings = Layer.unwrap(
-  Effect.map(homeFolder, (home) =>
-    Layer.mergeAll(FileSettings.layer(home), FileExperiments.layer(`${home}/experiments.json`))
-  )
+/** Which folders the person trusts. */
+const trust = Layer.unwrap(
+  Effect.gen(function* () {
+    const home = yield* homeFolder
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const isOff = Effect.provideContext(FileSettings.isTrustOff(home), context)
+    return FileTrust.layer(`${home}/trusted-folders.json`, { isOff })
+  })
 )
 
+/** What a person set, and what others set from afar. */
+const settings = Layer.unwrap(
+  Effect.gen(function* () {
+    const home = yield* homeFolder
+    const { of } = yield* Trust
+    const standing = (folder: string) => Effect.orElseSucceed(of(folder), () => "unknown" as const)
+    return Layer.mergeAll(FileSettings.layer(home, standing), FileExperiments.layer(`${home}/experiments.json`))
+  })
+)
+
+/** What is taken over from Gemini CLI. */
+const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.layer({ home, gemini: geminiFolder })))
+
+/** What `.env` files say beneath the environment. */
+const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({ home })))
+
 /** The whole program's wiring, in one place and in dependency order. The platform (files, standard streams) comes from outside. */
-export const layer = Layer.mergeAll(Transcripts.layer, Compression.layer).pipe(
+export const layer = Layer.mergeAll(Transcripts.layer, Compression.layer, geminiImport).pipe(
   Layer.provideMerge(ModelSummarizer.layer),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -45,5 +68,6 @@ export const layer = Layer.mergeAll(Transcripts.layer, Compression.layer).pipe(
       sessionFiles,
       Layer.provideMerge(sessions, FileTempStore.folders)
     )
-  )
+  ),
+  Layer.provideMerge(Layer.provideMerge(variables, trust))
 )

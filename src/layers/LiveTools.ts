@@ -3,7 +3,11 @@ import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
+import path from "node:path"
+import { platform } from "node:process"
 import type { LocalAgent, RemoteAgent } from "../domain/AgentDefinition.ts"
+import type { CommandHook } from "../domain/HookSettings.ts"
+import type { Settings as SettingsOf } from "../domain/Settings.ts"
 import { AgentDefinitions, type AgentSource, type KnownAgent } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
 import { Approval } from "../services/Approval.ts"
@@ -13,14 +17,20 @@ import { codebaseInvestigator } from "../services/agents/CodebaseInvestigator.ts
 import { generalist } from "../services/agents/Generalist.ts"
 import { Browser, BrowserFailure } from "../services/Browser.ts"
 import { Environment } from "../services/Environment.ts"
+import { IdeContext } from "../services/IdeContext.ts"
 import { AllowPrivate, targets } from "../services/PublicNetwork.ts"
 import { Settings } from "../services/Settings.ts"
 import { Skills } from "../services/Skills.ts"
+import { Trust } from "../services/Trust.ts"
 import { Workspace } from "../services/Workspace.ts"
 import * as FileAgentDefinitions from "./FileAgentDefinitions.ts"
+import * as FileIdeContext from "./FileIdeContext.ts"
+import * as FileKnownHooks from "./FileKnownHooks.ts"
+import * as FileMemory from "./FileMemory.ts"
 import * as FileSkills from "./FileSkills.ts"
+import * as FileTelemetry from "./FileTelemetry.ts"
 import * as FileWorkspace from "./FileWorkspace.ts"
-import { homeFolder } from "./HomeFolder.ts"
+import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as ProcessEnvironment from "./ProcessEnvironment.ts"
 import * as WorkerLineMatcher from "./WorkerLineMatcher.ts"
 
@@ -51,7 +61,8 @@ const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>)
   Effect.scoped(Effect.map(Layer.build(layer), Context.get(key)))
 
 const agentsOf = Effect.fnUntraced(function* (
-  root: string
+  root: string,
+  isTrusted: boolean
 ): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings> {
   const allowPrivate = yield* privateAllowed
   const context = yield* Effect.context<Files>()
@@ -66,7 +77,8 @@ const agentsOf = Effect.fnUntraced(function* (
   })
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
   const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
-  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], places))
+  const heeded = places.filter(({ source }) => isTrusted || source !== "project")
+  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], heeded))
 })
 
 /**
@@ -108,16 +120,62 @@ const remotely = Effect.fnUntraced(function* (
   )
 })
 
-/** The folders, skills and agents there are, as the commands ask for them. */
+type Needed = ChildProcessSpawner | Dns.Dns | Environment | Files | Settings | Trust
+
+/** Where memory is looked for, and how. */
+interface MemoryPlaces {
+  readonly root: string
+  readonly added: ReadonlyArray<string>
+  readonly settings: Pick<SettingsOf, "loadMemoryFromIncludeDirectories" | "memory">
+}
+
+const memoryOf = Effect.fnUntraced(function* ({ added, root, settings }: MemoryPlaces) {
+  const trust = yield* Trust
+  const home = yield* homeFolder
+  return yield* FileMemory.make({
+    home,
+    geminiHome: geminiFolder,
+    extensions: [path.join(home, "extensions"), path.join(geminiFolder, "extensions")],
+    root,
+    includeDirectories: added,
+    loadFromIncludeDirectories: settings.loadMemoryFromIncludeDirectories,
+    isTrusted: (folder) =>
+      Effect.match(trust.of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" }),
+    memory: settings.memory
+  })
+})
+
+/** The folders, skills, agents and memory there are, as the commands ask for them. */
 export const ground = Effect.gen(function* () {
-  const context = yield* Effect.context<ChildProcessSpawner | Dns.Dns | Environment | Files | Settings>()
-  const here = <A, E>(work: Effect.Effect<A, E, ChildProcessSpawner | Dns.Dns | Environment | Files | Settings>) =>
-    Effect.provideContext(work, context)
+  const context = yield* Effect.context<Needed>()
+  const home = yield* homeFolder
+  const here = <A, E>(work: Effect.Effect<A, E, Needed>) => Effect.provideContext(work, context)
   return {
+    platform,
+    home,
+    memory: (places: MemoryPlaces) => here(memoryOf(places)),
+    ide: (root: string, { file, openFiles, selection }: SettingsOf["ide"]) =>
+      here(
+        built(
+          IdeContext,
+          FileIdeContext.layer({
+            file: path.resolve(file ?? path.join(home, "ide.json")),
+            root,
+            limits: { openFiles, selection }
+          })
+        )
+      ),
     workspace: (folders: FileWorkspace.FileWorkspaceOptions) => here(built(Workspace, FileWorkspace.layer(folders))),
-    skills: (root: string) =>
-      here(Effect.flatMap(FileSkills.folders(root, homedir()), (places) => built(Skills, FileSkills.layer(places)))),
-    agents: (root: string) => here(agentsOf(root)),
+    sink: (file: string) => here(FileTelemetry.make(file)),
+    knownHooks: (folder: string, hooks: ReadonlyArray<CommandHook>) =>
+      here(FileKnownHooks.note(path.join(home, "known-hooks.json"), folder, hooks)),
+    skills: (root: string, isTrusted: boolean) =>
+      here(
+        Effect.flatMap(FileSkills.folders(isTrusted ? root : homedir(), homedir()), (places) =>
+          built(Skills, FileSkills.layer([path.join(home, "skills"), ...places]))
+        )
+      ),
+    agents: (root: string, isTrusted: boolean) => here(agentsOf(root, isTrusted)),
     elsewhere: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
       definition.kind === "remote"
         ? here(remotely(definition, source))
@@ -128,4 +186,4 @@ export const ground = Effect.gen(function* () {
 })
 
 /** The services of this machine that tools use. */
-export const layer = Layer.mergeAll(ProcessEnvironment.layer, WorkerLineMatcher.layer)
+export const layer = Layer.mergeAll(ProcessEnvironment.layerWithFiles, WorkerLineMatcher.layer)

@@ -1,12 +1,19 @@
 import { Effect, Layer } from "effect"
 import { env } from "node:process"
+import { EnvFiles } from "../services/EnvFiles.ts"
 import { Environment } from "../services/Environment.ts"
 
-/** The environment of this process as it is when it is asked for. */
-export const layer: Layer.Layer<Environment> = Layer.succeed(Environment, {
-  variables: Effect.sync(() => {
-    const variables: Record<string, string> = {}
-    for (const [name, value] of Object.entries(env)) if (value !== undefined) variables[name] = value
-    return variables
-  })
+const variables = Effect.sync(() => {
+  const all: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) all[name] = value
+  return all
 })
+
+/** The environment of this process as it is when it is asked for. */
+export const layer: Layer.Layer<Environment> = Layer.succeed(Environment, { variables })
+
+/** `layer`, above what `.env` files say. */
+export const layerWithFiles: Layer.Layer<Environment, never, EnvFiles> = Layer.effect(
+  Environment,
+  Effect.map(EnvFiles, ({ hidden, variables: beneath }) => ({ variables, beneath: { variables: beneath, hidden } }))
+)

@@ -1,5 +1,5 @@
-import { Clock, Deferred, Effect, Exit, Option, Queue, Schedule, Semaphore, Stream } from "effect"
-import type { ChatEvent, LimitName } from "../domain/ChatEvent.ts"
+import { Clock, Deferred, Effect, Exit, Option, Queue, Schedule, type Scope, Semaphore, Stream } from "effect"
+import type { ChatEvent } from "../domain/ChatEvent.ts"
 import { type Content, isCall, isText, type Part, response, text } from "../domain/Content.ts"
 import { itemParts } from "../domain/Conversation.ts"
 import type { Loop } from "../domain/LoopDetection.ts"
@@ -8,22 +8,20 @@ import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { errorResponse } from "../domain/ToolResult.ts"
 import type { Approval } from "./Approval.ts"
-import { type Chat, ChatBusy, failureEvent, type TurnError } from "./Chat.ts"
+import { type Attachment, type Chat, ChatBusy, failureEvent, type TurnError } from "./Chat.ts"
+import { admitted, judged } from "./AgentHooks.ts"
+import type * as Bounds from "./AgentBounds.ts"
+import { bounded, exceeded, stopEvent, type Stop, stopWords, type Used } from "./AgentBounds.ts"
+import * as Hooked from "./Hooked.ts"
+import type { HookPlace, HookSystem } from "./HookSystem.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
 import type { Tool } from "./Tool.ts"
-import { type Answered, type Asking, carryOut, closed, givenUp } from "./ToolRun.ts"
+import { type Answered, type Asking, closed, givenUp } from "./ToolAnswer.ts"
+import type { ToolRunOptions } from "./ToolCall.ts"
+import { carryOut } from "./ToolRun.ts"
 
-/** What an agent may use up before it stops. Absent: no such limit. */
-export interface Limits {
-  /** Turns of one run: requests to the model (spec 9: 100 for the main agent). */
-  readonly turns?: number | undefined
-  /** Milliseconds of one run, without the time a person was asked. */
-  readonly time?: number | undefined
-  /** Tokens sent and answered in one run, as the provider counted them. */
-  readonly tokens?: number | undefined
-  /** Dollars of one run, by the known prices. A model without a price costs nothing here. */
-  readonly cost?: number | undefined
-}
+/** What an agent may use up before it stops. */
+export type Limits = Bounds.Limits
 
 /** Who works: a conversation, the tools it may use, and how far it may go. A value; several may run at once. */
 export interface Profile {
@@ -48,6 +46,13 @@ export interface Profile {
     | undefined
   /** What has to be told again when a compression took it out of the window: which agents are at work, for example. */
   readonly reminder?: Effect.Effect<string | undefined> | undefined
+  /** Who is told what happens and may have it otherwise (spec 8); absent: nobody. */
+  readonly hooks?: HookSystem["Service"] | undefined
+  /**
+   * Empties the conversation, at the end of a run after which a hook wants that; what a hook wants done after it all the same.
+   * Absent: the conversation stays, and the person is told so.
+   */
+  readonly onClear?: ((next: string | undefined) => Effect.Effect<void>) | undefined
 }
 
 /** How one run is done. */
@@ -56,23 +61,11 @@ export interface RunOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Runs what waits for a person, so that whoever started this agent does not count that time either. */
   readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
-  /** `program`: the words that it is given are not the user's (law 6). */
+  /** `program`: the words that it is given are not the user's (law 6), and no message that hooks are told of (BeforeAgent). */
   readonly author?: "program" | undefined
+  /** What goes with the message (`SendOptions`). */
+  readonly attached?: ReadonlyArray<Attachment> | undefined
 }
-
-/** Why a run ends before the model is done. */
-type Stop =
-  | { readonly _tag: "Cancelled" }
-  | { readonly _tag: "Limit"; readonly limit: LimitName; readonly message: string }
-
-/** What the model is told of a call that such an end caught. */
-const stopWords = (stop: Stop): string =>
-  stop._tag === "Cancelled" ? "the person stopped this before it was done" : stop.message
-
-const stopEvent = (stop: Stop): ChatEvent =>
-  stop._tag === "Cancelled"
-    ? { _tag: "UserCancelled" }
-    : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
 
 /** The declarations of a list of tools, made once a list, so that a chat sees when they are the same. */
 const declared = new WeakMap<ReadonlyArray<Tool>, ReadonlyArray<Readonly<Record<string, unknown>>>>()
@@ -95,46 +88,6 @@ const declarationsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<Readonly<Reco
   return made
 }
 
-/** Time that counts: none passes while a person is asked. Mutable. */
-class Stopwatch {
-  private waited = 0
-  private since = 0
-  private depth = 0
-
-  private readonly started: number
-
-  constructor(started: number) {
-    this.started = started
-  }
-
-  elapsed(now: number): number {
-    return now - this.started - this.waited - (this.depth === 0 ? 0 : now - this.since)
-  }
-
-  readonly waiting = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.acquireUseRelease(
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        if (this.depth === 0) this.since = now
-        this.depth += 1
-      }),
-      () => work,
-      () =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          this.depth -= 1
-          if (this.depth === 0) this.waited += now - this.since
-        })
-    )
-}
-
-const duration = (millis: number): string =>
-  millis >= 60_000 ? `${Math.round(millis / 6_000) / 10} minutes` : `${Math.round(millis / 100) / 10} seconds`
-
-const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" }> => ({
-  _tag: "Limit",
-  limit,
-  message: `the agent ${what}, which is its limit; another message goes on with the work`
-})
-
 /** Told to a model that goes round in circles. */
 const nudge = ({ detail }: Loop): string =>
   `${runtimeMark} You seem to be going round in circles: ${detail}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
@@ -145,19 +98,11 @@ const marked = (line: string): string => (line.startsWith(runtimeMark) ? line : 
 const repeated = ({ detail }: Loop): string =>
   `not carried out, because you seem to be going round in circles: ${detail}; try another way, or say what keeps you from going on`
 
-/** What of an agent's run has been used up. */
-interface Used {
-  turns: number
-  tokens: number
-  cost: number
-}
+/** Whether a message says nothing. */
+const isSilent = (parts: ReadonlyArray<Part>): boolean => parts.every((part) => isText(part) && part.text.trim() === "")
 
-const exceeded = ({ cost, tokens, turns }: Limits, used: Used): Stop | undefined => {
-  if (turns !== undefined && used.turns >= turns) return reached("turns", `took ${used.turns} turns`)
-  if (tokens !== undefined && used.tokens >= tokens) return reached("tokens", `used ${used.tokens} tokens`)
-  if (cost !== undefined && used.cost >= cost) return reached("cost", `cost $${used.cost.toFixed(4)}`)
-  return undefined
-}
+/** Of one run: the turns that the main agent may take at all (spec 9). */
+const mostContinued = 100
 
 /** The calls that the conversation ends with. */
 const callsOf = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<Asking>> =>
@@ -203,7 +148,8 @@ export const run = (
     (queue) => {
       let isTold = false
       const emit: Emit = (event) => {
-        isTold = isTurnFailure(event)
+        // A hook that nobody waits for may have its say at any time.
+        if (event._tag !== "Notice") isTold = isTurnFailure(event)
         return Effect.asVoid(Queue.offer(queue, event))
       }
       return working(profile, typeof input === "string" ? [text(input)] : input, options, emit).pipe(
@@ -218,44 +164,36 @@ export const run = (
 type Emit = (event: ChatEvent) => Effect.Effect<void>
 
 const isTurnFailure = ({ _tag }: ChatEvent): boolean =>
-  _tag === "Error" || _tag === "InvalidStream" || _tag === "ContextWindowWillOverflow"
+  _tag === "Error" || _tag === "InvalidStream" || _tag === "ContextWindowWillOverflow" || _tag === "HookStopped"
 
 const working = Effect.fn("Agent.run")(
   function* (
     profile: Profile,
     input: ReadonlyArray<Part>,
-    { author: whose, cancel, waiting: outer = (work) => work }: RunOptions,
+    { attached: given = [], author: whose, cancel, waiting: outer = (work) => work }: RunOptions,
     emit: Emit
-  ): Effect.fn.Return<void, TurnError, Approval> {
+  ): Effect.fn.Return<void, TurnError, Approval | Scope.Scope> {
     const { chat, inbox, limits = {}, loops, reminder } = profile
-    const watch = new Stopwatch(yield* Clock.currentTimeMillis)
-    const waiting = <A, E, R>(work: Effect.Effect<A, E, R>) => watch.waiting(outer(work))
-    const stopping = yield* Deferred.make<Stop>()
-    const stopped = Deferred.await(stopping)
-    const stop = (why: Stop) => Deferred.succeed(stopping, why)
-
-    if (cancel !== undefined) yield* Effect.forkChild(Effect.andThen(cancel, stop({ _tag: "Cancelled" })))
-    const { time } = limits
-    if (time !== undefined) {
-      const left = Effect.map(Clock.currentTimeMillis, (now) => time - watch.elapsed(now))
-      const over = Effect.gen(function* () {
-        for (let rest = yield* left; rest > 0; rest = yield* left) yield* Effect.sleep(rest)
-        yield* stop(reached("time", `worked for ${duration(time)}`))
-      })
-      yield* Effect.forkChild(over)
-    }
-
-    /** Work that may take a while and is not worth waiting for once the run is stopped. */
-    const unlessStopped = <A>(work: Effect.Effect<A>): Effect.Effect<A | undefined> =>
-      Effect.raceFirst(Effect.as(stopped, undefined), work)
-    const isStopped = Deferred.isDone(stopping)
+    const scope = yield* Effect.scope
+    const { isStopped, stopped, unlessStopped, waiting } = yield* bounded(limits, cancel, outer)
     const end = Effect.flatMap(stopped, (why) => emit(stopEvent(why)))
+
+    const hooked = Hooked.make(profile.hooks, yield* placeOf(profile), emit)
+    const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
+    // What a program asks for is no message of a person.
+    const isPersons = whose === undefined && !isSilent(input)
+    const entry = isPersons ? yield* unlessStopped(admitted(hooked, original)) : undefined
+    if (yield* isStopped) return yield* end
+    if (entry?._tag === "Refused") return yield* emit({ _tag: "HookStopped", message: entry.why, refused: true })
+    if (entry?._tag === "Stopped") {
+      yield* append(chat, [{ parts: input, author: whose }])
+      return yield* emit({ _tag: "HookStopped", message: entry.why, refused: false })
+    }
 
     yield* equip(profile)
     const model = profile.route === undefined ? undefined : yield* unlessStopped(profile.route(input))
     if (model !== (yield* chat.settings).routed) yield* chat.configure({ routed: model })
     if (loops !== undefined) yield* loops.reset
-    const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
     const used: Used = { turns: 0, tokens: 0, cost: 0 }
     let strikes = 0
     let isCompressed = false
@@ -270,6 +208,9 @@ const working = Effect.fn("Agent.run")(
 
     let message: ReadonlyArray<Part> = input
     let author = whose
+    let attached = [...given, ...(entry?.attached ?? [])]
+    /** How often hooks had the model go on that took itself for done. */
+    let continued = 0
     const tell = (lines: ReadonlyArray<string>) =>
       append(
         chat,
@@ -277,10 +218,15 @@ const working = Effect.fn("Agent.run")(
       )
     /** Has the model told why it is stopped; the message it was given stays in the conversation. */
     const nudged = Effect.fnUntraced(function* (loop: Loop) {
-      if (message.some((part) => !isText(part) || part.text.trim() !== ""))
-        yield* append(chat, [{ parts: message, author }])
+      if (!isSilent(message)) {
+        yield* append(chat, [
+          { parts: message, author },
+          ...attached.map(({ parts }) => ({ parts, author: "program" as const }))
+        ])
+      }
       message = [text(nudge(loop))]
       author = "program"
+      attached = []
     })
 
     for (;;) {
@@ -299,7 +245,8 @@ const working = Effect.fn("Agent.run")(
       }
 
       used.turns += 1
-      const taken = yield* turn(profile, message, author, used.turns > 1, stopped, emit)
+      const sent = { message, author, attached }
+      const taken = yield* turn(profile, sent, used.turns > 1, stopped, emit)
       isCompressed = taken.isCompressed
       if (taken.loop !== undefined) {
         if (yield* halts(taken.loop)) return
@@ -309,6 +256,7 @@ const working = Effect.fn("Agent.run")(
       if (!taken.isFinished) return yield* end
       message = []
       author = undefined
+      attached = []
       if (taken.usage !== null) {
         const { answer, prompt, thoughts } = taken.usage
         used.tokens += prompt + answer + thoughts
@@ -316,14 +264,37 @@ const working = Effect.fn("Agent.run")(
       }
 
       const calls = yield* callsOf(chat)
-      if (calls.length === 0) return
+      if (calls.length === 0) {
+        if (whose !== undefined) return
+        const verdict = yield* unlessStopped(judged(hooked, chat, original, continued > 0))
+        if (verdict === undefined) return yield* end
+        const { clears, goesOn, stopped: why } = verdict
+        if (why !== undefined) yield* emit({ _tag: "HookStopped", message: why, refused: false })
+        if (clears) return yield* cleared(profile, hooked, goesOn)
+        if (goesOn === undefined) return
+        if (continued >= mostContinued) {
+          return yield* hooked.say(`hooks wanted the work to go on for the ${continued + 1}th time; it ends here`)
+        }
+        continued += 1
+        message = [text(marked(goesOn))]
+        author = "program"
+        continue
+      }
       let loop: Loop | undefined
       for (const { call } of calls) loop ??= yield* loops?.call(call.name, call.args) ?? Effect.undefined
       const isHalted = loop !== undefined && (yield* halts(loop))
       const answers =
         loop === undefined
-          ? yield* answered(profile, calls, original, { emit, waiting, stop: Effect.map(stopped, stopWords) })
+          ? yield* answered(profile, calls, original, {
+              emit,
+              waiting,
+              stop: Effect.map(stopped, stopWords),
+              hooked,
+              aside: (work) => Effect.asVoid(Effect.forkIn(work, scope))
+            })
           : yield* refused(profile, calls, repeated(loop), emit)
+      const halting = answers.find(({ stops }) => stops !== undefined)?.stops
+      if (halting !== undefined) return yield* emit({ _tag: "HookStopped", message: halting, refused: false })
       if (isHalted || answers.some(({ result }) => result?.ends === true)) return
       for (const [index, { call }] of calls.entries()) {
         const answer = answers[index]
@@ -352,6 +323,27 @@ const working = Effect.fn("Agent.run")(
   // What watches for a cancel or the time ends with the run.
   Effect.scoped
 )
+
+/** Where a run takes place, as hooks are told; looked up only where there are any. */
+const placeOf = Effect.fnUntraced(function* ({ chat, hooks }: Profile): Effect.fn.Return<HookPlace> {
+  if (hooks === undefined) return {}
+  const { started } = yield* chat.session
+  return { session: started?.session, cwd: (yield* chat.settings).cwd ?? started?.cwd }
+})
+
+/** A hook wants the conversation emptied. */
+const cleared = Effect.fnUntraced(function* (
+  { onClear }: Profile,
+  hooked: Hooked.Hooked,
+  next: string | undefined
+): Effect.fn.Return<void> {
+  yield* hooked.say(
+    onClear === undefined
+      ? "a hook wants the conversation emptied, which cannot be done here"
+      : "a hook has the conversation emptied"
+  )
+  if (onClear !== undefined) yield* onClear(next)
+})
 
 /** One run at a time in a conversation. */
 const permits = new WeakMap<Chat["Service"], Semaphore.Semaphore>()
@@ -390,11 +382,17 @@ interface Taken {
   readonly loop: Loop | undefined
 }
 
+/** What is sent with one turn. */
+interface Sent {
+  readonly message: ReadonlyArray<Part>
+  readonly author: "program" | undefined
+  readonly attached: ReadonlyArray<Attachment>
+}
+
 /** One turn. Its events are passed on, but for the end of one that was stopped from here. */
 const turn = Effect.fnUntraced(function* (
   { chat, loops }: Profile,
-  message: ReadonlyArray<Part>,
-  author: "program" | undefined,
+  { attached, author, message }: Sent,
   /** Whether the run has begun already: what a person does to the conversation meanwhile is waited for. */
   isUnderWay: boolean,
   stopped: Effect.Effect<Stop>,
@@ -405,7 +403,7 @@ const turn = Effect.fnUntraced(function* (
   let isFinished = false
   let usage: Usage | null = null
   let isCompressed = false
-  yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author }).pipe(
+  yield* chat.send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author, attached }).pipe(
     Stream.runForEach((event) => {
       if (event._tag === "UserCancelled") return Effect.void
       if (isUnderWay && event._tag === "Error" && event.reason === "ChatBusy") return Effect.void
@@ -476,11 +474,7 @@ const answered = Effect.fnUntraced(function* (
   profile: Profile,
   calls: ReadonlyArray<Asking>,
   intent: string,
-  running: {
-    readonly emit: Emit
-    readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    readonly stop: Effect.Effect<string>
-  }
+  running: Omit<ToolRunOptions, "tools" | "agent" | "gate">
 ): Effect.fn.Return<ReadonlyArray<Answered>, TurnError, Approval> {
   const { name, summarize, tools } = profile
   const given: Array<Answered | undefined> = calls.map(() => undefined)
@@ -494,7 +488,9 @@ const answered = Effect.fnUntraced(function* (
         const answer = given[index]
         if (answer?.status !== "success") return
         const summary = yield* summarize(call.name, outputOf(answer), intent)
-        if (summary !== undefined) summaries.set(index, summary)
+        if (summary === undefined) return
+        // What hooks added is no part of what may be shortened.
+        summaries.set(index, answer.added === undefined ? summary : `${summary}\n\n${answer.added}`)
       }),
       { concurrency: 4, discard: true }
     )

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Ref, Semaphore } from "effect"
-import { type Answer, type ApprovalMode, type Decision, isAllowed } from "../domain/Approval.ts"
+import { type Answer, type ApprovalMode, type Decision, planFirst, type ToolKind, verdict } from "../domain/Approval.ts"
+import { quoted } from "../domain/WorkspacePath.ts"
 import type { Question } from "./Tool.ts"
 
 /** A call that waits for an answer. */
@@ -7,8 +8,11 @@ export interface Asked extends Question {
   /** The agent that wants it. */
   readonly agent: string
   readonly tool: string
+  readonly kind: ToolKind
   /** The call in one line. */
   readonly title: string
+  /** A hook wants a person to look, whatever may run unasked. */
+  readonly isDoubted?: boolean | undefined
 }
 
 /** How it is decided what may run. */
@@ -16,6 +20,8 @@ export interface ApprovalOptions {
   readonly mode: ApprovalMode
   /** What was allowed for always. */
   readonly granted: ReadonlyArray<string>
+  /** The one file that may be written while a plan is made, absolute with links followed (`Plans.file`). Absent: none. */
+  readonly planFile?: string | undefined
   /** Asks a person; absent: there is none, and what is not allowed is denied. */
   readonly ask?: ((asked: Asked) => Effect.Effect<Answer>) | undefined
   /** Keeps what a person allowed for always. */
@@ -38,6 +44,8 @@ export class Approval extends Context.Service<
     readonly setMode: (mode: ApprovalMode) => Effect.Effect<void>
     /** What runs unasked now. */
     readonly mode: Effect.Effect<ApprovalMode>
+    /** Ends `plan` and goes back to what held before it, which is the answer; in another mode nothing changes. */
+    readonly leavePlan: Effect.Effect<ApprovalMode>
   }
 >()("palimpsest/services/Approval") {
   /** Decisions by these rules. Grants for this session last as long as the service. */
@@ -45,19 +53,37 @@ export class Approval extends Context.Service<
     ask,
     granted,
     keep,
-    mode
+    mode,
+    planFile
   }: ApprovalOptions): Effect.fn.Return<Approval["Service"]> {
-    const current = yield* Ref.make(mode)
+    /** `before`: where a plan ends. Who began with a plan wants to be asked after it. */
+    const modes = yield* Ref.make({ now: mode, before: mode === "plan" ? "none" : mode })
     const grants = yield* Ref.make<ReadonlySet<string>>(new Set(granted))
     const one = yield* Semaphore.make(1)
-    const isKnown = ({ grants: needed }: Asked) =>
-      Effect.map(Effect.all([Ref.get(current), Ref.get(grants)]), ([how, held]) => isAllowed(how, held, needed))
+    const judged = (call: Asked) =>
+      Effect.map(Effect.all([Ref.get(modes), Ref.get(grants)]), ([{ now }, held]) =>
+        verdict({ mode: now, granted: held, planFile }, call)
+      )
+    const known = Effect.fnUntraced(function* (call: Asked): Effect.fn.Return<Decision | undefined> {
+      switch (yield* judged(call)) {
+        case "allowed":
+          return { _tag: "Allowed" }
+        case "refused":
+          return {
+            _tag: "Refused",
+            why: planFirst(call.tool, planFile === undefined ? undefined : quoted(planFile))
+          }
+        case "asked":
+          return undefined
+      }
+    })
     const asked = Effect.fnUntraced(function* (
       asked: Asked,
       question: (asked: Asked) => Effect.Effect<Answer>
     ): Effect.fn.Return<Decision> {
-      // The answer to the call before may cover this one too.
-      if (yield* isKnown(asked)) return { _tag: "Allowed" }
+      // The answer to the call before may cover this one too, or have begun a plan.
+      const already = yield* known(asked)
+      if (already !== undefined) return already
       const answer = yield* question(asked)
       if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
       if (answer._tag !== "Once") yield* Ref.update(grants, (held) => new Set([...held, ...asked.grants]))
@@ -66,12 +92,17 @@ export class Approval extends Context.Service<
     })
     return {
       decide: Effect.fn("Approval.decide")(function* (call, asking) {
-        if (yield* isKnown(call)) return { _tag: "Allowed" }
+        const already = yield* known(call)
+        if (already !== undefined) return already
         if (ask === undefined) return { _tag: "Denied", words: "" }
         return yield* asking(one.withPermit(asked(call, ask)))
       }),
-      setMode: (how) => Ref.set(current, how),
-      mode: Ref.get(current)
+      setMode: (now) => Ref.update(modes, ({ before }) => ({ now, before: now === "plan" ? before : now })),
+      mode: Effect.map(Ref.get(modes), ({ now }) => now),
+      leavePlan: Ref.modify(modes, (held) => {
+        const now = held.now === "plan" ? held.before : held.now
+        return [now, { now, before: now }]
+      })
     }
   })
 

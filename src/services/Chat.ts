@@ -40,6 +40,7 @@ import {
 } from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import type { Handle } from "../domain/Handle.ts"
+import { type HookOutcome, type Trigger, unsaid } from "../domain/Hook.ts"
 import { recall } from "../domain/Recall.ts"
 import { type Pin, recallableOf, type Session, type SessionEvent, step } from "../domain/Session.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -47,8 +48,7 @@ import { Calibrations, empty as noCalibrations, make as makeCalibrations } from 
 import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
 import { Compression, type PlanRefused } from "./Compression.ts"
 import type { Ended } from "./CompressRequest.ts"
-import { HookSystem } from "./HookSystem.ts"
-import type { Trigger } from "../domain/Hook.ts"
+import { type HookPlace, HookSystem } from "./HookSystem.ts"
 import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
@@ -75,6 +75,7 @@ export type TurnError =
   | ChatBusy
   | Turn.ContextOverflow
   | Turn.InvalidAnswer
+  | Turn.StoppedByHook
   | NothingToAsk
   | ModelError
   | SessionStoreError
@@ -92,6 +93,14 @@ export interface CompressOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Carry out this plan in place of making one. */
   readonly plan?: Plan | undefined
+}
+
+/** A compression that comes before a request. */
+interface Compressing extends CompressOptions {
+  /** What hooks said to it; absent: they are told now. */
+  readonly advice?: HookOutcome | undefined
+  /** Without it nothing can be sent (law 3): no hook may refuse it. */
+  readonly mustFit?: boolean | undefined
 }
 
 /** What a program puts behind a message: files that it names, words of a hook. Not the user's words (law 6). */
@@ -276,16 +285,26 @@ export class Chat extends Context.Service<
     const cancelled: Ended = { outcome: Cancelled.make({}), dropped: undefined }
 
     /** `committed` is told in the very step in which the conversation changes, whatever comes after it. */
+    const place: Effect.Effect<HookPlace> = Effect.map(
+      Effect.all([Ref.get(state), Ref.get(settings)]),
+      ([{ started }, { cwd }]) => ({ session: started?.session, cwd: cwd ?? started?.cwd })
+    )
+
     const compressing = Effect.fnUntraced(function* (
       policy: Policy,
-      given: CompressOptions,
+      given: Compressing,
       committed: (outcome: Outcome) => void = () => {}
     ) {
-      const { cancel, forced = true, plan } = given
+      const { cancel, forced = true, mustFit = false, plan } = given
       const trigger: Trigger = forced ? "manual" : "auto"
-      const work = Effect.flatMap(whole, (session): Effect.Effect<Ended, PlanRefused> => {
-        const request = requestOf(session, policy, forced)
-        return plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+      const work = Effect.gen(function* (): Effect.fn.Return<Ended, PlanRefused | SessionStoreError> {
+        const session = yield* whole
+        const isEmpty = session.conversation.view === undefined
+        // Of an empty conversation nobody is told (spec 3.1 step 1).
+        const advice =
+          given.advice ?? (isEmpty ? unsaid : yield* hooks.fire({ _tag: "PreCompress", trigger }, yield* place))
+        const request = { ...requestOf(session, policy, forced), advice, mustFit }
+        return yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
       })
       const { dropped, outcome } = yield* cancel === undefined
         ? work
@@ -315,13 +334,16 @@ export class Chat extends Context.Service<
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
         yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
       }
-      const told = hooks.fire({
-        _tag: "PostCompress",
-        trigger,
-        status,
-        before: TokenCount.make(before),
-        after: TokenCount.make(after)
-      })
+      const told = hooks.fire(
+        {
+          _tag: "PostCompress",
+          trigger,
+          status,
+          before: TokenCount.make(before),
+          after: TokenCount.make(after)
+        },
+        yield* place
+      )
       yield* cancel === undefined ? told : Effect.raceFirst(told, cancel)
       return outcome
     })
@@ -335,8 +357,10 @@ export class Chat extends Context.Service<
     const turns = yield* Turn.make({
       session: Ref.get(state),
       settings: Ref.get(settings),
-      compress: (policy, forced, committed) =>
-        Effect.catchTag(compressing(policy, { forced }, committed), "PlanRefused", Effect.die)
+      hooks,
+      place,
+      compress: (policy, forced, committed, advice) =>
+        Effect.catchTag(compressing(policy, { forced, mustFit: forced, advice }, committed), "PlanRefused", Effect.die)
     }).pipe(Effect.provideContext(context))
 
     const results = new ResultTokens()
@@ -459,12 +483,12 @@ export class Chat extends Context.Service<
         yield* emit({ _tag: "UserCancelled" })
         return
       }
-      const { arriving, pending, ready } = done
+      const { arriving, isSame, pending, ready } = done
       const entry = yield* Effect.uninterruptible(
         record(pending, draftOf(arriving, beside, yield* Clock.currentTimeMillis))
       )
       const { usage } = arriving
-      if (usage !== null && usage.prompt > 0) yield* beside.window.learn(ready, usage.prompt)
+      if (usage !== null && usage.prompt > 0 && isSame) yield* beside.window.learn(ready, usage.prompt)
       const { citations, finishReason = "" } = arriving
       if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
       const { conversation } = yield* Ref.get(state)
@@ -633,6 +657,8 @@ export const failureEvent = (error: TurnError): ChatEvent => {
   switch (error._tag) {
     case "InvalidAnswer":
       return { _tag: "InvalidStream", fault: error.fault, message: error.message }
+    case "StoppedByHook":
+      return { _tag: "HookStopped", message: error.message, refused: true }
     case "ContextOverflow": {
       const { estimated, limit, message, remaining, stubborn: parts, text: words } = error
       return {

@@ -10,6 +10,12 @@ export interface TurnPatience {
   readonly answer: Omit<Patience, "asked">
 }
 
+/** How a conversation is held with one model. */
+export interface ModelSettings {
+  readonly window?: number | undefined
+  readonly threshold?: number | undefined
+}
+
 /** How a conversation is held. Tokens are the model's. */
 export interface ChatSettings {
   /** The model that is asked where the session names none. */
@@ -20,6 +26,8 @@ export interface ChatSettings {
   readonly cwd?: string | undefined
   /** The model's window, where it is not the known one (`tokenLimit`). */
   readonly window?: number | undefined
+  /** What holds for single models, by name, in the place of `window` and `threshold`. */
+  readonly models?: Readonly<Record<string, ModelSettings>> | undefined
   /** What is kept of the window for the answer; 0, for models whose answer has a limit of its own. */
   readonly reserve?: number | undefined
   /** Share of the window that triggers a compression (`thresholdOf`). */

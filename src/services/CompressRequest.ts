@@ -1,5 +1,6 @@
 import type { Outcome, Policy } from "../domain/Compression.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import type { HookOutcome } from "../domain/Hook.ts"
 import type { FailureMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { Pin } from "../domain/Session.ts"
@@ -19,6 +20,13 @@ export interface CompressRequest {
   readonly cwd?: string | undefined
   /** The model the conversation is held with. */
   readonly family?: string | undefined
+  /**
+   * What hooks said to PreCompress, where they were told of it already: a veto (`stopped`, `blocked`), and in `specific` a
+   * `focus` where the person gave none and the `snapshot` to use. Absent: they are told. Strategy `gemini` does not heed it.
+   */
+  readonly advice?: HookOutcome | undefined
+  /** What is to be sent would not fit otherwise (law 3): no hook can veto it. */
+  readonly mustFit?: boolean | undefined
 }
 
 /** What a compression came to, and the handle under which all that it dropped can be recalled. */

@@ -18,6 +18,7 @@ import {
 import { saidIn, type Span } from "../domain/Evidence.ts"
 import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
+import type { Trigger } from "../domain/Hook.ts"
 import { projecting, requestTokens } from "../domain/Projection.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import {
@@ -34,9 +35,10 @@ import type { CompressRequest, Ended } from "./CompressRequest.ts"
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
 import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
-import { type Summary, Summarizer, type SummarizerError } from "./Summarizer.ts"
+import { type Summary, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
+import { given } from "./WrittenSnapshot.ts"
 
 /** The plan was made for another state of the conversation. Make a new one. */
 export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused", {
@@ -115,6 +117,27 @@ export class Compression extends Context.Service<
         dropped: undefined
       })
 
+      /** The request with what hooks say to it; told once, and heeded where the strategy is our own (spec 8, PreCompress). */
+      const advisedOn = Effect.fnUntraced(function* (
+        request: CompressRequest,
+        trigger: Trigger
+      ): Effect.fn.Return<CompressRequest> {
+        const advice = request.advice ?? (yield* hooks.fire({ _tag: "PreCompress", trigger }, { cwd: request.cwd }))
+        const { policy } = request
+        const focus = advice.specific["focus"]
+        const isHeeded = policy.strategy !== "gemini" && policy.focus === undefined
+        return isHeeded && typeof focus === "string" && focus.trim() !== ""
+          ? { ...request, advice, policy: { ...policy, focus } }
+          : { ...request, advice }
+      })
+
+      /** What ends the compression because a hook does not want it. Where nothing was due, that is what is told. */
+      const vetoed = Effect.fnUntraced(function* (request: CompressRequest): Effect.fn.Return<Ended | undefined> {
+        if (vetoOf(request) === undefined) return undefined
+        const decision = yield* decide(request, 0)
+        return decision._tag === "Skip" ? skipped(decision) : noopFor(request, decision.plan.before)
+      })
+
       /** From rung to rung until one fits; of those that only made progress, the smallest. */
       const climb = Effect.fnUntraced(function* (request: CompressRequest): Effect.fn.Return<Ended> {
         let best: Ended | undefined
@@ -149,28 +172,48 @@ export class Compression extends Context.Service<
           if (view(request.conversation).length === 0) {
             return skipped({ _tag: "Skip", reason: "empty", before: 0 })
           }
-          yield* hooks.fire({ _tag: "PreCompress", trigger: request.forced ? "manual" : "auto" })
-          return yield* request.policy.strategy === "gemini" ? asTheSeeds(request) : climb(request)
+          const advised = yield* advisedOn(request, triggerOf(request))
+          if (advised.policy.strategy === "gemini") return yield* asTheSeeds(advised)
+          return (yield* vetoed(advised)) ?? (yield* climb(advised))
         }),
         apply: Effect.fn("Compression.apply")(function* (request, plan) {
           if (plan.version !== request.conversation.version) {
             return yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
           }
-          yield* hooks.fire({ _tag: "PreCompress", trigger: "manual" })
+          const advised = yield* advisedOn(request, "manual")
           if (plan.strategy === "gemini") {
             // This strategy decides and does in one go: the plan is held against what it would decide now.
-            const seeds = { ...request, forced: true, policy: { ...request.policy, strategy: plan.strategy } }
+            const seeds = { ...advised, forced: true, policy: { ...request.policy, strategy: plan.strategy } }
             const now = yield* planAsTheSeeds(seeds)
             const same = now._tag === "Go" && JSON.stringify(now.plan.steps) === JSON.stringify(plan.steps)
             return same
               ? yield* asTheSeeds(seeds)
               : yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
           }
-          return yield* carryOut(request, plan)
+          return vetoOf(advised) === undefined ? yield* carryOut(advised, plan) : noopFor(advised, plan.before)
         })
       }
     })
   )
+}
+
+/** Who asked: what only has to fit was asked for by nobody. */
+const triggerOf = ({ forced, mustFit = false }: CompressRequest): Trigger => (forced && !mustFit ? "manual" : "auto")
+
+/** Why hooks do not want this compression, where they may say so. */
+const vetoOf = ({ advice, mustFit = false }: CompressRequest): string | undefined =>
+  mustFit ? undefined : (advice?.stopped ?? advice?.blocked)
+
+const noopFor = (request: CompressRequest, before: number): Ended => {
+  const detail = vetoOf(request)
+  return {
+    outcome: Domain.Noop.make({
+      reason: "vetoed by a hook",
+      before: TokenCount.make(before),
+      ...(detail === undefined || detail.trim() === "" ? {} : { detail })
+    }),
+    dropped: undefined
+  }
 }
 
 const fits = (outcome: Domain.Outcome, policy: Domain.Policy): boolean =>
@@ -265,8 +308,7 @@ const attempt = Effect.fn("Compression.attempt")(
         .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
         .join("\n")
     )
-    const summarizer = yield* Summarizer
-    const summary = yield* summarizer.summarize({
+    const wanted: SummaryRequest = {
       entries: dropped.map((item) => item.entry),
       kept,
       budget: summarize.budget,
@@ -280,7 +322,8 @@ const attempt = Effect.fn("Compression.attempt")(
       fallback: policy.ladder,
       model: policy.model,
       family: request.family
-    })
+    }
+    const summary = yield* summarised(request, plan, wanted)
     if (summary.text.trim() === "") {
       return {
         outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
@@ -320,6 +363,22 @@ const attempt = Effect.fn("Compression.attempt")(
         })
     })
 )
+
+/** The snapshot: what a hook gave for the first plan, else what the summarizer writes. */
+const summarised = Effect.fnUntraced(function* (
+  { advice }: CompressRequest,
+  { rung }: Domain.Plan,
+  wanted: SummaryRequest
+): Effect.fn.Return<Summary, SummarizerError, Summarizer> {
+  const snapshot = advice?.specific["snapshot"]
+  const made = rung === 0 && typeof snapshot === "string" ? yield* given(snapshot, wanted) : undefined
+  if (made !== undefined && typeof made !== "string") return made
+  const summarizer = yield* Summarizer
+  const summary = yield* summarizer.summarize(wanted)
+  return made === undefined
+    ? summary
+    : { ...summary, degraded: summary.degraded ?? { reason: "InvalidOutputError", message: made } }
+})
 
 const partText = (part: Part): string =>
   part.functionCall === undefined

@@ -37,7 +37,7 @@ export const EditCorrector = Context.Reference<EditCorrections>("palimpsest/serv
   defaultValue: () => ({ correct: () => Effect.undefined })
 })
 
-/** Spec 14: so many answers are kept, and so long is waited for one. */
+/** Spec 12 and 14: so many answers are kept where nothing else is said, and so long is waited for one. */
 const kept = 50
 const patience = "40 seconds"
 /** Characters of a file beyond which nobody is asked: it would cost more than the edit is worth. */
@@ -101,7 +101,8 @@ const isMendable = ({ content, file }: FailedEdit): boolean =>
 
 /** Corrections by the small model: it is asked once for the same edit, and what it answered is kept, also when that was nothing. */
 export const make = Effect.fnUntraced(function* (
-  overrides: ModelOverrides = {}
+  overrides: ModelOverrides = {},
+  capacity = kept
 ): Effect.fn.Return<EditCorrections, never, Model> {
   const { generate } = yield* Model
   const { model: name, ...generation } = modelFor("edit", "", overrides)
@@ -120,7 +121,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.map((answer) => correctionOf(plainText(answer.content)))
     )
   const answers = yield* Cache.makeWith(ask, {
-    capacity: kept,
+    capacity,
     // A model that could not be reached has said nothing: it is asked again.
     timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero)
   })
@@ -133,5 +134,5 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** `make` as a layer. */
-export const layer = (overrides: ModelOverrides = {}): Layer.Layer<never, never, Model> =>
-  Layer.effect(EditCorrector, make(overrides))
+export const layer = (overrides: ModelOverrides = {}, capacity = kept): Layer.Layer<never, never, Model> =>
+  Layer.effect(EditCorrector, make(overrides, capacity))

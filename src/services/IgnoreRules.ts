@@ -160,17 +160,18 @@ export const ownRules = Effect.fn("IgnoreRules.ownRules")(function* (): Effect.f
   return { files, hasNegated }
 })
 
-/** Whether a place below a folder is left out by its rules, itself or through a folder above it. */
+/** Whether a place below a folder, a file unless it is said to be a folder, is left out by its rules, itself or through one above it. */
 export const isIgnored = Effect.fn("IgnoreRules.isIgnored")(function* (
   rules: FolderRules,
   /** From the folder of the rules, with forward slashes. */
-  relative: string
+  relative: string,
+  isFolder = false
 ): Effect.fn.Return<boolean> {
   const names = relative.split("/")
   let here = rules
   for (const [i, name] of names.entries()) {
     const isLast = i === names.length - 1
-    if (here.ignores(name, !isLast)) return true
+    if (here.ignores(name, isFolder || !isLast)) return true
     yield* here.pause
     if (!isLast) here = yield* here.enter(name)
   }

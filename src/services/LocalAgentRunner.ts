@@ -63,8 +63,10 @@ export interface Parent {
   readonly began?: ((conversation: RecallSource) => Effect.Effect<void>) | undefined
   /** Tools of the servers that a definition names; absent: such servers are left out, which the agent's activity tells. */
   readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
-  /** What watches and shortens in their conversations, made anew for each. */
-  readonly beside?: Effect.Effect<Pick<Agent.Profile, "loops" | "summarize">> | undefined
+  /** What memory files say, with their own frames; empty: nothing. Absent: agents know of none. */
+  readonly memory?: Effect.Effect<string> | undefined
+  /** What watches and shortens in their conversations, made anew for each; which hooks are told of their calls. */
+  readonly beside?: Effect.Effect<Pick<Agent.Profile, "loops" | "summarize" | "hooks">> | undefined
 }
 
 /** A tool that starts an agent. Agents are given none unless their definition names it (spec 9: no recursion). */
@@ -192,6 +194,8 @@ const activityOf = (event: ChatEvent): Activity | undefined => {
     case "Error":
     case "LimitReached":
       return { _tag: "Failed", message: event.message }
+    case "HookStopped":
+      return { _tag: "Failed", message: `stopped by a hook: ${event.message}` }
     case "LoopDetected":
       return { _tag: "Failed", message: event.detail }
     default:
@@ -244,6 +248,9 @@ class Work {
         return false
       case "UserCancelled":
         this.end = { reason: "ABORTED", words: "was stopped", hasGrace: false }
+        return false
+      case "HookStopped":
+        this.end = { reason: "ABORTED", words: `was stopped by a hook (${event.message})`, hasGrace: false }
         return false
       default:
         return false
@@ -405,7 +412,9 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
 
   const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
   const id = yield* random.uuidV7()
-  const chat = yield* conversation(parent, id, at, settingsFor(definition, about, `${body}\n\n${alone}`))
+  const remembered = yield* parent.memory ?? Effect.succeed("")
+  const instruction = [body, alone, remembered].filter((words) => words !== "").join("\n\n")
+  const chat = yield* conversation(parent, id, at, settingsFor(definition, about, instruction))
   const work = new Work()
   if (parent.began !== undefined) yield* parent.began(sourceOf(id, chat, work))
   const completion = yield* CompleteTask.make(definition.output)
@@ -413,8 +422,10 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const tools = [...(yield* toolsFor(known, definition, inherited, nested, task)), recall(chat), completion.tool]
   const lastTools = exhausted(tools)
   const beside = parent.beside === undefined ? {} : yield* parent.beside
+  // Where the parent is told of its surroundings, they are this one's, too.
+  const around = about.environment === undefined ? [yield* surroundings(about.cwd, at)] : []
   yield* chat
-    .append([{ content: user(text(yield* surroundings(about.cwd, at))), at, author: "environment" }])
+    .append(around.map((words) => ({ content: user(text(words)), at, author: "environment" as const })))
     .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
 
   const limits: Agent.Limits = { turns: definition.maxTurns, time: definition.timeoutMinutes * 60_000 }

@@ -19,8 +19,10 @@ export interface LoopSettings {
   /** Whether at all. */
   readonly enabled: boolean
   readonly thresholds: LoopThresholds
-  /** Whether a model looks, too, from the thirtieth turn on; `confirm`: and a stronger one when it says yes. */
+  /** Whether a model looks, too; `confirm`: and a stronger one when it says yes. */
   readonly check: boolean
+  /** The turn of one run from which on it does (spec 12: 30). */
+  readonly checkAfter: number
   readonly confirm: boolean
   /** Other models than the known ones for that. */
   readonly models: ModelOverrides
@@ -31,8 +33,21 @@ export const defaultLoopSettings: LoopSettings = {
   enabled: true,
   thresholds: defaultThresholds,
   check: true,
+  checkAfter: firstCheck,
   confirm: true,
   models: {}
+}
+
+/** The numbers of it that a person sets (`Settings.loopDetection`). */
+export interface LoopNumbers extends Pick<LoopThresholds, "calls" | "content" | "chunk" | "history"> {
+  readonly checkAfter: number
+}
+
+/** How loops are looked for with these numbers; undefined: not at all. */
+export const fromNumbers = (numbers: LoopNumbers | undefined): Partial<LoopSettings> => {
+  if (numbers === undefined) return { enabled: false }
+  const { checkAfter, ...thresholds } = numbers
+  return { checkAfter, thresholds: { ...defaultThresholds, ...thresholds } }
 }
 
 /**
@@ -119,7 +134,8 @@ export const make = Effect.fn("LoopDetector.make")(function* (
         if (detector.loop === undefined) detector.answer()
         else detector.reset()
         turns += 1
-        if (!settings.check || turns < firstCheck || turns - checked < interval) return Effect.undefined
+        const isDue = checked === 0 ? turns >= settings.checkAfter : turns - checked >= interval
+        if (!settings.check || !isDue) return Effect.undefined
         checked = turns
         return Effect.flatMap(contents, (all) => look(all, original))
       }),

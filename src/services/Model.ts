@@ -136,6 +136,8 @@ export interface ModelRequest {
   readonly systemInstruction?: string | undefined
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ReadonlyArray<Readonly<Record<string, unknown>>> | undefined
+  /** Whether it has to call one of the tools; absent: as it likes. */
+  readonly mustCall?: boolean | undefined
   readonly generation?: Generation | undefined
 }
 

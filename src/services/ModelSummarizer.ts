@@ -2,15 +2,11 @@ import { Context, Effect, Layer } from "effect"
 import type { Degraded, SummaryCall } from "../domain/Compression.ts"
 import { type Content, isText, model as modelSays, plainText, text, user } from "../domain/Content.ts"
 import { viewItem } from "../domain/Conversation.ts"
-import { doubted } from "../domain/Doubt.ts"
-import { type Evidence, gather } from "../domain/Evidence.ts"
-import { completed, fit } from "../domain/Extractive.ts"
 import { modelFor } from "../domain/ModelPurpose.ts"
 import { projectItems } from "../domain/Projection.ts"
-import { isSnapshot, parse, type Snapshot, trusted } from "../domain/Snapshot.ts"
+import { isSnapshot, parse, type Snapshot } from "../domain/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { tokenLimit } from "../domain/Tokens.ts"
-import * as Work from "../domain/Work.ts"
 import { Calibrations, count, partsOf } from "./Calibrations.ts"
 import { Model, type ModelAnswer, type ModelError, type ModelRequest, retries, shortPatience } from "./Model.ts"
 import {
@@ -23,6 +19,7 @@ import {
   SummarizerError,
   type SummaryRequest
 } from "./Summarizer.ts"
+import { believed } from "./WrittenSnapshot.ts"
 
 /**
  * The snapshot written by a model in two calls, generate and verify, and then not believed: parsed, stripped of words the
@@ -176,19 +173,6 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   return { snapshot, calls }
 })
 
-/** The model's snapshot as far as it can be believed, and what it left out. */
-const made = Effect.fnUntraced(function* (
-  request: SummaryRequest,
-  { calls, snapshot }: Written
-): Effect.fn.Return<Summary> {
-  const evidence: Evidence = yield* Work.run(gather(request.entries, request.said))
-  // Of an answer without measure only the beginning of each section is looked at.
-  const bounded = fit(snapshot, request.budget * 4)
-  const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(bounded, request.said), request.entries))
-  const { audit, text: rendered } = yield* Work.run(completed(clean, evidence, request))
-  return { text: rendered, audit, by: "model", degraded: null, calls, doubts }
-})
-
 const nothing: Pick<Summary, "audit" | "doubts"> = {
   audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
   doubts: { removed: [], unknown: [] }
@@ -205,7 +189,9 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
       ): Effect.fn.Return<Summary, SummarizerError> {
         if (request.by === "extractive") return yield* extractive(request)
         const written = yield* write(request).pipe(Effect.provideContext(context), Effect.result)
-        if (written._tag === "Success") return yield* made(request, written.success)
+        if (written._tag === "Success") {
+          return { ...(yield* believed(written.success.snapshot, request)), by: "model", calls: written.success.calls }
+        }
         const { calls, degraded } = written.failure
         if (request.fallback) return yield* extractive(request, { degraded, calls })
         if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }

@@ -6,6 +6,8 @@ import { ToolFailure } from "./Tool.ts"
 
 /** The largest file that is read into memory (spec 6). */
 export const mostBytes = 20 * 1_024 * 1_024
+/** Larger than this is none, whatever is asked for: what it says would not fit one string. */
+const largest = 256 * 1_024 * 1_024
 
 const kinds: Readonly<Record<Exclude<FileSystem.File.Type, "File">, string>> = {
   Directory: "a folder",
@@ -67,14 +69,18 @@ const fill = Effect.fnUntraced(function* (file: FileSystem.File, size: number) {
   return bytes.subarray(0, length)
 })
 
+/** A size as a person reads it. */
+const sized = (bytes: number): string =>
+  bytes < 1_048_576 ? `${bytes.toLocaleString("en-US")} bytes` : `${(bytes / 1_048_576).toFixed(1)} MiB`
+
 /** Reads once; undefined when the file was not the same before and after. */
-const attempt = Effect.fnUntraced(function* (place: string, shown: string) {
+const attempt = Effect.fnUntraced(function* (place: string, shown: string, most: number) {
   const fs = yield* FileSystem.FileSystem
   const before = yield* look(place, shown)
   const size = ByteSize.toNumberUnsafe(before.size)
-  if (size > mostBytes) {
+  if (size > most) {
     return yield* new ToolFailure({
-      message: `${shown} has ${(size / 1_048_576).toFixed(1)} MiB; files of more than 20 MiB are not read whole`,
+      message: `${shown} has ${sized(size)}; files of more than ${sized(most).replace(".0 ", " ")} are not read whole`,
       type: "file_too_large"
     })
   }
@@ -95,14 +101,15 @@ const attempts = 3
 
 /**
  * The bytes of a regular file: all of one version of it. `place` is absolute with links followed, `shown` is what it is
- * called to the model.
+ * called to the model. A file of more than `most` bytes is refused.
  */
 export const read = Effect.fn("RegularFile.read")(function* (
   place: string,
-  shown: string
+  shown: string,
+  most = mostBytes
 ): Effect.fn.Return<Uint8Array, ToolFailure, FileSystem.FileSystem> {
   for (let i = 0; i < attempts; i += 1) {
-    const bytes = yield* attempt(place, shown)
+    const bytes = yield* attempt(place, shown, Math.min(most, largest))
     if (bytes !== undefined) return bytes
   }
   return yield* new ToolFailure({

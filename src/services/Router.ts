@@ -4,7 +4,7 @@ import { type Content, isResponse, type Part, plainText, text, user } from "../d
 import { jsonIn } from "../domain/JsonAnswer.ts"
 import { judged } from "../domain/Judged.ts"
 import { modelFor, type ModelOverrides } from "../domain/ModelPurpose.ts"
-import { routingWindow } from "../domain/RoutingWindow.ts"
+import { type RoutingSize, routingWindow, usualRouting } from "../domain/RoutingWindow.ts"
 import { Model } from "./Model.ts"
 
 /** What a model is chosen for. */
@@ -42,14 +42,17 @@ export interface RoutedModels {
   readonly pro: string
 }
 
+/** What is chosen from and by how much of the conversation; a number that is absent is as in spec 12. */
+export interface Routing extends RoutedModels, Partial<RoutingSize> {}
+
 const classify = Effect.fn("Router.classify")(function* (
   { history, request }: RoutingQuestion,
-  { flash, pro }: RoutedModels,
+  { flash, pro, search = usualRouting.search, turns = usualRouting.turns }: Routing,
   overrides: ModelOverrides | undefined
 ): Effect.fn.Return<string | undefined, never, Model> {
   // The model that asked for a tool goes on with what it answered.
   if (request.length === 0 || request.some(isResponse)) return undefined
-  const messages = judged(routingWindow(yield* history))
+  const messages = judged(routingWindow(yield* history, { search, turns }))
   const asked = firstUnits(plainText(user(...request)), requestLength)
   const shown = user(text(JSON.stringify({ messages, request: asked })))
   const { model, ...generation } = modelFor("router", "", overrides)
@@ -78,10 +81,7 @@ export class Router extends Context.Service<
   static readonly layerOff = Layer.succeed(Router, { pick: () => Effect.undefined })
 
   /** A fast model judges how hard a prompt is and chooses one of two (spec 12, seed 002). */
-  static readonly layerClassifier = (
-    models: RoutedModels,
-    overrides?: ModelOverrides
-  ): Layer.Layer<Router, never, Model> =>
+  static readonly layerClassifier = (models: Routing, overrides?: ModelOverrides): Layer.Layer<Router, never, Model> =>
     Layer.effect(
       Router,
       Effect.gen(function* () {

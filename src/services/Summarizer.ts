@@ -49,7 +49,7 @@ export interface Summary {
   /** The rendered snapshot; empty when nothing usable came back. */
   readonly text: string
   readonly audit: Audit
-  readonly by: "model" | "extractive"
+  readonly by: "model" | "extractive" | "hook"
   readonly degraded: Degraded | null
   /** The model calls that were made, in order. */
   readonly calls: ReadonlyArray<SummaryCall>

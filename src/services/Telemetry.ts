@@ -113,9 +113,15 @@ export class Telemetry extends Context.Service<
           Stream.tap(stream, (event) => tell(session, eventTold(event, prompts)))
         ),
       compressions: HookSystem.use((hooks) =>
-        hooks.subscribe("telemetry", (event, { session }) =>
-          event._tag === "PostCompress" ? tell(session, compressionTold(event)) : Effect.void
-        )
+        hooks.add([
+          {
+            name: "telemetry",
+            event: "PostCompress",
+            priority: 0,
+            run: (event, { session }) =>
+              event._tag === "PostCompress" ? tell(session, compressionTold(event)) : Effect.void
+          }
+        ])
       )
     }
   }

@@ -1,14 +1,12 @@
 import { Cause, Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
+import type * as Approval from "../domain/Approval.ts"
 import type { Activity } from "../domain/ChatEvent.ts"
 import type { ToolResult } from "../domain/ToolResult.ts"
 
-/**
- * What a tool does to the world. `read` only looks: it runs beside others and nobody is asked. `edit` changes files,
- * `execute` anything at all, `fetch` looks at the network: each asks first unless that is allowed already.
- */
-export type ToolKind = "read" | "edit" | "execute" | "fetch"
+/** What a tool does to the world (domain/Approval.ts). */
+export type ToolKind = Approval.ToolKind
 
 /** A call that cannot be carried out. The message goes to the model: what was wrong, in one sentence it can act on. */
 export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure", {
@@ -28,6 +26,12 @@ export interface Question {
   readonly grants: ReadonlyArray<string>
   /** What those are in words: `edits of files`, `commands that begin with git`. */
   readonly covers: string
+  /** The only places the call changes, absolute with links followed; absent: nobody knows. */
+  readonly touches?: ReadonlyArray<string> | undefined
+  /** Asked whatever was granted before: a person has to have seen it. */
+  readonly mustBeSeen?: boolean | undefined
+  /** What the model is to do where the answer is no, in a few words. Absent: do without it, or ask. */
+  readonly otherwise?: string | undefined
 }
 
 /** Where a call runs, and what it may tell on the way. */

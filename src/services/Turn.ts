@@ -14,6 +14,7 @@ import {
   viewItem,
   viewTokens
 } from "../domain/Conversation.ts"
+import type { HookOutcome } from "../domain/Hook.ts"
 import { Outgoing, type Request } from "../domain/Outgoing.ts"
 import type { Session } from "../domain/Session.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
@@ -22,7 +23,10 @@ import * as Work from "../domain/Work.ts"
 import { Calibrations, count as countRequest, partsBeside } from "./Calibrations.ts"
 import { type ChatSettings, defaultPatience } from "./ChatSettings.ts"
 import { compressionThreshold, Experiments } from "./Experiments.ts"
-import { doubling, Model, type ModelChunk, type ModelError, retries } from "./Model.ts"
+import { doubling, Model, type ModelChunk, type ModelError, type ModelRequest, retries } from "./Model.ts"
+import * as Hooked from "./Hooked.ts"
+import type { HookPlace, HookSystem } from "./HookSystem.ts"
+import * as ModelHooks from "./ModelHooks.ts"
 import type { SessionStoreError } from "./SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
 import * as Window from "./Window.ts"
@@ -55,6 +59,13 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
   override get message() {
     const whole = this.estimated > this.limit ? "this message alone does not fit" : "the message does not fit"
     return `${whole}: it has about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; shorten it, or use a model with a larger window`
+  }
+}
+
+/** A hook stopped the turn, or would not let its request or its answer pass (spec 8). The conversation is what it was. */
+export class StoppedByHook extends Schema.TaggedError<StoppedByHook>()("StoppedByHook", { reason: Schema.String }) {
+  override get message() {
+    return this.reason.trim() === "" ? "a hook stopped this" : `a hook stopped this: ${this.reason}`
   }
 }
 
@@ -112,13 +123,20 @@ export interface Conversing {
   readonly session: Effect.Effect<Session>
   /** How it is held from the next turn on. */
   readonly settings: Effect.Effect<ChatSettings>
-  /** Compresses it once; `committed` is told in the very step in which it changes. */
+  /** Who is told what happens, where this conversation is held. */
+  readonly hooks: HookSystem["Service"]
+  readonly place: Effect.Effect<HookPlace>
+  /** Compresses it once; `committed` is told in the very step in which it changes. `advice`: what hooks said to that. */
   readonly compress: (
     policy: Policy,
     forced: boolean,
-    committed: (outcome: Outcome) => void
+    committed: (outcome: Outcome) => void,
+    advice: HookOutcome | undefined
   ) => Effect.Effect<Outcome, SessionStoreError | TokenCountError>
 }
+
+/** How much more than estimated a request may cost, as a factor, where nothing is measured: what hooks may add stays below. */
+const wary = 3
 
 type ViewChain = Session["conversation"]["view"]
 
@@ -143,6 +161,21 @@ export const askedModel = ({ model, started }: Session, settings: ChatSettings):
   return isForeign ? settings.model : model
 }
 
+/** An answer, and whether the request it was given to is the one that was made: hooks may have changed it. */
+interface Asked {
+  readonly arriving: Arriving
+  readonly isSame: boolean
+}
+
+/** What one attempt came to. */
+interface Tried {
+  readonly asked: Asked
+  readonly fault: AnswerFault | undefined
+  readonly detail: string | null
+  /** Why a hook ended it. */
+  readonly stopped: string | undefined
+}
+
 /** What takes the turns of one conversation, one at a time. */
 export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   const counter = yield* TokenCounter
@@ -165,10 +198,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const opening: ReadonlyArray<Content> =
       of.environment === undefined ? [] : [{ role: "user", parts: [text(of.environment)] }]
     const parts = [...declared, ...opening.flatMap((content) => content.parts)]
-    const threshold = thresholdOf(of.threshold, yield* experiments.number(compressionThreshold))
+    const own = of.models !== undefined && Object.hasOwn(of.models, name) ? of.models[name] : undefined
+    const threshold = thresholdOf(own?.threshold ?? of.threshold, yield* experiments.number(compressionThreshold))
     const window = yield* Window.make({
       model: name,
-      window: of.window ?? tokenLimit(name),
+      window: own?.window ?? of.window ?? tokenLimit(name),
       reserve: of.reserve ?? 0,
       threshold,
       policy: of.policy,
@@ -183,6 +217,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     measured = undefined
     return known
   })
+
+  const hookedFor = (emit: Emit) => Effect.map(conversing.place, (place) => Hooked.make(conversing.hooks, place, emit))
 
   const outgoing = new Outgoing()
   /** A compression that happened and that nobody has been told of yet. */
@@ -255,6 +291,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const now = readyWith(beside, pending, share)
     const first = yield* now
     const { conversation } = yield* conversing.session
+    // As in the seeds it is told before it is known whether it will come to one (spec 3.1 step 2).
+    const advice =
+      conversing.hooks.has("PreCompress") && conversation.view !== undefined
+        ? yield* (yield* hookedFor(emit)).fire({ _tag: "PreCompress", trigger: "auto" })
+        : undefined
     // What was measured says nothing of a request that does not hold all of it: after an undo, a turn that failed.
     if (latest === undefined || !continues(conversation.view, latest.view, latest.message)) measured = undefined
     latest = { view: conversation.view, message: pending?.content }
@@ -271,7 +312,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
               forced,
               (made) => {
                 untold = compressedEvent(made, beside.window.room)
-              }
+              },
+              advice
             )
             if (outcome._tag !== "Noop") yield* emit(compressedEvent(outcome, beside.window.room))
             untold = undefined
@@ -295,10 +337,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   /** Asks until an answer can be used, as often as is sensible. */
   const ask = Effect.fnUntraced(function* (
     beside: Beside,
-    { contents }: Ready,
+    ready: Ready,
     answersTools: boolean,
     emit: Emit
-  ): Effect.fn.Return<Arriving, ModelError | InvalidAnswer> {
+  ): Effect.fn.Return<Asked, ModelError | InvalidAnswer | StoppedByHook> {
     const of = yield* conversing.settings
     const { answer, call } = of.patience ?? defaultPatience
     let attempts = 1
@@ -319,40 +361,71 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
         again(input._tag === "InvalidAnswer" ? input.fault : input.reason._tag, input.message, duration)
       )
     )
-    return yield* Effect.suspend(() => once(beside, of, contents, answersTools, emit)).pipe(
+    const { asked, stopped } = yield* Effect.suspend(() => once(beside, of, ready, answersTools, emit)).pipe(
       Effect.retry(calls),
-      Effect.flatMap(({ arriving, detail, fault }) =>
-        fault === undefined ? Effect.succeed(arriving) : Effect.fail(new InvalidAnswer({ fault, detail }))
+      Effect.flatMap((tried) =>
+        tried.fault === undefined || tried.stopped !== undefined
+          ? Effect.succeed(tried)
+          : Effect.fail(new InvalidAnswer({ fault: tried.fault, detail: tried.detail }))
       ),
       Effect.retry(answers)
     )
+    return stopped === undefined ? asked : yield* new StoppedByHook({ reason: stopped })
   })
 
   const once = Effect.fnUntraced(function* (
     beside: Beside,
     { generation, systemInstruction, tools }: ChatSettings,
-    contents: ReadonlyArray<Content>,
+    { contents, tokens }: Ready,
     answersTools: boolean,
     emit: Emit
-  ): Effect.fn.Return<
-    { readonly arriving: Arriving; readonly fault: AnswerFault | undefined; readonly detail: string | null },
-    ModelError
-  > {
+  ): Effect.fn.Return<Tried, ModelError> {
+    const hooked = yield* hookedFor(emit)
     const arriving = new Arriving()
-    const detail = yield* model.stream({ model: beside.model, contents, generation, systemInstruction, tools }).pipe(
-      Stream.runForEach((chunk) => {
-        arriving.push(chunk)
-        return Effect.forEach(eventsOf(chunk), emit, { discard: true })
-      }),
-      Effect.as(null),
+    const own: ModelRequest = { model: beside.model, contents, generation, systemInstruction, tools }
+    const take = (chunk: ModelChunk) => {
+      arriving.push(chunk)
+      return Effect.forEach(eventsOf(chunk), emit, { discard: true })
+    }
+    const spare = Math.max(0, Math.floor(beside.window.room - tokens * wary))
+    const passed = yield* ModelHooks.before(hooked, own, spare)
+    if (passed._tag !== "Passed") {
+      const asked = { arriving, isSame: false }
+      if (passed._tag === "Stopped" || passed.answer === undefined) {
+        return { asked, fault: undefined, detail: null, stopped: passed.why }
+      }
+      yield* take({ parts: [text(passed.answer)], finishReason: "STOP" })
+      return { asked, fault: arriving.fault(answersTools), detail: null, stopped: undefined }
+    }
+    const { isSame, request } = passed
+    const ending = yield* model.stream(request).pipe(
+      Stream.mapEffect((chunk) => ModelHooks.after(hooked, request, chunk)),
+      Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
+      Stream.runFoldEffect(
+        (): string | undefined => undefined,
+        (stopped, one) => {
+          if (one._tag === "Passed") return Effect.as(take(one.chunk), stopped)
+          if (one._tag === "Stopped" || one.answer === undefined) return Effect.succeed(one.why)
+          // What a hook answers in the model's place is all of the answer.
+          return Effect.as(take({ parts: [text(one.answer)], finishReason: "STOP" }), stopped)
+        }
+      ),
+      Effect.map((stopped) => ({ stopped, why: null })),
       // An answer that broke off is judged by what there is of it.
-      Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) => Effect.succeed(why))
+      Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) =>
+        Effect.succeed({ stopped: undefined, why })
+      )
     )
     const fault = arriving.fault(answersTools)
     const { finishReason = "STOP" } = arriving
     // A reason that no fault is named after would be known to nobody.
     const isTold = finishReason === "STOP" || fault?.startsWith(finishReason) === true
-    return { arriving, fault, detail: detail ?? (isTold ? null : finishReason) }
+    return {
+      asked: { arriving, isSame },
+      fault,
+      detail: ending.why ?? (isTold ? null : finishReason),
+      stopped: ending.stopped
+    }
   })
 
   /** The answer to a request that fits; one that the model finds too long all the same is shrunk once more (law 3). */
@@ -368,10 +441,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       measured = undefined
       const again = yield* fitted(beside, pending, emit)
       const isSame = again.tokens === ready.tokens && again.contents.length === ready.contents.length
-      return isSame ? yield* error : { ready: again, arriving: yield* ask(beside, again, answersTools, emit) }
+      return isSame ? yield* error : { ready: again, ...(yield* ask(beside, again, answersTools, emit)) }
     })
     return yield* ask(beside, ready, answersTools, emit).pipe(
-      Effect.map((arriving) => ({ ready, arriving })),
+      Effect.map((asked) => ({ ready, ...asked })),
       Effect.catchIf(
         (error): error is ModelError => error._tag === "ModelError" && error.reason._tag === "ContextLengthError",
         tooLong

@@ -57,7 +57,7 @@ const unpriced: SummaryCall = { ...call, model: "somebody's model" }
 const sizes = { before: tokens(120_000), after: tokens(20_000) }
 const compressed = (change: {
   readonly kept: number
-  readonly by?: "model" | "extractive" | "ladder"
+  readonly by?: "model" | "extractive" | "ladder" | "hook"
   readonly calls?: ReadonlyArray<SummaryCall>
   readonly degraded?: { readonly reason: string; readonly message: string }
 }) =>
@@ -141,6 +141,16 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
     "Nothing was compressed: waiting for the conversation to grow after a failure."
   ],
   ["nothing became smaller", nothing("nothing shrank"), "Nothing was compressed: nothing got smaller."],
+  [
+    "a hook did not want it, and why",
+    Noop.make({ reason: "vetoed by a hook", before: tokens(10), detail: "not during the release." }),
+    "Nothing was compressed: a hook did not want it (not during the release)."
+  ],
+  [
+    "written by a hook",
+    compressed({ kept: 1, by: "hook" }),
+    "Compressed from 120,000 to 20,000 tokens (2 % of the window). The last message stayed as it was; the rest is now a snapshot of 2,500 tokens, written by a hook, and can be recalled. /undo takes it back."
+  ],
   [
     "seed 003: below 50,000 tokens it is the size",
     inflated(49_999, 51_000, "inflated"),

@@ -35,7 +35,13 @@ const shell = Effect.fnUntraced(function* (
 ) {
   const { cwd, home } = yield* folders(name, agents)
   // The folder of the person who runs the tests may hold agents of their own.
-  const env = { PALIMPSEST_HOME: home, HOME: home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: url }
+  const env = {
+    PALIMPSEST_HOME: home,
+    HOME: home,
+    GEMINI_CLI_TRUST_WORKSPACE: "true",
+    GEMINI_API_KEY: "AIza-not-a-key",
+    GOOGLE_GEMINI_BASE_URL: url
+  }
   return yield* run(["agents", ...args], { cwd, env })
 })
 

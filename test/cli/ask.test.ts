@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { ChatEvent } from "../../src/domain/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
 
@@ -50,8 +51,8 @@ const eventsOf = ({ stdout }: Ended) =>
     (line) => decodeEvent(line)
   )
 const messages = (request: FakeGemini.FakeRequest | undefined): unknown => {
-  const { contents }: { contents?: unknown } = Object(request?.body)
-  return contents
+  const { contents = [] }: { contents?: ReadonlyArray<unknown> } = Object(request?.body)
+  return conversationIn(contents)
 }
 const user = (text: string) => ({ role: "user", parts: [{ text }] })
 const sessionsIn = ({ home }: Folders) => {
@@ -333,7 +334,10 @@ describe("ask", () => {
         requests.map(({ model }) => model),
         ["of-settings", "of-env", "of-flag"]
       )
-      assert.match(first.stderr, /^palimpsest: [^\n]*settings\.json: there is no setting modle; [^\n]*\n$/)
+      assert.match(
+        first.stderr,
+        /^palimpsest: [^\n]*settings\.json: there is no setting modle \(did you mean model\?\); [^\n]*\n$/
+      )
     })
   )
 
@@ -371,7 +375,9 @@ describe("ask", () => {
           method === "countTokens" ? FakeGemini.tokens(16_000) : answer
         )
         // The conversation takes about 15,000 tokens.
-        const own = yield* folders(`share-${rule}`, { settings: JSON.stringify({ window: 40_000, ...settings }) })
+        const own = yield* folders(`share-${rule}`, {
+          settings: JSON.stringify({ window: 40_000, prompt: { size: "none" }, ...settings })
+        })
         const file = path.join(own.home, "exp.json")
         if (experiment !== undefined) writeFileSync(file, JSON.stringify({ compressionThreshold: experiment }))
         yield* asking(fake, own, ["sessions", "import", example])

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, program, run } from "./program.ts"
 
 /**
@@ -256,7 +257,7 @@ const cases: ReadonlyArray<Case> = [
   {
     name: "a home that is no folder",
     damage: fileInPlaceOf(({ home }) => home),
-    status: 2,
+    status: 1,
     says: /home/
   },
   {
@@ -315,7 +316,7 @@ const limited = Effect.fnUntraced(function* (
 
 const texts = (body: unknown): ReadonlyArray<string> => {
   const { contents = [] }: { contents?: ReadonlyArray<{ parts: ReadonlyArray<{ text?: string }> }> } = Object(body)
-  return contents.map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
+  return conversationIn(contents).map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
 }
 
 describe.concurrent("bad input: one line, the right status, nothing lost, and the session goes on", () => {

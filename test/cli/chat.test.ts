@@ -23,12 +23,19 @@ const messagesOf = (request: FakeGemini.FakeRequest, role = "user") =>
   bodyOf(request)
     .contents.filter((content) => content.role === role)
     .map(({ parts }) => parts.map(({ text }) => text ?? "").join(""))
+    // What opens each request is nobody's message.
+    .filter((text) => !text.includes("<session_context>"))
 const lastOf = (request: FakeGemini.FakeRequest) => messagesOf(request).at(-1) ?? ""
 const isTitle = (request: FakeGemini.FakeRequest) =>
   JSON.stringify(bodyOf(request).systemInstruction ?? "").includes("You name conversations")
 
 /** An honest count, so that what is learned from it is true. */
 const sizeOf = (request: FakeGemini.FakeRequest) => Math.ceil(JSON.stringify(bodyOf(request).contents ?? []).length / 4)
+
+const usageOf = (request: FakeGemini.FakeRequest) => {
+  const size = sizeOf(request)
+  return { promptTokenCount: size, candidatesTokenCount: 5, totalTokenCount: size + 5 }
+}
 
 const section = (name: string, body: string) => `<${name}>\n- ${body}\n</${name}>`
 const snapshot = `<state_snapshot>${[
@@ -75,11 +82,15 @@ interface Behaviour {
   readonly summary?: () => FakeGemini.Answer
 }
 
-const said = (text: string, finishReason = "STOP"): FakeGemini.Answer =>
-  FakeGemini.sse(
-    ...(text.match(/[^]{1,30}/g) ?? []).map((piece) => FakeGemini.response([{ text: piece }], { finishReason: null })),
-    FakeGemini.response([{ text: "" }], { finishReason })
+const said = (text: string, request: FakeGemini.FakeRequest, finishReason = "STOP"): FakeGemini.Answer => {
+  const usage = usageOf(request)
+  return FakeGemini.sse(
+    ...(text.match(/[^]{1,30}/g) ?? []).map((piece) =>
+      FakeGemini.response([{ text: piece }], { finishReason: null, usage })
+    ),
+    FakeGemini.response([{ text: "" }], { finishReason, usage })
   )
+}
 const part = (text: string) => FakeGemini.event(FakeGemini.response([{ text }], { finishReason: null }))
 const last = (text: string) => FakeGemini.event(FakeGemini.response([{ text }]))
 
@@ -92,12 +103,11 @@ const serve = ({ answer, summary, title }: Behaviour = {}) =>
       return summary?.() ?? FakeGemini.json(FakeGemini.response([{ text: snapshot }]))
     }
     const text = lastOf(request)
-    const usage = { promptTokenCount: size, candidatesTokenCount: 5, totalTokenCount: size + 5 }
     return (
       answer?.(text, request) ??
       (text.startsWith("tell me more")
-        ? said(words(150))
-        : FakeGemini.sse(FakeGemini.response([{ text: `You said: ${text}` }], { usage })))
+        ? said(words(150), request)
+        : FakeGemini.sse(FakeGemini.response([{ text: `You said: ${text}` }], { usage: usageOf(request) })))
     )
   })
 
@@ -111,11 +121,12 @@ const summariesOf = (fake: FakeGemini.FakeGemini) =>
 
 // --- the program ----------------------------------------------------------------------------------------------------------
 
-const homeOf = Effect.fnUntraced(function* (name: string, settings?: unknown) {
+/** A home folder. The instruction would fill the windows that are small for a test's sake. */
+const homeOf = Effect.fnUntraced(function* (name: string, settings?: object) {
   const { folder } = yield* program
   const home = path.join(folder, `chat-${name}`)
   mkdirSync(home, { recursive: true })
-  if (settings !== undefined) writeFileSync(path.join(home, "settings.json"), JSON.stringify(settings))
+  writeFileSync(path.join(home, "settings.json"), JSON.stringify({ prompt: { size: "none" }, ...settings }))
   return home
 })
 
@@ -505,7 +516,7 @@ terminal("a chat on a terminal", () => {
     it.live(`looks as it should on ${width} columns`, () =>
       Effect.gen(function* () {
         const fake = yield* serve({
-          answer: (text) => (text === "show all" ? said(document) : undefined),
+          answer: (text, request) => (text === "show all" ? said(document, request) : undefined),
           title: FakeGemini.failure(500, "no title today")
         })
         const home = yield* homeOf(`screens-${width}`, { window: 5_000 })

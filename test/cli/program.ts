@@ -59,7 +59,13 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
   return yield* Effect.callback<Ended>((resume) => {
     const child = spawn(process.execPath, [bundle, ...args], {
       cwd: around.cwd ?? folder,
-      env: { ...withoutKeys, PALIMPSEST_HOME: `${folder}-home`, ...around.env },
+      env: {
+        ...withoutKeys,
+        PALIMPSEST_HOME: `${folder}-home`,
+        // What the person who runs the tests keeps in theirs is nothing to them.
+        GEMINI_CLI_HOME: `${folder}-user`,
+        ...around.env
+      },
       stdio: "pipe"
     })
     around.started?.({ kill: (signal) => child.kill(signal) })

@@ -3,6 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import { conversationIn } from "./conversation.ts"
 import { program, run } from "./program.ts"
 
 /** What a signal leaves of a conversation that is kept, and how every command that reads one ends by it. */
@@ -16,8 +17,8 @@ const signals = [
 const answer = FakeGemini.sse(FakeGemini.response([{ text: "It is done." }]))
 
 const contentsOf = (request: FakeGemini.FakeRequest | undefined): unknown => {
-  const { contents }: { contents?: unknown } = Object(request?.body)
-  return contents
+  const { contents = [] }: { contents?: ReadonlyArray<unknown> } = Object(request?.body)
+  return conversationIn(contents)
 }
 
 /** A home of its own, and `ask --session work` with it. */

@@ -72,6 +72,7 @@ const place = Effect.fnUntraced(function* (name: string, settings: object = {}) 
 
 const environment = ({ home }: Place, { url }: FakeGemini.FakeGemini) => ({
   PALIMPSEST_HOME: home,
+  GEMINI_CLI_TRUST_WORKSPACE: "true",
   GEMINI_API_KEY: "AIza-not-a-real-key",
   GOOGLE_GEMINI_BASE_URL: url
 })

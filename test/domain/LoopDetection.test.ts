@@ -99,6 +99,18 @@ describe("repeated calls (spec 12)", () => {
     assert.strictEqual(feed("a a a", new LoopDetector({ ...defaultThresholds, calls: 3 })), 3)
   })
 
+  it("so can the repetitions of a passage, its length and what is looked back on", () => {
+    const words = (thresholds: Partial<typeof defaultThresholds>, text: string) =>
+      new LoopDetector({ ...defaultThresholds, ...thresholds }).content(text)?.kind
+    const ten = "0123456789"
+    const far = `${ten}abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN`.repeat(3)
+    assert.isUndefined(words({}, ten.repeat(9)))
+    assert.strictEqual(words({ content: 3, chunk: 10 }, ten.repeat(3)), "content")
+    assert.isUndefined(words({ content: 3, chunk: 11 }, ten.repeat(3)))
+    assert.strictEqual(words({ content: 3, chunk: 10 }, far), "content")
+    assert.isUndefined(words({ content: 3, chunk: 10, history: 109 }, far))
+  })
+
   it("answers of any size are told apart by length and by their ends", () => {
     const calls = new RepeatedCalls()
     const huge = (n: number) => `${"x".repeat(1_000_000)}${n}`

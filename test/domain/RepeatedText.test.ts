@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { RepeatedText } from "../../src/domain/RepeatedText.ts"
+import { RepeatedText, type Repeating } from "../../src/domain/RepeatedText.ts"
 
 /** The number of characters after which a repetition is told of, the text cut by `sizes` in turn; 0: never. */
-const foundAt = (text: string, sizes: ReadonlyArray<number> = [1], times = 10): number => {
-  const detector = new RepeatedText(times)
+const foundAt = (text: string, sizes: ReadonlyArray<number> = [1], given: Partial<Repeating> = {}): number => {
+  const detector = new RepeatedText(given)
   let read = 0
   for (let at = 0, n = 0; at < text.length; n += 1) {
     const size = Math.max(1, sizes[n % sizes.length] ?? 1)
@@ -24,20 +24,20 @@ const divider = /^\s*[-*+_=|\u2500-\u257f][-*+_=|\u2500-\u257f\s]*$/
 const open = /^\s*(?:#*|\d+[.)]?|[•‣◦])$/
 
 /** The rules of spec 12 with a substring at each place: slow, and as plain as can be. */
-const naive = (text: string, times = 10): number => {
+const naive = (text: string, { chunk: size = 50, history = 5_000, times = 10 }: Partial<Repeating> = {}): number => {
   let tracked = ""
   let line = ""
   let kind: "open" | "plain" | "table" = "open"
   let ticks = 0
   let inCode = false
   const repeats = (): boolean => {
-    if (tracked.length < 50) return false
-    const chunk = tracked.slice(-50)
+    if (tracked.length < size) return false
+    const chunk = tracked.slice(-size)
     const places: Array<number> = []
     for (let at = tracked.indexOf(chunk); at >= 0; at = tracked.indexOf(chunk, at + 1)) places.push(at)
     const last = places.slice(-times)
     const first = last[0] ?? 0
-    if (last.length < times || ((last.at(-1) ?? 0) - first) / (times - 1) > 250) return false
+    if (last.length < times || ((last.at(-1) ?? 0) - first) / (times - 1) > 5 * size) return false
     const between = last.slice(1).map((to, n) => tracked.slice(last[n], to))
     return new Set(between).size <= Math.floor(times / 2)
   }
@@ -79,7 +79,7 @@ const naive = (text: string, times = 10): number => {
         }
       }
     }
-    tracked += character
+    tracked = `${tracked}${character}`.slice(-Math.max(history, times * size))
     if (repeats()) return i + 1
   }
   return 0
@@ -169,10 +169,42 @@ describe("repeated content (spec 12)", () => {
   })
 
   it("another number of times can be set", () => {
-    for (const times of [2, 3, 5, 20]) {
-      assert.strictEqual(foundAt(fifty.repeat(times - 1), [1], times), 0)
-      assert.strictEqual(foundAt(fifty.repeat(times), [1], times), times * fifty.length)
+    for (const times of [2, 3, 5, 20, 200]) {
+      assert.strictEqual(foundAt(fifty.repeat(times - 1), [1], { times }), 0)
+      assert.strictEqual(foundAt(fifty.repeat(times), [1], { times }), times * fifty.length)
     }
+  })
+
+  it("another length of a chunk can be set", () => {
+    const digits = "0123456789"
+    for (const chunk of [1, 2, 7, 10]) {
+      assert.strictEqual(foundAt(digits.repeat(10), [1], { chunk }), chunk < 2 ? 0 : 90 + chunk, `${chunk} characters`)
+      assert.strictEqual(foundAt("ab".repeat(40), [1], { chunk }), 18 + chunk, `${chunk} characters`)
+    }
+    for (const chunk of [100, 500]) assert.strictEqual(foundAt(filler(1, chunk).repeat(9), [7], { chunk }), 0)
+    for (const chunk of [100, 500]) assert.isAbove(foundAt(filler(1, chunk).repeat(10), [7], { chunk }), 9 * chunk)
+  })
+
+  it("a history can be set that is too short for some loops", () => {
+    const far = lines(10, 1, 200)
+    assert.isTrue(foundAt(far, [7], { history: 2_300 }) > 0)
+    assert.strictEqual(foundAt(far, [7], { history: 2_299 }), 0)
+    assert.isTrue(foundAt(fifty.repeat(10), [7], { history: 2_299 }) > 0)
+  })
+
+  it("a history that cannot hold a loop is as long as one needs", () => {
+    for (const history of [1, 49, 50, 499]) {
+      assert.strictEqual(foundAt(fifty.repeat(10), [1], { history }), 500, `${history} characters`)
+      assert.strictEqual(foundAt(`${fifty}x`.repeat(10), [7], { history }), 0, `${history} characters`)
+    }
+  })
+
+  it("numbers without bounds are bounded", () => {
+    const huge = { times: 1e9, chunk: 1e9, history: 1e9 }
+    assert.strictEqual(foundAt("a".repeat(1_198), [1], huge), 0)
+    assert.strictEqual(foundAt("a".repeat(1_199), [1], huge), 1_199)
+    const none = { times: 0, chunk: 0, history: 0 }
+    assert.strictEqual(foundAt("aa", [1], none), 2)
   })
 })
 
@@ -263,6 +295,11 @@ const texts = Schema.Array(
     times: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 13 }))
   })
 )
+const numbers = Schema.Struct({
+  times: Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 14 })),
+  chunk: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 })),
+  history: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_000 }))
+})
 const sizes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 70 })))
 const built = (parts: typeof texts.Type): string =>
   parts.map(({ other, times, which }) => `${fragments[which]}${fragments[other]}`.repeat(times)).join("")
@@ -275,6 +312,17 @@ describe("repeated content, whatever the text", () => {
       Effect.sync(() => {
         const text = built(parts).slice(0, 6_000)
         assert.strictEqual(foundAt(text), naive(text))
+      }),
+    { arbitrary: { runs: 300 } }
+  )
+
+  it.effect.prop(
+    "is found there with other numbers, too",
+    [texts, numbers],
+    ([parts, given]) =>
+      Effect.sync(() => {
+        const text = built(parts).slice(0, 4_000)
+        assert.strictEqual(foundAt(text, [1], given), naive(text, given))
       }),
     { arbitrary: { runs: 300 } }
   )

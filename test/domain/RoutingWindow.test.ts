@@ -38,6 +38,25 @@ describe("the window of the router (spec 12)", () => {
   }
 })
 
+describe("the window of the router with other numbers (seed 002)", () => {
+  const cases: ReadonlyArray<readonly [search: number, turns: number, kept: string]> = [
+    [20, 4, "5 6 7 10"],
+    [20, 2, "7 10"],
+    [20, 1, "10"],
+    [20, 100, "0 1 2 3 4 5 6 7 10"],
+    [4, 4, "7 10"],
+    [1, 4, "10"],
+    [0, 4, ""],
+    [20, 0, ""]
+  ]
+  for (const [search, turns, kept] of cases) {
+    it(`of the last ${search} messages the last ${turns} without traffic`, () => {
+      const all = messages("umumumumcrm")
+      assert.strictEqual(places(all, routingWindow(all, { search, turns })), kept)
+    })
+  }
+})
+
 describe("the window of the look for loops (spec 12)", () => {
   const cases: ReadonlyArray<readonly [rule: string, letters: string, kept: string]> = [
     ["calls at the end are left out", "umcrc", "0 1 2 3"],

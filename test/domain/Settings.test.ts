@@ -1,118 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
 import {
+  defaults,
   homeOnly,
-  mergeSettings,
+  loopsOf,
   notHeeded,
-  parseSettings,
+  ofModel,
+  routerOf,
+  Settings,
   type SettingsFile,
-  strictJson,
-  withAllowed
+  withDefaults
 } from "../../src/domain/Settings.ts"
-
-const all: SettingsFile = {
-  model: "gemini-test",
-  compressionThreshold: 0.6,
-  overflowFactor: 0.95,
-  window: 200_000,
-  sessionRetention: { maxAge: "30d", maxCount: 100 },
-  titles: false,
-  approve: "edits",
-  allowed: ["edit", "shell:git"],
-  maxTurns: 50,
-  toolOutput: { most: 20_000, form: "head-tail-chars" },
-  summarizeToolOutput: { run_shell_command: { tokenBudget: 500 } },
-  masking: { protect: 50_000, least: 30_000 },
-  loopDetection: false,
-  router: true,
-  allowPrivateNetwork: true,
-  passEnvironment: ["GITHUB_TOKEN"],
-  mcpServers: {
-    files: { command: "files-server", args: ["--root", "."], env: { A: "b" }, cwd: "/tmp", timeout: 5_000 },
-    docs: { url: "https://example.com/mcp", headers: { authorization: "Bearer x" } }
-  },
-  editCorrection: true,
-  agents: { browser_agent: true },
-  backgroundAgents: true
-}
-
-describe("a settings file", () => {
-  it("says every setting there is, and each may be left out", () => {
-    assert.deepStrictEqual(parseSettings(JSON.stringify(all)), Result.succeed({ settings: all, unknown: [] }))
-    for (const [key, value] of Object.entries(all)) {
-      const read = parseSettings(JSON.stringify({ [key]: value }))
-      assert.deepStrictEqual(Result.isSuccess(read) ? { ...read.success.settings } : undefined, { [key]: value })
-    }
-    assert.deepStrictEqual(parseSettings("{}"), Result.succeed({ settings: {}, unknown: [] }))
-  })
-
-  for (const [rule, text, value] of [
-    ["a comment to the end of the line", `{\n"model": "m" // "no"\n}`, { model: "m" }],
-    ["a comment between marks, over lines", `/* { */{"window": /* 1,\n */ 5}`, { window: 5 }],
-    ["commas before closing brackets", `{"a": [1, 2, ], "b": {"c": 1,},\n}`, { a: [1, 2], b: { c: 1 } }],
-    ["a comma, a comment, then the bracket", `{"a": 1, // last\n}`, { a: 1 }],
-    ["what looks like all that in a string", `{"a": "// no, /* no */ ,} \\" ,]"}`, { a: `// no, /* no */ ,} " ,]` }],
-    ["a byte order mark", `\uFEFF{"a": 1}`, { a: 1 }]
-  ] as const) {
-    it(`spec 15, JSON with comments: ${rule}`, () => {
-      const strict = strictJson(text)
-      assert.deepStrictEqual(JSON.parse(strict), value)
-      assert.deepStrictEqual([strict.length, strict.split("\n").length], [text.length, text.split("\n").length])
-    })
-  }
-
-  for (const [rule, text, key, expected] of [
-    ["no JSON", "{model: 1}", undefined, /^expected JSON; /],
-    ["two commas", `{"window": 1,,}`, undefined, /^expected JSON; /],
-    ["a list", "[]", undefined, /^expected an object/],
-    ["an empty model", `{"model": ""}`, "model", /name of a model/],
-    ["a share above 1", `{"compressionThreshold": 1.5}`, "compressionThreshold", /share from 0 to 1/],
-    ["a share in words", `{"compressionThreshold": "half"}`, "compressionThreshold", /share from 0 to 1/],
-    ["no room at all", `{"overflowFactor": 0}`, "overflowFactor", /above 0/],
-    ["half a token", `{"window": 0.5}`, "window", /whole number/],
-    ["a window of nothing", `{"window": 0}`, "window", /whole number/],
-    ["titles in words", `{"titles": "yes"}`, "titles", /true or false/],
-    ["a retention that is no object", `{"sessionRetention": "30d"}`, "sessionRetention", /"maxAge": "30d"/],
-    ["an age of nothing", `{"sessionRetention": {"maxAge": "0d"}}`, "sessionRetention", /maxAge/],
-    ["an age in another unit", `{"sessionRetention": {"maxAge": "3y"}}`, "sessionRetention", /maxAge/],
-    ["none to keep", `{"sessionRetention": {"maxCount": 0}}`, "sessionRetention", /maxCount/],
-    ["another way to approve", `{"approve": "some"}`, "approve", /"none", "edits" or "all"/],
-    ["a grant that is no text", `{"allowed": [1]}`, "allowed", /"shell:git"/],
-    ["no turns", `{"maxTurns": 0}`, "maxTurns", /above 0/],
-    ["another form of outputs", `{"toolOutput": {"form": "middle"}}`, "toolOutput", /last-lines/],
-    [
-      "a tool to summarise without an object",
-      `{"summarizeToolOutput": {"glob": 5}}`,
-      "summarizeToolOutput",
-      /tokenBudget/
-    ],
-    ["masking that is true", `{"masking": true}`, "masking", /^expected false, or/],
-    ["a server without an address", `{"mcpServers": {"a": {}}}`, "mcpServers", /"command": "files-server"/],
-    ["a server over another protocol", `{"mcpServers": {"a": {"url": "ftp://x"}}}`, "mcpServers", /"url"/],
-    ["variables in one text", `{"passEnvironment": "A"}`, "passEnvironment", /list of names/],
-    ["agents in a list", `{"agents": ["browser_agent"]}`, "agents", /"browser_agent": true/]
-  ] as const) {
-    it(`${rule} is an error that names the key and what was expected`, () => {
-      const read = parseSettings(text)
-      assert.isTrue(Result.isFailure(read))
-      if (Result.isFailure(read)) {
-        assert.strictEqual(read.failure.key, key)
-        assert.match(read.failure.message, expected)
-      }
-    })
-  }
-
-  it("names keys that mean nothing, and leaves them out", () => {
-    const read = parseSettings(`{"modle": "m", "titles": true, "sessionRetention": {"maxage": "30d"}, "toString": 1}`)
-    assert.deepStrictEqual(
-      read,
-      Result.succeed({
-        settings: { titles: true, sessionRetention: {} },
-        unknown: ["modle", "toString", "sessionRetention.maxage"]
-      })
-    )
-  })
-})
+import { keyOf, mergeSettings } from "../../src/domain/SettingsKey.ts"
+import { settingsSchema } from "../../src/domain/SettingsSchema.ts"
+import { isObject, valueAt } from "../../src/domain/SettingsKey.ts"
 
 describe("settings of two places", () => {
   it("the working folder wins, setting by setting", () => {
@@ -124,6 +24,7 @@ describe("settings of two places", () => {
   })
 
   it("what decides over a person's machine is the home folder's alone, and told where another says it", () => {
+    const all: SettingsFile = { ...defaults, sessionRetention: {} }
     assert.deepStrictEqual(
       Object.keys(mergeSettings({}, all)).sort(),
       Object.keys(all)
@@ -145,39 +46,185 @@ describe("settings of two places", () => {
       { sessionRetention: { maxAge: "30d" } }
     )
   })
-})
 
-describe("what was allowed for always", () => {
-  for (const [rule, text, expected] of [
-    ["no file", "", `{\n  "allowed": ["edit", "shell:git"]\n}\n`],
-    ["an object without anything", "{}", `{\n  "allowed": ["edit", "shell:git"]\n}`],
-    ["another setting", `{"window": 5}`, `{"window": 5,\n  "allowed": ["edit", "shell:git"]\n}`],
+  for (const [rule, home, workspace, expected] of [
     [
-      "comments and a comma too many",
-      `{\n  // mine\n  "window": 5, // {"allowed": [\n}\n`,
-      `{\n  // mine\n  "window": 5,\n  "allowed": ["edit", "shell:git"], // {"allowed": [\n}\n`
+      "objects are merged key by key",
+      { memory: { maxDirs: 1, onTouch: false } },
+      { memory: { maxDirs: 2 } },
+      { memory: { maxDirs: 2, onTouch: false } }
     ],
-    ["an empty list", `{"allowed": [ ]}`, `{"allowed": ["edit", "shell:git" ]}`],
     [
-      "a list with comments",
-      `{\n  "allowed": [\n    "fetch:a.b", // docs\n    "edit" /* all */,\n  ],\n  "window": 5\n}`,
-      `{\n  "allowed": [\n    "fetch:a.b", // docs\n    "edit", "shell:git" /* all */,\n  ],\n  "window": 5\n}`
+      "so is what is kept by name",
+      { agents: { a: true }, models: { m: { window: 1 } } },
+      { agents: { b: false }, models: { m: { compressionThreshold: 1 } } },
+      { agents: { a: true, b: false }, models: { m: { window: 1, compressionThreshold: 1 } } }
     ],
-    ["all of it", `{"allowed": ["shell:git", "edit"]}`, `{"allowed": ["shell:git", "edit"]}`],
     [
-      "the name as a value and deeper down",
-      `{"model": "allowed", "agents": {"allowed": true}}`,
-      `{"model": "allowed", "agents": {"allowed": true},\n  "allowed": ["edit", "shell:git"]\n}`
-    ]
-  ] as const) {
-    it(`is added to a file with ${rule}, and all else stays`, () => {
-      assert.deepStrictEqual(withAllowed(text, ["edit", "shell:git", "edit"]), Result.succeed(expected))
+      "lists are replaced",
+      { memory: { fileNames: ["A"] } },
+      { memory: { fileNames: ["B"] } },
+      { memory: { fileNames: ["B"] } }
+    ],
+    [
+      "spec 8: the hooks of an event are all of both",
+      { hooks: { AfterTool: [1], PreCompress: [2] } },
+      { hooks: { AfterTool: [3] } },
+      { hooks: { AfterTool: [1, 3], PreCompress: [2] } }
+    ],
+    [
+      "a hook is off that is off in one",
+      { hooksConfig: { disabled: ["a", "b"] } },
+      { hooksConfig: { disabled: ["b", "c"], enabled: false } },
+      { hooksConfig: { disabled: ["a", "b", "c"], enabled: false } }
+    ],
+    ["a switch gives way to an object", { masking: false }, { masking: { protect: 1 } }, { masking: { protect: 1 } }],
+    ["and an object to a switch", { loopDetection: { calls: 3 } }, { loopDetection: false }, { loopDetection: false }]
+  ] satisfies ReadonlyArray<readonly [string, SettingsFile, SettingsFile, SettingsFile]>) {
+    it(rule, () => {
+      assert.deepStrictEqual({ ...mergeSettings(home, workspace) }, expected)
     })
   }
+})
 
-  it("is not added to a file that is wrong", () => {
-    for (const text of ["{", `{"window": "big"}`, `{"allowed": "edit"}`]) {
-      assert.isTrue(Result.isFailure(withAllowed(text, ["edit"])))
+describe("what holds where nothing is said", () => {
+  it("is what the seeds' tables say, or DESIGN.md", () => {
+    const {
+      attempts,
+      compressionThreshold,
+      hooksConfig,
+      ide,
+      masking,
+      maxTurns,
+      memory,
+      preserve,
+      shellIdle,
+      toolBudget,
+      toolOutput
+    } = defaults
+    assert.deepStrictEqual(
+      {
+        attempts,
+        compressionThreshold,
+        hooksConfig,
+        ide,
+        masking,
+        maxTurns,
+        memory,
+        preserve,
+        shellIdle,
+        toolBudget,
+        toolOutput
+      },
+      {
+        // Spec 1.6, 3.1, 3.3, 5.2, 5.4, 6, 7, 8, 9 and 15.
+        attempts: { calls: 10, answers: 4 },
+        compressionThreshold: 0.5,
+        hooksConfig: { enabled: true, disabled: [], timeout: 60_000 },
+        ide: { enabled: true, openFiles: 10, selection: 16_384 },
+        masking: { protect: 50_000, least: 30_000 },
+        maxTurns: 100,
+        memory: {
+          fileNames: ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
+          boundaries: [".git"],
+          maxDirs: 200,
+          importFormat: "tree",
+          importDepth: 5,
+          respectGitIgnore: false,
+          respectGeminiIgnore: true,
+          downward: true,
+          onTouch: true
+        },
+        preserve: 0.3,
+        shellIdle: 300,
+        toolBudget: 50_000,
+        toolOutput: { most: 40_000, form: "head-tail-chars", lines: 1_000 }
+      }
+    )
+  })
+
+  it("fills in what a file leaves out, within objects too", () => {
+    const settings = withDefaults({
+      window: 5,
+      memory: { maxDirs: 1 },
+      masking: { least: 1 },
+      telemetry: { file: "x" }
+    })
+    assert.deepStrictEqual(
+      { window: settings.window, memory: settings.memory, masking: settings.masking, telemetry: settings.telemetry },
+      {
+        window: 5,
+        memory: { ...defaults.memory, maxDirs: 1 },
+        masking: { protect: 50_000, least: 1 },
+        telemetry: { ...defaults.telemetry, file: "x" }
+      }
+    )
+    assert.deepStrictEqual(withDefaults(defaults), defaults)
+  })
+
+  it("CLI contract: strategy gemini takes any gain where nothing else is said", () => {
+    assert.deepStrictEqual(
+      [withDefaults({ strategy: "gemini" }).minGain, withDefaults({ strategy: "gemini", minGain: 0.3 }).minGain],
+      [0, 0.3]
+    )
+  })
+
+  it("spec 12: loops with all their numbers, or not at all", () => {
+    const usual = { calls: 5, content: 10, chunk: 50, history: 5_000, checkAfter: 30 }
+    assert.deepStrictEqual(
+      [loopsOf(), loopsOf(true), loopsOf({}), loopsOf({ calls: 3 }), loopsOf(false)],
+      [usual, usual, usual, { ...usual, calls: 3 }, undefined]
+    )
+  })
+
+  it("a router picks from two models, where it is switched on", () => {
+    assert.deepStrictEqual([routerOf(), routerOf(false)], [undefined, undefined])
+    assert.deepStrictEqual(routerOf(true), { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro", search: 20, turns: 4 })
+    assert.deepStrictEqual(routerOf({ flash: "a", pro: "b", turns: 1 }), { flash: "a", pro: "b", search: 20, turns: 1 })
+  })
+
+  it("a model's own threshold and window go before those of all; spec 15: a threshold of 0 is none", () => {
+    const settings: SettingsFile = {
+      compressionThreshold: 0.6,
+      window: 100,
+      models: { a: { compressionThreshold: 0.3 }, b: { compressionThreshold: 0, window: 50 } }
     }
+    assert.deepStrictEqual(
+      ["a", "b", "toString"].map((model) => ofModel(settings, model)),
+      [
+        { compressionThreshold: 0.3, window: 100 },
+        { compressionThreshold: 0.6, window: 50 },
+        { compressionThreshold: 0.6, window: 100 }
+      ]
+    )
+    assert.deepStrictEqual(ofModel({ compressionThreshold: 0 }, "a"), {
+      compressionThreshold: undefined,
+      window: undefined
+    })
+  })
+})
+
+describe("the JSON Schema for editors", () => {
+  const schema = settingsSchema()
+
+  it("describes each setting, with what holds without it", () => {
+    for (const name of Object.keys(Settings.fields)) {
+      const said = valueAt(schema, ["properties", name])
+      const key = keyOf(name)
+      assert.isTrue(isObject(said) && "accepts" in key, name)
+      if (isObject(said) && "accepts" in key) {
+        assert.isAbove(key.description.length, 10, name)
+        assert.isAbove(key.expected.length, 10, name)
+      }
+    }
+    assert.strictEqual(valueAt(schema, ["properties", "window", "exclusiveMinimum"]), 0)
+    assert.strictEqual(valueAt(schema, ["properties", "memory", "properties", "maxDirs", "default"]), 200)
+    assert.match(String(valueAt(schema, ["properties", "memory", "properties", "maxDirs", "description"])), /Folders/)
+    assert.strictEqual(schema["additionalProperties"], false)
+    assert.strictEqual(schema["$schema"], "http://json-schema.org/draft-07/schema#")
+  })
+
+  it("is JSON", () => {
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(schema)), schema)
   })
 })

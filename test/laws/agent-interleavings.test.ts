@@ -20,6 +20,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import type { Answer } from "../../src/domain/Approval.ts"
 import { call, type Content, isCall, isResponse, type Part, text } from "../../src/domain/Content.ts"
+import type { HookOutput } from "../../src/domain/Hook.ts"
 import { entries } from "../../src/domain/Conversation.ts"
 import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
 import * as FileTempStore from "../../src/layers/FileTempStore.ts"
@@ -35,7 +36,7 @@ import type { Chat } from "../../src/services/Chat.ts"
 import { Chats } from "../../src/services/Chats.ts"
 import { Compression } from "../../src/services/Compression.ts"
 import { Environment } from "../../src/services/Environment.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
+import { HookSystem, type Subscriber } from "../../src/services/HookSystem.ts"
 import { Summarizer } from "../../src/services/Summarizer.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
 import { shell, ShellSettings } from "../../src/services/tools/Shell.ts"
@@ -81,13 +82,75 @@ const Meanwhile = Schema.Struct({
   at: Schema.Literals([0, 1, 2, 3, 5, 8, 13])
 })
 
+/** What a hook says, the n-th time that it is told of an event. */
+const HookSeed = Schema.Struct({
+  event: Schema.Literals([
+    "BeforeTool",
+    "BeforeTool",
+    "AfterTool",
+    "AfterTool",
+    "BeforeAgent",
+    "AfterAgent",
+    "PreCompress",
+    "BeforeModel",
+    "AfterModel",
+    "Notification"
+  ]),
+  says: Schema.Literals(["stops", "blocks", "asks", "adds", "changes", "spoils", "tail", "no tail", "clears", "dies"]),
+  nth: Schema.Literals([1, 1, 2, 3]),
+  /** Tenths of a second until it does so. */
+  after: Schema.Literals([0, 0, 2])
+})
+
 const Case = Schema.Struct({
+  hooks: Schema.Array(HookSeed).check(Schema.isMaxLength(4)),
   turns: Schema.Array(Schema.Array(CallSeed).check(Schema.isMaxLength(5))).check(Schema.isMaxLength(4)),
   meanwhile: Schema.Array(Meanwhile).check(Schema.isMaxLength(3)),
   limit: Schema.Literals(["none", "none", "turns", "time"])
 })
 type Case = typeof Case.Type
 type CallSeed = typeof CallSeed.Type
+
+/** What a hook answers. */
+const saying = ({ says }: typeof HookSeed.Type): HookOutput => {
+  const specific = (hookSpecificOutput: Readonly<Record<string, unknown>>): HookOutput => ({ hookSpecificOutput })
+  switch (says) {
+    case "stops":
+      return { continue: false, stopReason: "a hook wants an end" }
+    case "blocks":
+      return { decision: "block", reason: "a hook does not want it" }
+    case "asks":
+      return { decision: "ask" }
+    case "adds":
+      return specific({ additionalContext: "a hook knows <more>" })
+    case "changes":
+      return specific({ tool_input: { does: "says much", after: 1 }, llm_response: { text: "Said by a hook." } })
+    case "spoils":
+      return specific({ tool_input: { does: "what nobody can do" }, llm_request: { messages: [] } })
+    case "tail":
+      return specific({ tailToolCallRequest: { name: "change", args: { does: "shows an image", after: 1 } } })
+    case "no tail":
+      return specific({ tailToolCallRequest: { name: "unknown", args: {} } })
+    case "clears":
+      return specific({ clearContext: true })
+    case "dies":
+      return {}
+  }
+}
+
+/** Hooks that do as a case says. */
+const hooksOf = (seeds: Case["hooks"]): Subscriber => {
+  const counts = new Map<string, number>()
+  return ({ _tag }) =>
+    Effect.suspend(() => {
+      const count = (counts.get(_tag) ?? 0) + 1
+      counts.set(_tag, count)
+      const seed = seeds.find(({ event, nth }) => event === _tag && nth === count)
+      if (seed === undefined) return Effect.void
+      const answer = seed.says === "dies" ? Effect.die(new Error("a bug of a hook")) : Effect.succeed(saying(seed))
+      return seed.after === 0 ? answer : Effect.andThen(Effect.sleep(seed.after * 100), answer)
+    })
+}
 
 const Args = Schema.Struct({ does: Schema.Literals(behaviours), after: Schema.Finite })
 
@@ -199,6 +262,8 @@ const wrong = Effect.fnUntraced(function* (
   return yield* Effect.gen(function* () {
     const script = yield* Scripted.Script
     const approval = yield* Approval
+    const hooks = yield* HookSystem
+    if (given.hooks.length > 0) yield* hooks.subscribe("seeds", hooksOf(given.hooks))
     const { chat } = yield* begin({ window: 20_000, patience: once })
     yield* chat.append([
       { content: { role: "user", parts: [text("What came before. ".repeat(300))] } },
@@ -209,6 +274,7 @@ const wrong = Effect.fnUntraced(function* (
       name: "main",
       chat: make(chat),
       tools,
+      hooks,
       limits: given.limit === "turns" ? { turns: 2 } : given.limit === "time" ? { time: 700 } : {}
     }
     const working = (message: string, cancelled?: Effect.Effect<void>) =>
@@ -266,7 +332,7 @@ const thousand = { runs: 1_000, seed: "agent, interleavings", size: 12, maxShrin
 
 describe("any interleaving", () => {
   it.effect.prop(
-    "of answers, denials, failures, timeouts, cancels, interruptions, limits and compressions leaves a legal history",
+    "of answers, denials, failures, timeouts, cancels, interruptions, limits, hooks and compressions leaves a legal history",
     [Case],
     ([given]) =>
       Effect.map(wrong(given), (problem) => {
@@ -284,7 +350,9 @@ describe("any interleaving", () => {
       "LimitReached",
       "Finished",
       "interrupted",
-      "ToolCallConfirmation"
+      "ToolCallConfirmation",
+      "HookStopped",
+      "Notice"
     ]
     assert.includeMembers([...happened], all)
   })

@@ -1,19 +1,25 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { ConfigProvider, Effect, FileSystem, Layer, Logger, Path } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, Logger, Option, Path } from "effect"
+import { execFileSync } from "node:child_process"
 import * as FileExperiments from "../../src/layers/FileExperiments.ts"
 import * as FileSettings from "../../src/layers/FileSettings.ts"
 import { Experiments } from "../../src/services/Experiments.ts"
 import { Settings } from "../../src/services/Settings.ts"
+import type { Standing } from "../../src/services/Trust.ts"
 
 interface Files {
   readonly home?: string
   readonly here?: string
   readonly env?: Readonly<Record<string, string>>
+  /** How it stands with the working folder; else it is trusted. */
+  readonly standing?: Standing
 }
 
+const trusted = () => Effect.succeed("trusted" as const)
+
 /** What is read where these files lie in the home folder and the working folder. */
-const reading = Effect.fnUntraced(function* ({ env = {}, here, home }: Files) {
+const laid = Effect.fnUntraced(function* ({ env = {}, here, home, standing = "trusted" }: Files) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const root = yield* fs.makeTempDirectoryScoped()
@@ -23,15 +29,16 @@ const reading = Effect.fnUntraced(function* ({ env = {}, here, home }: Files) {
   if (home !== undefined) yield* fs.writeFileString(path.join(folders.home, "settings.json"), home)
   if (here !== undefined) yield* fs.writeFileString(path.join(folders.here, ".palimpsest", "settings.json"), here)
   const inFolder = Layer.succeed(Path.Path, { ...path, resolve: (...parts) => path.resolve(folders.here, ...parts) })
-  const result = yield* Settings.use(({ read }) => read).pipe(
-    Effect.provide(
-      FileSettings.layer(folders.home).pipe(
-        Layer.provide(inFolder),
-        Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromUnknown(env)))
-      )
-    ),
-    Effect.result
+  const settings = FileSettings.layer(folders.home, () => Effect.succeed(standing)).pipe(
+    Layer.provide(inFolder),
+    Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
   )
+  return { settings, root }
+})
+
+const reading = Effect.fnUntraced(function* (files: Files) {
+  const { root, settings } = yield* laid(files)
+  const result = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings), Effect.result)
   return { result, root }
 })
 
@@ -84,15 +91,240 @@ layer(NodeServices.layer)("FileSettings", (it) => {
         home: `{"modle": "m"}`,
         here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
       })
-      assert.deepStrictEqual(result._tag === "Success" ? result.success : undefined, {
-        settings: {},
-        notices: [
-          `${root}/home/settings.json: there is no setting modle; it was left out`,
-          `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
-          `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
-          `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
-        ]
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
+        `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
+        `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
+        `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
+      ])
+    })
+  )
+
+  for (const standing of ["untrusted", "unknown"] as const) {
+    it.effect(`spec 15: nothing is taken of a folder that is ${standing}, its file is not even read`, () =>
+      Effect.gen(function* () {
+        const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
+        assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+        assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+          `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted; "palimpsest trust" says that it is`
+        ])
       })
+    )
+  }
+
+  it.effect("nothing is said of trust where there is no file", () =>
+    Effect.gen(function* () {
+      const { result } = yield* reading({ standing: "unknown" })
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [])
+    })
+  )
+
+  it.effect("who switched trust off at home is not asked", () =>
+    Effect.gen(function* () {
+      const off = { home: `{"folderTrust": false}`, here: `{"window": 5}`, standing: "unknown" } as const
+      assert.deepStrictEqual(yield* settingsOf(off), { folderTrust: false, window: 5 })
+      const { root } = yield* laid(off)
+      assert.isTrue(yield* FileSettings.isTrustOff(`${root}/home`))
+      const { root: other } = yield* laid({ home: `{"folderTrust": fals}`, here: `{"folderTrust": false}` })
+      assert.isFalse(yield* FileSettings.isTrustOff(`${other}/home`))
+      assert.isFalse(yield* FileSettings.isTrustOff(`${other}/none`))
+    })
+  )
+
+  it.effect("says where each value comes from, and what each file says", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
+        here: `{"window": 2, "hooks": {"AfterTool": [2]}, "approve": "all"}`,
+        env: { PALIMPSEST_MODEL: "b", PALIMPSEST_MEMORY_ON_TOUCH: "off" }
+      })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const home = { place: "home" as const, name: `${root}/home/settings.json` }
+      const here = { place: "workspace" as const, name: `${root}/here/.palimpsest/settings.json` }
+      assert.deepStrictEqual(Object.fromEntries(result.success.sources), {
+        model: [{ place: "environment", name: "PALIMPSEST_MODEL" }],
+        window: [here],
+        "hooks.AfterTool": [home, here],
+        "memory.maxDirs": [home],
+        "memory.onTouch": [{ place: "environment", name: "PALIMPSEST_MEMORY_ON_TOUCH" }]
+      })
+      assert.deepStrictEqual(
+        { ...result.success.settings },
+        { model: "b", window: 2, hooks: { AfterTool: [1, 2] }, memory: { maxDirs: 1, onTouch: false } }
+      )
+      assert.deepStrictEqual({ ...result.success.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
+    })
+  )
+
+  for (const [rule, env, settings] of [
+    ["a number", { PALIMPSEST_WINDOW: "64k" }, { window: 64_000 }],
+    ["a share", { PALIMPSEST_COMPRESSION_THRESHOLD: "70%" }, { compressionThreshold: 0.7 }],
+    ["a list", { PALIMPSEST_MEMORY_FILE_NAMES: "A.md,B.md" }, { memory: { fileNames: ["A.md", "B.md"] } }],
+    ["a switch in place of an object", { PALIMPSEST_LOOP_DETECTION: "off" }, { loopDetection: false }],
+    ["spec 15: Gemini CLI's own name", { GEMINI_MODEL: "g" }, { model: "g" }],
+    ["ours, which is the stronger", { GEMINI_MODEL: "g", PALIMPSEST_MODEL: "p" }, { model: "p" }],
+    ["what is blank, which is nothing", { PALIMPSEST_WINDOW: " ", GEMINI_MODEL: "" }, {}],
+    ["what is another program's", { PALIMPSEST: "x", WINDOW: "5" }, {}]
+  ] as const) {
+    it.effect(`the environment sets ${rule}`, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* settingsOf({ env }), settings)
+      })
+    )
+  }
+
+  it.effect("a variable that is wrong is an error that names it and what was expected", () =>
+    Effect.gen(function* () {
+      const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
+      assert.strictEqual(
+        result._tag === "Failure" ? result.failure.message : "",
+        "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200"
+      )
+    })
+  )
+
+  it.effect("what is the home folder's alone no variable sets, so that no .env of a folder does; it is told", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
+      ])
+    })
+  )
+
+  it.effect("variables that settings name are filled in, but not where they are shown", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
+        env: { NAME: "secret-model" }
+      })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      assert.strictEqual(result.success.settings.model, "secret-model")
+      assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
+      assert.deepStrictEqual(result.success.notices, [
+        `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
+      ])
+    })
+  )
+
+  for (const [rule, make, message] of [
+    ["a folder", (file: string) => ["mkdir", file], "expected a regular file of settings; it is none"],
+    [
+      "a pipe, which is never opened",
+      (file: string) => ["mkfifo", file],
+      "expected a regular file of settings; it is none"
+    ],
+    ["a device", (file: string) => ["ln", "-s", "/dev/zero", file], "expected a regular file of settings; it is none"],
+    ["a link in a circle", (file: string) => ["ln", "-s", file, file], "cannot be read: "],
+    ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
+    ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]
+  ] as const) {
+    it.effect(`${rule} in place of the file is told in one line, also of the working folder`, () =>
+      Effect.gen(function* () {
+        for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
+          const { root, settings } = yield* laid({})
+          const [command = "", ...args] = make(`${root}/${place}`)
+          execFileSync(command, args)
+          const error = yield* Effect.flip(Settings.use(({ read }) => read).pipe(Effect.provide(settings)))
+          assert.isTrue(error.message.startsWith(`${root}/${place}: ${message}`), error.message)
+          assert.notInclude(error.message, "\n")
+        }
+      })
+    )
+  }
+
+  it.effect("how it stands with each place is known also where one is broken", () =>
+    Effect.gen(function* () {
+      const { settings } = yield* laid({
+        home: `{"window": 0}`,
+        here: `{"maxTurns": 5}`,
+        env: { PALIMPSEST_MODLE: "x", PALIMPSEST_TITLES: "perhaps", PALIMPSEST_SHELL_IDLE: "5" }
+      })
+      const states = yield* Settings.use((service) => service.states).pipe(Effect.provide(settings))
+      assert.deepStrictEqual(
+        states.files.map(({ place, state }) => [place, state._tag]),
+        [
+          ["home", "Broken"],
+          ["workspace", "Counts"]
+        ]
+      )
+      assert.deepStrictEqual(states.variables, [{ name: "PALIMPSEST_SHELL_IDLE", key: "shellIdle" }])
+      assert.deepStrictEqual(
+        states.broken.map(({ file }) => file),
+        ["PALIMPSEST_TITLES"]
+      )
+      assert.deepStrictEqual(states.notices, [
+        "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
+      ])
+      assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
+    })
+  )
+
+  it.effect("a working folder that is the home folder's own is read once", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({ home: `{"hooks": {"AfterTool": [1]}, "approve": "all"}` })
+      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+      yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
+      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
+      assert.deepStrictEqual(found.notices, [])
+    })
+  )
+})
+
+layer(NodeServices.layer)("a value that is set in a file", (it) => {
+  it.effect("is kept there, for nobody else to read, and taken out again", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
+      const done = yield* Settings.use(
+        Effect.fnUntraced(function* ({ set, unset }) {
+          const files = [yield* set("home", ["window"], 5), yield* set("workspace", ["memory", "maxDirs"], 5)]
+          const texts = [yield* fs.readFileString(files[0] ?? ""), yield* fs.readFileString(files[1] ?? "")]
+          return { files, texts, gone: [yield* unset("home", ["window"]), yield* unset("home", ["titles"])] }
+        })
+      ).pipe(Effect.provide(settings))
+      const files = [`${root}/home/settings.json`, `${root}/here/.palimpsest/settings.json`]
+      assert.deepStrictEqual(done.files, files)
+      assert.deepStrictEqual(done.texts, [
+        `{"model": "m",\n  "window": 5\n} // mine\n`,
+        `{\n  "memory": {"maxDirs": 5}\n}\n`
+      ])
+      assert.deepStrictEqual(done.gone, [files[0], undefined])
+      for (const file of files) {
+        assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+        assert.deepStrictEqual(yield* fs.readDirectory(file.replace("/settings.json", "")), ["settings.json"])
+      }
+    })
+  )
+
+  it.effect("is not, where the working folder's file leads out of it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      for (const link of ["settings.json", ".palimpsest"]) {
+        const { root, settings } = yield* laid({})
+        yield* fs.makeDirectory(`${root}/elsewhere`)
+        yield* fs.writeFileString(`${root}/elsewhere/settings.json`, "{}")
+        if (link === ".palimpsest") {
+          yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+          yield* fs.remove(`${root}/elsewhere/settings.json`)
+          yield* fs.symlink(`${root}/elsewhere`, `${root}/here/.palimpsest`)
+        } else yield* fs.symlink(`${root}/elsewhere/settings.json`, `${root}/here/.palimpsest/settings.json`)
+        const error = yield* Effect.flip(
+          Settings.use(({ set }) => set("workspace", ["window"], 5)).pipe(Effect.provide(settings))
+        )
+        assert.include(error.message, "out of the folder", link)
+        const after = yield* Effect.option(fs.readFileString(`${root}/elsewhere/settings.json`))
+        assert.strictEqual(
+          Option.getOrElse(after, () => "{}"),
+          "{}"
+        )
+      }
     })
   )
 })
@@ -101,7 +333,7 @@ layer(NodeServices.layer)("what was allowed for always", (it) => {
   const allowing = Effect.fnUntraced(function* (home: string, ...grants: ReadonlyArray<string>) {
     yield* Effect.forEach(grants, (grant) => Settings.use(({ allow }) => allow([grant])), {
       concurrency: "unbounded"
-    }).pipe(Effect.provide(FileSettings.layer(home)))
+    }).pipe(Effect.provide(FileSettings.layer(home, trusted)))
   })
 
   it.effect("is kept in the home folder's file, for nobody else to read, also by two at once", () =>

@@ -167,6 +167,7 @@ describe("answers", () => {
         ...question,
         systemInstruction: "be brief",
         tools,
+        mustCall: true,
         generation: { temperature: 0, topP: 0.5, maxOutputTokens: 9, thinkingBudget: -1 }
       })
       const [request] = yield* fake.requests
@@ -174,6 +175,7 @@ describe("answers", () => {
         contents: question.contents,
         systemInstruction: { parts: [{ text: "be brief" }] },
         tools,
+        toolConfig: { functionCallingConfig: { mode: "ANY" } },
         generationConfig: { temperature: 0, topP: 0.5, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: -1 } }
       })
       assert.strictEqual(request?.path, "/v1beta/models/gemini-2.5-flash:generateContent")

@@ -5,6 +5,7 @@ import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/AgentDefinition.ts"
 import type { ApprovalMode } from "../../src/domain/Approval.ts"
+import * as MemoryTrust from "../../src/layers/MemoryTrust.ts"
 import * as LiveTools from "../../src/layers/LiveTools.ts"
 import type { AgentSource } from "../../src/services/AgentDefinitions.ts"
 import type { Task } from "../../src/services/AgentRunner.ts"
@@ -25,9 +26,15 @@ const machine = (commands: Array<ChildProcess.Command>, allowPrivateNetwork = fa
       })
     ),
     Layer.succeed(Environment, { variables: Effect.succeed({ PATH: "/bin" }) }),
-    Layer.succeed(Settings, {
-      read: Effect.succeed({ settings: { allowPrivateNetwork }, notices: [] }),
-      allow: () => Effect.void
+    Layer.provide(MemoryTrust.layer(), NodeServices.layer),
+    Layer.mock(Settings, {
+      read: Effect.succeed({
+        settings: { allowPrivateNetwork },
+        notices: [],
+        written: {},
+        sources: new Map(),
+        files: { home: { allowPrivateNetwork }, workspace: {} }
+      })
     }),
     Layer.succeed(Dns.Dns, Dns.make({ lookup: () => Effect.succeed([NetAddress.ipFromStringUnsafe("10.0.0.1")]) }))
   ).pipe(Layer.provideMerge(NodeServices.layer))

@@ -1,6 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope } from "effect"
-import { TestClock } from "effect/testing"
 import { defaultPolicy, type Policy } from "../../src/domain/Compression.ts"
 import { call, model, response, text, user } from "../../src/domain/Content.ts"
 import { type Draft, view, viewTokens } from "../../src/domain/Conversation.ts"
@@ -274,37 +273,5 @@ describe("Chat", () => {
         assert.strictEqual(outcome._tag, "FailedTokenCountError")
       }).pipe(Effect.provide(services))
     })
-  )
-})
-
-describe("HookSystem", () => {
-  it.effect("a subscriber that fails, dies or hangs is bounded and reported, the others are told all the same", () =>
-    Effect.gen(function* () {
-      const hooks = yield* HookSystem
-      const told = yield* Ref.make(0)
-      yield* hooks.subscribe("fails", () => Effect.fail("no"))
-      yield* hooks.subscribe("dies", () => Effect.die(new Error("bug")))
-      yield* hooks.subscribe("hangs", () => Effect.never)
-      yield* hooks.subscribe("works", () => Ref.update(told, (n) => n + 1))
-      const fiber = yield* Effect.forkChild(hooks.fire({ _tag: "PreCompress", trigger: "auto" }))
-      yield* TestClock.adjust("60 seconds")
-      const { failures } = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(failures, [
-        { hook: "fails", message: "no" },
-        { hook: "dies", message: "bug" },
-        { hook: "hangs", message: "no answer within 1m" }
-      ])
-      assert.strictEqual(yield* Ref.get(told), 1)
-    }).pipe(Effect.provide(HookSystem.layer))
-  )
-
-  it.effect("a subscription ends with its scope", () =>
-    Effect.gen(function* () {
-      const hooks = yield* HookSystem
-      const told = yield* Ref.make(0)
-      yield* Effect.scoped(hooks.subscribe("brief", () => Ref.update(told, (n) => n + 1)))
-      yield* hooks.fire({ _tag: "PreCompress", trigger: "manual" })
-      assert.strictEqual(yield* Ref.get(told), 0)
-    }).pipe(Effect.provide(HookSystem.layer))
   )
 })

@@ -97,6 +97,14 @@ describe("the edit corrector", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
   )
 
+  it.effect("another number can be kept", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make({}, 2)
+      for (const n of [1, 2, 1, 3, 1, 2]) yield* correct({ ...failed, oldText: `old ${n}` })
+      assert.strictEqual(yield* count, 4)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
+  )
+
   it.effect("spec 14: .json and .ipynb are never mended, nor files too long to send", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()

@@ -2,8 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { call, type Content, model, plainText, response, text, user } from "../../src/domain/Content.ts"
+import { defaults, loopsOf } from "../../src/domain/Settings.ts"
 import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
-import { make } from "../../src/services/LoopDetector.ts"
+import { defaultLoopSettings, fromNumbers, type LoopSettings, make } from "../../src/services/LoopDetector.ts"
 import { Model, ModelError, NetworkError } from "../../src/services/Model.ts"
 
 const verdict = (confidence: unknown, analysis = "it reads the same file again and again") =>
@@ -31,9 +32,10 @@ const turns = Effect.fnUntraced(function* (count: number, detector: Effect.Succe
   return found
 })
 
-const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =>
+/** The turns, of so many, before which a model was asked. */
+const askedOf = (given: Partial<LoopSettings>, count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =>
   Effect.gen(function* () {
-    const detector = yield* make()
+    const detector = yield* make(given)
     const at: Array<number> = []
     for (let turn = 1; turn <= count; turn += 1) {
       const before = (yield* models).length
@@ -42,6 +44,8 @@ const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =
     }
     return at
   }).pipe(Effect.provide(ScriptedModel.layer(answers)))
+
+const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) => askedOf({}, count, ...answers)
 
 const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replicateEffect(one, times)
 
@@ -212,11 +216,54 @@ describe("the look by a model (spec 12)", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([])))
   )
 
+  for (const [first, at] of [
+    [1, [1, 16]],
+    [12, [12, 27]],
+    [29, [29]]
+  ] as const) {
+    it.effect(`comes before turn ${first} first where that is set`, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
+      })
+    )
+  }
+
   it.effect("other models can be named", () =>
     Effect.gen(function* () {
       const named = { loop: { model: "mine" }, "loop-confirmation": { model: "better" } }
       yield* turns(30, yield* make({ models: named }))
       assert.deepStrictEqual(yield* models, ["mine", "better"])
     }).pipe(Effect.provide(Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)]))))
+  )
+})
+
+describe("loop detection by settings (spec 12)", () => {
+  it("the usual settings are the usual detector", () => {
+    assert.deepStrictEqual(
+      { ...defaultLoopSettings, ...fromNumbers(loopsOf(defaults.loopDetection)) },
+      defaultLoopSettings
+    )
+  })
+
+  it.effect("numbers that are set hold, and what waits stays exempt", () =>
+    Effect.gen(function* () {
+      const detector = yield* make(fromNumbers(loopsOf({ calls: 2, content: 3, chunk: 10 })))
+      yield* detector.call("read_file", {})
+      assert.isDefined(yield* detector.call("read_file", {}))
+      yield* detector.reset
+      assert.isUndefined(yield* detector.content("0123456789".repeat(2)))
+      assert.isDefined(yield* detector.content("0123456789"))
+      yield* detector.reset
+      yield* same(9, detector.call("sessions_yield", {}))
+      assert.strictEqual(yield* detector.strikes, 0)
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("false switches it off", () =>
+    Effect.gen(function* () {
+      const detector = yield* make(fromNumbers(loopsOf(false)))
+      yield* same(50, detector.call("read_file", {}))
+      assert.strictEqual(yield* detector.strikes, 0)
+    }).pipe(Effect.provide(Model.layerUnavailable))
   )
 })

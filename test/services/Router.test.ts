@@ -71,6 +71,31 @@ describe("the router (spec 12, seed 002)", () => {
     }).pipe(Effect.provide(routed("{}")))
   )
 
+  for (const [rule, size, shown] of [
+    ["the messages that are shown", { turns: 1 }, ["It is there."]],
+    ["the messages that are looked at", { search: 4 }, ["Hi", "It is there."]],
+    ["neither", {}, ["Hello", "Hi", "It is there."]]
+  ] as const) {
+    it.effect(`a setting says otherwise: ${rule}`, () =>
+      Effect.gen(function* () {
+        yield* pick(text("Go on"))
+        const [asked] = yield* calls
+        const [content] = asked?.request.contents ?? []
+        const { messages }: { messages: ReadonlyArray<{ parts: ReadonlyArray<{ text: string }> }> } = JSON.parse(
+          content === undefined ? "{}" : plainText(content)
+        )
+        assert.deepStrictEqual(
+          messages.flatMap(({ parts }) => parts.map((part) => part.text)),
+          [...shown]
+        )
+      }).pipe(
+        Effect.provide(
+          Layer.provideMerge(Router.layerClassifier({ flash: "f", pro: "p", ...size }), ScriptedModel.layer(["{}"]))
+        )
+      )
+    )
+  }
+
   it.effect("what a tool answered is not routed, and the history not made for it", () =>
     Effect.gen(function* () {
       const request = [response("read_file", { output: "" })]

@@ -40,7 +40,7 @@ const meaning = (line: string, canGrant: boolean): Answer | undefined => {
 
 /** The question as it is shown: who wants what, the diff or command, and what may be answered. `main`: the agent one talks with. */
 export const inquiryOf = (
-  { agent, covers, detail, grants, title }: Asked,
+  { agent, covers, detail, grants, title, tool }: Asked,
   main: string,
   style: Output.Style
 ): Inquiry<Answer> => {
@@ -49,7 +49,8 @@ export const inquiryOf = (
   const lines = detailLines(detail)
   const shown = firstOf(lines, mostLines)
   const isCut = shown.length < lines.length
-  const paint = (line: string) => `  ${painted(line, style)}\n`
+  // A plan has lists; their signs are no changes.
+  const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : painted(line, style)}\n`
   const options = [
     "y once",
     ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
@@ -118,3 +119,25 @@ export const answering =
       afterEvents,
       terminal.inquire(questionOf(question, terminal.canColor ? Output.coloured : Output.plain))
     )
+
+/** Asks whether files that do not fit may be sent shortened; once nobody is there any more they are not. */
+export const shortening =
+  (terminal: ChatTerminal["Service"]) =>
+  (sizes: string): Effect.Effect<boolean> => {
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    const said = `${style.dim("y send what fits of each; the whole stays recallable · n send nothing")}\n`
+    const inquiry: Inquiry<boolean> = {
+      text: `${style.bold(`This does not fit: ${printable(sizes)}`)}\n${said}`,
+      prompt: "shorten? ",
+      read: (line) =>
+        /^(?:y|yes)$/i.test(line)
+          ? { _tag: "Answer", value: true }
+          : /^(?:n|no)$/i.test(line)
+            ? { _tag: "Answer", value: false }
+            : { _tag: "Again", text: said }
+    }
+    return afterEvents.pipe(
+      Effect.andThen(terminal.inquire(inquiry)),
+      Effect.catchTag("Closed", () => Effect.succeed(false))
+    )
+  }

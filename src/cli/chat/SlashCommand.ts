@@ -1,3 +1,4 @@
+import { nearest } from "../../domain/Nearest.ts"
 import { definitions } from "../Columns.ts"
 
 /** What a person types behind a slash, and what it is short for. */
@@ -17,6 +18,11 @@ export const slashCommands = [
   { name: "tools", takes: "", does: "List the tools the model may use, and which of them ask first" },
   { name: "approve", takes: "[none|edits|all]", does: "Show or change what runs without asking" },
   { name: "agents", takes: "", does: "List the agents the model may give work to" },
+  {
+    name: "memory",
+    takes: "[show|list|add|refresh]",
+    does: "Show what is remembered, add a fact (add project: …), or read the files anew"
+  },
   { name: "save", takes: "<file> [format]", does: "Write the conversation to a file, also for another agent" },
   { name: "resume", takes: "[session]", does: "Go on with another session: latest, its number, title or id" },
   { name: "sessions", takes: "", does: "List the sessions" },
@@ -63,27 +69,10 @@ export type Typed =
   | { readonly _tag: "Command"; readonly name: SlashName; readonly rest: string }
   | { readonly _tag: "Unknown"; readonly name: string; readonly nearest: SlashName | undefined }
 
-const distance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= one.length; i += 1) {
-    const next = [i]
-    for (let j = 1; j <= other.length; j += 1) {
-      const same = one[i - 1] === other[j - 1] ? 0 : 1
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + same))
-    }
-    row = next
-  }
-  return row[other.length] ?? 0
-}
-
-const nearest = (name: string): SlashName | undefined => {
-  const prefixed = slashCommands.filter((command) => command.name.startsWith(name))
-  if (prefixed.length === 1) return prefixed[0]?.name
-  const close = slashCommands
-    .map((command) => ({ name: command.name, far: distance(name, command.name) }))
-    .filter(({ far }) => far <= 2)
-    .sort((one, other) => one.far - other.far)
-  return close[0]?.name
+const meant = (name: string): SlashName | undefined => {
+  const names = slashCommands.map((command) => command.name)
+  const prefixed = names.filter((known) => known.startsWith(name))
+  return prefixed.length === 1 ? prefixed[0] : nearest(name, names, 2)
 }
 
 /**
@@ -97,7 +86,7 @@ export const typed = (line: string): Typed => {
   const name = word.toLowerCase()
   const known = slashCommands.find((command) => command.name === name)?.name ?? aliases[name]
   return known === undefined
-    ? { _tag: "Unknown", name: word, nearest: nearest(name) }
+    ? { _tag: "Unknown", name: word, nearest: meant(name) }
     : { _tag: "Command", name: known, rest: rest.trim() }
 }
 

@@ -6,6 +6,7 @@ import type { ChatEvent } from "../../domain/ChatEvent.ts"
 import { isCall, isResponse, type Part, plainText } from "../../domain/Content.ts"
 import { entries, entryId } from "../../domain/Conversation.ts"
 import { inspect, printable } from "../../domain/Inspection.ts"
+import { MemoryScope } from "../../domain/MemoryText.ts"
 import { builtIn } from "../../domain/Prices.ts"
 import { begun } from "../../domain/SessionName.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -27,6 +28,7 @@ import { costText, outcomeSentence } from "../OutcomeText.ts"
 import * as Output from "../Output.ts"
 import { headingOf, sessionTable } from "../SessionTable.ts"
 import { cut, definitions } from "../Columns.ts"
+import { counted, listText, showText } from "../commands/memory.ts"
 import { contextTable } from "./ContextTable.ts"
 import { mentions, paths } from "./PathCompletion.ts"
 import { completions, help, type SlashName, typed } from "./SlashCommand.ts"
@@ -73,7 +75,8 @@ const clipboardMost = 74_000
 const approvalSentence: Readonly<Record<ApprovalMode, string>> = {
   none: "What changes something asks first, unless it was allowed before.",
   edits: "Edits of files in the workspace run without asking; all else that changes something asks first.",
-  all: "Everything runs without asking."
+  all: "Everything runs without asking.",
+  plan: "Nothing is changed or executed until you have approved a plan."
 }
 
 /** A recording that answers in the place of a model. */
@@ -238,6 +241,42 @@ export const talk = Effect.fn("chat.talk")(function* (
     yield* terminal.write(`${definitions(rows, yield* shown)}\n`)
   })
 
+  const { memory: remembered } = worker.knowledge
+
+  /** Remembers a fact where the person says it belongs: it is never guessed. */
+  const remember = Effect.fnUntraced(function* (words: string) {
+    const [, scope, fact = ""] = /^(?:(project|global)\b:?)?\s*([^]*)$/.exec(words) ?? []
+    if (fact.trim() === "") return yield* say("Say the fact: /memory add project: Tests run with make check")
+    const where = MemoryScope.literals.find((each) => each === scope)
+    if (where === undefined) {
+      yield* say("Where does it belong? Put project: (this folder alone) or global: (all that you do) before it.")
+      return yield* Ref.set(prefill, `/memory add project: ${fact}`)
+    }
+    const { shown: file } = yield* Effect.flatMap(remembered.plan(fact, where), remembered.save)
+    yield* say(`Remembered in ${file}; it is in every request from now on.`)
+  })
+
+  const memory = Effect.fnUntraced(function* (rest: string) {
+    const [, what = "", words = ""] = /^(\S*)\s*([^]*)$/.exec(rest) ?? []
+    switch (what) {
+      case "add":
+        return yield* remember(words)
+      case "":
+      case "show":
+      case "list":
+      case "refresh":
+      case "reload": {
+        const found = yield* what === "refresh" || what === "reload" ? remembered.refresh : remembered.load
+        const held = yield* counted(found)
+        yield* terminal.write(`${what === "list" ? listText(held, style) : showText(held, style)}\n`)
+        for (const problem of held.problems) yield* say(problem)
+        return
+      }
+      default:
+        return yield* say(`There is no /memory ${what}; there are show, list, add and refresh.`)
+    }
+  })
+
   const approve = Effect.fnUntraced(function* (wanted: string) {
     const { mode, setMode } = worker.approval
     const named = ApprovalMode.literals.find((each) => each === wanted.toLowerCase())
@@ -307,7 +346,12 @@ export const talk = Effect.fn("chat.talk")(function* (
         ? []
         : [["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`] as const])
     ]
-    yield* terminal.write(`${definitions(rows, yield* shown)}\n`)
+    const { kinds } = yield* worker.recent
+    const happened = Object.entries(kinds).map(
+      ([what, count]) => `${Output.number(count)} ${what.replaceAll("_", " ")}`
+    )
+    const all = happened.length === 0 ? rows : [...rows, ["lately", happened.join(", ")] as const]
+    yield* terminal.write(`${definitions(all, yield* shown)}\n`)
   })
 
   const pin = Effect.fnUntraced(function* (words: string) {
@@ -425,6 +469,8 @@ export const talk = Effect.fn("chat.talk")(function* (
         return stay(approve(rest))
       case "agents":
         return stay(agents)
+      case "memory":
+        return stay(memory(rest))
       case "save":
         return stay(save(rest))
       case "sessions":
@@ -458,6 +504,10 @@ export const talk = Effect.fn("chat.talk")(function* (
     if (what._tag === "Message") {
       yield* turn(what.text)
       isAnswered = true
+      if (yield* worker.isToBeCleared) {
+        yield* say("A hook wants the conversation to begin anew; this one is kept.")
+        return { _tag: "Switch", resume: undefined }
+      }
       continue
     }
     if (what._tag === "Unknown") {

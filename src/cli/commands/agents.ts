@@ -13,6 +13,7 @@ import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
+import { isTrusted } from "../Trusting.ts"
 
 /** What `list --json` prints of an agent. */
 const Row = Schema.Struct({
@@ -79,7 +80,9 @@ const rowOf = ({ definition, file, isOptIn = false, source }: KnownAgent): Row =
 const known = Effect.gen(function* () {
   const ground = yield* Ground
   const path = yield* Path.Path
-  const definitions = yield* ground.agents(path.resolve("."))
+  const folder = path.resolve(".")
+  const trusted = yield* isTrusted
+  const definitions = yield* ground.agents(folder, yield* trusted(folder))
   return yield* definitions.all
 })
 

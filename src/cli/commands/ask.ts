@@ -97,6 +97,8 @@ const noticeOf = (event: ChatEvent, title: string): string | undefined => {
       return `${cut(responseText(event, title), noticeWidth)}${event.status === "denied" ? "; --approve says what may run" : ""}`
     case "SubagentActivity":
       return activityText(event.agent, event.activity)
+    case "Notice":
+      return event.message
     case "ToolOutputMasked":
       return `${Output.plural(event.parts, "old tool output")} shortened: ${Output.number(event.before)} to ${Output.number(event.after)} tokens`
     case "LoopDetected":
@@ -193,6 +195,7 @@ const after = (before: Report, event: ChatEvent, title: string): Report => {
     case "UserCancelled":
     case "InvalidStream":
     case "ContextWindowWillOverflow":
+    case "HookStopped":
       return { ...report, answer: null, error: event }
     case "Error":
       // Where only keeping it failed, the answer is there, and was paid for.
@@ -311,7 +314,9 @@ export const ask = Command.make(
     )
     yield* end
     const { error } = yield* Ref.get(run)
-    if (error?._tag === "LimitReached") return yield* failed(printable(error.message))
+    if (error?._tag === "LimitReached" || error?._tag === "HookStopped" || error?._tag === "Error") {
+      return yield* failed(printable(error.message))
+    }
     if (error?._tag === "LoopDetected") {
       return yield* failed(`the model went round in circles (${printable(error.detail)}) and was stopped`)
     }

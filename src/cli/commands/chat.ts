@@ -8,12 +8,13 @@ import { Model } from "../../services/Model.ts"
 import { ReplayModel } from "../../services/ReplayModel.ts"
 import * as AgentTools from "../AgentTools.ts"
 import { mainAgent, type People, type Wanted } from "../Worker.ts"
-import { answering, asking } from "../chat/Asking.ts"
+import { answering, asking, shortening } from "../chat/Asking.ts"
 import { type Next, talk } from "../chat/Talk.ts"
 import { badInput, failed } from "../ExitError.ts"
 import { hasKey } from "../Key.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
+import { askOnce } from "../Trusting.ts"
 
 const replayed = "replay:"
 
@@ -29,6 +30,14 @@ const recording = Effect.fnUntraced(function* (file: string) {
   const name = `${replayed}${file.replace(/^.*[/\\]/, "")}`
   return { model: Context.get(context, Model), recording: { name, prompt, results, hasEnded } }
 })
+
+/** How a session of the chat ended; `isRefused`: it never began. */
+interface Ended {
+  readonly next: Next
+  /** Undefined: nothing was said in it. */
+  readonly id: string | undefined
+  readonly isRefused: boolean
+}
 
 /** Talks in one session after another, until the person leaves. */
 export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted & Wanted) {
@@ -48,18 +57,22 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
       ? defaults
       : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
 
+  yield* askOnce(terminal)
   const session = Effect.fnUntraced(
-    function* (one: OpenChat.Wanted, greeting: Option.Option<string>) {
+    function* (one: OpenChat.Wanted, isCleared: boolean, greeting: Option.Option<string>) {
       const opened = yield* OpenChat.open(one)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
       const people: People = {
-        ...(terminal.isTerminal ? { ask: asking(terminal, mainAgent), answer: answering(terminal) } : {}),
+        ...(terminal.isTerminal
+          ? { ask: asking(terminal, mainAgent), answer: answering(terminal), shorten: shortening(terminal) }
+          : {}),
         tell: terminal.note
       }
       // A recording answers its calls itself.
-      const tools = recorded === undefined ? wanted : { tools: false }
+      const tools = recorded === undefined ? { ...wanted, isCleared } : { tools: false, isCleared }
       const worker = yield* terminal.during("starting the tools", () => AgentTools.make(opened, tools, people))
       const next = yield* talk(opened, worker, recorded?.recording)
+      if (next._tag === "Switch" && next.resume === undefined) yield* worker.leave("clear")
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1
       return { next, id: isKept ? opened.id : undefined }
@@ -77,8 +90,9 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
   let now: OpenChat.Wanted = recorded === undefined || named === undefined ? wanted : { ...wanted, model: undefined }
   let last: string | undefined
   let isFallback = false
+  let isCleared = false
   for (let first = true; ; first = false) {
-    const ended = yield* session(now, first && terminal.isTerminal ? greeting : Option.none()).pipe(
+    const ended: Ended = yield* session(now, isCleared, first && terminal.isTerminal ? greeting : Option.none()).pipe(
       Effect.map((done) => ({ ...done, isRefused: false })),
       // Who asked for another session and cannot have it goes on where they were, once.
       Effect.catch((error) =>
@@ -91,7 +105,7 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
             })
       )
     )
-    const { id, next }: { readonly id: string | undefined; readonly next: Next } = ended
+    const { id, next } = ended
     isFallback = ended.isRefused
     if (id !== undefined && id !== last && terminal.isTerminal) {
       yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
@@ -101,6 +115,7 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
     // Another session goes on with its own model.
     now = next.resume === undefined ? begun : { ...fresh, resume: next.resume }
+    isCleared = next.resume === undefined
   }
 }, Effect.scoped)
 

@@ -312,7 +312,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
     const rows = [
       [
         "summarised",
-        `${step?.from ?? ""} to ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than asked)` : outcome.by === "extractive" ? "code" : "a model"}`
+        `${step?.from ?? ""} to ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than asked)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
       ],
       [
         "kept",

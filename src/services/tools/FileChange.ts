@@ -156,6 +156,7 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
           ? undefined
           : {
               detail: detailOf(change),
+              touches: [change.seen.path],
               ...(startsPrograms(change.seen.path)
                 ? { grants: [], covers: "this edit" }
                 : { grants: [editGrant], covers: "edits of files" })

@@ -1,6 +1,7 @@
 import { Clock, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
 import { words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
+import { FileLimits } from "../FileLimits.ts"
 import { walk } from "../IgnoreRules.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -11,10 +12,10 @@ const parameters = Schema.Struct({
   dir_path: Schema.optionalKey(Schema.String).annotate({ description: "The folder to look in; absent: the workspace" }),
   case_sensitive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Whether case counts; it does not" }),
   respect_git_ignore: Schema.optionalKey(Schema.Boolean).annotate({
-    description: "Whether .gitignore counts; it does"
+    description: "Whether .gitignore counts; usually it does"
   }),
   respect_gemini_ignore: Schema.optionalKey(Schema.Boolean).annotate({
-    description: "Whether the workspace's own ignore files count; they do"
+    description: "Whether the workspace's own ignore files count; usually they do"
   })
 })
 
@@ -55,6 +56,7 @@ export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path 
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const limits = yield* FileLimits
 
   const matchOf = Effect.fnUntraced(function* (place: string) {
     const info = yield* fs.stat(place).pipe(Effect.option)
@@ -97,7 +99,7 @@ export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path 
         const begin = folder.endsWith("/") ? folder : `${folder}/`
         const relative = pattern.startsWith(begin) ? pattern.slice(begin.length) : pattern
         const matches = pathMatcher(relative, case_sensitive)
-        yield* walk(folder, choiceOf(wanted)).pipe(
+        yield* walk(folder, choiceOf(wanted, limits)).pipe(
           Stream.runForEach((each) =>
             Effect.sync(() => {
               ignored += each.ignored

@@ -2,6 +2,7 @@ import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect
 import { diskTrouble } from "../../domain/DiskTrouble.ts"
 import { words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
+import { FileLimits } from "../FileLimits.ts"
 import { rulesOf } from "../IgnoreRules.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -39,6 +40,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const limits = yield* FileLimits
 
     /** A link is what it leads to; one that leads nowhere or out is told as such. */
     const entryOf = Effect.fnUntraced(function* (folder: string, { name, type }: FileSystem.DirectoryEntry) {
@@ -82,7 +84,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
           )
         )
         if (entries.length === 0) return { value: `Directory ${quoted(folder)} is empty.`, display: words("empty") }
-        const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options), usual: false }).pipe(
+        const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options, limits), usual: false }).pipe(
           Effect.provideContext(platform)
         )
         const globs = ignore.map((pattern) => Glob.make(pattern, { dot: true }))

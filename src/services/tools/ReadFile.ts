@@ -1,8 +1,9 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { type FileKind, kindOf } from "../../domain/FileKind.ts"
-import { decodeFile, showLines, usualLines } from "../../domain/FileText.ts"
+import { decodeFile, type Shown, showLines, widestLine } from "../../domain/FileText.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
+import { FileLimits, type FileSettings } from "../FileLimits.ts"
 import { read } from "../RegularFile.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -17,7 +18,7 @@ const parameters = Schema.Struct({
 type Wanted = typeof parameters.Type
 
 /** Larger drawings are no text anybody reads (spec 6). */
-const mostDrawing = 1_048_576
+export const mostDrawing = 1_048_576
 
 /** Names that were used before: `absolute_path`, and `offset` from 0 with `limit` (spec 6). Absent and null are the same. */
 const older = ({
@@ -41,13 +42,28 @@ const older = ({
 
 const failure = (type: string, message: string) => new ToolFailure({ message, type })
 
+/** Which lines of a text are shown: `lines 1-2000 of 4500`. */
+export const rangeOf = (part: Shown): string => `lines ${part.from}-${part.to} of ${part.total}`
+
+/** What is said of a text that is shown in part, and how to read on. */
+export const noticeOf = (part: Shown, shown: string, widest: number = widestLine): string =>
+  [
+    `This is only part of ${shown}: ${rangeOf(part)}.`,
+    ...(part.hasCutLines ? [`Lines of more than ${widest.toLocaleString("en-US")} characters are cut.`] : []),
+    ...(part.to < part.total ? [`To read on, call read_file with start_line ${part.to + 1}.`] : [])
+  ].join(" ")
+
+/** How much of a text is shown. */
+type Shape = Pick<FileSettings, "lineLength" | "lines">
+
 const textResult = Effect.fnUntraced(function* (
   text: string,
   shown: string,
-  { end_line, start_line }: Wanted
+  { end_line, start_line = 1 }: Wanted,
+  { lineLength, lines }: Shape
 ): Effect.fn.Return<ToolResult<string>, ToolFailure> {
   if (text === "") return { value: `(${shown} is empty)`, display: words(`${shown} is empty`) }
-  const part = showLines(text, start_line, end_line)
+  const part = showLines(text, start_line, end_line ?? start_line + lines - 1, lineLength)
   if (part.from > part.total) {
     return yield* failure(
       "invalid_tool_params",
@@ -55,15 +71,9 @@ const textResult = Effect.fnUntraced(function* (
     )
   }
   if (!part.isPart) return { value: part.text }
-  const range = `lines ${part.from}-${part.to} of ${part.total}`
-  const notice = [
-    `This is only part of ${shown}: ${range}.`,
-    ...(part.hasCutLines ? ["Lines of more than 2,000 characters are cut."] : []),
-    ...(part.to < part.total ? [`To read on, call read_file with start_line ${part.to + 1}.`] : [])
-  ].join(" ")
   return {
-    value: `${notice}\n\n--- CONTENT ---\n${part.text}`,
-    display: words(`${range} from ${shown}${part.hasCutLines ? " (some lines are cut)" : ""}`)
+    value: `${noticeOf(part, shown, lineLength)}\n\n--- CONTENT ---\n${part.text}`,
+    display: words(`${rangeOf(part)} from ${shown}${part.hasCutLines ? " (some lines are cut)" : ""}`)
   }
 })
 
@@ -72,15 +82,16 @@ export const fileResult = (
   kind: FileKind,
   bytes: Uint8Array,
   shown: string,
-  wanted: Wanted
+  wanted: Wanted,
+  shape: Shape
 ): Effect.Effect<ToolResult<string>, ToolFailure> => {
   switch (kind._tag) {
     case "Text":
-      return textResult(decodeFile(bytes), shown, wanted)
+      return textResult(decodeFile(bytes), shown, wanted, shape)
     case "Svg":
       return bytes.length > mostDrawing
         ? Effect.succeed({ value: `${shown} is a drawing (SVG) of more than 1 MiB and is not shown.` })
-        : textResult(decodeFile(bytes), shown, wanted)
+        : textResult(decodeFile(bytes), shown, wanted, shape)
     case "Media":
       return Effect.succeed({
         value: `${shown} (${kind.what}) is attached.`,
@@ -98,9 +109,10 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const limits = yield* FileLimits
     return make({
       name: "read_file",
-      description: `Shows a file of the workspace. Of a text you get up to ${usualLines} lines at a time, with a word on how to read on; name start_line and end_line for a part. Images, PDFs, sound and film are attached as they are.`,
+      description: `Shows a file of the workspace. Of a text you get up to ${limits.lines} lines at a time, with a word on how to read on; name start_line and end_line for a part. Images, PDFs, sound and film are attached as they are.`,
       parameters,
       result: Schema.String,
       kind: "read",
@@ -116,8 +128,8 @@ export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.P
         }
         const place = yield* workspace.path(file_path, "read")
         const shown = workspace.shown(place)
-        const bytes = yield* read(place, shown).pipe(Effect.provideService(FileSystem.FileSystem, fs))
-        return yield* fileResult(kindOf(path.extname(place), bytes), bytes, shown, wanted)
+        const bytes = yield* read(place, shown, limits.bytes).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+        return yield* fileResult(kindOf(path.extname(place), bytes), bytes, shown, wanted, limits)
       })
     })
   }

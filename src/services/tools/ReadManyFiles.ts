@@ -3,6 +3,7 @@ import { kindOf } from "../../domain/FileKind.ts"
 import type { Part } from "../../domain/Content.ts"
 import { words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
+import { FileLimits } from "../FileLimits.ts"
 import { isIgnored, rulesOf, walk } from "../IgnoreRules.ts"
 import { read } from "../RegularFile.ts"
 import { make, type Tool } from "../Tool.ts"
@@ -32,7 +33,7 @@ const older = ({ include, paths, ...rest }: Readonly<Record<string, unknown>>): 
 }
 
 /** What is hardly ever meant (spec 13). */
-const usuallyExcluded = [
+export const usuallyExcluded = [
   ..."node_modules .git bower_components .svn .hg .vscode .idea dist build coverage __pycache__"
     .split(" ")
     .map((folder) => `**/${folder}/**`),
@@ -43,28 +44,31 @@ const usuallyExcluded = [
 ]
 
 /** Bytes of files that one call reads, so that a pattern for everything ends. */
-const mostTogether = 20 * 1_024 * 1_024
+export const mostTogether = 20 * 1_024 * 1_024
 
 /** Files that one call reads; each takes a moment, however small it is. */
-const mostFiles = 2_000
+export const mostFiles = 2_000
 
-const isPattern = (text: string): boolean => /[*?[\]{}]/.test(text)
+/** Whether a path is a pattern, unless a file bears that name. */
+export const isPattern = (text: string): boolean => /[*?[\]{}]/.test(text)
 
 /** Whether a pattern asks for files like this one: by its ending or by its name. */
-const asksFor = (pattern: string, base: string, ending: string): boolean => {
+export const asksFor = (pattern: string, base: string, ending: string): boolean => {
   const lower = pattern.toLowerCase()
   const name = ending === "" ? base : base.slice(0, -ending.length)
   return (ending !== "" && lower.includes(ending.toLowerCase())) || lower.includes(name.toLowerCase())
 }
 
-interface Skipped {
+/** A file that was not read, and why. */
+export interface Skipped {
   readonly file: string
   readonly why: string
 }
 
 const mostNamed = { read: 10, skipped: 5 }
 
-const summary = (read: ReadonlyArray<string>, skipped: ReadonlyArray<Skipped>): string => {
+/** What was read and what was not, in a few lines for a person (spec 13). */
+export const summary = (read: ReadonlyArray<string>, skipped: ReadonlyArray<Skipped>): string => {
   const more = (all: number, named: number) => (all > named ? [`… and ${all - named} more`] : [])
   return [
     `${read.length} ${read.length === 1 ? "file" : "files"} read`,
@@ -83,6 +87,7 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const limits = yield* FileLimits
 
     const typeOf = (place: string) =>
       fs.stat(place).pipe(
@@ -95,7 +100,7 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
       folder: string,
       { exclude = [], file_filtering_options, include, useDefaultExcludes = true }: typeof parameters.Type
     ) {
-      const choice = choiceOf(file_filtering_options)
+      const choice = choiceOf(file_filtering_options, limits)
       const excluded = [...exclude, ...(useDefaultExcludes ? usuallyExcluded : [])].map((each) =>
         pathMatcher(each, false)
       )
@@ -162,7 +167,9 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
             skipped.push({ file: shown, why: "20 MiB had been read" })
             continue
           }
-          const bytes = yield* Effect.result(read(file, shown).pipe(Effect.provideService(FileSystem.FileSystem, fs)))
+          const bytes = yield* Effect.result(
+            read(file, shown, limits.bytes).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+          )
           if (Result.isFailure(bytes)) {
             skipped.push({ file: shown, why: bytes.failure.message })
             continue
@@ -176,7 +183,7 @@ export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | P
             })
             continue
           }
-          const result = yield* fileResult(kind, bytes.success, shown, { file_path: file })
+          const result = yield* fileResult(kind, bytes.success, shown, { file_path: file }, limits)
           total += bytes.success.length
           parts.push(`--- ${quoted(file)} ---\n\n${result.value}\n\n`)
           media.push(...(result.media ?? []))

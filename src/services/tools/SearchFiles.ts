@@ -6,12 +6,13 @@ import { parseSearch, type SearchPattern, without } from "../../domain/SearchPat
 import { words } from "../../domain/ToolResult.ts"
 import { isWithin } from "../../domain/WorkspacePath.ts"
 import { Environment } from "../Environment.ts"
+import { FileLimits } from "../FileLimits.ts"
 import { type FolderRules, type IgnoreChoice, ownRules, rulesOf, usualFolders, walk } from "../IgnoreRules.ts"
 import { LineMatcher, type MatchedLine, type Matcher } from "../LineMatcher.ts"
 import { look, read } from "../RegularFile.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
-import { withoutNulls } from "./Filtering.ts"
+import { choiceOf, withoutNulls } from "./Filtering.ts"
 import { pathMatcher } from "./Glob.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
@@ -487,6 +488,7 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const usual = choiceOf(undefined, yield* FileLimits)
 
   /** The files with matches in one folder of the workspace, or what is searched instead of it. */
   const searchIn = Effect.fnUntraced(function* (
@@ -556,7 +558,7 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
               pattern,
               target,
               isFile,
-              choice: wanted.no_ignore === true ? undefined : { git: true, own: true, usual: true },
+              choice: wanted.no_ignore === true ? undefined : usual,
               isWanted,
               include: include !== undefined && isPlainGlob(include) ? include : undefined,
               perFile: wanted.max_matches_per_file ?? total + 1,

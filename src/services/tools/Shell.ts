@@ -1,24 +1,12 @@
-import {
-  Cause,
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  Exit,
-  Fiber,
-  Option,
-  type PlatformError,
-  Schema,
-  Scope,
-  Stream
-} from "effect"
+import { Clock, Context, Duration, Effect, Exit, Fiber, type PlatformError, Schema, Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
-import { type HeadAndTail, headAndTail } from "../../domain/HeadAndTail.ts"
+import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
 import { grantsOf, programs } from "../../domain/ShellCommand.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
+import { type ChildOutput, drained, noOutput, signalOf, takeOutput } from "../ChildOutput.ts"
 import { Environment } from "../Environment.ts"
 import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -134,18 +122,10 @@ const labelled = (state: State, stdout: string, stderr: string): string =>
   ].join("\n")
 
 /** A command that runs, and what it printed so far. */
-interface Running {
+interface Running extends ChildOutput {
   readonly handle: ChildProcessSpawner.ChildProcessHandle
-  out: HeadAndTail
-  err: HeadAndTail
   /** What it was not given, and may have found all the same: in `/proc`, in a file. */
   readonly hidden: ReadonlyArray<Hidden>
-  /** When it printed last. */
-  last: number
-  /** How often it printed. */
-  pieces: number
-  /** Ends when nobody can print any more. */
-  pumps: Effect.Effect<void>
   /** What the wrapping shell said; undefined: it did not live to say it. */
   report: Effect.Effect<Report | undefined>
 }
@@ -167,9 +147,6 @@ const shownBytes = 16 * 1024
 /** Lines that a person sees of one that ended. */
 const shownLines = 10
 
-/** How long a pipe that somebody else holds open is listened to after the last it brought, and how often that begins anew. */
-const drain = Duration.millis(100)
-const drainRounds = 10
 /** How long a command in the background is watched, in case it fails at once. */
 const settling = Duration.millis(200)
 
@@ -197,14 +174,6 @@ const resultOf = (state: State, running: Running): ToolResult<string> => {
   running.out = headAndTail(0)
   running.err = headAndTail(0)
   return { value: labelled(state, stdout, stderr), display }
-}
-
-/** The signal that ended a process: effect's spawner tells it in words alone. */
-const signalOf = (exit: Exit.Exit<unknown, PlatformError.PlatformError>): string | undefined => {
-  if (Exit.isSuccess(exit)) return undefined
-  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  const cause = error?.reason.cause
-  return cause instanceof Error ? /signal: '(SIG[A-Z0-9]+)'$/.exec(cause.message)?.[1] : undefined
 }
 
 const notStarted = (why: string): ToolFailure =>
@@ -277,49 +246,23 @@ export const shell: Effect.Effect<
       Effect.mapError(failureOf),
       Effect.catchDefect((defect) => Effect.fail(thrown(defect)))
     )
-    const clock = yield* Clock.Clock
     const running: Running = {
+      ...(yield* noOutput(buffer)),
       handle,
-      hidden: hiddenOf(variables, passed),
-      out: headAndTail(buffer),
-      err: headAndTail(buffer),
-      last: clock.currentTimeMillisUnsafe(),
-      pieces: 0,
-      pumps: Effect.void,
+      hidden: [...(environment.beneath?.hidden ?? []), ...hiddenOf(variables, passed)].sort(
+        (one, other) => other.value.length - one.value.length
+      ),
       report: Effect.undefined
     }
-    const take = (from: Stream.Stream<Uint8Array, PlatformError.PlatformError>, into: "out" | "err") =>
-      Stream.runForEachArray(from, (pieces) =>
-        Effect.sync(() => {
-          for (const piece of pieces) running[into].add(piece)
-          running.last = clock.currentTimeMillisUnsafe()
-          running.pieces += 1
-        })
-      ).pipe(Effect.ignore, Effect.forkIn(scope))
-    // They go on for as long as somebody holds the pipes open: who cannot write would stand still.
-    const pumps = [yield* take(handle.stdout, "out"), yield* take(handle.stderr, "err")]
+    yield* takeOutput(handle, running, scope)
     const report = yield* Stream.mkString(Stream.decodeText(handle.getOutputFd(3))).pipe(
       Effect.map(reportOf),
       Effect.orElseSucceed(() => undefined),
       Effect.forkIn(scope)
     )
-    running.pumps = Effect.asVoid(Fiber.awaitAll(pumps))
     running.report = Fiber.join(report)
     return running
   })
-
-  /** Waits for what was printed to arrive: to the end of the pipes, or until one that others hold open brings no more. */
-  const drained = (running: Running): Effect.Effect<void> =>
-    Effect.raceFirst(
-      running.pumps,
-      Effect.gen(function* () {
-        for (let round = 0; round < drainRounds; round += 1) {
-          const before = running.pieces
-          yield* Effect.sleep(drain)
-          if (running.pieces === before) return
-        }
-      })
-    )
 
   /** Ends when nothing was printed for too long. */
   const idle = (running: Running): Effect.Effect<void> =>

@@ -7,6 +7,7 @@ import type { PersonQuestion } from "../../../src/services/Person.ts"
 const asked: Asked = {
   agent: "main",
   tool: "run_shell_command",
+  kind: "execute",
   title: "run_shell_command git push",
   detail: "git push\n(in sub)",
   grants: ["shell:git"],

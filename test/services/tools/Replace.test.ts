@@ -37,7 +37,7 @@ const corrected = Effect.fnUntraced(function* (
 layer(NodeServices.layer)("replace", (it) => {
   it.effect("seed 004: the result is the diff and the file's name; what is asked is that diff", () =>
     Effect.gen(function* () {
-      const { mode, read, tool } = yield* replacing({ "README.md": readme })
+      const { mode, place, read, tool } = yield* replacing({ "README.md": readme })
       const before = yield* mode("README.md")
       const { question, result } = yield* callTool(tool, {
         file_path: "README.md",
@@ -48,7 +48,12 @@ layer(NodeServices.layer)("replace", (it) => {
       const diff =
         "--- a/README.md\n+++ b/README.md\n@@ -1,5 +1,5 @@\n # Title\n \n-Welcome to the Gemini CLI!\n+Welcome to the awesome Gemini CLI!\n \n More.\n"
       assert.deepStrictEqual(result.value, { fileDiff: diff, fileName: "README.md" })
-      assert.deepStrictEqual(question, { detail: diff, grants: ["edit"], covers: "edits of files" })
+      assert.deepStrictEqual(question, {
+        detail: diff,
+        touches: [place("README.md")],
+        grants: ["edit"],
+        covers: "edits of files"
+      })
       assert.strictEqual(yield* read("README.md"), readme.replace("the Gemini", "the awesome Gemini"))
       assert.strictEqual(yield* mode("README.md"), before)
     })

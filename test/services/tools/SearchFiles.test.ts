@@ -6,7 +6,9 @@ import { TestClock } from "effect/testing"
 import { existsSync } from "node:fs"
 import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
 import * as WorkerLineMatcher from "../../../src/layers/WorkerLineMatcher.ts"
+import { defaults } from "../../../src/domain/Settings.ts"
 import { Environment } from "../../../src/services/Environment.ts"
+import { FileLimits } from "../../../src/services/FileLimits.ts"
 import { LineMatcher } from "../../../src/services/LineMatcher.ts"
 import { searchFiles } from "../../../src/services/tools/SearchFiles.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
@@ -170,6 +172,32 @@ describe("search_file_content", () => {
       ])
     }).pipe(Effect.provide(inMemory(files)))
   )
+
+  for (const [git, own, expected] of [
+    [true, true, []],
+    [false, true, ["a.log", "ignored/b.txt"]],
+    [true, false, ["secret.txt"]],
+    [false, false, ["a.log", "ignored/b.txt", "secret.txt"]]
+  ] as const) {
+    for (const [engine, tool] of [
+      ["its own engine", byHand],
+      ["ripgrep, where there is one", byRipgrep]
+    ] as const) {
+      const rules = `those of git ${git ? "count" : "do not"}, the workspace's own ${own ? "count" : "do not"}`
+      it.effect(`ignore rules by settings, with ${engine}: ${rules}`, () =>
+        Effect.gen(function* () {
+          const limits = { ...defaults.files, respectGitIgnore: git, respectGeminiIgnore: own }
+          const made = yield* Effect.provideService(tool, FileLimits, limits)
+          const names = (yield* answerOf(made, { pattern: "one", names_only: true })).split("\n")
+          assert.deepStrictEqual(
+            names.filter((name) => ["a.log", "ignored/b.txt", "secret.txt"].includes(name)),
+            [...expected]
+          )
+          assert.notInclude(names, "node_modules/x/index.js")
+        }).pipe(Effect.provide(onDisk(files)))
+      )
+    }
+  }
 
   it.effect("of a long line 2,000 characters are shown, and all of it is searched", () =>
     Effect.gen(function* () {

@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 60_000 })
 layer(NodeServices.layer)("write_file", (it) => {
   it.effect("seed 004: the result is the diff and the file's name; folders are made", () =>
     Effect.gen(function* () {
-      const { layer: here, mode, names, read } = yield* workspace()
+      const { layer: here, mode, names, place, read } = yield* workspace()
       const tool = yield* Effect.provide(writeFile, here)
       const { question, result, title } = yield* callTool(tool, {
         file_path: "docs/new/test.md",
@@ -24,7 +24,12 @@ layer(NodeServices.layer)("write_file", (it) => {
       })
       const diff = "--- a/test.md\n+++ b/test.md\n@@ -0,0 +1 @@\n+This is a test file.\n"
       assert.strictEqual(title, "write_file docs/new/test.md")
-      assert.deepStrictEqual(question, { detail: diff, grants: ["edit"], covers: "edits of files" })
+      assert.deepStrictEqual(question, {
+        detail: diff,
+        touches: [place("docs/new/test.md")],
+        grants: ["edit"],
+        covers: "edits of files"
+      })
       assert.deepStrictEqual(result.value, { fileDiff: diff, fileName: "test.md" })
       assert.deepStrictEqual(result.display, { _tag: "Diff", file: "docs/new/test.md", diff, added: 1, removed: 0 })
       assert.strictEqual(yield* read("docs/new/test.md"), "This is a test file.\n")

@@ -1,0 +1,154 @@
+import { Effect, type FileSystem, type Path, Ref } from "effect"
+import { text } from "../domain/Content.ts"
+import { memoryText } from "../domain/MemoryText.ts"
+import { sandboxOf } from "../domain/EnvironmentMessage.ts"
+import type { Offer } from "../domain/prompt/PromptInputs.ts"
+import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
+import type { Approval } from "../services/Approval.ts"
+import type { Attachment, Chat } from "../services/Chat.ts"
+import { Environment } from "../services/Environment.ts"
+import { HookSystem } from "../services/HookSystem.ts"
+import { type IdeNews, makeNews, IdeContext } from "../services/IdeContext.ts"
+import type { Memory } from "../services/Memory.ts"
+import type { Plans } from "../services/Plans.ts"
+import * as Surroundings from "../services/Surroundings.ts"
+import * as SystemPrompt from "../services/SystemPrompt.ts"
+import { Workspace } from "../services/Workspace.ts"
+
+/** What an agent of the command line knows beside the conversation: its instruction, what is remembered, where it works. */
+
+/** What that is made of. */
+export interface KnowledgeOptions {
+  readonly chat: Chat["Service"]
+  readonly settings: SettingsFile
+  readonly approval: Approval["Service"]
+  readonly workspace: Workspace["Service"]
+  readonly isTrusted: boolean
+  readonly interactive: boolean
+  readonly memory: Memory["Service"]
+  /** Undefined: nothing is told of an editor. */
+  readonly ide: IdeContext["Service"] | undefined
+  /** Undefined: no plans are made. */
+  readonly plans: Plans["Service"] | undefined
+  readonly agents: ReadonlyArray<Offer>
+  readonly skills: ReadonlyArray<Offer>
+  readonly tools: ReadonlyArray<string>
+  /** As Node names it. */
+  readonly platform: string
+  /** Where outputs that were too long are kept, if tools may read there. */
+  readonly outputs: string | undefined
+}
+
+/** What an agent knows, kept up to date. */
+export interface Knowledge {
+  readonly memory: Memory["Service"]
+  /** The instruction as it is now; its notices have not been told. */
+  readonly prompt: Effect.Effect<SystemPrompt.Built, SystemPrompt.SystemPromptError>
+  /** The environment message as it would be now. */
+  readonly environment: Effect.Effect<string>
+  /**
+   * Gives the conversation the instruction anew where something in it changed, and the environment message where a compression
+   * took the old one's time: what did not change stays byte for byte. While the conversation is busy nothing happens.
+   */
+  readonly refresh: Effect.Effect<void, SystemPrompt.SystemPromptError>
+  /** What the editor has to say that the model was not told, and what to run once it was. */
+  readonly news: Effect.Effect<{ readonly attached: ReadonlyArray<Attachment>; readonly told: Effect.Effect<void> }>
+}
+
+const nothingNew = { attached: [], told: Effect.void }
+
+/** What the instruction was made for, and what the environment message was. */
+interface Made {
+  readonly instruction: string | undefined
+  readonly surroundings: unknown
+}
+
+/** Puts it together. Nothing is read before it is asked for. */
+export const make = Effect.fn("Knowledge.make")(function* (
+  options: KnowledgeOptions
+): Effect.fn.Return<Knowledge, never, Environment | FileSystem.FileSystem | HookSystem | Path.Path> {
+  const { approval, chat, ide, memory, plans, workspace } = options
+  const platform = yield* Effect.context<Environment | FileSystem.FileSystem | Path.Path>()
+  const { variables } = yield* Environment
+  const hooks = yield* HookSystem
+  const { environment: around, prompt: wanted } = withDefaults(options.settings)
+  const news: IdeNews | undefined =
+    ide === undefined ? undefined : yield* Effect.provideService(makeNews, IdeContext, ide)
+  const isGit = yield* Effect.cached(Surroundings.isGit(workspace.root))
+  const made = yield* Ref.make<Made>({ instruction: undefined, surroundings: undefined })
+
+  const approvedPlan = plans === undefined ? Effect.undefined : plans.approved
+
+  const prompt = Effect.gen(function* () {
+    const mode = yield* approval.mode
+    const { model } = yield* chat.settings
+    return yield* SystemPrompt.build({
+      size: wanted.size,
+      model,
+      interactive: options.interactive,
+      mode,
+      agents: options.agents,
+      skills: options.skills,
+      tools: options.tools,
+      hasHooks: hooks.has("BeforeAgent") || hooks.has("SessionStart") || hooks.has("AfterTool"),
+      isGit: yield* isGit,
+      planFile: mode === "plan" ? plans?.file : yield* approvedPlan,
+      toggles: wanted.sections,
+      memory: memoryText(yield* memory.load),
+      folder: workspace.root,
+      isTrusted: options.isTrusted
+    })
+  }).pipe(Effect.provideContext(platform))
+
+  const environment = Effect.gen(function* () {
+    return yield* Surroundings.make({
+      platform: options.platform,
+      sandbox: sandboxOf((yield* variables)["SANDBOX"]),
+      outputs: options.outputs,
+      approvedPlan,
+      ide: news?.full,
+      tree: around.tree,
+      items: around.items
+    })
+  }).pipe(Effect.provideService(Workspace, workspace), Effect.provideContext(platform))
+
+  /** What the instruction depends on that may change while one talks. */
+  const key = Effect.gen(function* () {
+    const { model } = yield* chat.settings
+    return JSON.stringify([model, yield* approval.mode, yield* memory.version, yield* approvedPlan])
+  })
+
+  const refresh = Effect.gen(function* () {
+    const before = yield* Ref.get(made)
+    const { undoable } = yield* chat.conversation
+    const isFirst = before.instruction === undefined
+    // What tools were told of folders may have left with the rest.
+    if (!isFirst && before.surroundings !== undoable) yield* memory.refresh
+    const instruction = yield* key
+    if (before.instruction === instruction && before.surroundings === undoable) return
+    const built = before.instruction === instruction ? undefined : yield* prompt
+    // An approved plan is named there too, so that one of the two is never older than the other.
+    const message = yield* environment
+    yield* chat
+      .configure({
+        ...(built === undefined ? {} : { systemInstruction: built.text === "" ? undefined : built.text }),
+        environment: message
+      })
+      .pipe(
+        Effect.andThen(Ref.set(made, { instruction, surroundings: undoable })),
+        // Whatever is at work there: the next turn looks again.
+        Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
+      )
+  })
+
+  return {
+    memory,
+    prompt,
+    environment,
+    refresh,
+    news: Effect.gen(function* () {
+      const one = news === undefined ? undefined : yield* news.next
+      return one === undefined ? nothingNew : { attached: [{ parts: [text(one.text)] }], told: one.told }
+    })
+  }
+})

@@ -1,0 +1,60 @@
+import { Effect, type FileSystem, Path } from "effect"
+import { printable } from "../domain/Inspection.ts"
+import type { ChatTerminal } from "../services/ChatTerminal.ts"
+import { offersOf, offerText } from "../services/FolderOffers.ts"
+import { Trust } from "../services/Trust.ts"
+
+/** Whether the folder that one works in may say what an agent does. */
+
+/** Whether a folder is trusted: what nobody was asked about is not, and neither is anything while that cannot be read. */
+export const isTrusted: Effect.Effect<(folder: string) => Effect.Effect<boolean>, never, Trust> = Effect.map(
+  Trust,
+  (trust) => (folder) =>
+    Effect.match(trust.of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" })
+)
+
+const meaning: Readonly<Record<string, "trusted" | "untrusted">> = {
+  y: "trusted",
+  yes: "trusted",
+  n: "untrusted",
+  no: "untrusted"
+}
+
+const options = "y trust it and all below it · n leave all that alone; palimpsest trust changes it later"
+
+/**
+ * Asks the person at this terminal whether they trust the working folder, once, where there is something that would be taken
+ * from it. Where nobody can be asked nothing is.
+ */
+export const askOnce = Effect.fn("Trusting.askOnce")(function* (
+  terminal: ChatTerminal["Service"]
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Trust> {
+  if (!terminal.isTerminal) return
+  const trust = yield* Trust
+  const path = yield* Path.Path
+  const folder = path.resolve(".")
+  const asking = Effect.gen(function* () {
+    if ((yield* trust.of(folder)) !== "unknown" || (yield* trust.isWide(folder))) return
+    const offers = yield* offersOf(folder)
+    if (offers.length === 0) return
+    const listed = offers.map((offer) => `  ${printable(offerText(offer))}\n`).join("")
+    const answer = yield* terminal.during("asking", () =>
+      terminal.inquire({
+        text: `Do you trust ${printable(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${options}\n`,
+        prompt: "trust? ",
+        read: (line) => {
+          const value = meaning[line.toLowerCase()]
+          return value === undefined ? { _tag: "Again", text: `${options}\n` } : { _tag: "Answer", value }
+        }
+      })
+    )
+    yield* trust.set(folder, answer)
+  })
+  yield* asking.pipe(
+    Effect.catchTags({
+      // Who left without an answer is asked again.
+      Closed: () => Effect.void,
+      TrustError: ({ message }) => terminal.note(printable(message))
+    })
+  )
+})

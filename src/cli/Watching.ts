@@ -1,0 +1,99 @@
+import { Effect, Path, type Scope } from "effect"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { printable } from "../domain/Inspection.ts"
+import { withDefaults } from "../domain/Settings.ts"
+import * as CommandHooks from "../services/CommandHooks.ts"
+import type { Environment } from "../services/Environment.ts"
+import * as Hooked from "../services/Hooked.ts"
+import { HookSystem } from "../services/HookSystem.ts"
+import { SessionFiles } from "../services/SessionFiles.ts"
+import * as SessionHooks from "../services/SessionHooks.ts"
+import { Telemetry } from "../services/Telemetry.ts"
+import type { Opened } from "./OpenChat.ts"
+import { Ground, type People } from "./Worker.ts"
+
+/** Who is told of what happens in a session of the command line: the hooks of the settings, and telemetry. */
+
+/** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
+export const addHooks = Effect.fn("Watching.addHooks")(function* (
+  { files, settings }: Pick<Opened, "files" | "settings">,
+  tell: People["tell"],
+  isTrusted: Effect.Effect<boolean>
+): Effect.fn.Return<
+  void,
+  never,
+  ChildProcessSpawner | Environment | Ground | HookSystem | Path.Path | Scope.Scope | SessionFiles
+> {
+  const { hooks: own = {} } = files.home
+  const { hooks: here = {} } = files.workspace
+  if (Object.keys(own).length + Object.keys(here).length === 0) return
+  const hooks = yield* HookSystem
+  const { home, knownHooks } = yield* Ground
+  const { of } = yield* SessionFiles
+  const path = yield* Path.Path
+  const cwd = path.resolve(".")
+  const levels: ReadonlyArray<CommandHooks.HookLevel> = [
+    { source: "workspace", hooks: here },
+    { source: "home", hooks: own }
+  ]
+  const { passEnvironment, hooksConfig } = withDefaults(settings)
+  const made = yield* CommandHooks.fromSettings(levels, hooksConfig, {
+    cwd,
+    isTrusted,
+    passed: passEnvironment,
+    transcript: of,
+    plans: path.join(home, "plans")
+  })
+  const news = yield* knownHooks(cwd, made.definitions)
+  for (const line of [...made.warnings, ...(news === undefined ? [] : [news])]) yield* tell(printable(line))
+  yield* hooks.add(made.hooks)
+})
+
+/** What happens in a session is told as the settings say. */
+export const telemetry = Effect.fn("Watching.telemetry")(function* ({
+  settings
+}: Pick<Opened, "settings">): Effect.fn.Return<Telemetry["Service"], never, Ground | HookSystem | Scope.Scope> {
+  const { home, sink } = yield* Ground
+  const { buffer, enabled, endpoint, file, prompts } = withDefaults(settings).telemetry
+  const made = Telemetry.make({
+    sinks: enabled ? [yield* sink(file ?? `${home}/telemetry.jsonl`)] : [],
+    buffer,
+    prompts,
+    logs: enabled && endpoint !== undefined
+  })
+  yield* made.compressions
+  return made
+})
+
+/** How a session began, and how it is told that it ends. */
+export interface Session {
+  /** What hooks add to the conversation that begins. */
+  readonly opening: string | undefined
+  /** Says why it ends; unsaid, it is the end of the program. */
+  readonly leave: (reason: "clear" | "exit") => Effect.Effect<void>
+}
+
+/** Of a session that is only looked at nobody is told. */
+export const untold: Session = { opening: undefined, leave: () => Effect.void }
+
+/** Tells hooks that a session begins, and at the end of the scope that it ends. */
+export const session = Effect.fn("Watching.session")(function* (
+  id: string | undefined,
+  source: "clear" | "resume" | "startup",
+  tell: People["tell"]
+): Effect.fn.Return<Session, never, HookSystem | Path.Path | Scope.Scope> {
+  const hooks = yield* HookSystem
+  const path = yield* Path.Path
+  let why: "clear" | "exit" = "exit"
+  const hooked = Hooked.make(hooks, { session: id, cwd: path.resolve(".") }, (event) =>
+    event._tag === "Notice" ? tell(printable(event.message)) : Effect.void
+  )
+  yield* Effect.addFinalizer(() => SessionHooks.end(hooked, why))
+  return {
+    opening: yield* SessionHooks.start(hooked, source),
+    leave: (reason) =>
+      Effect.sync(() => {
+        why = reason
+      })
+  }
+})

@@ -1,0 +1,124 @@
+import { Schema } from "effect"
+import type { HookEvent } from "./Hook.ts"
+
+/** What a command is told of an event: the JSON on its standard input (spec 8). */
+
+/** What stands in every such JSON. */
+export interface HookCircumstances {
+  /** The session's id; empty where there is none. */
+  readonly session: string
+  /** The session's file; empty where there is none. */
+  readonly transcript: string
+  /** The folder the command runs in. */
+  readonly cwd: string
+  /** ISO 8601. */
+  readonly timestamp: string
+}
+
+const isOutput = Schema.is(Schema.Struct({ output: Schema.String }))
+const isError = Schema.is(Schema.Struct({ error: Schema.String }))
+
+/** What a model is given of a tool, in the shape in which hooks of Gemini CLI look for it. */
+const toolResponse = (response: unknown): object => {
+  if (isError(response)) {
+    return { llmContent: response.error, returnDisplay: response.error, error: { message: response.error } }
+  }
+  const content: unknown = isOutput(response) ? response.output : response
+  return { llmContent: content, returnDisplay: typeof content === "string" ? content : "" }
+}
+
+const tool = (event: { readonly tool: string; readonly input: unknown; readonly asked?: string }): object => ({
+  tool_name: event.tool,
+  tool_input: event.input,
+  ...(event.asked === undefined ? {} : { original_request_name: event.asked })
+})
+
+const own: (event: HookEvent) => object = (event) => {
+  switch (event._tag) {
+    case "BeforeTool":
+      return tool(event)
+    case "AfterTool":
+      return { ...tool(event), tool_response: toolResponse(event.response) }
+    case "BeforeAgent":
+      return { prompt: event.prompt }
+    case "AfterAgent":
+      return { prompt: event.prompt, prompt_response: event.answer, stop_hook_active: event.isAgain }
+    case "Notification":
+      return { notification_type: event.kind, message: event.message, details: event.details }
+    case "SessionStart":
+      return { source: event.source }
+    case "SessionEnd":
+      return { reason: event.reason }
+    case "PreCompress":
+      return { trigger: event.trigger }
+    case "PostCompress":
+      return {
+        trigger: event.trigger,
+        status: event.status,
+        tokens_before: event.before,
+        tokens_after: event.after
+      }
+    case "BeforeModel":
+    case "BeforeToolSelection":
+      return { llm_request: event.request }
+    case "AfterModel":
+      return {
+        llm_request: event.request,
+        llm_response: {
+          text: event.text,
+          candidates: [
+            {
+              content: { role: "model", parts: [event.text] },
+              ...(event.finishReason === null ? {} : { finishReason: event.finishReason })
+            }
+          ]
+        }
+      }
+  }
+}
+
+/** An event as commands are told it. */
+export const hookInput = (event: HookEvent, { cwd, session, timestamp, transcript }: HookCircumstances): object => ({
+  session_id: session,
+  transcript_path: transcript,
+  cwd,
+  hook_event_name: event._tag,
+  timestamp,
+  ...own(event)
+})
+
+const isPlain = (value: string): boolean => /^[\w@%+=:,./-]+$/.test(value)
+
+/** One word for a POSIX shell, whatever it consists of. */
+export const shellWord = (value: string): string => (isPlain(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`)
+
+const reference = /^\$([A-Za-z_][A-Za-z0-9_]*)/
+
+/**
+ * A command with the `$NAME`s of the given variables filled in, so that they are one word each (spec 8). A value that needs
+ * quotes is left to the shell where the name stands within some: it knows the variable too, and quotes within quotes would
+ * part the word.
+ */
+export const withVariables = (command: string, variables: Readonly<Record<string, string>>): string => {
+  let filled = ""
+  let quote = ""
+  for (let at = 0; at < command.length; at += 1) {
+    const character = command.charAt(at)
+    if (character === "\\" && quote !== "'") {
+      filled += command.slice(at, at + 2)
+      at += 1
+      continue
+    }
+    if (character === quote) quote = ""
+    else if (quote === "" && (character === "'" || character === '"')) quote = character
+    const name = character === "$" ? reference.exec(command.slice(at))?.[1] : undefined
+    const value = name !== undefined && Object.hasOwn(variables, name) ? variables[name] : undefined
+    if (name === undefined || value === undefined || (quote !== "" && !isPlain(value))) {
+      filled += character
+      continue
+    }
+    filled += shellWord(value)
+    at += name.length
+  }
+  return filled
+}

@@ -1,0 +1,355 @@
+import { Result, Schema } from "effect"
+import { expanded, namesIn } from "./Expansion.ts"
+import { faultIn } from "./JsonFault.ts"
+import { SettingsFile } from "./Settings.ts"
+import {
+  dotted,
+  isAsIs,
+  isObject,
+  misfit,
+  type SettingsPath,
+  type UnknownKey,
+  unknownKeys,
+  valueAt
+} from "./SettingsKey.ts"
+
+/** The text of a settings file: how it is read, and how one value in it is changed while all else stays as it is. */
+
+/** Why a file of settings cannot be used. */
+export interface SettingsProblem {
+  /** Undefined when it is about the whole file. */
+  readonly key: string | undefined
+  readonly message: string
+}
+
+/** What a file of settings says. */
+export interface ReadSettings {
+  /** With the variables of the environment filled in. */
+  readonly settings: SettingsFile
+  /** As it is written. */
+  readonly written: Readonly<Record<string, unknown>>
+  /** Keys that mean nothing here. */
+  readonly unknown: ReadonlyArray<UnknownKey>
+  /** Variables that are not set, and where they are named. */
+  readonly missing: ReadonlyArray<{ readonly key: string; readonly name: string }>
+}
+
+/** A file without anything in it. */
+export const nothingRead: ReadSettings = { settings: {}, written: {}, unknown: [], missing: [] }
+
+const wrong = (key: string | undefined, message: string): Result.Result<never, SettingsProblem> =>
+  Result.fail({ key, message })
+
+const blank = (text: string): string => text.replace(/[^\n]/g, " ")
+
+// Strings and comments that never end reach to the end of the text, so that none is looked through twice.
+
+const withoutComments = (text: string): string =>
+  text
+    .replace(/^\uFEFF/, " ")
+    .replace(/"(?:[^"\\]|\\[^]?)*(?:"|$)|\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/g, (found) =>
+      found.startsWith('"') ? found : blank(found)
+    )
+
+/**
+ * JSON without its comments and without commas before a closing bracket (spec 15: settings are JSON with comments). What
+ * is taken out leaves blanks, so that places in the text stay what they were. What stands in strings is left alone.
+ */
+export const strictJson = (text: string): string =>
+  withoutComments(text).replace(/"(?:[^"\\]|\\[^]?)*(?:"|$)|,(?=\s*[}\]])/g, (found) => (found === "," ? " " : found))
+
+/** No settings lie deeper; what does is made to exhaust somebody. */
+const deepest = 64
+
+const isTooDeep = (json: string): boolean => {
+  let depth = 0
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\[^]?)*(?:"|$)|[[\]{}]/g)) {
+    if (token === "{" || token === "[") depth += 1
+    else if (token === "}" || token === "]") depth -= 1
+    if (depth > deepest) return true
+  }
+  return false
+}
+
+/** The object that a text of settings is, without a look at what is in it. */
+export const jsonOf = (text: string): Result.Result<Readonly<Record<string, unknown>>, SettingsProblem> => {
+  const strict = strictJson(text)
+  if (isTooDeep(strict)) return wrong(undefined, `expected an object of settings, not one that is ${deepest} deep`)
+  const json = Result.try((): unknown => JSON.parse(strict))
+  if (Result.isFailure(json)) {
+    const fault = faultIn(strict)
+    const where =
+      fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`
+    return wrong(undefined, `expected JSON${where}`)
+  }
+  return isObject(json.success) ? Result.succeed(json.success) : wrong(undefined, "expected an object of settings")
+}
+
+/** Applies a function to all strings but those that are left as they are. */
+const mapStrings = (value: unknown, path: SettingsPath, map: (text: string, path: SettingsPath) => string): unknown => {
+  if (typeof value === "string") return map(value, path)
+  if (isAsIs(path)) return value
+  if (Array.isArray(value)) return value.map((one) => mapStrings(one, path, map))
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapStrings(one, [...path, name], map)]))
+}
+
+/** The variables of the environment that settings name. */
+export const environmentNames = (json: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
+  const names = new Set<string>()
+  mapStrings(json, [], (text, path) => {
+    if (!isAsIs(path)) for (const name of namesIn(text)) names.add(name)
+    return text
+  })
+  return [...names]
+}
+
+const decode = Schema.decodeUnknownResult(SettingsFile)
+
+/** Settings out of JSON. One wrong value is a problem that names its key. */
+export const settingsOf = (
+  written: Readonly<Record<string, unknown>>,
+  environment: Readonly<Record<string, string | undefined>>
+): Result.Result<ReadSettings, SettingsProblem> => {
+  const missing: Array<{ readonly key: string; readonly name: string }> = []
+  const filled = mapStrings(written, [], (given, path) => {
+    if (isAsIs(path)) return given
+    const { missing: names, text } = expanded(given, environment)
+    missing.push(...names.map((name) => ({ key: dotted(path), name })))
+    return text
+  })
+  const found = misfit(filled)
+  if (found !== undefined) {
+    return wrong(found.path.length === 0 ? undefined : dotted(found.path), `expected ${found.expected}`)
+  }
+  const settings = decode(filled)
+  if (Result.isFailure(settings)) return wrong(undefined, "expected an object of settings")
+  return Result.succeed({ settings: settings.success, written, unknown: unknownKeys(written), missing })
+}
+
+/** Reads the text of a settings file, with these variables of the environment. */
+export const parseSettings = (
+  text: string,
+  environment: Readonly<Record<string, string | undefined>> = {}
+): Result.Result<ReadSettings, SettingsProblem> => Result.flatMap(jsonOf(text), (json) => settingsOf(json, environment))
+
+/** A value in the text: where it stands, and what it is made of. */
+interface Placed {
+  readonly from: number
+  readonly to: number
+  readonly members: ReadonlyArray<Member>
+  /** Of a list: how many, and where the last one ends. */
+  readonly items: number
+  readonly last: number
+  readonly kind: "object" | "list" | "other"
+}
+
+interface Member {
+  readonly key: string
+  readonly from: number
+  readonly value: Placed
+}
+
+/** Where everything stands in JSON that was read before. */
+const placesIn = (json: string): Placed => {
+  const tokens = [...json.matchAll(/"(?:[^"\\]|\\[^]?)*(?:"|$)|[[\]{}:,]|[^\s[\]{}:,"]+/g)]
+  let next = 0
+  const value = (): Placed => {
+    const token = tokens[next]
+    const text = token?.[0] ?? ""
+    const from = token?.index ?? json.length
+    next += 1
+    let last = from + text.length
+    const members: Array<Member> = []
+    let items = 0
+    if (text === "{" || text === "[") {
+      const close = text === "{" ? "}" : "]"
+      while (next < tokens.length && tokens[next]?.[0] !== close) {
+        const key = tokens[next]
+        if (key?.[0] === ",") next += 1
+        else if (text === "{") {
+          next += 2
+          const one = value()
+          members.push({ key: String(JSON.parse(key?.[0] ?? '""')), from: key?.index ?? from, value: one })
+          last = one.to
+        } else {
+          last = value().to
+          items += 1
+        }
+      }
+      const end = tokens[next]
+      next += 1
+      const to = (end?.index ?? json.length) + 1
+      return { from, to, members, items, last, kind: text === "{" ? "object" : "list" }
+    }
+    return { from, to: last, members, items, last, kind: "other" }
+  }
+  return value()
+}
+
+const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
+
+/** JSON as a person writes it on one line. */
+const inline = (value: unknown): string =>
+  plainList(value)
+    ? `[${value.map(inline).join(", ")}]`
+    : isObject(value)
+      ? `{${Object.entries(value)
+          .map(([name, one]) => `${JSON.stringify(name)}: ${inline(one)}`)
+          .join(", ")}}`
+      : (JSON.stringify(value) ?? "null")
+
+/** The longest value that stands on one line. */
+const lineWidth = 80
+
+const written = (value: unknown, indent: string): string => {
+  const line = inline(value)
+  return line.length <= lineWidth ? line : JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${indent}`)
+}
+
+/** The white space at the beginning of the line in which a place is; undefined where something else stands before it. */
+const indentAt = (text: string, place: number): string | undefined => {
+  const before = text.slice(text.lastIndexOf("\n", place - 1) + 1, place)
+  return /^[^\S\n]*$/.test(before) ? before : undefined
+}
+
+/** The text with another member in an object, after what is there; comments stay with what they are about. */
+const withMember = (text: string, object: Placed, member: (indent: string) => string): string => {
+  const close = object.to - 1
+  const bare = withoutComments(text)
+  const last = object.members.at(-1)
+  const isOuter = object.from === bare.search(/\S/)
+  const isOneLine = !bare.slice(object.from, close).includes("\n")
+  if (isOneLine && !isOuter && last !== undefined) {
+    return `${text.slice(0, last.value.to)}, ${member(indentAt(text, last.from) ?? "")}${text.slice(last.value.to)}`
+  }
+  const outer = /^[^\S\n]*/.exec(text.slice(text.lastIndexOf("\n", object.from) + 1))?.[0] ?? ""
+  const indent = (last === undefined ? undefined : indentAt(text, last.from)) ?? `${outer}  `
+  const comma = last === undefined ? -1 : bare.slice(last.value.to, close).indexOf(",")
+  const anchor = last === undefined ? object.from + 1 : comma < 0 ? last.value.to : last.value.to + comma + 1
+  const head = `${text.slice(0, last === undefined ? anchor : last.value.to)}${last === undefined ? "" : ","}`
+  const rest = text.slice(anchor, close)
+  // To the end of the line, so that a comment stays with what it stands behind; a comment over lines is passed whole.
+  const line = /^(?:\/\/[^\n]*|\/\*[^]*?\*\/|[^\n/])*?(?=\r?\n|$)/.exec(rest)?.[0] ?? ""
+  const kept = line.length < rest.length ? line : rest.trimEnd()
+  const after = rest.slice(kept.length)
+  const newline = text.includes("\r\n") ? "\r\n" : "\n"
+  return `${head}${kept}${newline}${indent}${member(indent)}${after.includes("\n") ? after : `${newline}${outer}`}${text.slice(close)}`
+}
+
+/** The text without a member, with the comma that parted it from another; a line that is blank then goes too. */
+const withoutMember = (text: string, object: Placed, index: number): string => {
+  const bare = withoutComments(text)
+  const member = object.members[index]
+  const before = object.members[index - 1]
+  if (member === undefined) return text
+  const behind = /^\s*,/.exec(bare.slice(member.value.to, object.to - 1))?.[0]
+  let from = member.from
+  let to = member.value.to + (behind?.length ?? 0)
+  const start = text.lastIndexOf("\n", from - 1) + 1
+  const end = text.indexOf("\n", to)
+  const isAlone = text.slice(start, from).trim() === "" && end >= 0 && text.slice(to, end).trim() === ""
+  if (isAlone) {
+    from = start
+    to = end + 1
+  } else if (behind !== undefined) to += /^[^\S\n]*/.exec(text.slice(to))?.[0].length ?? 0
+  else from -= /[^\S\n]*$/.exec(text.slice(0, from))?.[0].length ?? 0
+  const shorter = `${text.slice(0, from)}${text.slice(to)}`
+  if (behind !== undefined || before === undefined) return shorter
+  const comma = bare.indexOf(",", before.value.to)
+  return comma < 0 || comma > from ? shorter : `${shorter.slice(0, comma)}${shorter.slice(comma + 1)}`
+}
+
+/** The deepest objects on the way to a path, and how much of the path they are. */
+const way = (text: string, path: SettingsPath) => {
+  let node = placesIn(strictJson(text))
+  const nodes = [node]
+  for (const name of path) {
+    const found = node.members.findLast((member) => member.key === name)?.value
+    if (found === undefined) break
+    node = found
+    nodes.push(node)
+  }
+  return nodes
+}
+
+const given = (text: string): string => (text.trim() === "" ? "{}\n" : text)
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** A text with a value put in, judged as a whole. */
+const judged = (
+  next: string,
+  path: SettingsPath,
+  isThere: (value: unknown) => boolean
+): Result.Result<string, SettingsProblem> => {
+  const again = parseSettings(next)
+  if (Result.isFailure(again)) return Result.fail(again.failure)
+  return isThere(valueAt(again.success.written, path))
+    ? Result.succeed(next)
+    : wrong(dotted(path), "cannot be changed without harm to the rest of the file; change it there yourself")
+}
+
+/**
+ * The text of a settings file in which a path has this value; comments, order and white space stay as they are. What would be
+ * wrong with the file then is a problem, and nothing is changed.
+ */
+export const withSetting = (
+  text: string,
+  path: SettingsPath,
+  value: unknown
+): Result.Result<string, SettingsProblem> => {
+  const before = given(text)
+  const read = jsonOf(before)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  if (isSame(valueAt(read.success, path), value)) return judged(before, path, (there) => isSame(there, value))
+  const nodes = way(before, path)
+  const deepestNode = nodes.at(-1)
+  const rest = path.slice(nodes.length - 1)
+  if (deepestNode === undefined) return wrong(dotted(path), "cannot be found")
+  const isMember = rest.length > 0 && deepestNode.kind === "object"
+  // What stands there and is no object, a `false` for instance, gives way to one.
+  const [name = "", ...below] = isMember ? rest : ["", ...rest]
+  const whole = below.toReversed().reduce<unknown>((inner, key) => ({ [key]: inner }), value)
+  const next = isMember
+    ? withMember(before, deepestNode, (indent) => `${JSON.stringify(name)}: ${written(whole, indent)}`)
+    : `${before.slice(0, deepestNode.from)}${written(whole, /^[^\S\n]*/.exec(before.slice(before.lastIndexOf("\n", deepestNode.from) + 1))?.[0] ?? "")}${before.slice(deepestNode.to)}`
+  return judged(next, path, (there) => isSame(there, value))
+}
+
+/** The text of a settings file in which nothing is said about a path; the same text where nothing was. */
+export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
+  const read = jsonOf(given(text))
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  let next = given(text)
+  const name = path.at(-1)
+  // A name that stands there twice is taken out twice.
+  for (;;) {
+    const nodes = way(next, path)
+    const object = nodes.at(-2)
+    if (object === undefined || nodes.length <= path.length) break
+    next = withoutMember(
+      next,
+      object,
+      object.members.findLastIndex((member) => member.key === name)
+    )
+  }
+  if (next === given(text)) return Result.succeed(text)
+  return judged(next, path, (there) => there === undefined)
+}
+
+/** The text of a settings file in which these grants are allowed too; all else stays as it is. */
+export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result.Result<string, SettingsProblem> => {
+  const before = given(text)
+  const read = parseSettings(before)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const known = read.success.settings.allowed ?? []
+  const added = [...new Set(grants)].filter((grant) => !known.includes(grant))
+  if (added.length === 0) return Result.succeed(before)
+  const all = [...known, ...added]
+  const list = way(before, ["allowed"])[1]
+  if (list?.kind !== "list") return withSetting(before, ["allowed"], all)
+  const at = list.items === 0 ? list.from + 1 : list.last
+  const next = `${before.slice(0, at)}${list.items === 0 ? "" : ", "}${added.map((grant) => JSON.stringify(grant)).join(", ")}${before.slice(at)}`
+  return judged(next, ["allowed"], (there) => isSame(there, all))
+}

@@ -1,0 +1,51 @@
+import { firstUnits } from "../Bytes.ts"
+import type { Offer, PromptInputs } from "./PromptInputs.ts"
+import { has, lines } from "./PromptInputs.ts"
+
+/** What can be asked for by name: agents and skills. */
+
+/** Characters of a description: all of it stands where the tool is declared. */
+const mostDescription = 200
+const mostName = 100
+/** Offers that are listed: a folder full of them would fill every request. */
+const mostListed = 100
+
+const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim()
+
+const shortened = (text: string, most: number): string => {
+  const whole = oneLine(text)
+  const first = firstUnits(whole, most)
+  return first === whole ? whole : `${first.trimEnd()}…`
+}
+
+const listed = (offers: ReadonlyArray<Offer>): string =>
+  lines(
+    ...offers
+      .slice(0, mostListed)
+      .map(({ description, name }) => `- ${shortened(name, mostName)}: ${shortened(description, mostDescription)}`),
+    offers.length > mostListed ? `- … and ${offers.length - mostListed} more` : undefined
+  )
+
+/** When to hand work over, and to whom. */
+export const agentContexts = (inputs: PromptInputs): string =>
+  lines(
+    "Work can be handed to an agent: each is a tool of its name. It works in a window of its own and only its result comes into yours, so the many files and long outputs of its way cost you nothing.",
+    "",
+    "- Hand over what is large and can be told in full: a search through unknown code, the same change in many files, commands with endless output. What takes you two or three calls, do yourself.",
+    "- An agent sees nothing of this conversation. Write the whole task: the goal, the paths, what must not be touched, what you know already, and what the result has to say.",
+    "- Agents that only read may run side by side. Never let two change the same files at once.",
+    "- A result is a report, not a proof: check what you build on.",
+    has(inputs, "sessions_spawn")
+      ? "- `sessions_spawn` starts one that works beside you while you go on; its result arrives as a message."
+      : undefined,
+    "",
+    listed(inputs.agents)
+  )
+
+/** When to read which instructions. */
+export const agentSkills = (inputs: PromptInputs): string =>
+  lines(
+    "A skill is a set of instructions for one kind of work, kept in a folder and read when it is needed. Before such work call `activate_skill` with its name, then follow what it says as the person's guidance for that work; open the other files of its folder only as it asks for them. Activate none for work it is not made for.",
+    "",
+    listed(inputs.skills)
+  )

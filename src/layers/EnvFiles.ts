@@ -1,0 +1,159 @@
+import {
+  ByteSize,
+  ConfigProvider,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  type PlatformError,
+  Predicate,
+  Result
+} from "effect"
+import { homedir } from "node:os"
+import { env } from "node:process"
+import { decode } from "../domain/Bytes.ts"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { hiddenFrom, parseDotEnv, takenFrom } from "../domain/DotEnv.ts"
+import { quoted } from "../domain/WorkspacePath.ts"
+import { EnvFiles } from "../services/EnvFiles.ts"
+import { look, read } from "../services/RegularFile.ts"
+import { Trust, withParents } from "../services/Trust.ts"
+
+/** No such file is that long. */
+const mostBytes = ByteSize.kibibytes(64)
+
+const decoded = (bytes: Uint8Array, shown: string): Result.Result<string, string> => {
+  const { text, valid } = decode(bytes)
+  return valid ? Result.succeed(text) : Result.fail(`${shown} is no text in UTF-8`)
+}
+
+/** Where files are looked for. */
+export interface EnvFilesOptions {
+  /** The home folder of this program. */
+  readonly home: string
+  /** The person's own folder; `GEMINI_CLI_HOME` takes its place (spec 15). */
+  readonly user?: string
+  readonly workspace?: string
+}
+
+/** What is blank counts as not set: the working folder must not pass for the person's own. */
+const ownFolder = (): string => {
+  const named = env["GEMINI_CLI_HOME"]?.trim()
+  return named === undefined || named === "" ? homedir() : named
+}
+
+/** A place where a file may be. */
+interface Place {
+  readonly file: string
+  /** The folder that has to be trusted; undefined for the person's own. */
+  readonly folder: string | undefined
+  /** It is a plain `.env`, which is there for others too. */
+  readonly isProjects: boolean
+}
+
+/** Also where a file stands in the place of a folder. */
+const isNotThere = ({ reason }: PlatformError.PlatformError) => {
+  const cause: unknown = "cause" in reason ? reason.cause : undefined
+  return reason._tag === "NotFound" || (Predicate.hasProperty(cause, "code") && cause.code === "ENOTDIR")
+}
+
+const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<EnvFilesOptions>) {
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const real = (folder: string) => Effect.orElseSucceed(fs.realPath(folder), () => path.resolve(folder))
+  const own = yield* real(user)
+  const chain = withParents(yield* real(workspace), path.dirname)
+  const below = chain.includes(own) ? chain.slice(0, chain.indexOf(own)) : chain
+  const at = (folder: string | undefined, isProjects: boolean, ...parts: ReadonlyArray<string>): Place => ({
+    file: path.join(...parts),
+    folder,
+    isProjects
+  })
+  return [
+    ...below.flatMap((folder) => [
+      at(folder, false, folder, ".palimpsest", ".env"),
+      at(folder, false, folder, ".gemini", ".env"),
+      at(folder, true, folder, ".env")
+    ]),
+    at(undefined, false, path.resolve(home), ".env"),
+    at(undefined, false, own, ".gemini", ".env"),
+    at(undefined, false, own, ".env")
+  ]
+})
+
+const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const trust = yield* Trust
+  const notices: Array<string> = []
+  const untrusted: Array<string> = []
+  const none: Readonly<Record<string, string>> = {}
+
+  const standing = (folder: string) =>
+    trust.of(folder).pipe(
+      Effect.catch(({ message }) => {
+        if (!notices.includes(message)) notices.push(message)
+        return Effect.succeed("unknown" as const)
+      })
+    )
+
+  /** What a file says; undefined: there is none that could be read. */
+  const said = Effect.fnUntraced(function* ({ file, folder, isProjects }: Place) {
+    const place = yield* fs.realPath(file).pipe(
+      Effect.catchIf(isNotThere, () => Effect.undefined),
+      Effect.catch((error) => Effect.sync(() => void notices.push(`${diskTrouble(error)}; it was left out`)))
+    )
+    if (place === undefined) return undefined
+    if (folder !== undefined) {
+      // A link may lead from a trusted folder to one that a person said no to.
+      const isTrusted =
+        (yield* standing(folder)) === "trusted" && (yield* standing(path.dirname(place))) !== "untrusted"
+      if (!isTrusted) {
+        untrusted.push(file)
+        return undefined
+      }
+    }
+    const shown = quoted(file)
+    const text = yield* Effect.gen(function* () {
+      const { size } = yield* look(place, shown)
+      return ByteSize.isGreaterThan(size, mostBytes)
+        ? Result.fail(`${shown} has more than 64 KiB`)
+        : decoded(yield* read(place, shown), shown)
+    }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
+    if (Result.isFailure(text)) {
+      notices.push(`${text.failure}; it was left out`)
+      return undefined
+    }
+    const parsed = parseDotEnv(text.success)
+    const variables = takenFrom(parsed, isProjects)
+    if (Object.keys(variables).length === 0) return undefined
+    const [first, ...more] = parsed.problems
+    if (first !== undefined) {
+      const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
+      notices.push(`${shown}, line ${first.line}: ${first.message}; ${others}`)
+    }
+    return variables
+  })
+
+  for (const place of yield* places(options)) {
+    const variables = yield* said(place)
+    if (variables !== undefined) {
+      return { file: place.file, variables, hidden: hiddenFrom(variables), untrusted, notices }
+    }
+  }
+  return { file: undefined, variables: none, hidden: [], untrusted, notices }
+})
+
+/**
+ * The first `.env` file that says something to this program: from the working folder upward `.palimpsest/.env`,
+ * `.gemini/.env` and `.env` of each folder that is trusted, then those of this program's home and of the person's (spec 15).
+ * What it says counts where the environment says nothing. Files are read when the layer is built; it never fails.
+ */
+export const layer = ({
+  home,
+  user = ownFolder(),
+  workspace = "."
+}: EnvFilesOptions): Layer.Layer<EnvFiles, never, FileSystem.FileSystem | Path.Path | Trust> =>
+  ConfigProvider.layerAdd(Effect.map(EnvFiles, ({ variables }) => ConfigProvider.fromEnvRecord({ ...variables }))).pipe(
+    Layer.provideMerge(Layer.effect(EnvFiles, find({ home, user, workspace })))
+  )

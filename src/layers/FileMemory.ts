@@ -1,0 +1,572 @@
+import { Effect, FileSystem, Layer, Path, type PlatformError, Random, Ref, Semaphore } from "effect"
+import { decode, encode } from "../domain/Bytes.ts"
+import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { fileDiff } from "../domain/FileDiff.ts"
+import { isBinary } from "../domain/FileKind.ts"
+import { encodingOf } from "../domain/FileText.ts"
+import { importTokens } from "../domain/MemoryImports.ts"
+import {
+  factLine,
+  hasFact,
+  type Loaded,
+  longestFact,
+  type MemoryBlock,
+  type MemoryScope,
+  touchedText,
+  withFact
+} from "../domain/MemoryText.ts"
+import { isWithin, quoted, shownFrom } from "../domain/WorkspacePath.ts"
+import { Memory, type MemoryChange, MemoryError, type Saved } from "../services/Memory.ts"
+import * as MemoryFiles from "../services/MemoryFiles.ts"
+import * as MemorySearch from "../services/MemorySearch.ts"
+import * as RegularFile from "../services/RegularFile.ts"
+import { ToolFailure } from "../services/Tool.ts"
+import { Workspace } from "../services/Workspace.ts"
+
+/** What is looked for, and how far; what is absent is as `chosen` has it. */
+export interface MemoryChoices {
+  readonly fileNames?: ReadonlyArray<string> | undefined
+  readonly boundaries?: ReadonlyArray<string> | undefined
+  readonly maxDirs?: number | undefined
+  readonly importFormat?: "tree" | "flat" | undefined
+  readonly importDepth?: number | undefined
+  readonly respectGitIgnore?: boolean | undefined
+  readonly respectGeminiIgnore?: boolean | undefined
+  readonly downward?: boolean | undefined
+  readonly onTouch?: boolean | undefined
+}
+
+/** What holds where nothing else is said (spec 7.1, 7.4). */
+const chosen = ({
+  boundaries = [".git"],
+  downward = true,
+  fileNames = ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
+  importDepth = 5,
+  importFormat = "tree",
+  maxDirs = 200,
+  onTouch = true,
+  respectGeminiIgnore = true,
+  respectGitIgnore = false
+}: MemoryChoices) => ({
+  boundaries,
+  downward,
+  fileNames,
+  importDepth,
+  importFormat,
+  maxDirs,
+  onTouch,
+  respectGeminiIgnore,
+  respectGitIgnore
+})
+
+/** Where memory is. All folders are absolute; they need not exist. */
+export interface FileMemoryOptions {
+  /** The folder of this program: facts of the person are written there. */
+  readonly home: string
+  /** The person's folder of Gemini CLI, `~/.gemini`. */
+  readonly geminiHome: string
+  /** Folders that hold extensions. */
+  readonly extensions: ReadonlyArray<string>
+  /** The folder that is worked in. */
+  readonly root: string
+  /** Folders that were added to the workspace. */
+  readonly includeDirectories?: ReadonlyArray<string> | undefined
+  /** Whether the memory of these is loaded, too. What tools touch in them counts in any case. */
+  readonly loadFromIncludeDirectories?: boolean | undefined
+  /** Whether files of a folder may say what an agent does. Asked whenever memory is loaded or touched. */
+  readonly isTrusted: (folder: string) => Effect.Effect<boolean>
+  readonly memory?: MemoryChoices | undefined
+}
+
+interface State {
+  /** Undefined: to be read. */
+  readonly loaded: Loaded | undefined
+  /** What it was when it was read last. */
+  readonly last: Loaded | undefined
+  readonly version: number
+  /** Keys of files that were loaded, told or found wanting. */
+  readonly known: ReadonlySet<string>
+  /** What was told when it was touched. */
+  readonly touched: ReadonlyArray<MemorySearch.Candidate>
+}
+
+/** A file that was found. */
+interface Found extends MemoryFiles.Seen {
+  readonly candidate: MemorySearch.Candidate
+}
+
+const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => reason._tag === "NotFound"
+
+/** How often another name is tried for a temporary file. */
+const names = 4
+
+/** Blocks whose files no other block brings along already: `@AGENTS.md` in a GEMINI.md does not count twice. */
+const withoutImported = (
+  blocks: ReadonlyArray<{ readonly real: string; readonly block: MemoryBlock }>
+): ReadonlyArray<MemoryBlock> => {
+  const importers = new Map<string, Set<string>>()
+  for (const { block, real } of blocks) {
+    for (const file of block.imports) {
+      if (file === real) continue
+      importers.set(file, (importers.get(file) ?? new Set()).add(real))
+    }
+  }
+  const dropped = new Set<string>()
+  for (const { real } of blocks) {
+    if ([...(importers.get(real) ?? [])].some((by) => !dropped.has(by))) dropped.add(real)
+  }
+  return blocks.filter(({ real }) => !dropped.has(real)).map(({ block }) => block)
+}
+
+/** Of global blocks that say the same, the first. */
+const withoutTwins = (blocks: ReadonlyArray<MemoryBlock>): ReadonlyArray<MemoryBlock> => {
+  const said = new Set<string>()
+  return blocks.filter(({ source, text }) => {
+    if (source !== "global") return true
+    const isNew = !said.has(text.trim())
+    said.add(text.trim())
+    return isNew
+  })
+}
+
+/** Whether a model is told the same. */
+const isSame = (one: Loaded, other: Loaded): boolean =>
+  one.blocks.length === other.blocks.length &&
+  one.blocks.every(({ shown, source, text }, i) => {
+    const there = other.blocks[i]
+    return there?.shown === shown && there.source === source && there.text === text
+  })
+
+/** Memory in files (spec 7). Nothing is read before somebody asks. */
+export const layer = (options: FileMemoryOptions): Layer.Layer<Memory, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(Memory, make(options))
+
+/** `layer`, as a value. */
+export const make = Effect.fnUntraced(function* (
+  options: FileMemoryOptions
+): Effect.fn.Return<Memory["Service"], never, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const choices = chosen(options.memory ?? {})
+  const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
+
+  /** Where things are now: folders may have been made meanwhile. */
+  const places = Effect.gen(function* () {
+    const root = yield* real(options.root)
+    const added = yield* Effect.forEach(options.includeDirectories ?? [], real)
+    const globals = [...new Set([yield* real(options.geminiHome), yield* real(options.home)])]
+    const home = path.dirname(yield* real(options.geminiHome))
+    return { root, added, globals, home }
+  })
+  type Places = Effect.Success<typeof places>
+
+  const searchOf = ({ globals, home }: Places): MemorySearch.SearchOptions => ({
+    fileNames: choices.fileNames,
+    boundaries: choices.boundaries,
+    maxDirs: choices.maxDirs,
+    ignore: { git: choices.respectGitIgnore, own: choices.respectGeminiIgnore, usual: true },
+    home,
+    globals
+  })
+
+  /** As a person writes it: from the workspace, else from the home folder. */
+  const shownOf =
+    ({ home, root }: Places) =>
+    (place: string) => {
+      const fromRoot = shownFrom(root, place, path.sep)
+      if (fromRoot !== place || root === place) return quoted(fromRoot)
+      const fromHome = shownFrom(home, place, path.sep)
+      return quoted(fromHome === place || fromHome === "." ? place : `~/${fromHome}`)
+    }
+
+  /** Runs a search in this workspace. */
+  const searching = <A>(
+    { added, root }: Places,
+    work: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path | Workspace>
+  ) =>
+    work.pipe(
+      Effect.provideService(Workspace, {
+        root,
+        folders: [root, ...added],
+        shown: (place) => place,
+        path: () => Effect.fail(new ToolFailure({ message: "memory is not found by paths of tools" }))
+      }),
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.provideService(Path.Path, path)
+    )
+
+  const filesOf = (here: Places) =>
+    searching(
+      here,
+      MemoryFiles.make({ format: choices.importFormat, depth: choices.importDepth, shown: shownOf(here) })
+    )
+
+  const candidatesIn = (
+    folders: ReadonlyArray<string>,
+    within: (folder: string) => Effect.Effect<string>
+  ): Effect.Effect<ReadonlyArray<MemorySearch.Candidate>> =>
+    Effect.map(
+      Effect.forEach(folders, (folder) =>
+        Effect.map(within(folder), (root) =>
+          choices.fileNames.map((name) => ({
+            source: "project" as const,
+            place: path.join(folder, name),
+            within: [root],
+            isExpected: false
+          }))
+        )
+      ),
+      (all) => all.flat()
+    )
+
+  /** The root of the project that a folder lies in, else the folder; each is looked for once. */
+  const roots = (here: Places) => {
+    const known = new Map<string, string>()
+    return Effect.fnUntraced(function* (folder: string) {
+      const found =
+        known.get(folder) ?? (yield* searching(here, MemorySearch.projectRoot(folder, searchOf(here)))) ?? folder
+      known.set(folder, found)
+      return found
+    })
+  }
+
+  const globalCandidates = Effect.fnUntraced(function* ({ globals }: Places) {
+    return yield* Effect.forEach(
+      globals.flatMap((folder) => choices.fileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
+      ({ folder, place }) =>
+        // Who keeps such files elsewhere and links to them means what lies there.
+        Effect.map(real(place), (file): MemorySearch.Candidate => ({
+          source: "global",
+          place,
+          within: [...new Set([folder, path.dirname(file)])],
+          isExpected: false
+        }))
+    )
+  })
+
+  const projectCandidates = Effect.fnUntraced(function* (here: Places, folder: string) {
+    if (folder === here.home || !(yield* options.isTrusted(folder))) return []
+    const search = searchOf(here)
+    const above = yield* searching(here, MemorySearch.upward(folder, search))
+    const below = choices.downward ? yield* searching(here, MemorySearch.downward(folder, search)) : []
+    const own = yield* candidatesIn(above, roots(here))
+    const deeper = below.map(({ place, root }): MemorySearch.Candidate => ({
+      source: "project",
+      place,
+      within: [root],
+      isExpected: false
+    }))
+    const owner = yield* searching(here, MemorySearch.ownerOf(folder))
+    return [
+      ...own.map((candidate) => ({ candidate, owner })),
+      ...deeper.map((candidate) => ({ candidate, owner: undefined }))
+    ]
+  })
+
+  /** Looks at candidates; a file counts at the first place where it is found. */
+  const lookAt = Effect.fnUntraced(function* (
+    candidates: ReadonlyArray<MemorySearch.Candidate>,
+    files: MemoryFiles.MemoryFiles,
+    known: Set<string>,
+    complain: (place: string, why: string) => void
+  ) {
+    for (const { place, source } of candidates) if (source !== "extension") files.isReal(path.dirname(place))
+    const looked = yield* Effect.forEach(
+      candidates,
+      (candidate) => Effect.map(files.look(candidate.place, candidate.within), (found) => ({ candidate, found })),
+      { concurrency: MemoryFiles.atOnce }
+    )
+    const found: Array<Found> = []
+    for (const { candidate, found: what } of looked) {
+      if (what._tag === "File" && !known.has(what.key)) {
+        known.add(what.key)
+        found.push({ ...what, candidate })
+      }
+      if (what._tag === "Refused" && !known.has(candidate.place)) {
+        known.add(candidate.place)
+        complain(candidate.place, what.why)
+      }
+      if (what._tag === "Nothing" && candidate.isExpected) complain(candidate.place, "there is no such file")
+    }
+    return found
+  })
+
+  /** What the files say. */
+  const blocksOf = Effect.fnUntraced(function* (
+    found: ReadonlyArray<Found>,
+    files: MemoryFiles.MemoryFiles,
+    shown: (place: string) => string,
+    complain: (place: string, why: string) => void
+  ) {
+    const blocks = yield* Effect.forEach(
+      found,
+      ({ candidate: { place, source, within }, ...seen }) =>
+        files.resolve({ ...seen, place }, within).pipe(
+          Effect.map(({ imports, text }) => [
+            { real: seen.real, block: { source, file: place, shown: shown(place), text, imports } }
+          ]),
+          Effect.catch((why) => Effect.sync(() => (complain(place, why), [])))
+        ),
+      { concurrency: MemoryFiles.atOnce }
+    )
+    return blocks.flat().filter(({ block }) => block.text.trim() !== "")
+  })
+
+  const state = yield* Ref.make<State>({
+    loaded: undefined,
+    last: undefined,
+    version: 0,
+    known: new Set(),
+    touched: []
+  })
+  const gate = yield* Semaphore.make(1)
+
+  /** The deepest trusted folder of the workspace that a place lies in. */
+  const trustedRoot = Effect.fnUntraced(function* ({ added, home, root }: Places, place: string) {
+    const around = [root, ...added].filter((folder) => folder !== home && isWithin(folder, place, path.sep))
+    for (const folder of around.toSorted((a, b) => b.length - a.length)) {
+      if (yield* options.isTrusted(folder)) return folder
+    }
+    return undefined
+  })
+
+  const readAll = Effect.gen(function* () {
+    const before = yield* Ref.get(state)
+    const here = yield* places
+    const shown = shownOf(here)
+    const files = yield* filesOf(here)
+    const problems = new Set<string>()
+    const complain = (place: string, why: string) => void problems.add(`${shown(place)}: ${quoted(why)}`)
+    const known = new Set<string>()
+
+    const extensions = yield* Effect.forEach(options.extensions, (folder) =>
+      searching(here, MemorySearch.extensionFiles(folder, searchOf(here)))
+    )
+    for (const line of extensions.flatMap((each) => each.problems)) problems.add(line)
+    const project: Array<MemorySearch.Candidate> = []
+    const worked = [...(options.loadFromIncludeDirectories === true ? here.added : []), here.root]
+    for (const folder of new Set(worked)) {
+      for (const { candidate, owner } of yield* projectCandidates(here, folder)) {
+        const place = path.dirname(candidate.place)
+        if (owner !== undefined && !isWithin(folder, place, path.sep)) {
+          // Above the folder that is trusted, in /tmp for one, anybody may have left a file.
+          const other = yield* searching(here, MemorySearch.ownerOf(candidate.place))
+          if (other !== undefined && other !== owner && other !== 0) {
+            complain(candidate.place, `it belongs to somebody else than ${shown(folder)}, so it was left out`)
+            continue
+          }
+        }
+        project.push(candidate)
+      }
+    }
+    for (const candidate of before.touched) {
+      if ((yield* trustedRoot(here, candidate.place)) !== undefined) project.push(candidate)
+    }
+    const candidates = [
+      ...(yield* globalCandidates(here)),
+      ...extensions.flatMap((each) => each.candidates),
+      ...project
+    ]
+    const found = yield* lookAt(candidates, files, known, complain)
+    const blocks = withoutTwins(withoutImported(yield* blocksOf(found, files, shown, complain)))
+    const loaded: Loaded = { blocks, problems: [...problems, ...files.problems] }
+    yield* Ref.set(state, {
+      loaded,
+      last: loaded,
+      version: before.last === undefined || isSame(before.last, loaded) ? before.version : before.version + 1,
+      known,
+      touched: before.touched
+    })
+    return loaded
+  })
+
+  const loadInside = Effect.flatMap(Ref.get(state), ({ loaded }) =>
+    loaded === undefined ? readAll : Effect.succeed(loaded)
+  )
+  const load = gate.withPermit(loadInside).pipe(Effect.withSpan("Memory.load"))
+  const stale = Ref.update(state, (now): State => ({ ...now, loaded: undefined }))
+
+  /** The folder of a place that may not exist, links followed. */
+  const folderOf = Effect.fnUntraced(function* (place: string) {
+    for (let here = path.resolve(place); ; here = path.dirname(here)) {
+      const found = yield* Effect.orElseSucceed(
+        Effect.flatMap(fs.realPath(here), (file) => Effect.map(fs.stat(file), ({ type }) => ({ file, type }))),
+        () => undefined
+      )
+      if (found !== undefined) return found.type === "Directory" ? found.file : path.dirname(found.file)
+      if (path.dirname(here) === here) return here
+    }
+  })
+
+  const touched = Effect.fn("Memory.touched")(function* (place: string): Effect.fn.Return<string | undefined> {
+    if (!choices.onTouch) return undefined
+    const imported = new Set((yield* loadInside).blocks.flatMap(({ imports }) => imports))
+    const here = yield* places
+    const folder = yield* folderOf(place)
+    const root = yield* trustedRoot(here, folder)
+    if (root === undefined) return undefined
+    const folders = yield* searching(here, MemorySearch.between(root, folder, searchOf(here)))
+    const before = yield* Ref.get(state)
+    const known = new Set(before.known)
+    const shown = shownOf(here)
+    const problems: Array<string> = []
+    const complain = (where: string, why: string) => void problems.push(`${shown(where)}: ${quoted(why)}`)
+    const files = yield* filesOf(here)
+    const looked = yield* lookAt(yield* candidatesIn(folders, roots(here)), files, known, complain)
+    const found = looked.filter(({ real: file }) => !imported.has(file))
+    const blocks = withoutImported(yield* blocksOf(found, files, shown, complain))
+    // Told once, and not to the model: it cannot mend the file.
+    for (const problem of [...problems, ...files.problems]) yield* Effect.logWarning(problem)
+    yield* Ref.set(state, {
+      ...before,
+      known,
+      touched: [...before.touched, ...found.map(({ candidate }) => candidate)]
+    })
+    return blocks.length === 0 ? undefined : touchedText(blocks)
+  }, gate.withPermit)
+
+  const wrong = (message: string) => new MemoryError({ message })
+
+  /** The file of a scope: one of the names that is there, else the first name. */
+  const target = Effect.fnUntraced(function* (here: Places, scope: MemoryScope): Effect.fn.Return<string, MemoryError> {
+    const folder = scope === "project" ? here.root : path.resolve(options.home)
+    const first = choices.fileNames[0]
+    if (first === undefined) return yield* wrong("memory has no file: the setting memory.fileNames is empty")
+    if (scope === "project" && (here.root === here.home || !(yield* options.isTrusted(folder)))) {
+      return yield* wrong(
+        here.root === here.home
+          ? `${shownOf(here)(folder)} is the home folder and no project; remember it as global instead`
+          : `${quoted(folder)} is not trusted, so nothing is remembered there; trust it with "palimpsest trust", or remember it as global`
+      )
+    }
+    for (const name of choices.fileNames) {
+      const place = path.join(folder, name)
+      const type = yield* Effect.orElseSucceed(
+        Effect.map(fs.stat(place), (info) => info.type),
+        () => undefined
+      )
+      if (type === "File") return place
+    }
+    return path.join(folder, first)
+  })
+
+  /** A file as it is now, where it really lies. */
+  const seen = Effect.fnUntraced(function* (here: Places, place: string, scope: MemoryScope) {
+    const shown = shownOf(here)(place)
+    const file = yield* fs.realPath(place).pipe(
+      Effect.catchIf(isNotFound, () => Effect.undefined),
+      Effect.mapError((error) => wrong(`${shown} cannot be used: ${diskTrouble(error)}`))
+    )
+    if (file === undefined) {
+      const isLink = yield* Effect.orElseSucceed(Effect.as(fs.readLink(place), true), () => false)
+      return isLink
+        ? yield* wrong(`${shown} is a link that leads nowhere; mend or remove it`)
+        : { file: place, text: undefined }
+    }
+    if (scope === "project" && !isWithin(here.root, file, path.sep)) {
+      return yield* wrong(`${shown} leads out of the workspace through a link, so it is not written`)
+    }
+    const bytes = yield* RegularFile.read(file, shown).pipe(
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.mapError(({ message }) => wrong(message))
+    )
+    const encoding = encodingOf(bytes)?.encoding
+    if (isBinary(bytes) || (encoding !== undefined && encoding !== "utf-8")) {
+      return yield* wrong(`${shown} is no UTF-8 text, so nothing is added to it`)
+    }
+    return { file, text: decode(bytes).text }
+  })
+
+  const plan = Effect.fn("Memory.plan")(function* (
+    fact: string,
+    scope: MemoryScope
+  ): Effect.fn.Return<MemoryChange, MemoryError> {
+    const line = factLine(fact)
+    if (line === undefined) return yield* wrong("there is nothing to remember; say the fact in a sentence")
+    if (line.length > longestFact) {
+      return yield* wrong(
+        `a fact of ${line.length} characters is too long to be part of every request; say it in at most ${longestFact}`
+      )
+    }
+    const here = yield* places
+    const place = yield* target(here, scope)
+    const { file, text: before } = yield* seen(here, place, scope)
+    const shown = shownOf(here)(file)
+    const after = before !== undefined && hasFact(before, line) ? before : withFact(before ?? "", line)
+    if (encode(after).length > MemoryFiles.mostBytes) {
+      return yield* wrong(`${shown} would have more than 1 MiB and no longer be read; shorten it first`)
+    }
+    // A backtick in a fact may pair with one elsewhere in the file, and what was code would then be read as imports.
+    const imports = (text: string) =>
+      importTokens(text)
+        .map((token) => token.path)
+        .join("\n")
+    if (imports(after) !== imports(before ?? "")) {
+      return yield* wrong(
+        "with this fact the file would import other files than before; say it without @ and backticks"
+      )
+    }
+    return { scope, file, shown, before, after, diff: fileDiff(path.basename(file), before ?? "", after) }
+  })
+
+  /** An empty file that nobody else has, beside the one that it will become. */
+  const claim = (file: string, mode: number | undefined) =>
+    Effect.gen(function* () {
+      const random = yield* Random.nextIntBetween(0, 2 ** 48)
+      const temporary = path.join(path.dirname(file), `.palimpsest-${random.toString(36)}.tmp`)
+      yield* Effect.scoped(fs.open(temporary, { flag: "wx", ...(mode === undefined ? {} : { mode }) }))
+      return temporary
+    }).pipe(Effect.retry({ times: names - 1, while: ({ reason }) => reason._tag === "AlreadyExists" }))
+
+  const write = Effect.fnUntraced(function* ({ after, before, file, scope }: MemoryChange) {
+    if (before === undefined) {
+      yield* fs.makeDirectory(path.dirname(file), { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
+    } else yield* fs.access(file, { writable: true })
+    const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
+    yield* Effect.acquireUseRelease(
+      claim(file, mode === undefined && scope === "project" ? undefined : 0o600),
+      (temporary) =>
+        Effect.gen(function* () {
+          const handle = yield* fs.open(temporary, { flag: "r+" })
+          yield* handle.writeAll(encode(after))
+          yield* handle.sync
+          if (mode !== undefined) yield* fs.chmod(temporary, mode)
+          yield* fs.rename(temporary, file)
+        }).pipe(Effect.scoped, Effect.uninterruptible),
+      (temporary, exit) =>
+        exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(temporary, { force: true }))
+    )
+  })
+
+  const save = Effect.fn("Memory.save")(function* (change: MemoryChange): Effect.fn.Return<Saved, MemoryError> {
+    const { after, before, diff, file, scope, shown } = change
+    const here = yield* places
+    if (scope === "project" && !(yield* options.isTrusted(here.root))) {
+      return yield* wrong(`${shown} is not written: its folder is no longer trusted`)
+    }
+    const now = yield* seen(here, file, scope)
+    if (now.file !== file || now.text !== before) {
+      return yield* wrong(`${shown} was changed by somebody else meanwhile, so it was not written; try again`)
+    }
+    if (after !== before) {
+      yield* Effect.uninterruptible(Effect.andThen(write(change), stale)).pipe(
+        Effect.mapError((error) => wrong(`${shown} was not written: ${diskTrouble(error)}`))
+      )
+    }
+    return { file, shown, diff }
+  }, gate.withPermit)
+
+  return {
+    load,
+    refresh: gate.withPermit(Effect.andThen(stale, loadInside)).pipe(Effect.withSpan("Memory.refresh")),
+    version: gate.withPermit(
+      Effect.andThen(
+        loadInside,
+        Effect.map(Ref.get(state), ({ version }) => version)
+      )
+    ),
+    touched,
+    plan,
+    save
+  }
+})

@@ -1,0 +1,157 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Path, Schema, Sink, Stdio } from "effect"
+import { Command } from "effect/cli"
+import { memory } from "../../src/cli/commands/memory.ts"
+import { ExitError } from "../../src/cli/ExitError.ts"
+import { decode } from "../../src/domain/Bytes.ts"
+import * as FileMemory from "../../src/layers/FileMemory.ts"
+import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
+import { TokenCounter } from "../../src/services/TokenCounter.ts"
+
+/** What the command prints, and how it ends. */
+const ran = Effect.fnUntraced(function* (
+  args: ReadonlyArray<string>,
+  files: Readonly<Record<string, string>> = {},
+  isTrusted = true
+) {
+  const texts = { out: "", err: "" }
+  const into = (name: keyof typeof texts) => () =>
+    Sink.forEach((piece: string | Uint8Array) =>
+      Effect.sync(() => {
+        texts[name] += typeof piece === "string" ? piece : decode(piece).text
+      })
+    )
+  const here = FileMemory.layer({
+    home: "/home/.palimpsest",
+    geminiHome: "/home/.gemini",
+    extensions: [],
+    root: "/home/work",
+    isTrusted: () => Effect.succeed(isTrusted)
+  }).pipe(Layer.provide(MemoryFileSystem.layer({ "/home/work/.git/HEAD": "", ...files })), Layer.provide(Path.layer))
+  const exit = yield* Command.runWith(memory, { version: "0" })(args).pipe(
+    Effect.provide([
+      here,
+      TokenCounter.layerEstimate,
+      Stdio.layerTest({ stdout: into("out"), stderr: into("err"), stdoutIsTerminal: Effect.succeed(false) })
+    ]),
+    Effect.exit
+  )
+  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  return { ...texts, error: error instanceof ExitError ? `${error.status}: ${error.message}` : error }
+})
+
+const some = {
+  "/home/.gemini/GEMINI.md": "I like tea",
+  "/home/work/GEMINI.md": "# Rules\n\n  - indented \u001b[31m @docs.md @none.md",
+  "/home/work/docs.md": "docs"
+}
+
+layer(NodeServices.layer)("memory", (it) => {
+  it.effect("show: each text under its file, whose it is and what it costs, and the total", () =>
+    Effect.gen(function* () {
+      const { err, error, out } = yield* ran(["show"], some)
+      assert.isUndefined(error)
+      assert.match(
+        out,
+        /^~\/\.gemini\/GEMINI\.md \(global, \d+ tokens\)\nI like tea\n\nGEMINI\.md \(project, \d+ tokens, 1 import\)\n# Rules\n\n {2}- indented /
+      )
+      assert.notInclude(out, "\u001b")
+      assert.match(out, /\n2 files, \d+ tokens in every request\n$/)
+      assert.strictEqual(err, "palimpsest: GEMINI.md: @none.md was not imported: there is no such file\n")
+    })
+  )
+
+  it.effect("show --json: one document, with the problems in it", () =>
+    Effect.gen(function* () {
+      const { err, out } = yield* ran(["show", "--json"], some)
+      const document = yield* Schema.decodeEffect(
+        Schema.fromJsonString(
+          Schema.Struct({
+            blocks: Schema.Array(
+              Schema.Struct({
+                source: Schema.String,
+                file: Schema.String,
+                imports: Schema.Array(Schema.String),
+                tokens: Schema.Finite
+              })
+            ),
+            tokens: Schema.Finite,
+            problems: Schema.Array(Schema.String)
+          })
+        )
+      )(out)
+      assert.deepStrictEqual(
+        document.blocks.map(({ file, imports, source }) => [source, file, ...imports]),
+        [
+          ["global", "/home/.gemini/GEMINI.md"],
+          ["project", "/home/work/GEMINI.md", "/home/work/docs.md"]
+        ]
+      )
+      assert.strictEqual(
+        document.tokens,
+        document.blocks.reduce((sum, { tokens }) => sum + tokens, 0)
+      )
+      assert.lengthOf(document.problems, 1)
+      assert.strictEqual(err, "")
+    })
+  )
+
+  it.effect("list: a table of the files and of what they import", () =>
+    Effect.gen(function* () {
+      const { out } = yield* ran(["list"], some)
+      assert.match(
+        out,
+        /^WHOSE +FILE +TOKENS\nglobal +~\/\.gemini\/GEMINI\.md +\d+\nproject +GEMINI\.md +\d+\n +imports \/home\/work\/docs\.md\n2 files, \d+ tokens in every request\n$/
+      )
+      const document: { readonly files: ReadonlyArray<unknown> } = JSON.parse(
+        (yield* ran(["list", "--json"], some)).out
+      )
+      assert.lengthOf(document.files, 2)
+    })
+  )
+
+  it.effect("refresh: what there is, and what is wrong with it", () =>
+    Effect.gen(function* () {
+      const { err, out } = yield* ran(["refresh"], some)
+      assert.match(out, /^2 files, \d+ tokens in every request\n$/)
+      assert.include(err, "@none.md was not imported")
+    })
+  )
+
+  it.effect("nothing remembered is said so, and of a folder that is not trusted nothing is shown", () =>
+    Effect.gen(function* () {
+      for (const name of ["show", "list", "refresh"]) {
+        assert.include((yield* ran([name])).out, "nothing is remembered here")
+      }
+      assert.notInclude((yield* ran(["show"], some, false)).out, "Rules")
+    })
+  )
+
+  it.effect("add: the change is printed; a fact that is there already is said so", () =>
+    Effect.gen(function* () {
+      const { err, out } = yield* ran(["add", "tabs", "--scope", "project"])
+      assert.strictEqual(out, "--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+## Gemini Added Memories\n+- tabs\n")
+      assert.strictEqual(err, "palimpsest: remembered in GEMINI.md\n")
+      const again = yield* ran(["add", "tabs", "--scope", "global"], { "/home/.palimpsest/GEMINI.md": "- tabs\n" })
+      assert.strictEqual(again.out, "~/.palimpsest/GEMINI.md says so already\n")
+      const document: { readonly scope: string; readonly file: string } = JSON.parse(
+        (yield* ran(["add", "tabs", "--scope", "project", "--json"])).out
+      )
+      assert.deepInclude(document, { scope: "project", file: "/home/work/GEMINI.md" })
+    })
+  )
+
+  it.effect("add without a scope, or without words, is bad usage; what cannot be written has failed", () =>
+    Effect.gen(function* () {
+      const whichScope =
+        "2: where does it belong? Say --scope project (this folder alone) or --scope global (all that you do)"
+      assert.strictEqual((yield* ran(["add", "tabs"])).error, whichScope)
+      assert.match(String((yield* ran(["add", " ", "--scope", "project"])).error), /^2: there is nothing to remember/)
+      assert.match(
+        String((yield* ran(["add", "tabs", "--scope", "project"], {}, false)).error),
+        /^1: .* is not trusted/
+      )
+    })
+  )
+})

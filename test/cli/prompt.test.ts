@@ -1,0 +1,99 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema, Sink, Stdio } from "effect"
+import { Command } from "effect/cli"
+import { type Assembled, type PromptFlags, promptCommand, rowsOf, shownOf } from "../../src/cli/commands/prompt.ts"
+import { decode } from "../../src/domain/Bytes.ts"
+import { estimateText } from "../../src/domain/Tokens.ts"
+
+const preamble = "You are Palimpsest.\n\n  - an agent\u001b[31m"
+const memory = "Use tabs."
+const assembled: Assembled = {
+  built: {
+    text: `${preamble}\n\n${memory}`,
+    sections: [
+      { key: "preamble", text: preamble },
+      { key: "memory", text: memory }
+    ],
+    notices: ["GEMINI_PROMPT_X means nothing"]
+  },
+  toolTokens: 1_200,
+  environment: "Today is a day."
+}
+
+/** What the command prints, and what it was asked for. */
+const printed = Effect.fnUntraced(function* (args: ReadonlyArray<string>, isTerminal = false) {
+  const texts = { out: "", err: "" }
+  const asked: Array<PromptFlags> = []
+  const into = (name: keyof typeof texts) => () =>
+    Sink.forEach((piece: string | Uint8Array) =>
+      Effect.sync(() => {
+        texts[name] += typeof piece === "string" ? piece : decode(piece).text
+      })
+    )
+  const command = promptCommand((flags) => Effect.sync(() => asked.push(flags)).pipe(Effect.as(assembled)))
+  yield* Command.runWith(command, { version: "0" })(args).pipe(
+    Effect.provide(
+      Stdio.layerTest({ stdout: into("out"), stderr: into("err"), stdoutIsTerminal: Effect.succeed(isTerminal) })
+    )
+  )
+  return { ...texts, asked }
+})
+
+layer(NodeServices.layer)("prompt", (it) => {
+  it.effect("prints the prompt on stdout and nothing else there, byte for byte into a file", () =>
+    Effect.gen(function* () {
+      const { asked, err, out } = yield* printed([])
+      assert.strictEqual(out, `${assembled.built.text}\n`)
+      assert.match(err, /^palimpsest: GEMINI_PROMPT_X means nothing\nSECTION +TOKENS\npreamble +\d+\nmemory +\d+\n/)
+      assert.match(err, /\nsystem prompt +\d+\ntools +1,200\nenvironment +\d+\nin each request +1,2\d\d\n$/)
+      assert.deepStrictEqual(asked, [{ size: undefined, plan: false, model: undefined }])
+    })
+  )
+
+  it.effect("what would steer a terminal does not reach one; what stands indented stays so", () =>
+    Effect.gen(function* () {
+      const { out } = yield* printed([], true)
+      assert.strictEqual(out, `You are Palimpsest.\n\n  - an agent\n\n${memory}\n`)
+    })
+  )
+
+  it.effect("--json is one document with the tokens of all that goes with a request", () =>
+    Effect.gen(function* () {
+      const { err, out } = yield* printed(["--json"])
+      const document = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(out)
+      const { text } = assembled.built
+      const around = estimateText("Today is a day.")
+      assert.deepStrictEqual(document, {
+        prompt: text,
+        sections: [
+          { key: "preamble", tokens: estimateText(preamble) },
+          { key: "memory", tokens: estimateText(memory) }
+        ],
+        environment: "Today is a day.",
+        tokens: {
+          prompt: estimateText(text),
+          tools: 1_200,
+          environment: around,
+          total: estimateText(text) + 1_200 + around
+        },
+        notices: ["GEMINI_PROMPT_X means nothing"]
+      })
+      assert.strictEqual(err, "")
+    })
+  )
+
+  it.effect("hands its flags to whoever puts the prompt together", () =>
+    Effect.gen(function* () {
+      const { asked } = yield* printed(["--size", "minimal", "--plan", "--model", "gemini-3-pro"])
+      assert.deepStrictEqual(asked, [{ size: "minimal", plan: true, model: "gemini-3-pro" }])
+    })
+  )
+
+  it.effect("what is not known has no row", () =>
+    Effect.sync(() => {
+      const names = rowsOf(shownOf({ built: assembled.built })).map(([name]) => name)
+      assert.deepStrictEqual(names, ["SECTION", "preamble", "memory", "system prompt"])
+    })
+  )
+})

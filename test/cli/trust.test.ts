@@ -1,0 +1,191 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path, Sink, Stdio } from "effect"
+import { Command } from "effect/cli"
+import { fileURLToPath } from "node:url"
+import { configImport } from "../../src/cli/commands/configImport.ts"
+import { trust } from "../../src/cli/commands/trust.ts"
+import { ExitError } from "../../src/cli/ExitError.ts"
+import { decode } from "../../src/domain/Bytes.ts"
+import * as FileTrust from "../../src/layers/FileTrust.ts"
+import { GeminiImport } from "../../src/services/GeminiImport.ts"
+
+/** A person's home with a project, and this program's commands in it. */
+const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>> = {}) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const root = yield* fs.realPath(yield* fs.makeTempDirectoryScoped())
+  const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
+  yield* fs.makeDirectory(at("me/work"), { recursive: true })
+  for (const [file, text] of Object.entries(files)) {
+    yield* fs.makeDirectory(path.dirname(at(file)), { recursive: true })
+    yield* fs.writeFileString(at(file), text)
+  }
+  const services = Layer.merge(
+    FileTrust.layer(at("kept/trusted-folders.json"), { user: at("me"), environment: {} }),
+    GeminiImport.layer({ home: at("kept"), gemini: at("me/.gemini") })
+  )
+  const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+    const texts = { out: "", err: "" }
+    const into = (name: keyof typeof texts) => () =>
+      Sink.forEach((piece: string | Uint8Array) =>
+        Effect.sync(() => {
+          texts[name] += typeof piece === "string" ? piece : decode(piece).text
+        })
+      )
+    const program = Command.make("palimpsest").pipe(Command.withSubcommands([trust, configImport]))
+    const status = yield* Command.runWith(program, { version: "0" })(args).pipe(
+      Effect.as(0),
+      Effect.catchIf(
+        (error) => error instanceof ExitError,
+        ({ message, status }) =>
+          Effect.sync(() => {
+            texts.err += message
+            return status
+          })
+      ),
+      Effect.provide(services),
+      Effect.provide(Stdio.layerTest({ stdout: into("out"), stderr: into("err") }))
+    )
+    return { ...texts, status }
+  })
+  return { at, run }
+})
+
+const project = {
+  "me/work/.palimpsest/settings.json": `{"hooks": {"AfterTool": [{"hooks": []}], "PreCompress": []}}`,
+  "me/work/.env": "A=1",
+  "me/work/GEMINI.md": "Do this.",
+  "me/work/.gemini/agents/a.md": "x",
+  "me/work/.gemini/agents/a.txt": "x",
+  "me/work/.palimpsest/skills/s/SKILL.md": "x",
+  "me/work/.palimpsest/skills/none/readme.md": "x"
+}
+
+describe("trust", () => {
+  it.effect("says what is taken from the folder then", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground(project)
+      const { err, out, status } = yield* run("trust", at("me/work"))
+      assert.deepStrictEqual([status, err], [0, ""])
+      assert.strictEqual(
+        out,
+        [
+          `Trusted, with all that lies below: ${at("me/work")}`,
+          "From it are taken:",
+          "  settings: .palimpsest/settings.json",
+          "  hooks, which run commands: .palimpsest/settings.json (AfterTool, PreCompress)",
+          "  variables, such as the address of the model: .env",
+          "  memory, which tells the model what to do: GEMINI.md",
+          "  skills: .palimpsest/skills (s)",
+          "  agents: .gemini/agents (a.md)",
+          ""
+        ].join("\n")
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("--no, --forget and --list", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground(project)
+      assert.match((yield* run("trust", "--list")).err, /no folder was trusted or refused yet/)
+      assert.match(
+        (yield* run("trust", at("me/work"), "--no")).out,
+        /^Not trusted, with all that lies below: [^\n]*\nLeft alone there:\n {2}settings:/
+      )
+      assert.strictEqual((yield* run("trust", "--list")).out, `untrusted  ${at("me/work")}\n`)
+      assert.match((yield* run("trust", at("me/work"), "--forget")).out, /^Forgotten; you will be asked again: /)
+      assert.strictEqual((yield* run("trust", "--list", "--json")).out, `{"folders":[]}\n`)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("--json is one document", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground({ "me/work/AGENTS.md": "" })
+      const document: unknown = JSON.parse((yield* run("trust", at("me/work"), "--json")).out)
+      assert.deepStrictEqual(document, {
+        folder: at("me/work"),
+        standing: "trusted",
+        wide: false,
+        offers: [{ kind: "memory", file: "AGENTS.md", names: [] }]
+      })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("the person's home is trusted when it is named, and that is told", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground()
+      const { err, out, status } = yield* run("trust", at("me"))
+      assert.strictEqual(status, 0)
+      assert.match(err, /your home folder is this one or lies in it/)
+      assert.match(out, /Nothing that could be taken lies there yet/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  const wrong: ReadonlyArray<readonly [rule: string, args: ReadonlyArray<string>, told: RegExp]> = [
+    ["two wishes", ["--no", "--forget"], /expected one of --no, --forget, --list/],
+    ["a list of one", ["--list", "."], /--list takes no folder/],
+    ["a folder that is none", ["none-such"], /there is no folder \S+none-such$/]
+  ]
+  for (const [rule, args, told] of wrong) {
+    it.effect(`bad usage: ${rule}`, () =>
+      Effect.gen(function* () {
+        const { run } = yield* ground()
+        const { err, status } = yield* run("trust", ...args)
+        assert.strictEqual(status, 2)
+        assert.match(err, told)
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
+
+  it.effect("a broken file of answers is told in one line", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground({ "kept/trusted-folders.json": "{" })
+      const { err, status } = yield* run("trust", at("me/work"))
+      assert.strictEqual(status, 1)
+      assert.match(err, /trusted-folders\.json: expected [^\n]*$/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("config import gemini", () => {
+  const fixture = fileURLToPath(new URL("../fixtures/gemini-home/home/.gemini", import.meta.url))
+
+  it.effect("prints what was taken, what stays, and what was left and why", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground({ "kept/settings.json": `{"model": "mine"}` })
+      const { err, out, status } = yield* run("import", "gemini", "--from", fixture)
+      assert.deepStrictEqual([status, err], [0, ""])
+      const lines = out.split("\n")
+      assert.strictEqual(lines[0], `Taken from ${fixture}:`)
+      assert.include(out, `→ ${at("kept/GEMINI.md")}`)
+      assert.match(out, /\n {2}setting +general\.maxAttempts +→ attempts\.calls\n/)
+      assert.match(out, /\nKept as it is here:\n {2}setting +model\.name +something else is set here, which stays\n/)
+      assert.match(out, /\nNot taken:\n(?: {2}\S+ +\S.*\n)+$/)
+      assert.match((yield* run("import", "gemini", "--from", fixture)).out, /^Nothing more is taken from \S+\.\n\nKept/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("--dry-run --json is one document, and nothing is written", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { at, run } = yield* ground()
+      const { out } = yield* run("import", "gemini", "--from", fixture, "--dry-run", "--json")
+      const report: { readonly dryRun: boolean; readonly taken: ReadonlyArray<unknown> } = JSON.parse(out)
+      assert.isTrue(report.dryRun)
+      assert.isAbove(report.taken.length, 30)
+      assert.isFalse(yield* fs.exists(at("kept")))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a folder that is not there is bad input", () =>
+    Effect.gen(function* () {
+      const { at, run } = yield* ground()
+      const { err, status } = yield* run("import", "gemini")
+      assert.deepStrictEqual(
+        [status, err],
+        [2, `there is no folder ${at("me/.gemini")}; name the one of Gemini CLI with --from`]
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

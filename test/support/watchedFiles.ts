@@ -1,0 +1,28 @@
+import { Effect, FileSystem, Layer } from "effect"
+
+/** What a file system was asked for. */
+export interface Watched {
+  /** Files that were opened or read, in order, as they were named. */
+  readonly opened: Array<string>
+  /** Folders whose entries were read. */
+  readonly folders: Array<string>
+}
+
+/** The file system of the context, and a list of what is opened in it. */
+export const watchedFiles = Effect.gen(function* () {
+  const real = yield* FileSystem.FileSystem
+  const watched: Watched = { opened: [], folders: [] }
+  const layer = Layer.succeed(
+    FileSystem.FileSystem,
+    FileSystem.make({
+      ...real,
+      open: (path, options) => Effect.suspend(() => (watched.opened.push(path), real.open(path, options))),
+      readFile: (path) => Effect.suspend(() => (watched.opened.push(path), real.readFile(path))),
+      readDirectory: (path, options) =>
+        Effect.suspend(() => (watched.folders.push(path), real.readDirectory(path, options))),
+      readDirectoryEntries: (path) =>
+        Effect.suspend(() => (watched.folders.push(path), real.readDirectoryEntries(path)))
+    })
+  )
+  return { layer, watched }
+})
