@@ -44,8 +44,8 @@ export interface Knowledge {
   readonly memory: Memory["Service"]
   /** The instruction as it is now; its notices have not been told. */
   readonly prompt: Effect.Effect<SystemPrompt.Built, SystemPrompt.SystemPromptError>
-  /** The environment message as it would be now. */
-  readonly environment: Effect.Effect<string>
+  /** The environment message as it would be now; undefined: a prompt of size none goes without. */
+  readonly environment: Effect.Effect<string | undefined>
   /**
    * Gives the conversation the instruction anew where something in it changed, and the environment message where a compression
    * took the old one's time: what did not change stays byte for byte. While the conversation is busy nothing happens.
@@ -101,6 +101,7 @@ export const make = Effect.fn("Knowledge.make")(function* (
   }).pipe(Effect.provideContext(platform))
 
   const environment = Effect.gen(function* () {
+    if (wanted.size === "none") return undefined
     return yield* Surroundings.make({
       platform: options.platform,
       sandbox: sandboxOf((yield* variables)["SANDBOX"]),

@@ -108,7 +108,7 @@ export const placeOf = (definition: AgentDefinition): string | undefined => {
   if (definition.kind === "local") return undefined
   const { card } = definition
   if ("url" in card) return hostOf(card.url)
-  const read = Schema.decodeUnknownResult(CardPlaces)(card.json)
+  const read = Schema.decodeResult(CardPlaces)(card.json)
   if (Result.isFailure(read)) return "an address that is none"
   const { additionalInterfaces, supportedInterfaces } = read.success
   const all = [read.success, supportedInterfaces, additionalInterfaces].flat().filter((each) => isPlace(each))

@@ -361,6 +361,9 @@ const fit = (calibration: Calibration): Fit => {
   return found
 }
 
+/** The least share of what is estimated that a count of the same text can be: no tokenizer is ten times as sparing. */
+const leastBelieved = 0.1
+
 /** A class counts as seen once its observed shares, squared, come to this: a seventh of one request. */
 const seenAt = 0.02
 
@@ -408,6 +411,8 @@ export const observe = (calibration: Calibration, features: Features, actual: nu
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
   const ratio = actual / total
+  // Who says so little counted something else; believed, it would let anything through.
+  if (ratio < leastBelieved) return calibration
   const weight = total / (total + smallRequest)
   const next: Calibration = {
     observations: calibration.observations + 1,

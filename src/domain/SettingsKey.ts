@@ -18,6 +18,7 @@ export interface SettingsKey {
   readonly expected: string
   /** The names within it, where it has names of its own and not any. */
   readonly names: ReadonlyArray<string>
+  /** Whether this value may stand there. */
   readonly accepts: (value: unknown) => boolean
 }
 
@@ -357,7 +358,7 @@ const switchIn = (text: string): ReadonlyArray<unknown> =>
   /^(?:true|yes|on|1)$/i.test(text) ? [true] : /^(?:false|no|off|0)$/i.test(text) ? [false] : []
 
 const jsonIn = (text: string): ReadonlyArray<unknown> => {
-  const read = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))(text)
+  const read = Schema.decodeOption(Schema.fromJsonString(Schema.Unknown))(text)
   return read._tag === "Some" ? [read.value] : []
 }
 

@@ -566,9 +566,7 @@ export const layer = (
         const view =
           found === undefined
             ? undefined
-            : yield* readView(id, blobs, source, size, found).pipe(
-                Effect.catchIf(isUnreadable, () => Effect.succeed(undefined))
-              )
+            : yield* readView(id, blobs, source, size, found).pipe(Effect.catchIf(isUnreadable, () => Effect.undefined))
         return view ?? (yield* readWhole(id, blobs, source))
       }, Effect.scoped)
 
@@ -816,7 +814,7 @@ export const layer = (
             problem: head.problem
           }
         },
-        Effect.catchIf(isNotFound, () => Effect.succeed(undefined))
+        Effect.catchIf(isNotFound, () => Effect.undefined)
       )
 
       let titles = 0

@@ -1,6 +1,5 @@
 import { Cause, Effect, Exit, Layer, Logger, References, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import * as OtlpExporter from "effect/observability/OtlpExporter"
 import * as OtlpLogger from "effect/observability/OtlpLogger"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
@@ -74,8 +73,9 @@ export const layer = ({ endpoint, prompts, version }: OtlpOptions): Layer.Layer<
     [Effect.map(OtlpLogger.make(to("logs")), (made) => (prompts ? made : onlyTelemetry(made)))],
     { mergeWithExisting: true }
   )
-  return Layer.mergeAll(tracer, logger, OtlpMetrics.layer(to("metrics"))).pipe(
-    Layer.provide(OtlpExporter.layerFlusher),
+  // The layer of metrics brings the flusher that all three share.
+  return Layer.merge(tracer, logger).pipe(
+    Layer.provideMerge(OtlpMetrics.layer(to("metrics"))),
     Layer.provide(OtlpSerialization.layerJson),
     Layer.provide(FetchHttpClient.layer)
   )

@@ -253,10 +253,10 @@ export class CompressedChat extends Context.Service<
     const context = yield* Effect.context<Requirements>()
     const store = yield* SessionStore
     const window = yield* makeWindow(options)
-    const opened: { readonly log: SessionLog; readonly session: Session } = yield* store
-      .open(options.session)
-      .pipe(Effect.flatMap(readWhole))
-      .pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(options.session, window.name)))
+    const opened: { readonly log: SessionLog; readonly session: Session } = yield* store.open(options.session).pipe(
+      Effect.flatMap(readWhole),
+      Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(options.session, window.name))
+    )
     const { log } = opened
     const turn = yield* Semaphore.make(1)
     const messages = makeMessages()

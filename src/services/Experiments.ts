@@ -8,7 +8,7 @@ export interface ExperimentsShape {
 
 /** Where the runtime asks for experiments. By default there are none. */
 export const Experiments = Context.Reference<ExperimentsShape>("palimpsest/services/Experiments", {
-  defaultValue: () => ({ number: () => Effect.succeed(undefined) })
+  defaultValue: () => ({ number: () => Effect.undefined })
 })
 
 /** The experiment that says when a conversation is compressed (spec 3.1 step 3). */

@@ -86,7 +86,7 @@ const prepared = Effect.fnUntraced(function* (
   path: string,
   chunks: ReadonlyArray<Uint8Array>
 ): Effect.fn.Return<
-  Effect.Effect<void, PlatformError.PlatformError>,
+  { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
   PlatformError.PlatformError,
   FileSystem.FileSystem | Scope.Scope
 > {
@@ -101,12 +101,12 @@ const prepared = Effect.fnUntraced(function* (
       yield* file.sync
     })
   )
-  return fs.rename(temporary, path)
+  return { rename: fs.rename(temporary, path) }
 })
 
 /** The commit: the file has its new name and what it refers to stays, or neither. */
 const commit = (
-  rename: Effect.Effect<void, PlatformError.PlatformError>,
+  { rename }: { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
   written: Ref.Ref<boolean>
 ): Effect.Effect<void, PlatformError.PlatformError> =>
   Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
@@ -237,7 +237,7 @@ export const write = Effect.fn("Export.write")(
     const body = yield* lineChunks(lines)
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`
-    yield* Effect.uninterruptible(yield* prepared(sidecar, log))
+    yield* Effect.uninterruptible((yield* prepared(sidecar, log)).rename)
     yield* commit(yield* prepared(path, body), written)
     yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
     return unheld
@@ -261,7 +261,8 @@ const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, T
 
 /** Writes a text file: all of it, or nothing. */
 export const writeText = Effect.fn("Export.writeText")(
-  (path: string, text: string) => Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), Effect.uninterruptible)),
+  (path: string, text: string) =>
+    Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => Effect.uninterruptible(rename))),
   (effect, path) =>
     Effect.mapError(
       effect,

@@ -61,6 +61,7 @@ export class GeminiImport extends Context.Service<
     readonly run: (options: ImportOptions) => Effect.Effect<ImportReport, GeminiImportError>
   }
 >()("palimpsest/services/GeminiImport") {
+  /** The import between these two folders. */
   static readonly layer = (places: ImportPlaces): Layer.Layer<GeminiImport, never, FileSystem.FileSystem | Path.Path> =>
     Layer.effect(
       GeminiImport,

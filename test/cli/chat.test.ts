@@ -630,7 +630,10 @@ describe("a chat in a pipe", () => {
       const fake = yield* serve()
       const home = yield* homeOf("pinned", { window: 5_000, titles: false })
       const lines = ["tell me more", "/compress", "/compress", "/pin tell me", "/compress", "/quit"]
-      const { status, stderr } = yield* run(["chat"], { input: `${lines.join("\n")}\n`, env: environment(home, fake) })
+      const { status, stderr } = yield* run(["chat", "--no-tools"], {
+        input: `${lines.join("\n")}\n`,
+        env: environment(home, fake)
+      })
       assert.strictEqual(status, 0)
       const [first = "", second = "", pinned = "", third = ""] = stderr.split("\n")
       assert.match(first, /^Compressed from /)

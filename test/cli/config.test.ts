@@ -66,8 +66,7 @@ const among = Effect.fnUntraced(function* ({ dotEnv = {}, env = {}, here, home, 
           return code
         })
       ),
-      Effect.provide(services),
-      Effect.provide(Stdio.layerTest({ stdout: into("out"), stderr: into("err") }))
+      Effect.provide(Layer.merge(services, Stdio.layerTest({ stdout: into("out"), stderr: into("err") })))
     )
     const plain = (text: string) => text.replaceAll(root, "")
     return { status, out: plain(texts.out), err: plain(texts.err) }
@@ -111,7 +110,7 @@ layer(NodeServices.layer)("config list", (it) => {
       const listed = Effect.map(program(["config", "list", "--json"], around), ({ status, stderr, stdout }) => ({
         status,
         stderr,
-        rows: Schema.decodeUnknownSync(
+        rows: Schema.decodeSync(
           Schema.fromJsonString(
             Schema.Struct({
               settings: Schema.Array(
@@ -413,7 +412,7 @@ layer(NodeServices.layer)("config doctor", (it) => {
       })
       const { out, status } = yield* run("doctor", "--json")
       assert.strictEqual(status, 1)
-      const { checks } = yield* Schema.decodeUnknownEffect(
+      const { checks } = yield* Schema.decodeEffect(
         Schema.fromJsonString(
           Schema.Struct({
             checks: Schema.Array(Schema.Struct({ check: Schema.String, status: Schema.String, message: Schema.String }))

@@ -61,7 +61,7 @@ layer(NodeServices.layer)("prompt", (it) => {
   it.effect("--json is one document with the tokens of all that goes with a request", () =>
     Effect.gen(function* () {
       const { err, out } = yield* printed(["--json"])
-      const document = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(out)
+      const document = yield* Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(out)
       const { text } = assembled.built
       const around = estimateText("Today is a day.")
       assert.deepStrictEqual(document, {

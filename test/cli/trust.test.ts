@@ -44,8 +44,7 @@ const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, strin
             return status
           })
       ),
-      Effect.provide(services),
-      Effect.provide(Stdio.layerTest({ stdout: into("out"), stderr: into("err") }))
+      Effect.provide(Layer.merge(services, Stdio.layerTest({ stdout: into("out"), stderr: into("err") })))
     )
     return { ...texts, status }
   })

@@ -297,6 +297,12 @@ describe("learning", () => {
     assert.strictEqual(Calibration.upperBound(Calibration.cold, Calibration.sum([])), 0)
   })
 
+  it("takes nothing from a count that no tokenizer comes to: it would let anything through", () => {
+    const features = featuresOf("some words ".repeat(400))
+    assert.strictEqual(Calibration.observe(Calibration.cold, features, 10), Calibration.cold)
+    assert.notStrictEqual(Calibration.observe(Calibration.cold, features, 400), Calibration.cold)
+  })
+
   it("expects what it learned", () => {
     const random = mulberry32(23)
     const calibration = learned(random, skewed, 60)
