@@ -51,11 +51,18 @@ export interface Knowledge {
    * took the old one's time: what did not change stays byte for byte. While the conversation is busy nothing happens.
    */
   readonly refresh: Effect.Effect<void, SystemPrompt.SystemPromptError>
-  /** What the editor has to say that the model was not told, and what to run once it was. */
-  readonly news: Effect.Effect<{ readonly attached: ReadonlyArray<Attachment>; readonly told: Effect.Effect<void> }>
+  /** What the editor has to say that the model was not told. */
+  readonly news: Effect.Effect<News>
 }
 
-const nothingNew = { attached: [], told: Effect.void }
+/** What is new in the editor. */
+export interface News {
+  readonly attached: ReadonlyArray<Attachment>
+  /** To be run once the model was told. */
+  readonly told: Effect.Effect<void>
+  /** What is wrong with what the editor says; told once. */
+  readonly problem: string | undefined
+}
 
 /** What the instruction was made for, and what the environment message was. */
 interface Made {
@@ -149,7 +156,10 @@ export const make = Effect.fn("Knowledge.make")(function* (
     refresh,
     news: Effect.gen(function* () {
       const one = news === undefined ? undefined : yield* news.next
-      return one === undefined ? nothingNew : { attached: [{ parts: [text(one.text)] }], told: one.told }
+      const problem = ide === undefined ? undefined : yield* ide.problem
+      return one === undefined
+        ? { attached: [], told: Effect.void, problem }
+        : { attached: [{ parts: [text(one.text)] }], told: one.told, problem }
     })
   }
 })

@@ -346,6 +346,9 @@ const approvalFor = Effect.fnUntraced(function* (
   })
 })
 
+/** Problems of memory files that are told when a conversation is opened. */
+const mostProblems = 5
+
 const wasCancelled: ChatEvent = { _tag: "UserCancelled" }
 
 /** Puts an agent to a conversation. What it has started ends with the scope. */
@@ -412,7 +415,10 @@ export const make = Effect.fn("Toolbox.make")(function* (
     // Between two turns: a plan that was approved, a fact that was remembered, a compression.
     inbox: (use) => Effect.andThen(Effect.ignore(knowledge.refresh), besideTools.inbox?.(use) ?? Effect.void)
   }
-  yield* Effect.forEach((yield* memory.load).problems, (line) => tell(printable(line)), { discard: true })
+  const { problems } = yield* memory.load
+  const others = problems.length - mostProblems
+  for (const line of problems.slice(0, mostProblems)) yield* tell(printable(line))
+  if (others > 0) yield* tell(`${others} more memory files have problems; palimpsest memory refresh lists them`)
   yield* knowledge.refresh.pipe(Effect.mapError(({ message }) => badInput(printable(message))))
   // What is said of the window before the first message counts the tools, too.
   yield* Effect.mapError(Agent.equip(profile), ({ message }) => failed(printable(message)))
@@ -429,6 +435,8 @@ export const make = Effect.fn("Toolbox.make")(function* (
         ? []
         : [{ _tag: "Notice", source: "system prompt", message: refreshed.failure.message }]
     const news = yield* knowledge.news
+    const ofEditor: ReadonlyArray<ChatEvent> =
+      news.problem === undefined ? [] : [{ _tag: "Notice", source: "editor", message: news.problem }]
     count += 1
     const sent =
       typeof message === "string"
@@ -440,7 +448,7 @@ export const make = Effect.fn("Toolbox.make")(function* (
             shorten: people.shorten
           })
         : { text: message, attached: [], events: [], isStopped: false }
-    return { ...sent, news, events: [...events, ...sent.events] }
+    return { ...sent, news, events: [...events, ...ofEditor, ...sent.events] }
   }, Effect.provideContext(platform))
 
   const run: Worker["run"] = (message, options = {}) => {

@@ -19,6 +19,10 @@ palimpsest chat          talk with a model in the terminal
 palimpsest ask PROMPT    ask once and print the answer; what is piped in is put behind the prompt
 palimpsest sessions      list, show, resume, rename, export, import, delete kept conversations
 palimpsest agents        list, show, run agents
+palimpsest memory        show, list, add, refresh what is remembered
+palimpsest prompt        the system prompt with the tokens of each section
+palimpsest trust [PATH]  trust a folder (--no, --forget, --list)
+palimpsest config        list, get, set, unset, path, schema, doctor, import gemini
 palimpsest compress FILE compress a conversation once
 palimpsest inspect FILE  where the tokens of a conversation go
 palimpsest recall FILE HANDLE  the exact bytes behind a handle
@@ -76,10 +80,43 @@ for it. --lenient skips lines that cannot be read. - is standard input.`
   },
   settings: {
     about: "settings.json and what can stand in it",
-    text: `settings.json in PALIMPSEST_HOME, then .palimpsest/settings.json in the folder you work in (which wins), then the environment, then flags.
-JSON with comments. Keys among others: model, compressionThreshold (0 to 1), window (tokens), overflowFactor, titles,
-sessionRetention ({"maxAge": "30d", "maxCount": 100}; in PALIMPSEST_HOME only).
+    text: `settings.json in PALIMPSEST_HOME, then .palimpsest/settings.json in the folder you work in if it is trusted, then .env, then the environment,
+then flags; the later wins. JSON with comments; $VAR, \${VAR} and \${VAR:-default} are filled in.
+
+palimpsest config list --all       every setting, its value and where that comes from
+palimpsest config get KEY          such as memory.maxDirs
+palimpsest config set KEY VALUE    in your home's file; --workspace in the folder's. unset KEY takes it out
+palimpsest config schema           a JSON Schema for an editor
+palimpsest config doctor           checks all places and says what to do
+palimpsest config import gemini    takes over a ~/.gemini folder; --dry-run only reports
+
+A variable for each plain setting: memory.maxDirs is PALIMPSEST_MEMORY_MAX_DIRS. For single models: {"models": {"NAME": {"compressionThreshold": 0.3}}}.
+approve, allowed, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry and folderTrust count in PALIMPSEST_HOME only.
 An invalid file is told with the key and what was expected before anything runs.`
+  },
+  memory: {
+    about: "GEMINI.md and its like, imports, trust, @ references",
+    text: `GEMINI.md, AGENTS.md and PALIMPSEST.md are sent with every request: those of PALIMPSEST_HOME and ~/.gemini, of extensions, and of the folder, those
+above it up to the project and those below it. @path in such a file imports another one. memory.fileNames changes the names.
+
+palimpsest memory show | list | refresh      in the chat: /memory
+palimpsest memory add "fact" --scope project|global      in the chat: /memory add project: fact
+
+Nothing is taken from a folder before it is trusted: settings, .env, memory, hooks, agents, skills. The chat asks once; palimpsest trust says it, --no refuses, --forget
+takes it back, --list shows all.
+
+In a message @path sends a file, folder or glob along, @"two words" one with spaces; images and PDFs too. Ignored files stay out.`
+  },
+  hooks: {
+    about: "commands that run when something happens, plan mode, the editor, telemetry",
+    text: `In settings.json: {"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [{"type": "command", "command": "./check.sh", "timeout": 5000}]}]}}
+Events: SessionStart, SessionEnd, BeforeAgent, AfterAgent, BeforeTool, AfterTool, BeforeModel, AfterModel, BeforeToolSelection, PreCompress,
+PostCompress, Notification. A command gets JSON on standard input and answers JSON on standard output; exit status 2 refuses, with the reason on stderr. hooksConfig
+has enabled, disabled and timeout (milliseconds).
+
+--approve plan or /approve plan: nothing is changed before a plan is approved.
+An editor may write what is open into ide.json in PALIMPSEST_HOME.
+{"telemetry": {"enabled": true}} writes telemetry.jsonl; endpoint sends it to an OTLP collector; prompts: true adds what was said.`
   },
   agents: {
     about: "agents: built-in ones, your own as files, running them",
