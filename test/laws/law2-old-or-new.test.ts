@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../../src/domain/Compression.ts"
 import { text, user } from "../../src/domain/Content.ts"
@@ -462,13 +462,18 @@ describe("law 2: old or new", () => {
           const session = yield* readyFor(busy, "compress")
           const begun = yield* beginning(worldOf(), session)
           const hooks = yield* HookSystem
-          yield* hooks.subscribe("bad", subscriber)
+          const subscribed = yield* Scope.make()
+          yield* Scope.provide(hooks.subscribe("bad", subscriber), subscribed)
           const fiber = yield* Effect.forkDetach(operate(busy, begun, "compress"))
           for (let minute = 0; minute < 4; minute += 1) yield* TestClock.adjust("61 seconds")
           const exit = fiber.pollUnsafe()
           assert.isDefined(exit, "it still waits")
           assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "it was interrupted")
           assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+          // Nor does it keep its own subscription from ending, however little it listens.
+          const ending = yield* Effect.forkDetach(Scope.close(subscribed, Exit.void))
+          yield* TestClock.adjust("10 seconds")
+          assert.isDefined(ending.pollUnsafe())
         }).pipe(Effect.scoped, inWorld(worldOf()))
       )
     }
