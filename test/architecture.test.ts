@@ -45,6 +45,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "AgentRunner",
     "LineMatcher",
     "RegularFile",
+    "WholeFile",
     "FileLimit",
     "IgnoreRules",
     "MemoryFile",

@@ -1,6 +1,6 @@
 import { Effect, type FileSystem, Path } from "effect"
 import { printable } from "../domain/Inspection.ts"
-import type { ChatTerminal } from "../services/ChatTerminal.ts"
+import { type ChatTerminal, Closed } from "../services/ChatTerminal.ts"
 import { offersOf, offerText } from "../services/FolderOffers.ts"
 import { Trust } from "../services/Trust.ts"
 
@@ -38,15 +38,16 @@ export const askOnce = Effect.fn("Trusting.askOnce")(function* (
     const offers = yield* offersOf(folder)
     if (offers.length === 0) return
     const listed = offers.map((offer) => `  ${printable(offerText(offer))}\n`).join("")
-    const answer = yield* terminal.during("asking", () =>
-      terminal.inquire({
-        text: `Do you trust ${printable(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${options}\n`,
-        prompt: "trust? ",
-        read: (line) => {
-          const value = meaning[line.toLowerCase()]
-          return value === undefined ? { _tag: "Again", text: `${options}\n` } : { _tag: "Answer", value }
-        }
-      })
+    const asked = terminal.inquire({
+      text: `Do you trust ${printable(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${options}\n`,
+      prompt: "trust? ",
+      read: (line) => {
+        const value = meaning[line.toLowerCase()]
+        return value === undefined ? { _tag: "Again", text: `${options}\n` } : { _tag: "Answer", value }
+      }
+    })
+    const answer = yield* terminal.during("asking", (interrupted) =>
+      Effect.raceFirst(asked, Effect.andThen(interrupted, new Closed()))
     )
     yield* trust.set(folder, answer)
   })

@@ -1,7 +1,8 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
 import { firstUnits } from "./Bytes.ts"
 import { McpServersSettings } from "./McpServer.ts"
+import { oneLine } from "./OneLine.ts"
 
 /** Who an agent is and what it may use, and how a file that says so is read: Markdown with YAML front matter (spec 9). */
 
@@ -147,8 +148,6 @@ const field = <S extends Schema.Codec<unknown, unknown>>(schema: S, expected: st
 const Slug = Schema.String.check(Schema.isPattern(/^[a-z0-9_-]+$/))
 const toolName = /^(?:\*|mcp_\*|mcp_[A-Za-z0-9_.-]+_\*|[A-Za-z_][A-Za-z0-9_.:-]*)$/
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
-const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
-
 const isUrl = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && (url.protocol === "http:" || url.protocol === "https:")
@@ -156,7 +155,7 @@ const isUrl = (text: string): boolean => {
 
 const isJsonObject = (text: string): boolean => {
   const value = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(value) && isObject(value.success)
+  return Result.isSuccess(value) && Predicate.isObject(value.success)
 }
 
 const shared = {
@@ -254,14 +253,14 @@ const longestDescription = 1_000
 
 /** A description as models are told it: one line, and no more than that. */
 const clipped = (description: string): string => {
-  const line = description.replace(/[\s\p{Cc}]+/gu, " ").trim()
+  const line = oneLine(description)
   return line.length <= longestDescription ? line : `${firstUnits(line, longestDescription - 1)}…`
 }
 
 const broken = (problem: string): Result.Result<never, string> => Result.fail(problem)
 
 const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
-  if (!isObject(value)) return broken("expected an object with a name and an agent card")
+  if (!Predicate.isObject(value)) return broken("expected an object with a name and an agent card")
   const wrong = wrongIn(value, remoteFields)
   const read = decodeRemote(value)
   if (wrong !== "" || Result.isFailure(read)) return broken(wrong)
@@ -335,7 +334,7 @@ export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<Agen
   if (Result.isFailure(yaml)) return broken(`front matter: expected YAML; ${yamlProblem(yaml.failure)}`)
   const value = yaml.success
   if (Array.isArray(value)) return listed(value)
-  if (!isObject(value)) return broken("front matter: expected fields, at least name and description")
+  if (!Predicate.isObject(value)) return broken("front matter: expected fields, at least name and description")
   return value["kind"] === "remote"
     ? Result.map(remoteOf(value), (agent) => [agent])
     : Result.map(localOf(value, text.slice(whole.length).trim()), (agent) => [agent])
@@ -387,7 +386,7 @@ export const inputsOf = (
   const [only] = names
   if (only !== undefined && names.length === 1) return Result.succeed({ [only]: prompt })
   const value = Result.try((): unknown => JSON.parse(prompt))
-  return Result.isSuccess(value) && isObject(value.success)
+  return Result.isSuccess(value) && Predicate.isObject(value.success)
     ? Result.succeed(value.success)
     : broken(`${name} takes ${names.join(", ")}: give them as a JSON object`)
 }

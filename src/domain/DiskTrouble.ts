@@ -16,10 +16,23 @@ const said: Readonly<Record<string, string>> = {
   EIO: "the disk failed"
 }
 
-/** Why the disk said no, in words for a person, and where, if the system says so. A path in it cannot pass for more than one. */
-export const diskTrouble = ({ reason }: PlatformError.PlatformError): string => {
+const codeOf = ({ reason }: PlatformError.PlatformError): string | undefined => {
   const cause: unknown = "cause" in reason ? reason.cause : undefined
-  const code = Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : undefined
+  return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : undefined
+}
+
+/** There is no such file or folder. */
+export const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => reason._tag === "NotFound"
+
+/** There is no such file or folder, or on the way to it a file stands in the place of a folder. */
+export const isNotThere = (error: PlatformError.PlatformError): boolean =>
+  isNotFound(error) || codeOf(error) === "ENOTDIR"
+
+/** Why the disk said no, in words for a person, and where, if the system says so. A path in it cannot pass for more than one. */
+export const diskTrouble = (error: PlatformError.PlatformError): string => {
+  const { reason } = error
+  const cause: unknown = "cause" in reason ? reason.cause : undefined
+  const code = codeOf(error)
   const words =
     (code === undefined ? undefined : said[code]) ?? (cause instanceof Error ? cause.message : reason.message)
   const place = "pathOrDescriptor" in reason ? reason.pathOrDescriptor : undefined

@@ -7,7 +7,7 @@ export const usualLines = 2_000
 /** Of a longer line the beginning is shown. */
 export const widestLine = 2_000
 /** What stands where the rest of a line was. */
-export const cutMark = "... [truncated]"
+const cutMark = "... [truncated]"
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "utf-32le" | "utf-32be"
 

@@ -1,5 +1,6 @@
+import { Predicate } from "effect"
 import { hooksOf } from "./HookSettings.ts"
-import { isObject, misfit, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
+import { misfit, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
 
 /** Settings of Gemini CLI as settings of this program (spec 15): what each key becomes, and why some become nothing. */
 
@@ -71,7 +72,7 @@ const aliases = /^(?:auto(?:-.*)?|pro|flash|flash-lite)$/
 const model = (value: unknown): Becomes =>
   typeof value === "string" && aliases.test(value)
     ? { why: "is no model's own name; set model to one, or router to true" }
-    : isObject(value)
+    : Predicate.isObject(value)
       ? { why: "expected the name of a model" }
       : { value }
 
@@ -218,21 +219,21 @@ const reasonFor = (path: JsonPath): string => {
 
 /** Whether a value is something to look into, and what is in it. */
 const inside = (value: unknown): ReadonlyArray<readonly [string | number, unknown]> =>
-  isObject(value)
+  Predicate.isObject(value)
     ? Object.entries(value)
-    : isList(value) && value.some((one) => isObject(one))
+    : isList(value) && value.some((one) => Predicate.isObject(one))
       ? [...value.entries()]
       : []
 
 /** The value at a path of any JSON document; undefined where there is none. */
-export const jsonAt = (document: unknown, path: JsonPath): unknown =>
+const jsonAt = (document: unknown, path: JsonPath): unknown =>
   path.reduce<unknown>(
     (value, name) =>
       typeof name === "number"
         ? isList(value)
           ? value[name]
           : undefined
-        : isObject(value) && Object.hasOwn(value, name)
+        : Predicate.isObject(value) && Object.hasOwn(value, name)
           ? value[name]
           : undefined,
     document
@@ -242,7 +243,7 @@ export const jsonAt = (document: unknown, path: JsonPath): unknown =>
 const isSame = (one: unknown, other: unknown): boolean => {
   if (isList(one) && isList(other))
     return one.length === other.length && one.every((each, at) => isSame(each, other[at]))
-  if (!isObject(one) || !isObject(other) || isList(one) || isList(other)) return one === other
+  if (!Predicate.isObject(one) || !Predicate.isObject(other) || isList(one) || isList(other)) return one === other
   const names = Object.keys(one)
   return (
     names.length === Object.keys(other).length &&
@@ -254,7 +255,7 @@ const isSame = (one: unknown, other: unknown): boolean => {
 const isSet = (settings: unknown, path: SettingsPath): boolean =>
   path.some((_, at) => {
     const value = valueAt(settings, path.slice(0, at + 1))
-    return value !== undefined && (at === path.length - 1 || !isObject(value))
+    return value !== undefined && (at === path.length - 1 || !Predicate.isObject(value))
   })
 
 /** What has come together so far. */
@@ -291,7 +292,10 @@ const byRules = (gemini: unknown, ours: unknown, rows: Rows) => {
     for (const from of sources) {
       const value = jsonAt(gemini, from)
       // `model` is an object in newer settings, and its name in older ones.
-      if (value === undefined || (isObject(value) && sources.some((each) => each !== from && isWithin(each, from))))
+      if (
+        value === undefined ||
+        (Predicate.isObject(value) && sources.some((each) => each !== from && isWithin(each, from)))
+      )
         continue
       const before = said.get(pathText(to))
       if (before !== undefined) {
@@ -315,7 +319,7 @@ const summaries = (gemini: unknown, ours: unknown, rows: Rows) => {
   const seen = new Set<string>()
   for (const place of places) {
     const value = jsonAt(gemini, place)
-    for (const [tool, one] of isObject(value) ? Object.entries(value) : []) {
+    for (const [tool, one] of Predicate.isObject(value) ? Object.entries(value) : []) {
       const from = [...place, tool]
       if (seen.has(tool)) rows.left.push({ from, why: `model.summarizeToolOutput.${tool} says it already` })
       else put(rows, ours, from, ["summarizeToolOutput", tool], { value: one })
@@ -327,8 +331,8 @@ const summaries = (gemini: unknown, ours: unknown, rows: Rows) => {
 /** Whether each agent is offered. */
 const agents = (gemini: unknown, ours: unknown, rows: Rows) => {
   const overrides = jsonAt(gemini, ["agents", "overrides"])
-  for (const [name, one] of isObject(overrides) ? Object.entries(overrides) : []) {
-    if (!isObject(one)) continue
+  for (const [name, one] of Predicate.isObject(overrides) ? Object.entries(overrides) : []) {
+    if (!Predicate.isObject(one)) continue
     for (const key of ["enabled", "disabled"]) {
       if (!Object.hasOwn(one, key)) continue
       const from = ["agents", "overrides", name, key]
@@ -357,9 +361,9 @@ const namesVariable = (value: unknown): boolean =>
 
 const servers = (gemini: unknown, ours: unknown, rows: Rows) => {
   const all = jsonAt(gemini, ["mcpServers"])
-  for (const [name, server] of isObject(all) ? Object.entries(all) : []) {
+  for (const [name, server] of Predicate.isObject(all) ? Object.entries(all) : []) {
     const from = ["mcpServers", name]
-    if (!isObject(server)) {
+    if (!Predicate.isObject(server)) {
       rows.left.push({ from, why: "is no server" })
       continue
     }
@@ -406,10 +410,10 @@ const wrongWith = (event: string, groups: unknown): string | undefined =>
 
 /** A hook without what is wrong with it; undefined: it cannot be used. */
 const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unknown => {
-  const why = isObject(hook)
+  const why = Predicate.isObject(hook)
     ? wrongWith(event, [{ hooks: [{ type: hook["type"], command: hook["command"] }] }])
     : "it is no object"
-  if (!isObject(hook) || why !== undefined) {
+  if (!Predicate.isObject(hook) || why !== undefined) {
     rows.left.push({ from, why: why ?? "it is no hook" })
     return undefined
   }
@@ -428,7 +432,7 @@ const besideEvents: ReadonlyArray<string> = ["enabled", "disabled", "notificatio
 
 const hooks = (gemini: unknown, ours: unknown, rows: Rows) => {
   const all = jsonAt(gemini, ["hooks"])
-  for (const [event, groups] of isObject(all) ? Object.entries(all) : []) {
+  for (const [event, groups] of Predicate.isObject(all) ? Object.entries(all) : []) {
     if (besideEvents.includes(event)) continue
     const place = ["hooks", event]
     const wrongEvent = wrongWith(event, [])
@@ -438,8 +442,8 @@ const hooks = (gemini: unknown, ours: unknown, rows: Rows) => {
     }
     const value = groups.flatMap((group, at): ReadonlyArray<unknown> => {
       const from = [...place, at]
-      const within = isObject(group) ? group["hooks"] : undefined
-      if (!isObject(group) || !isList(within)) {
+      const within = Predicate.isObject(group) ? group["hooks"] : undefined
+      if (!Predicate.isObject(group) || !isList(within)) {
         rows.left.push({ from, why: "it has no list of hooks" })
         return []
       }

@@ -1,4 +1,4 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "./Bytes.ts"
 import { HookOutput } from "./Hook.ts"
 
@@ -29,7 +29,6 @@ const textLength = 8_192
 /** Exit codes by which a shell says that a signal ended a program. */
 const signals: Readonly<Record<number, string>> = { 134: "SIGABRT", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM" }
 
-const isRecord = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
 const decodeOutput = Schema.decodeUnknownResult(HookOutput)
 
 const jsonOf = (text: string): Result.Result<unknown, undefined> =>
@@ -39,7 +38,7 @@ const jsonOf = (text: string): Result.Result<unknown, undefined> =>
 const objectOf = (text: string): Readonly<Record<string, unknown>> | undefined => {
   const once = Result.getOrUndefined(jsonOf(text))
   const value = typeof once === "string" ? Result.getOrUndefined(jsonOf(once)) : once
-  return isRecord(value) && !Array.isArray(value) ? value : undefined
+  return Predicate.isObject(value) ? value : undefined
 }
 
 /** The fields that are as they should be, and the names of those that are not. */

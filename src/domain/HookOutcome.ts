@@ -1,4 +1,4 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import {
   type HookEvent,
   type HookEventName,
@@ -52,8 +52,7 @@ export interface HookSaid {
 
 type Fields = Readonly<Record<string, unknown>>
 
-const isRecord = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
-const fieldsOf = (value: unknown): Fields | undefined => (isRecord(value) && !Array.isArray(value) ? value : undefined)
+const fieldsOf = (value: unknown): Fields | undefined => (Predicate.isObject(value) ? value : undefined)
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value : undefined
 

@@ -1,4 +1,4 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { HookEvent, type HookEventName } from "./Hook.ts"
 import { quoted } from "./WorkspacePath.ts"
 
@@ -79,7 +79,6 @@ export const hookName = ({ command, name }: Pick<CommandHook, "command" | "name"
 export const hookKey = ({ command, name }: Pick<CommandHook, "command" | "name">): string => `${name ?? ""}:${command}`
 
 const isEventName = (name: string): name is HookEventName => Object.hasOwn(HookEvent.cases, name)
-const isRecord = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
 const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 const decodeCommand = Schema.decodeUnknownResult(HookCommand)
 
@@ -88,7 +87,7 @@ const configKeys = ["enabled", "disabled", "notifications"]
 
 /** What is wrong with a command that does not decode. */
 const wrongIn = (value: unknown): string => {
-  if (!isRecord(value)) return "is no object"
+  if (!Predicate.isObject(value)) return "is no object"
   if (value["type"] !== "command") {
     const type = value["type"]
     return typeof type === "string"
@@ -132,7 +131,7 @@ export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks 
     }
     for (const [at, group] of groups.entries()) {
       const where = `hooks.${event}[${at}]`
-      if (!isRecord(group)) {
+      if (!Predicate.isObject(group)) {
         warnings.push(`${where} was left out: it is no object`)
         continue
       }
@@ -151,7 +150,7 @@ export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks 
       }
       for (const [index, value] of commands.entries()) {
         const here = `${where}.hooks[${index}]`
-        const [kept, wrong] = isRecord(value) ? mended(value) : [value, []]
+        const [kept, wrong] = Predicate.isObject(value) ? mended(value) : [value, []]
         const decoded = decodeCommand(kept)
         if (Result.isFailure(decoded) || decoded.success.command.trim() === "") {
           warnings.push(`${here} was left out: it ${wrongIn(value)}`)

@@ -68,7 +68,7 @@ export const touchedText = (blocks: ReadonlyArray<MemoryBlock>): string =>
 export const touchedKey = "folder_memory"
 
 /** The section of a memory file where facts are kept; Gemini CLI calls it so, and both find them (spec 7.5). */
-export const factsHeader = "## Gemini Added Memories"
+const factsHeader = "## Gemini Added Memories"
 
 /** Longer ones are no facts, and they would go with every request. */
 export const longestFact = 4_000

@@ -29,7 +29,7 @@ const asksOnly = isOnly(isCall)
 const answersOnly = isOnly(isResponse)
 
 /** Whether a message is nothing but calls of the model, or nothing but answers of tools. */
-export const isToolTraffic = (content: Content): boolean =>
+const isToolTraffic = (content: Content): boolean =>
   content.role === "model" ? asksOnly(content) : answersOnly(content)
 
 /** The last so many of a list: none of them for 0, which `slice` takes for all. */

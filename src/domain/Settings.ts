@@ -1,7 +1,9 @@
 import { Effect, Schema } from "effect"
 import { ApprovalMode } from "./Approval.ts"
 import { defaultBound } from "./Bounded.ts"
+import { usualLines, widestLine } from "./FileText.ts"
 import { hookTimeout, HooksSettings } from "./HookSettings.ts"
+import { defaultIdeLimits } from "./IdeContext.ts"
 import { defaultMasking } from "./Masking.ts"
 import { McpServersSettings } from "./McpServer.ts"
 import { minRetention, periodOf } from "./SessionRetention.ts"
@@ -246,28 +248,28 @@ const ide = Schema.Struct({
   ),
   openFiles: usually(
     Positive.annotate({ description: "The most open files that are told", expected: countOf("files", 10) }),
-    10
+    defaultIdeLimits.openFiles
   ),
   selection: usually(
     Positive.annotate({
       description: "The most characters of a selection that are told",
       expected: countOf("characters", 16_384)
     }),
-    16_384
+    defaultIdeLimits.selection
   )
 })
 
 const files = Schema.Struct({
   lines: usually(
     Positive.annotate({ description: "Lines that are read of a file at once", expected: countOf("lines", 2_000) }),
-    2_000
+    usualLines
   ),
   lineLength: usually(
     Positive.annotate({
       description: "Characters after which a line is cut off",
       expected: countOf("characters", 2_000)
     }),
-    2_000
+    widestLine
   ),
   bytes: usually(
     Positive.annotate({
@@ -600,20 +602,6 @@ export const withDefaults = (file: SettingsFile): Settings =>
 
 /** What holds where nobody sets anything. */
 export const defaults: Settings = withDefaults({})
-
-/** What holds for a model: what is set for it alone, else what is set for all. A threshold of 0 counts as not set (spec 15). */
-export const ofModel = (
-  { compressionThreshold, models = {}, window }: SettingsFile,
-  model: string
-): { readonly compressionThreshold: number | undefined; readonly window: number | undefined } => {
-  const own = Object.hasOwn(models, model) ? models[model] : undefined
-  return {
-    compressionThreshold: [own?.compressionThreshold, compressionThreshold].find(
-      (share) => share !== undefined && share > 0
-    ),
-    window: own?.window ?? window
-  }
-}
 
 /** When an agent goes round in circles, with all its numbers; undefined: that is not looked for. */
 export const loopsOf = (setting: SettingsFile["loopDetection"] = true): typeof LoopSettings.Type | undefined =>

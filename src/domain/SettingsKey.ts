@@ -1,4 +1,4 @@
-import { Schema, SchemaAST } from "effect"
+import { Predicate, Schema, SchemaAST } from "effect"
 import { nearest } from "./Nearest.ts"
 import { isHomeOnly, SettingsFile } from "./Settings.ts"
 
@@ -21,9 +21,6 @@ export interface SettingsKey {
   /** Whether this value may stand there. */
   readonly accepts: (value: unknown) => boolean
 }
-
-/** An object of JSON. */
-export const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
 
 const root: SchemaAST.AST = SettingsFile.ast
 
@@ -214,8 +211,8 @@ export interface Misfit {
 const misfitIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath, above: string): Misfit | undefined => {
   if (accepts(node, value)) return undefined
   const expected = annotation(node, "expected") ?? above
-  const form = isObject(value) ? formOf(node, value) : undefined
-  if (isObject(value) && form !== undefined) {
+  const form = Predicate.isObject(value) ? formOf(node, value) : undefined
+  if (Predicate.isObject(value) && form !== undefined) {
     for (const [name, one] of Object.entries(value)) {
       const next = child(form, name)
       const misfit = next === undefined ? undefined : misfitIn(next, one, [...path, name], expected)
@@ -229,7 +226,7 @@ const misfitIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath, above
 export const misfit = (value: unknown): Misfit | undefined => misfitIn(root, value, [], "an object of settings")
 
 const unknownIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath): ReadonlyArray<UnknownKey> => {
-  if (!isObject(value)) return []
+  if (!Predicate.isObject(value)) return []
   const form = formOf(node, value)
   if (form === undefined) return []
   return Object.entries(value).flatMap(([name, one]) => {
@@ -261,8 +258,8 @@ export interface Leaf {
 }
 
 const leavesIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath): ReadonlyArray<Leaf> => {
-  const form = isObject(value) && Object.keys(value).length > 0 ? formOf(node, value) : undefined
-  if (!isObject(value) || form === undefined) return path.length === 0 ? [] : [{ path, value }]
+  const form = Predicate.isObject(value) && Object.keys(value).length > 0 ? formOf(node, value) : undefined
+  if (!Predicate.isObject(value) || form === undefined) return path.length === 0 ? [] : [{ path, value }]
   return Object.entries(value).flatMap(([name, one]) => {
     const next = child(form, name)
     return next === undefined ? [] : leavesIn(next, one, [...path, name])
@@ -276,7 +273,7 @@ export const leaves = (settings: unknown): ReadonlyArray<Leaf> => leavesIn(root,
 export const valueAt = (settings: unknown, path: SettingsPath): unknown => {
   let value = settings
   for (const name of path) {
-    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined
+    if (!Predicate.isObject(value) || !Object.hasOwn(value, name)) return undefined
     value = value[name]
   }
   return value
@@ -286,7 +283,7 @@ export const valueAt = (settings: unknown, path: SettingsPath): unknown => {
 export const withValue = (settings: unknown, path: SettingsPath, value: unknown): unknown => {
   const [name, ...rest] = path
   if (name === undefined) return value
-  const object = isObject(settings) ? settings : {}
+  const object = Predicate.isObject(settings) ? settings : {}
   const below = Object.hasOwn(object, name) ? object[name] : undefined
   return { ...object, [name]: withValue(below, rest, value) }
 }
@@ -302,7 +299,7 @@ const combined = (first: string | undefined, one: ReadonlyArray<unknown>, other:
 
 const mergeAt = (weak: unknown, strong: unknown, path: SettingsPath): unknown => {
   if (isCombined(path) && isList(weak) && isList(strong)) return combined(path[0], weak, strong)
-  if (!isObject(weak) || !isObject(strong)) return strong
+  if (!Predicate.isObject(weak) || !Predicate.isObject(strong)) return strong
   const added = Object.entries(strong).map(
     ([name, value]) => [name, Object.hasOwn(weak, name) ? mergeAt(weak[name], value, [...path, name]) : value] as const
   )
@@ -319,7 +316,7 @@ export const mergeSettings = (home: SettingsFile, workspace: SettingsFile): Sett
   decodeMerged(mergeValues(home, Object.fromEntries(Object.entries(workspace).filter(([name]) => !isHomeOnly(name)))))
 
 /** The environment's name of a setting: `PALIMPSEST_MEMORY_MAX_DIRS` for `memory.maxDirs`. */
-export const variableOf = (path: SettingsPath): string =>
+const variableOf = (path: SettingsPath): string =>
   `PALIMPSEST_${path.map((name) => name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toUpperCase()).join("_")}`
 
 /** A variable of the environment that sets something. */

@@ -1,12 +1,11 @@
-import { JsonSchema, Schema } from "effect"
+import { JsonSchema, Predicate, Schema } from "effect"
 import { defaults, SettingsFile } from "./Settings.ts"
-import { isObject } from "./SettingsKey.ts"
 
 /** A JSON schema with the value that holds where nothing is said, for each property that has one. */
 const withUsual = (schema: unknown, usual: unknown): unknown => {
-  if (!isObject(schema) || usual === undefined) return schema
+  if (!Predicate.isObject(schema) || usual === undefined) return schema
   const { properties } = schema
-  if (!isObject(properties) || !isObject(usual)) return { ...schema, default: usual }
+  if (!Predicate.isObject(properties) || !Predicate.isObject(usual)) return { ...schema, default: usual }
   return {
     ...schema,
     properties: Object.fromEntries(
@@ -24,12 +23,12 @@ export const settingsSchema = (): Readonly<Record<string, unknown>> => {
     Schema.toJsonSchemaDocument(SettingsFile, { onExcessProperty: "error" })
   )
   const whole = withUsual(schema, defaults)
-  const { properties, ...rest } = isObject(whole) ? whole : {}
+  const { properties, ...rest } = Predicate.isObject(whole) ? whole : {}
   return {
     $schema: JsonSchema.META_SCHEMA_URI_DRAFT_07,
     title: "Palimpsest settings",
     ...rest,
-    properties: { $schema: { type: "string" }, ...(isObject(properties) ? properties : {}) },
+    properties: { $schema: { type: "string" }, ...(Predicate.isObject(properties) ? properties : {}) },
     ...(Object.keys(definitions).length === 0 ? {} : { definitions })
   }
 }

@@ -1,5 +1,6 @@
+import { Predicate } from "effect"
 import { redact } from "./Redaction.ts"
-import { isObject, type SettingsPath } from "./SettingsKey.ts"
+import { type SettingsPath } from "./SettingsKey.ts"
 
 /** What stands where a value is not shown. */
 export const hiddenValue = "•••"
@@ -19,7 +20,7 @@ const within = (value: unknown, isHidden: boolean): unknown => {
       return within(one, isHidden || (typeof before === "string" && secretFlag.test(before)))
     })
   }
-  if (isObject(value)) {
+  if (Predicate.isObject(value)) {
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => [name, within(one, isHidden || holders.has(name))])
     )

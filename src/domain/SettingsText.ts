@@ -1,17 +1,8 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { expanded, namesIn } from "./Expansion.ts"
 import { faultIn } from "./JsonFault.ts"
 import { SettingsFile } from "./Settings.ts"
-import {
-  dotted,
-  isAsIs,
-  isObject,
-  misfit,
-  type SettingsPath,
-  type UnknownKey,
-  unknownKeys,
-  valueAt
-} from "./SettingsKey.ts"
+import { dotted, isAsIs, misfit, type SettingsPath, type UnknownKey, unknownKeys, valueAt } from "./SettingsKey.ts"
 
 /** The text of a settings file: how it is read, and how one value in it is changed while all else stays as it is. */
 
@@ -82,7 +73,9 @@ export const jsonOf = (text: string): Result.Result<Readonly<Record<string, unkn
       fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`
     return wrong(undefined, `expected JSON${where}`)
   }
-  return isObject(json.success) ? Result.succeed(json.success) : wrong(undefined, "expected an object of settings")
+  return Predicate.isObject(json.success)
+    ? Result.succeed(json.success)
+    : wrong(undefined, "expected an object of settings")
 }
 
 /** Applies a function to all strings but those that are left as they are. */
@@ -90,7 +83,7 @@ const mapStrings = (value: unknown, path: SettingsPath, map: (text: string, path
   if (typeof value === "string") return map(value, path)
   if (isAsIs(path)) return value
   if (Array.isArray(value)) return value.map((one) => mapStrings(one, path, map))
-  if (!isObject(value)) return value
+  if (!Predicate.isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapStrings(one, [...path, name], map)]))
 }
 
@@ -193,7 +186,7 @@ const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isA
 const inline = (value: unknown): string =>
   plainList(value)
     ? `[${value.map(inline).join(", ")}]`
-    : isObject(value)
+    : Predicate.isObject(value)
       ? `{${Object.entries(value)
           .map(([name, one]) => `${JSON.stringify(name)}: ${inline(one)}`)
           .join(", ")}}`

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
+import { oneLine } from "./OneLine.ts"
 
 /** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
 
@@ -18,8 +19,6 @@ const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
 
 const Front = Schema.Struct({ name: Schema.NonEmptyString, description: Schema.NonEmptyString })
 const decodeFront = Schema.decodeUnknownResult(Front)
-
-const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim()
 
 /** A skill's name as a model can give it back: nothing that a path or a line could be made of. */
 const cleanName = (name: string): string => oneLine(name).replace(/[:\\/<>*?"|]/g, "-")

@@ -94,10 +94,6 @@ export const joined = (pieces: ReadonlyArray<string>): string =>
 /** The memory that goes with a prompt: to an agent with a task of its own none does. */
 export const memoryOf = ({ memory = "", size }: PromptInputs): string => (size === "full" ? memory.trim() : "")
 
-/** The whole prompt. */
-export const systemPrompt = (inputs: PromptInputs): string =>
-  joined([...sections(inputs).map(render), memoryOf(inputs)])
-
 const placeholder = /\$\{(AgentSkills|SubAgents|AvailableTools|([A-Za-z_][\w.:-]*)_ToolName)\}/g
 
 /**

@@ -1,18 +1,8 @@
-import {
-  ByteSize,
-  ConfigProvider,
-  Effect,
-  FileSystem,
-  Layer,
-  Path,
-  type PlatformError,
-  Predicate,
-  Result
-} from "effect"
+import { ByteSize, ConfigProvider, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
 import { decode } from "../domain/Bytes.ts"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { hiddenFrom, parseDotEnv, takenFrom } from "../domain/DotEnv.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
@@ -49,12 +39,6 @@ interface Place {
   readonly folder: string | undefined
   /** It is a plain `.env`, which is there for others too. */
   readonly isProjects: boolean
-}
-
-/** Also where a file stands in the place of a folder. */
-const isNotThere = ({ reason }: PlatformError.PlatformError) => {
-  const cause: unknown = "cause" in reason ? reason.cause : undefined
-  return reason._tag === "NotFound" || (Predicate.hasProperty(cause, "code") && cause.code === "ENOTDIR")
 }
 
 const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<EnvFilesOptions>) {

@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { homedir } from "node:os"
 import { isIgnored, parseDefinitions } from "../domain/AgentDefinition.ts"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import {
   AgentDefinitions,
   type AgentProblem,
@@ -41,8 +41,6 @@ export const folders = (
     ]
   })
 
-const isNotThere = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
-
 /** No definition is that long; a device or a log in its place is not read to its end. */
 const mostBytes = 1024 * 1024
 
@@ -64,7 +62,7 @@ const readFolder = Effect.fnUntraced(function* ({
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const names = yield* fs.readDirectory(folder).pipe(
-    Effect.catchIf(isNotThere, () => Effect.succeed([])),
+    Effect.catchIf(isNotFound, () => Effect.succeed([])),
     Effect.catch((error) => Effect.succeed(diskTrouble(error)))
   )
   if (typeof names === "string") return [problem(folder, `cannot be read: ${names}`)]

@@ -1,13 +1,11 @@
-import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { pid } from "node:process"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { Calibrations, current, empty, make, Stored } from "../services/Calibrations.ts"
 
 const StoredJson = Schema.fromJsonString(Stored)
 /** Enough of a file to tell a newer one from a damaged one. */
 const Versioned = Schema.fromJsonString(Schema.Struct({ version: Schema.Natural }))
-
-const isNotFound = (error: PlatformError.PlatformError) => error.reason._tag === "NotFound"
 
 /** A finalizer must not wait for a disk that hangs. */
 const finalizerDeadline = "5 seconds"

@@ -1,9 +1,8 @@
-import { Config, Effect, FileSystem, Layer, Option, type PlatformError, Schema } from "effect"
+import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
+import { isNotFound } from "../domain/DiskTrouble.ts"
 import { Experiments } from "../services/Experiments.ts"
 
 const Numbers = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
-
-const isNotFound = (error: PlatformError.PlatformError) => error.reason._tag === "NotFound"
 
 /**
  * Experiments as numbers by name in one JSON object: the file that GEMINI_EXP names (spec 15), else this one. It is read

@@ -1,6 +1,6 @@
-import { Effect, FileSystem, Layer, Path, type PlatformError, Random, Ref, Semaphore } from "effect"
+import { Effect, FileSystem, Layer, Path, Ref, Semaphore } from "effect"
 import { decode, encode } from "../domain/Bytes.ts"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { fileDiff } from "../domain/FileDiff.ts"
 import { isBinary } from "../domain/FileKind.ts"
 import { encodingOf } from "../domain/FileText.ts"
@@ -15,49 +15,15 @@ import {
   touchedText,
   withFact
 } from "../domain/MemoryText.ts"
+import { defaults, type Settings } from "../domain/Settings.ts"
 import { isWithin, quoted, shownFrom } from "../domain/WorkspacePath.ts"
 import { Memory, type MemoryChange, MemoryError, type Saved } from "../services/Memory.ts"
 import * as MemoryFiles from "../services/MemoryFiles.ts"
 import * as MemorySearch from "../services/MemorySearch.ts"
 import * as RegularFile from "../services/RegularFile.ts"
 import { ToolFailure } from "../services/Tool.ts"
+import * as WholeFile from "../services/WholeFile.ts"
 import { Workspace } from "../services/Workspace.ts"
-
-/** What is looked for, and how far; what is absent is as `chosen` has it. */
-export interface MemoryChoices {
-  readonly fileNames?: ReadonlyArray<string> | undefined
-  readonly boundaries?: ReadonlyArray<string> | undefined
-  readonly maxDirs?: number | undefined
-  readonly importFormat?: "tree" | "flat" | undefined
-  readonly importDepth?: number | undefined
-  readonly respectGitIgnore?: boolean | undefined
-  readonly respectGeminiIgnore?: boolean | undefined
-  readonly downward?: boolean | undefined
-  readonly onTouch?: boolean | undefined
-}
-
-/** What holds where nothing else is said (spec 7.1, 7.4). */
-const chosen = ({
-  boundaries = [".git"],
-  downward = true,
-  fileNames = ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
-  importDepth = 5,
-  importFormat = "tree",
-  maxDirs = 200,
-  onTouch = true,
-  respectGeminiIgnore = true,
-  respectGitIgnore = false
-}: MemoryChoices) => ({
-  boundaries,
-  downward,
-  fileNames,
-  importDepth,
-  importFormat,
-  maxDirs,
-  onTouch,
-  respectGeminiIgnore,
-  respectGitIgnore
-})
 
 /** Where memory is. All folders are absolute; they need not exist. */
 export interface FileMemoryOptions {
@@ -75,7 +41,8 @@ export interface FileMemoryOptions {
   readonly loadFromIncludeDirectories?: boolean | undefined
   /** Whether files of a folder may say what an agent does. Asked whenever memory is loaded or touched. */
   readonly isTrusted: (folder: string) => Effect.Effect<boolean>
-  readonly memory?: MemoryChoices | undefined
+  /** What is looked for, and how far; what is absent is as it usually is. */
+  readonly memory?: Partial<Settings["memory"]> | undefined
 }
 
 interface State {
@@ -94,11 +61,6 @@ interface State {
 interface Found extends MemoryFiles.Seen {
   readonly candidate: MemorySearch.Candidate
 }
-
-const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => reason._tag === "NotFound"
-
-/** How often another name is tried for a temporary file. */
-const names = 4
 
 /** Blocks whose files no other block brings along already: `@AGENTS.md` in a GEMINI.md does not count twice. */
 const withoutImported = (
@@ -145,9 +107,10 @@ export const layer = (options: FileMemoryOptions): Layer.Layer<Memory, never, Fi
 export const make = Effect.fnUntraced(function* (
   options: FileMemoryOptions
 ): Effect.fn.Return<Memory["Service"], never, FileSystem.FileSystem | Path.Path> {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const choices = chosen(options.memory ?? {})
+  const choices = { ...defaults.memory, ...options.memory }
   const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
   /** Where things are now: folders may have been made meanwhile. */
@@ -509,32 +472,13 @@ export const make = Effect.fnUntraced(function* (
     return { scope, file, shown, before, after, diff: fileDiff(path.basename(file), before ?? "", after) }
   })
 
-  /** An empty file that nobody else has, beside the one that it will become. */
-  const claim = (file: string, mode: number | undefined) =>
-    Effect.gen(function* () {
-      const random = yield* Random.nextIntBetween(0, 2 ** 48)
-      const temporary = path.join(path.dirname(file), `.palimpsest-${random.toString(36)}.tmp`)
-      yield* Effect.scoped(fs.open(temporary, { flag: "wx", ...(mode === undefined ? {} : { mode }) }))
-      return temporary
-    }).pipe(Effect.retry({ times: names - 1, while: ({ reason }) => reason._tag === "AlreadyExists" }))
-
   const write = Effect.fnUntraced(function* ({ after, before, file, scope }: MemoryChange) {
     if (before === undefined) {
       yield* fs.makeDirectory(path.dirname(file), { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
     } else yield* fs.access(file, { writable: true })
     const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
-    yield* Effect.acquireUseRelease(
-      claim(file, mode === undefined && scope === "project" ? undefined : 0o600),
-      (temporary) =>
-        Effect.gen(function* () {
-          const handle = yield* fs.open(temporary, { flag: "r+" })
-          yield* handle.writeAll(encode(after))
-          yield* handle.sync
-          if (mode !== undefined) yield* fs.chmod(temporary, mode)
-          yield* fs.rename(temporary, file)
-        }).pipe(Effect.scoped, Effect.uninterruptible),
-      (temporary, exit) =>
-        exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(temporary, { force: true }))
+    yield* WholeFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600)).pipe(
+      Effect.provideContext(context)
     )
   })
 

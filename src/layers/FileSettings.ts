@@ -12,15 +12,13 @@ import {
   Result,
   Semaphore
 } from "effect"
-import { pid } from "node:process"
 import { decode } from "../domain/Bytes.ts"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { nearest } from "../domain/Nearest.ts"
 import { isHomeOnly, notHeeded, type SettingsFile } from "../domain/Settings.ts"
 import {
   dotted,
   isCombined,
-  isObject,
   keyOf,
   leaves,
   mergeSettings,
@@ -53,12 +51,7 @@ import {
   type SettingsSource
 } from "../services/Settings.ts"
 import type { Standing } from "../services/Trust.ts"
-
-/** Also where a file stands in the place of a folder. */
-const isNotThere = ({ reason }: PlatformError.PlatformError) => {
-  const cause: unknown = "cause" in reason ? reason.cause : undefined
-  return reason._tag === "NotFound" || (Predicate.hasProperty(cause, "code") && cause.code === "ENOTDIR")
-}
+import * as WholeFile from "../services/WholeFile.ts"
 
 /** No settings are that long. */
 const mostBytes = ByteSize.mebibytes(1)
@@ -202,7 +195,7 @@ const strayVariables = Effect.gen(function* () {
 })
 
 /** What variables set, as settings. */
-const fromEnvironment = (set: unknown): SettingsFile => mergeSettings({}, isObject(set) ? set : {})
+const fromEnvironment = (set: unknown): SettingsFile => mergeSettings({}, Predicate.isObject(set) ? set : {})
 
 /** What a file says, and whether it counts. */
 interface Looked {
@@ -225,9 +218,10 @@ export const layer = (
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const provider = yield* ConfigProvider.ConfigProvider
-      const here = <A, E>(work: Effect.Effect<A, E, FileSystem.FileSystem>): Effect.Effect<A, E> =>
+      const here = <A, E>(work: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>): Effect.Effect<A, E> =>
         work.pipe(
           Effect.provideService(FileSystem.FileSystem, fs),
+          Effect.provideService(Path.Path, path),
           Effect.provideService(ConfigProvider.ConfigProvider, provider)
         )
 
@@ -385,14 +379,7 @@ export const layer = (
               return yield* wrong(named, undefined, `it leads to ${quoted(there)}, out of the folder; change it there`)
             }
           }
-          const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${pid}.tmp`)
-          yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 }).pipe(
-            Effect.andThen(fs.remove(temporary, { force: true })),
-            Effect.andThen(fs.writeFileString(temporary, next.success, { flag: "wx", mode: 0o600 })),
-            Effect.andThen(fs.rename(temporary, file)),
-            Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
-            Effect.mapError(trouble(file, "written"))
-          )
+          yield* Effect.mapError(here(WholeFile.writePrivate(file, next.success)), trouble(file, "written"))
           return named
         },
         Effect.uninterruptible,

@@ -11,10 +11,11 @@ import {
   Semaphore
 } from "effect"
 import { homedir } from "node:os"
-import { env, pid } from "node:process"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { env } from "node:process"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { standing, Trust, TrustAnswer, TrustError, withParents } from "../services/Trust.ts"
+import * as WholeFile from "../services/WholeFile.ts"
 
 /** The one form of the file that is known. */
 const Stored = Schema.Struct({ version: Schema.Literal(1), folders: Schema.Record(Schema.String, TrustAnswer) })
@@ -22,8 +23,6 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Stored))
 
 /** Thousands of folders; what is larger is something else. */
 const mostBytes = ByteSize.mebibytes(1)
-
-const isNotFound = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
 
 /** What the answers are judged beside. */
 export interface FileTrustOptions {
@@ -49,6 +48,7 @@ export const layer = (
   Layer.effect(
     Trust,
     Effect.gen(function* () {
+      const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const one = yield* Semaphore.make(1)
@@ -78,15 +78,9 @@ export const layer = (
       const write = Effect.fnUntraced(function* (answers: ReadonlyMap<string, TrustAnswer>) {
         const folders = Object.fromEntries([...answers].toSorted(([one], [other]) => (one < other ? -1 : 1)))
         const text = `${JSON.stringify({ version: 1, folders }, undefined, 2)}\n`
-        yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
         // Who keeps the file elsewhere and links to it finds it changed there.
         const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
-        const temporary = path.join(path.dirname(place), `.${path.basename(place)}.${pid}.tmp`)
-        yield* fs.remove(temporary, { force: true }).pipe(
-          Effect.andThen(fs.writeFileString(temporary, text, { flag: "wx", mode: 0o600 })),
-          Effect.andThen(fs.rename(temporary, place)),
-          Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
-        )
+        yield* Effect.provideContext(WholeFile.writePrivate(place, text), context)
       })
 
       /** A folder with its links followed, as far as it is there. */

@@ -16,13 +16,14 @@ import {
   Semaphore
 } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
-import { pid, stderr, stdin, stdout } from "node:process"
+import { stderr, stdin, stdout } from "node:process"
 import * as readline from "node:readline"
 import { PassThrough, type Readable, Writable } from "node:stream"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { printable } from "../domain/Inspection.ts"
 import { wrap } from "../domain/Wrap.ts"
 import { ChatTerminal, Closed, type Completion, type Inquiry, type Question } from "../services/ChatTerminal.ts"
+import * as WholeFile from "../services/WholeFile.ts"
 
 // --- history --------------------------------------------------------------------------------------------------------------
 
@@ -43,8 +44,6 @@ interface History {
   readonly add: (message: string) => Effect.Effect<void>
 }
 
-const isNotFound = (error: PlatformError.PlatformError) => error.reason._tag === "NotFound"
-
 /**
  * One JSON string a line, oldest first, so that messages keep their line breaks. A message is appended with one write: two
  * chats at once each add theirs. A damaged line is passed over; a file that cannot be used costs one warning.
@@ -53,7 +52,9 @@ const openHistory = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   let usable = true
-  const orWarn = <A>(work: Effect.Effect<A, PlatformError.PlatformError>): Effect.Effect<Option.Option<A>> =>
+  const orWarn = <A, R>(
+    work: Effect.Effect<A, PlatformError.PlatformError, R>
+  ): Effect.Effect<Option.Option<A>, never, R> =>
     Effect.catch(Effect.asSome(work), (error) => {
       usable = false
       return Effect.as(
@@ -66,14 +67,8 @@ const openHistory = Effect.fnUntraced(function* (file: string) {
   const lines = Option.getOrElse(text, () => "").split("\n")
   const kept = lines.flatMap((line) => Option.toArray(decodeLine(line))).slice(-historyBound)
   if (lines.length > historyBound + historySlack) {
-    const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${pid}.tmp`)
     const shorter = kept.map((message) => `${JSON.stringify(message)}\n`).join("")
-    yield* fs.remove(temporary, { force: true }).pipe(
-      Effect.andThen(fs.writeFileString(temporary, shorter, { flag: "wx", mode: 0o600 })),
-      Effect.andThen(fs.rename(temporary, file)),
-      Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
-      orWarn
-    )
+    yield* orWarn(WholeFile.writePrivate(file, shorter))
   }
 
   const entries = kept.reverse()

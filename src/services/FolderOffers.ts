@@ -1,5 +1,6 @@
 import { ByteSize, Effect, FileSystem, Option, Path } from "effect"
 import { decode } from "../domain/Bytes.ts"
+import { defaults } from "../domain/Settings.ts"
 import { skillFile } from "../domain/Skill.ts"
 
 /** What would be taken from a folder if it were trusted: for a person to look at before they say so. */
@@ -16,9 +17,6 @@ export interface Offer {
   readonly names: ReadonlyArray<string>
 }
 
-/** What the names of a folder's own memory files usually are (spec 7; DESIGN). */
-const memoryNames: ReadonlyArray<string> = ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"]
-
 /** Names that are shown of one kind, and the size of a file that is looked into. */
 const mostNames = 100
 const mostBytes = ByteSize.mebibytes(1)
@@ -34,7 +32,7 @@ const hookEvents = (text: string): ReadonlyArray<string> => {
 /** Everything in a folder that trust decides about; nothing of it is opened but the settings, to see whether they run commands. */
 export const offersOf = Effect.fn("FolderOffers.of")(function* (
   folder: string,
-  memory: ReadonlyArray<string> = memoryNames
+  memory: ReadonlyArray<string> = defaults.memory.fileNames
 ): Effect.fn.Return<ReadonlyArray<Offer>, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -1,7 +1,7 @@
-import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result, Schema } from "effect"
+import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
 import { parseDefinitions } from "../domain/AgentDefinition.ts"
 import { decode, encode } from "../domain/Bytes.ts"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { pathText, type TakenKey, translated } from "../domain/GeminiSettings.ts"
 import { importTokens, isAddress } from "../domain/MemoryImports.ts"
 import { defaults } from "../domain/Settings.ts"
@@ -93,8 +93,6 @@ const mostImports = 1_000
 const unusable = (message: string) => new GeminiImportError({ message, isInput: true })
 const undone = (message: string) => new GeminiImportError({ message, isInput: false })
 
-const isNotThere = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
-
 /** A file that is to be written. */
 interface Copy {
   readonly target: string
@@ -129,7 +127,7 @@ const run = Effect.fnUntraced(function* (
     .pipe(
       Effect.mapError((error) =>
         unusable(
-          isNotThere(error)
+          isNotFound(error)
             ? `there is no folder ${quoted(given)}; name the one of Gemini CLI with --from`
             : diskTrouble(error)
         )
@@ -153,7 +151,7 @@ const run = Effect.fnUntraced(function* (
   const source = Effect.fnUntraced(function* (file: string, most = mostBytes) {
     const found = yield* Effect.result(fs.realPath(path.join(folder, file)))
     if (Result.isFailure(found)) {
-      return Result.fail(isNotThere(found.failure) ? "there is no such file" : diskTrouble(found.failure))
+      return Result.fail(isNotFound(found.failure) ? "there is no such file" : diskTrouble(found.failure))
     }
     const inside = path.relative(folder, found.success)
     if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
@@ -170,7 +168,7 @@ const run = Effect.fnUntraced(function* (
   const standing = Effect.fnUntraced(function* (target: string, bytes: Uint8Array) {
     const there = yield* Effect.result(fs.lstat(target))
     if (Result.isFailure(there)) {
-      return isNotThere(there.failure) ? ("missing" as const) : ("other" as const)
+      return isNotFound(there.failure) ? ("missing" as const) : ("other" as const)
     }
     const known = yield* fs.realPath(target).pipe(
       Effect.flatMap((real) => read(real, "it")),
@@ -210,7 +208,7 @@ const run = Effect.fnUntraced(function* (
     Effect.flatMap((real) => read(real, quoted(homeFile))),
     Effect.map((bytes) => decode(bytes).text),
     Effect.catchIf(
-      (error) => error._tag === "PlatformError" && isNotThere(error),
+      (error) => error._tag === "PlatformError" && isNotFound(error),
       () => Effect.succeed("")
     ),
     Effect.mapError((error) => unusable(error._tag === "PlatformError" ? diskTrouble(error) : error.message))
@@ -226,11 +224,7 @@ const run = Effect.fnUntraced(function* (
     const found = yield* source("settings.json")
     if (Result.isFailure(found)) return yield* unusable(`${shown}: ${found.failure}`)
     const json = jsonOf(decode(found.success.bytes).text)
-    if (Result.isFailure(json)) {
-      // What a parser quotes may be a key.
-      const [where = ""] = /line \d+ column \d+/.exec(json.failure.message) ?? []
-      return yield* unusable(`${shown}${where === "" ? "" : `, ${where}`}: expected an object in JSON with comments`)
-    }
+    if (Result.isFailure(json)) return yield* unusable(`${shown}: ${json.failure.message}`)
     const rows = translated(json.success, ours.success)
     settings = rows.taken
     for (const { from: key, note, to } of rows.taken) {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import { firstUnits } from "../domain/Bytes.ts"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import { type HookEvent, type HookEventName, type HookOutcome, unsaid } from "../domain/Hook.ts"
+import { shortLine } from "../domain/OneLine.ts"
 import type { HookPlace, HookSystem } from "./HookSystem.ts"
 
 /** Hooks as one run sees them: where it takes place is known, and what they have to say to the person is told. */
@@ -24,11 +24,6 @@ export const unheard: Hooked = {
 /** Characters of a failure that a person is shown. */
 const mostTold = 300
 
-const oneLine = (message: string): string => {
-  const line = message.replace(/\s+/g, " ").trim()
-  return line.length > mostTold ? `${firstUnits(line, mostTold)}…` : line
-}
-
 /** Hooks for one run at one place. Each failure is told once a run, in one line; `emit` may make the run wait. */
 export const make = (
   hooks: HookSystem["Service"] | undefined,
@@ -42,7 +37,7 @@ export const make = (
     const outcome = yield* hooks.fire(event, { ...place, isTold: true })
     for (const message of outcome.messages) yield* say(message)
     for (const { hook, message } of outcome.failures) {
-      const line = oneLine(`the hook ${hook} failed on ${event._tag}: ${message}`)
+      const line = shortLine(`the hook ${hook} failed on ${event._tag}: ${message}`, mostTold)
       if (told.has(line)) continue
       told.add(line)
       yield* say(line)

@@ -1,4 +1,17 @@
-import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
+import {
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Predicate,
+  Redacted,
+  Schema,
+  Scope,
+  Stream
+} from "effect"
 import * as McpClient from "effect/ai/McpClient"
 import type { McpClientError, TransportError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -71,8 +84,6 @@ const sentence = (text: string, most = 300): string => {
 }
 
 const isProgram = (settings: McpServerSettings): settings is McpProgram => "command" in settings
-const isRecord = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
-
 /** What a server's process prints beside its messages, for the line that says why it ended. */
 class LastWords {
   private tail = ""
@@ -146,7 +157,8 @@ const tolerant = (transport: McpClient.Transport, negotiated: (version: string) 
   ...transport,
   request: (message, tool) =>
     Effect.map(transport.request(message, tool), (response) => {
-      if (message.method !== "initialize" || "error" in response || !isRecord(response.result)) return response
+      if (message.method !== "initialize" || "error" in response || !Predicate.isObject(response.result))
+        return response
       const version = response.result["protocolVersion"]
       if (typeof version !== "string" || !older.has(version)) return response
       negotiated(version)

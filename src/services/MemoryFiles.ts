@@ -1,10 +1,11 @@
 import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError } from "effect"
-import { diskTrouble } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { isBinary } from "../domain/FileKind.ts"
 import { decodeFile } from "../domain/FileText.ts"
 import { findImports, flatBlock, importedText, isAddress, notImported } from "../domain/MemoryImports.ts"
 import * as Work from "../domain/Work.ts"
 import { isWithin, quoted } from "../domain/WorkspacePath.ts"
+import { kinds } from "./RegularFile.ts"
 
 /** Memory files as they are read: each once, with what they import in them (spec 7.4). */
 
@@ -63,20 +64,8 @@ export interface MemoryFiles {
   readonly problems: ReadonlySet<string>
 }
 
-const kinds: Readonly<Record<Exclude<FileSystem.File.Type, "File" | "Directory">, string>> = {
-  SymbolicLink: "a link",
-  BlockDevice: "a device",
-  CharacterDevice: "a device",
-  FIFO: "a named pipe",
-  Socket: "a socket",
-  Unknown: "no regular file"
-}
-
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
 const tooLarge = (bytes: number) => `it has ${mebibytes(bytes)}, and memory files of more than 1 MiB are not read`
-
-const isNotThere = ({ reason }: PlatformError.PlatformError): boolean =>
-  reason._tag === "NotFound" || (reason._tag === "BadResource" && /ENOTDIR/.test(String(reason.cause)))
 
 /** The device and number of a file, or its path where the system tells no number. */
 const keyOf = (info: FileSystem.File.Info, real: string): string =>

@@ -54,7 +54,7 @@ const toldOf = (request: ModelRequest): HookRequest => {
 const told = new WeakMap<ModelRequest, HookRequest>()
 
 /** A request as hooks see it: the texts of its messages, without the system instruction. */
-export const hookRequest = (request: ModelRequest): HookRequest => {
+const hookRequest = (request: ModelRequest): HookRequest => {
   const known = told.get(request) ?? toldOf(request)
   told.set(request, known)
   return known

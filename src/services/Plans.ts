@@ -1,7 +1,8 @@
-import { Context, Effect, FileSystem, Path, Random } from "effect"
+import { Context, Effect, FileSystem, Path } from "effect"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { ToolFailure } from "./Tool.ts"
+import * as WholeFile from "./WholeFile.ts"
 
 /** Where plans lie, and whose this one is. */
 export interface PlansOptions {
@@ -30,6 +31,7 @@ export class Plans extends Context.Service<
     folder,
     session
   }: PlansOptions): Effect.fn.Return<Plans["Service"], never, FileSystem.FileSystem | Path.Path> {
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
 
@@ -54,12 +56,8 @@ export class Plans extends Context.Service<
         Effect.orElseSucceed(() => undefined)
       ),
       approve: Effect.fn("Plans.approve")(function* (text): Effect.fn.Return<string, ToolFailure> {
-        const random = yield* Random.nextIntBetween(0, 2 ** 48)
-        const temporary = path.join(place, `.${name}.${random.toString(36)}.tmp`)
-        yield* fs.makeDirectory(place, { recursive: true, mode: 0o700 }).pipe(
-          Effect.andThen(fs.writeFileString(temporary, text, { flag: "wx", mode: 0o600 })),
-          Effect.andThen(fs.rename(temporary, kept)),
-          Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
+        yield* WholeFile.writePrivate(kept, text).pipe(
+          Effect.provideContext(context),
           Effect.mapError(
             (error) =>
               new ToolFailure({
@@ -69,7 +67,7 @@ export class Plans extends Context.Service<
           )
         )
         return kept
-      }, Effect.uninterruptible)
+      })
     }
   })
 }

@@ -9,7 +9,8 @@ export const mostBytes = 20 * 1_024 * 1_024
 /** Larger than this is none, whatever is asked for: what it says would not fit one string. */
 const largest = 256 * 1_024 * 1_024
 
-const kinds: Readonly<Record<Exclude<FileSystem.File.Type, "File">, string>> = {
+/** What is no regular file, as a person calls it. */
+export const kinds: Readonly<Record<Exclude<FileSystem.File.Type, "File">, string>> = {
   Directory: "a folder",
   SymbolicLink: "a link",
   BlockDevice: "a device",

@@ -8,6 +8,7 @@ import { joined, memoryOf, render, sections, substituted } from "../domain/Syste
 import { quoted } from "../domain/WorkspacePath.ts"
 import { Environment } from "./Environment.ts"
 import * as RegularFile from "./RegularFile.ts"
+import * as WholeFile from "./WholeFile.ts"
 
 /** The system prompt as the person wants it: their switches, or a text of their own in its place (spec 10). */
 
@@ -166,7 +167,6 @@ const write = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<void, SystemPromptError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   // Who keeps the file elsewhere and links to it finds it changed there.
   const target = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
   const isFree = yield* fs.stat(target).pipe(
@@ -176,20 +176,10 @@ const write = Effect.fnUntraced(function* (
   if (!isFree) {
     return yield* wrong(file, `${quoted(file)} is no regular file; let GEMINI_WRITE_SYSTEM_MD name another`)
   }
-  const folder = path.dirname(target)
-  yield* Effect.gen(function* () {
-    yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-    const beside = yield* fs.makeTempDirectoryScoped({ directory: folder, prefix: ".system-" })
-    const temporary = path.join(beside, path.basename(target))
-    yield* fs.writeFileString(temporary, `${text}\n`, { flag: "wx", mode: 0o600 })
-    yield* fs.rename(temporary, target)
-  }).pipe(
-    Effect.scoped,
-    Effect.mapError((error) =>
-      wrong(
-        file,
-        `the system prompt cannot be written (${diskTrouble(error)}); let GEMINI_WRITE_SYSTEM_MD name another file`
-      )
+  yield* Effect.mapError(WholeFile.writePrivate(target, `${text}\n`), (error) =>
+    wrong(
+      file,
+      `the system prompt cannot be written (${diskTrouble(error)}); let GEMINI_WRITE_SYSTEM_MD name another file`
     )
   )
 }, Effect.uninterruptible)

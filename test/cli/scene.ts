@@ -1,4 +1,5 @@
 import { Effect, Schedule } from "effect"
+import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
@@ -107,7 +108,10 @@ export interface There {
 }
 
 /** A home, a person's folder and a working folder, links followed. */
-export const place = Effect.fnUntraced(function* (name: string, { home = {}, trust, user = {}, work = {} }: There = {}) {
+export const place = Effect.fnUntraced(function* (
+  name: string,
+  { home = {}, trust, user = {}, work = {} }: There = {}
+) {
   const { folder } = yield* program
   const base = path.join(realpathSync(folder), name)
   const made: Place = { home: path.join(base, "home"), user: path.join(base, "user"), cwd: path.join(base, "work") }
@@ -168,15 +172,23 @@ export const lineOf = (file: string) =>
     Effect.map((text) => text.trim())
   )
 
-/** Whether a process is there. */
-export const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
+/** Those of the processes that are at work; dead ones that nobody has reaped yet are not. */
+export const living = (pids: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const { stdout } = spawnSync("ps", ["-A", "-o", "pid=,stat="], { encoding: "utf8" })
+  const now = stdout.split("\n").map((line) => line.trim().split(/\s+/))
+  return pids.filter((pid) => now.some(([id, state = "Z"]) => Number(id) === pid && !state.startsWith("Z")))
 }
+
+/** Waits until none of these processes is at work. */
+export const gone = (pids: ReadonlyArray<number>) =>
+  Effect.sync(() => living(pids)).pipe(
+    Effect.filterOrFail(
+      (left) => left.length === 0,
+      (left) => new Error(`still at work: ${left.join(", ")}`)
+    ),
+    Effect.retry(Schedule.max([Schedule.spaced(50), Schedule.recurs(300)])),
+    Effect.orDie
+  )
 
 /** The lines of a file, each JSON. */
 export const jsonLines = (file: string): ReadonlyArray<Args> =>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { PlatformError } from "effect"
-import { diskTrouble } from "../../src/domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound, isNotThere } from "../../src/domain/DiskTrouble.ts"
 
 const trouble = (pathOrDescriptor: string | number | undefined, cause?: unknown) =>
   diskTrouble(
@@ -37,4 +37,18 @@ describe("what the disk said", () => {
     ]
   ]
   for (const [rule, said, expected] of cases) it(rule, () => assert.strictEqual(said, expected))
+})
+
+describe("nothing is there", () => {
+  const said = (_tag: PlatformError.SystemErrorTag, code: string) =>
+    PlatformError.systemError({ _tag, module: "FileSystem", method: "stat", cause: coded(code, code) })
+  const cases: ReadonlyArray<readonly [rule: string, error: PlatformError.PlatformError, ReadonlyArray<boolean>]> = [
+    ["no such file", said("NotFound", "ENOENT"), [true, true]],
+    ["a file in the place of a folder on the way", said("BadResource", "ENOTDIR"), [false, true]],
+    ["a folder in the place of the file is something", said("BadResource", "EISDIR"), [false, false]],
+    ["what may not be looked at may be there", said("PermissionDenied", "EACCES"), [false, false]]
+  ]
+  for (const [rule, error, expected] of cases) {
+    it(rule, () => assert.deepStrictEqual([isNotFound(error), isNotThere(error)], expected))
+  }
 })

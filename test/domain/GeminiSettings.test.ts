@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { type JsonPath, pathText, translated, type Translation } from "../../src/domain/GeminiSettings.ts"
-import { isObject, leaves, valueAt, withValue } from "../../src/domain/SettingsKey.ts"
+import { leaves, valueAt, withValue } from "../../src/domain/SettingsKey.ts"
 import { jsonOf, parseSettings, withSetting } from "../../src/domain/SettingsText.ts"
 
 type Json = Readonly<Record<string, unknown>>
@@ -87,7 +87,7 @@ describe("what a key becomes", () => {
 /** Settings in which one path has a value. */
 const settingsWith = (path: string, value: unknown): Json => {
   const settings = withValue({}, path.split("."), value)
-  return isObject(settings) ? settings : {}
+  return Predicate.isObject(settings) ? settings : {}
 }
 
 describe("what is left, and why", () => {
@@ -267,7 +267,7 @@ const leavesOf = (value: unknown, path: JsonPath = []): ReadonlyArray<JsonPath> 
     ? value.some((one) => typeof one === "object" && one !== null && !Array.isArray(one))
       ? [...value.entries()]
       : []
-    : isObject(value)
+    : Predicate.isObject(value)
       ? Object.entries(value)
       : []
   return parts.length === 0
@@ -367,7 +367,7 @@ const ourValues: Readonly<Record<string, unknown>> = {
 
 const documentOf = (sets: ReadonlyArray<typeof Said.Type>): Json => {
   const whole = sets.reduce<unknown>((so, { path, value }) => withValue(so, path.split("."), values[value]), {})
-  return isObject(whole) ? whole : {}
+  return Predicate.isObject(whole) ? whole : {}
 }
 
 describe("no key is lost in silence", () => {
@@ -380,7 +380,7 @@ describe("no key is lost in silence", () => {
         (so, { isSame, path }) => (isSame ? withValue(so, path.split("."), ourValues[path]) : so),
         {}
       )
-      const ours = isObject(start) ? start : {}
+      const ours = Predicate.isObject(start) ? start : {}
       const rows = translated(gemini, ours)
       for (const leaf of leavesOf(gemini)) assert.lengthOf(speakers(rows, leaf), 1, pathText(leaf))
 

@@ -103,9 +103,7 @@ describe("spec 6: the state as it is told", () => {
 })
 
 const jsonOf = (text: string | undefined): unknown =>
-  Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))(
-    /```json\n([^]*)\n```$/.exec(text ?? "")?.[1] ?? "null"
-  )
+  Schema.decodeSync(Schema.fromJsonString(Schema.Unknown))(/```json\n([^]*)\n```$/.exec(text ?? "")?.[1] ?? "null")
 
 describe("spec 6: all of it", () => {
   it("nothing open is nothing to tell", () => {

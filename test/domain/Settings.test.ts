@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Predicate } from "effect"
 import {
   defaults,
   homeOnly,
   loopsOf,
   notHeeded,
-  ofModel,
   routerOf,
   Settings,
   type SettingsFile,
@@ -12,7 +12,7 @@ import {
 } from "../../src/domain/Settings.ts"
 import { keyOf, mergeSettings } from "../../src/domain/SettingsKey.ts"
 import { settingsSchema } from "../../src/domain/SettingsSchema.ts"
-import { isObject, valueAt } from "../../src/domain/SettingsKey.ts"
+import { valueAt } from "../../src/domain/SettingsKey.ts"
 
 describe("settings of two places", () => {
   it("the working folder wins, setting by setting", () => {
@@ -182,26 +182,6 @@ describe("what holds where nothing is said", () => {
     assert.deepStrictEqual(routerOf(true), { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro", search: 20, turns: 4 })
     assert.deepStrictEqual(routerOf({ flash: "a", pro: "b", turns: 1 }), { flash: "a", pro: "b", search: 20, turns: 1 })
   })
-
-  it("a model's own threshold and window go before those of all; spec 15: a threshold of 0 is none", () => {
-    const settings: SettingsFile = {
-      compressionThreshold: 0.6,
-      window: 100,
-      models: { a: { compressionThreshold: 0.3 }, b: { compressionThreshold: 0, window: 50 } }
-    }
-    assert.deepStrictEqual(
-      ["a", "b", "toString"].map((model) => ofModel(settings, model)),
-      [
-        { compressionThreshold: 0.3, window: 100 },
-        { compressionThreshold: 0.6, window: 50 },
-        { compressionThreshold: 0.6, window: 100 }
-      ]
-    )
-    assert.deepStrictEqual(ofModel({ compressionThreshold: 0 }, "a"), {
-      compressionThreshold: undefined,
-      window: undefined
-    })
-  })
 })
 
 describe("the JSON Schema for editors", () => {
@@ -211,8 +191,8 @@ describe("the JSON Schema for editors", () => {
     for (const name of Object.keys(Settings.fields)) {
       const said = valueAt(schema, ["properties", name])
       const key = keyOf(name)
-      assert.isTrue(isObject(said) && "accepts" in key, name)
-      if (isObject(said) && "accepts" in key) {
+      assert.isTrue(Predicate.isObject(said) && "accepts" in key, name)
+      if (Predicate.isObject(said) && "accepts" in key) {
         assert.isAbove(key.description.length, 10, name)
         assert.isAbove(key.expected.length, 10, name)
       }

@@ -14,8 +14,11 @@ import {
   sectionKeys
 } from "../../src/domain/prompt/PromptInputs.ts"
 import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import { joined, render, sections, substituted, systemPrompt } from "../../src/domain/SystemPrompt.ts"
+import { joined, memoryOf, render, sections, substituted } from "../../src/domain/SystemPrompt.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
+
+/** All of it, as it is sent. */
+const systemPrompt = (inputs: PromptInputs): string => joined([...sections(inputs).map(render), memoryOf(inputs)])
 
 const modern = "gemini-3-pro"
 const legacy = "gemini-2.5-pro"
@@ -365,7 +368,7 @@ describe("our own words", () => {
     geminiCli: Schema.Array(Schema.String)
   })
   const file = path.join(import.meta.dirname, "../fixtures/prompt-shingles.json")
-  const { digits, geminiCli, seeds, words } = Schema.decodeUnknownSync(Schema.fromJsonString(Shingles))(
+  const { digits, geminiCli, seeds, words } = Schema.decodeSync(Schema.fromJsonString(Shingles))(
     readFileSync(file, "utf8")
   )
   const known = new Set([...seeds, ...geminiCli].flatMap((row) => row.match(new RegExp(`.{${digits}}`, "g")) ?? []))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 import { defaultBound } from "../../src/domain/Bounded.ts"
 import { defaultPolicy } from "../../src/domain/Compression.ts"
 import { usualLines, widestLine } from "../../src/domain/FileText.ts"
@@ -9,7 +9,7 @@ import { defaultThresholds, firstCheck } from "../../src/domain/LoopDetection.ts
 import { defaultMasking } from "../../src/domain/Masking.ts"
 import { usualRouting } from "../../src/domain/RoutingWindow.ts"
 import { correctionOf, defaults, loopsOf, routerOf, Settings, type SettingsFile } from "../../src/domain/Settings.ts"
-import { isObject, valueAt, withValue } from "../../src/domain/SettingsKey.ts"
+import { valueAt, withValue } from "../../src/domain/SettingsKey.ts"
 import { tokenLimit } from "../../src/domain/Tokens.ts"
 import { seedSize } from "../../src/domain/ToolOutput.ts"
 import { defaultPatience } from "../../src/services/ChatSettings.ts"
@@ -282,7 +282,7 @@ describe("constants of the seeds are settings with the seeds' value", () => {
       const begun = path[0] === "router" ? { router: { flash: "f", pro: "p" } } : {}
       const file = withValue(begun, path, other)
       assert.deepStrictEqual(valueAt(decode(file), path), other)
-      assert.isTrue(isObject(file))
+      assert.isTrue(Predicate.isObject(file))
     })
   }
 
@@ -300,7 +300,7 @@ describe("constants of the seeds are settings with the seeds' value", () => {
 const leavesOf = (file: SettingsFile): Record<string, unknown> => {
   const all: Record<string, unknown> = {}
   const visit = (value: unknown, path: ReadonlyArray<string>): void => {
-    if (isObject(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key])
+    if (Predicate.isObject(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key])
     else all[path.map((key) => key.replaceAll(".", "\\.")).join(".")] = value
   }
   visit(file, [])

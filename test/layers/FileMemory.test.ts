@@ -308,7 +308,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
     /** What is read for a memory file and these. */
     const readFor = Effect.fnUntraced(function* (
       files: Readonly<Record<string, string>>,
-      memory: FileMemory.MemoryChoices
+      memory: FileMemory.FileMemoryOptions["memory"]
     ) {
       const { layer: here, watched } = yield* watchedFiles
       const loaded = yield* Effect.gen(function* () {

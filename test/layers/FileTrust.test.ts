@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Exit, FileSystem, Path } from "effect"
+import { Effect, Exit, FileSystem, Layer, Path } from "effect"
 import * as FileTrust from "../../src/layers/FileTrust.ts"
 import * as MemoryTrust from "../../src/layers/MemoryTrust.ts"
 import { type Standing, standing, Trust, type TrustAnswer, withParents } from "../../src/services/Trust.ts"
@@ -224,6 +224,6 @@ describe("answers in memory", () => {
       assert.strictEqual(yield* trust.of("/work/a/b/c"), "untrusted")
       yield* trust.set("/work/a/b", "forgotten")
       assert.deepStrictEqual(yield* trust.list, [{ folder: "/work", answer: "trusted" }])
-    }).pipe(Effect.provide(MemoryTrust.layer({ "/work": "trusted" })), Effect.provide(NodeServices.layer))
+    }).pipe(Effect.provide(Layer.provideMerge(MemoryTrust.layer({ "/work": "trusted" }), NodeServices.layer)))
   )
 })

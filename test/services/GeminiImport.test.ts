@@ -342,10 +342,15 @@ describe("what cannot be taken over at all", () => {
       "half a document",
       { "settings.json": `{\n"apiKey": "AIza-x",\n"a" 1}` },
       {},
-      /settings\.json, line 3 column \d+: expected an object in JSON with comments$/
+      /settings\.json: expected JSON; line 3, column 5 should have ":"$/
     ],
-    ["words", { "settings.json": "AIza-x" }, {}, /settings\.json: expected an object in JSON with comments$/],
-    ["a list", { "settings.json": "[]" }, {}, /settings\.json: expected an object in JSON with comments$/],
+    [
+      "words",
+      { "settings.json": "AIza-x" },
+      {},
+      /settings\.json: expected JSON; line 1, column 1 should have a value$/
+    ],
+    ["a list", { "settings.json": "[]" }, {}, /settings\.json: expected an object of settings$/],
     ["a folder", { "settings.json/x": "" }, {}, /settings\.json: it is a folder/],
     [
       "our own are broken",

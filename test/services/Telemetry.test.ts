@@ -8,6 +8,7 @@ import type { TelemetryRecord } from "../../src/domain/Telemetry.ts"
 import * as FileTelemetry from "../../src/layers/FileTelemetry.ts"
 import * as Otlp from "../../src/layers/Otlp.ts"
 import * as Fake from "../../src/layers/FakeGemini.ts"
+import { ExportError } from "../../src/services/Export.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
 import { type Sink, Telemetry } from "../../src/services/Telemetry.ts"
 import { begin, google, said } from "../support/sending.ts"
@@ -151,7 +152,9 @@ describe("export over OTLP", () => {
             yield* watched(telemetry)
             yield* Effect.logWarning(secret)
             yield* Effect.ignore(
-              Effect.fail(new Error(secret)).pipe(Effect.withSpan("failing", { attributes: { text: secret, size: 7 } }))
+              Effect.fail(new ExportError({ path: "/x", message: secret })).pipe(
+                Effect.withSpan("failing", { attributes: { text: secret, size: 7 } })
+              )
             )
           })
           yield* Effect.scoped(Effect.provide(run, Otlp.layer({ endpoint: url, version: "1", prompts })))

@@ -5,7 +5,7 @@ import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 /** What always holds: what is done, whose words count, what a compressed window looks like. */
 
 /** Who it is, in one sentence. */
-export const identity =
+const identity =
   "You are Palimpsest, an agent that works for one person at their command line, in their folder, with the tools listed for you."
 
 const withPerson =

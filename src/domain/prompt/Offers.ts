@@ -1,4 +1,4 @@
-import { firstUnits } from "../Bytes.ts"
+import { shortLine } from "../OneLine.ts"
 import type { Offer, PromptInputs } from "./PromptInputs.ts"
 import { has, lines } from "./PromptInputs.ts"
 
@@ -10,19 +10,11 @@ const mostName = 100
 /** Offers that are listed: a folder full of them would fill every request. */
 const mostListed = 100
 
-const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim()
-
-const shortened = (text: string, most: number): string => {
-  const whole = oneLine(text)
-  const first = firstUnits(whole, most)
-  return first === whole ? whole : `${first.trimEnd()}…`
-}
-
 const listed = (offers: ReadonlyArray<Offer>): string =>
   lines(
     ...offers
       .slice(0, mostListed)
-      .map(({ description, name }) => `- ${shortened(name, mostName)}: ${shortened(description, mostDescription)}`),
+      .map(({ description, name }) => `- ${shortLine(name, mostName)}: ${shortLine(description, mostDescription)}`),
     offers.length > mostListed ? `- … and ${offers.length - mostListed} more` : undefined
   )
 

@@ -1,11 +1,12 @@
-import { Context, Effect, FileSystem, Path, type PlatformError, Random, Schema, Semaphore } from "effect"
+import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
 import { editGrant } from "../../domain/Approval.ts"
 import { decode, encode } from "../../domain/Bytes.ts"
-import { diskTrouble } from "../../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../../domain/DiskTrouble.ts"
 import { type FileDiff, fileDiff } from "../../domain/FileDiff.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { read } from "../RegularFile.ts"
 import { type Question, ToolFailure } from "../Tool.ts"
+import * as WholeFile from "../WholeFile.ts"
 import { Workspace } from "../Workspace.ts"
 
 /** What the model is told of a change (seed 004's appendix). */
@@ -56,15 +57,10 @@ const longestTitle = 100
  */
 const startsPrograms = (place: string): boolean => /(?:^|[\\/])\.(?:git|palimpsest|gemini)(?:[\\/]|$)/i.test(place)
 
-/** How often another name is tried for a temporary file. */
-const names = 4
-
 /** One file is written at a time, whichever agent writes it: between the last look and the rename nobody else's edit comes. */
 const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
   defaultValue: () => Semaphore.makeUnsafe(1)
 })
-
-const isNotFound = ({ reason }: PlatformError.PlatformError) => reason._tag === "NotFound"
 
 const failureType = (trouble: string, { reason }: PlatformError.PlatformError): string => {
   if (reason._tag === "PermissionDenied") return "permission_denied"
@@ -74,6 +70,7 @@ const failureType = (trouble: string, { reason }: PlatformError.PlatformError): 
 /** Changes of files in this workspace. */
 export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
@@ -94,42 +91,26 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
       return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
     })
 
-    /** An empty file that nobody else has, beside the one that it will become. */
-    const claim = ({ path: place, text }: Seen) =>
-      Effect.gen(function* () {
-        const random = yield* Random.nextIntBetween(0, 2 ** 48)
-        const file = path.join(path.dirname(place), `.palimpsest-${random.toString(36)}.tmp`)
-        // What replaces a private file is private from the beginning; a new one gets what the system gives.
-        yield* Effect.scoped(fs.open(file, { flag: "wx", ...(text === undefined ? {} : { mode: 0o600 }) }))
-        return file
-      }).pipe(Effect.retry({ times: names - 1, while: ({ reason }) => reason._tag === "AlreadyExists" }))
-
-    const fill = Effect.fnUntraced(function* (file: string, { after, seen }: Change) {
-      const handle = yield* fs.open(file, { flag: "r+" })
-      yield* handle.writeAll(encode(after))
-      yield* handle.sync
-      if (seen.text !== undefined) yield* fs.chmod(file, seen.mode)
-    }, Effect.scoped)
-
     const changed = ({ shown }: Seen) =>
       new ToolFailure({
         message: `${shown} was changed by somebody else meanwhile, so it was not written; read it again`,
         type: "file_changed"
       })
 
-    const replace = (change: Change) =>
+    const replace = ({ after, seen }: Change) =>
       Effect.acquireUseRelease(
-        claim(change.seen),
+        // What replaces a private file is private from the beginning; a new one gets what the system gives.
+        WholeFile.claim(seen.path, seen.text === undefined ? undefined : 0o600),
         (file) =>
           Effect.gen(function* () {
             // A folder on the way may have become a link that leads out. One that becomes one later lacks this file.
-            if ((yield* fs.realPath(file)) !== file) return yield* changed(change.seen)
-            yield* fill(file, change)
-            yield* fs.rename(file, change.seen.path)
+            if ((yield* fs.realPath(file)) !== file) return yield* changed(seen)
+            yield* WholeFile.fill(file, encode(after), seen.text === undefined ? undefined : seen.mode)
+            yield* fs.rename(file, seen.path)
             // Interrupted, the write would go on behind our back.
           }).pipe(Effect.uninterruptible),
         (file, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(file, { force: true })))
-      )
+      ).pipe(Effect.provideContext(context))
 
     /** What a person is asked to allow: all of it, and the place that is meant where its name alone does not say so. */
     const detailOf = ({ after, diff: { diff }, seen }: Change): string => {

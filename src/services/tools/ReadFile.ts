@@ -43,7 +43,7 @@ const older = ({
 const failure = (type: string, message: string) => new ToolFailure({ message, type })
 
 /** Which lines of a text are shown: `lines 1-2000 of 4500`. */
-export const rangeOf = (part: Shown): string => `lines ${part.from}-${part.to} of ${part.total}`
+const rangeOf = (part: Shown): string => `lines ${part.from}-${part.to} of ${part.total}`
 
 /** What is said of a text that is shown in part, and how to read on. */
 export const noticeOf = (part: Shown, shown: string, widest: number = widestLine): string =>
