@@ -2,7 +2,7 @@ import { Effect, type FileSystem, type Path, Ref } from "effect"
 import { text } from "../domain/Content.ts"
 import { memoryText } from "../domain/MemoryText.ts"
 import { sandboxOf } from "../domain/EnvironmentMessage.ts"
-import type { Offer } from "../domain/prompt/PromptInputs.ts"
+import { isModern, type Offer } from "../domain/prompt/PromptInputs.ts"
 import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
 import type { Approval } from "../services/Approval.ts"
 import type { Attachment, Chat } from "../services/Chat.ts"
@@ -47,8 +47,9 @@ export interface Knowledge {
   /** The environment message as it would be now; undefined: a prompt of size none goes without. */
   readonly environment: Effect.Effect<string | undefined>
   /**
-   * Gives the conversation the instruction anew where something in it changed, and the environment message where a compression
-   * took the old one's time: what did not change stays byte for byte. While the conversation is busy nothing happens.
+   * Gives the conversation the instruction anew where something in it changed: what did not stays byte for byte. The
+   * environment message is made anew for another plan, and by the conversation itself after a compression. While that is busy
+   * nothing happens.
    */
   readonly refresh: Effect.Effect<void, SystemPrompt.SystemPromptError>
   /** What the editor has to say that the model was not told. */
@@ -64,10 +65,10 @@ export interface News {
   readonly problem: string | undefined
 }
 
-/** What the instruction was made for, and what the environment message was. */
+/** What the instruction was made for, and the plan that the environment message names. */
 interface Made {
   readonly instruction: string | undefined
-  readonly surroundings: unknown
+  readonly plan: string | undefined
 }
 
 /** Puts it together. Nothing is read before it is asked for. */
@@ -82,7 +83,7 @@ export const make = Effect.fn("Knowledge.make")(function* (
   const news: IdeNews | undefined =
     ide === undefined ? undefined : yield* Effect.provideService(makeNews, IdeContext, ide)
   const isGit = yield* Effect.cached(Surroundings.isGit(workspace.root))
-  const made = yield* Ref.make<Made>({ instruction: undefined, surroundings: undefined })
+  const made = yield* Ref.make<Made>({ instruction: undefined, plan: undefined })
 
   const approvedPlan = plans === undefined ? Effect.undefined : plans.approved
 
@@ -123,27 +124,28 @@ export const make = Effect.fn("Knowledge.make")(function* (
   /** What the instruction depends on that may change while one talks. */
   const key = Effect.gen(function* () {
     const { model } = yield* chat.settings
-    return JSON.stringify([model, yield* approval.mode, yield* memory.version, yield* approvedPlan])
+    return JSON.stringify([isModern({ model }), yield* approval.mode, yield* memory.version, yield* approvedPlan])
   })
+
+  /** What tools were told of folders may have left with the rest, and so may what the editor said. */
+  const renew = Effect.andThen(memory.refresh, environment)
 
   const refresh = Effect.gen(function* () {
     const before = yield* Ref.get(made)
-    const { undoable } = yield* chat.conversation
-    const isFirst = before.instruction === undefined
-    // What tools were told of folders may have left with the rest.
-    if (!isFirst && before.surroundings !== undoable) yield* memory.refresh
     const instruction = yield* key
-    if (before.instruction === instruction && before.surroundings === undoable) return
-    const built = before.instruction === instruction ? undefined : yield* prompt
+    if (before.instruction === instruction) return
+    const plan = yield* approvedPlan
+    const built = yield* prompt
     // An approved plan is named there too, so that one of the two is never older than the other.
-    const message = yield* environment
+    const isStale = before.instruction === undefined || before.plan !== plan
     yield* chat
       .configure({
-        ...(built === undefined ? {} : { systemInstruction: built.text === "" ? undefined : built.text }),
-        environment: message
+        systemInstruction: built.text === "" ? undefined : built.text,
+        renew,
+        ...(isStale ? { environment: yield* environment } : {})
       })
       .pipe(
-        Effect.andThen(Ref.set(made, { instruction, surroundings: undoable })),
+        Effect.andThen(Ref.set(made, { instruction, plan })),
         // Whatever is at work there: the next turn looks again.
         Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
       )

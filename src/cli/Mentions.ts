@@ -6,6 +6,7 @@ import * as AtReferences from "../services/AtReferences.ts"
 import type { Attachment, Chat } from "../services/Chat.ts"
 import type { TokenCounter } from "../services/TokenCounter.ts"
 import { Workspace } from "../services/Workspace.ts"
+import { plural } from "./Output.ts"
 
 /** A message of the command line that names files with `@`: they are read, weighed and sent along (spec 13). */
 
@@ -16,6 +17,10 @@ export interface MentionOptions {
   readonly files: Settings["files"]
   /** Agents that can be named in the same way. */
   readonly agents: ReadonlyArray<string>
+  /** The beginning of the message that the person typed; nothing else is searched or changed. Absent: all of it. */
+  readonly typed?: string | undefined
+  /** Whether what is not found under its path is looked for by its name; absent: it is. */
+  readonly search?: boolean | undefined
   /** Whether what does not fit may be sent shortened; absent: it is. */
   readonly shorten?: ((sizes: string) => Effect.Effect<boolean>) | undefined
 }
@@ -35,7 +40,7 @@ const most = 0.9
 /** What a compression can make free at least. */
 const least = 0.4
 
-/** What was left out is told one by one up to so many. */
+/** What was not read as it was meant is told one by one up to so many. */
 const mostNamed = 5
 
 /** Tokens that files of the next message may have. */
@@ -65,34 +70,37 @@ const agentHint = (names: ReadonlyArray<string>): Attachment => ({
 export const mentioned = Effect.fn("Mentions.mentioned")(function* (
   message: string,
   id: string,
-  { agents, chat, files, shorten, workspace }: MentionOptions
+  { agents, chat, files, search, shorten, typed = message, workspace }: MentionOptions
 ): Effect.fn.Return<Mentioned, never, FileSystem.FileSystem | Path.Path | TokenCounter> {
+  // What was piped in or made by the program says nothing for the person (law 6).
+  const words = message.startsWith(typed) ? typed : ""
   const read = yield* Effect.result(
-    AtReferences.expand(message, { ...files, agents }).pipe(Effect.provideService(Workspace, workspace))
+    AtReferences.expand(words, { ...files, agents, search }).pipe(Effect.provideService(Workspace, workspace))
   )
   if (read._tag === "Failure") {
     return stopped({ _tag: "Error", reason: read.failure._tag, message: read.failure.message })
   }
   const expanded = read.success
-  // The last one stands in the line of the reading itself.
-  const skipped = expanded.skipped.slice(0, -1)
+  const text = `${expanded.text}${message.slice(words.length)}`
+  const { notes } = expanded
+  const more = notes.length - mostNamed
   const events = [
     ...AtReferences.events(expanded, id),
-    ...skipped.slice(0, mostNamed).map(({ path, why }) => notice(`${path} was left out: ${why}`)),
-    ...(skipped.length > mostNamed ? [notice(`${skipped.length - mostNamed} more were left out`)] : [])
+    ...notes.slice(0, mostNamed).map((note) => notice(note.text)),
+    ...(more > 0 ? [notice(`${plural(more, "more was", "more were")} not read, or only in part`)] : [])
   ]
   const hints = expanded.agents.length === 0 ? [] : [agentHint(expanded.agents)]
-  if (expanded.parts.length === 0) return { text: expanded.text, attached: hints, events, isStopped: false }
+  if (expanded.parts.length === 0) return { text, attached: hints, events, isStopped: false }
   const room = yield* Effect.orElseSucceed(roomFor(chat, message), () => Infinity)
   const isWhole = expanded.tokens <= room
   if (!isWhole) {
     const told = AtReferences.sizes(expanded, room)
     events.push(notice(`This does not fit: ${told}`))
     if (shorten !== undefined && !(yield* shorten(told))) return stopped({ _tag: "UserCancelled" }, events)
-    events.push(notice("They are sent shortened; the whole of each can be recalled by its handle."))
+    events.push(notice("They are sent shortened; what was read of each can be recalled by its handle."))
   }
   return {
-    text: expanded.text,
+    text,
     attached: [{ parts: expanded.parts, ...(isWhole ? {} : { room }) }, ...hints],
     events,
     isStopped: false

@@ -61,7 +61,7 @@ import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker 
 import * as Knowledge from "./Knowledge.ts"
 import { mentioned } from "./Mentions.ts"
 import type { Opened } from "./OpenChat.ts"
-import { isTrusted } from "./Trusting.ts"
+import { isTrusted, leftAlone } from "./Trusting.ts"
 import * as Watching from "./Watching.ts"
 
 /** An agent with its tools, made of flags and settings. Loaded only by commands in which one works: it is half of the program. */
@@ -132,17 +132,33 @@ const routeOf = Effect.fnUntraced(function* ({ chat, settings: { router } }: Pic
   }
 })
 
+/** Folders that are added to the working folder. */
+interface Added {
+  /** By the settings, wherever one works: those that are not there are told and left out. */
+  readonly set: ReadonlyArray<string>
+  /** On the command line: these have to be there. */
+  readonly named: ReadonlyArray<string>
+}
+
 const workspaceOf = Effect.fnUntraced(function* (
   id: string | undefined,
-  added: ReadonlyArray<string>,
-  plans: Plans["Service"] | undefined
+  { named, set }: Added,
+  plans: Plans["Service"] | undefined,
+  tell: People["tell"]
 ): Effect.fn.Return<Workspace["Service"], ExitError, Ground | Path.Path | SessionFiles> {
   const { workspace } = yield* Ground
   const path = yield* Path.Path
   const { of } = yield* SessionFiles
   const readable = [...(id === undefined ? [] : [blobFolderOf(of(id))]), ...(plans === undefined ? [] : [plans.kept])]
   const writable = plans === undefined ? [] : [plans.file]
-  return yield* workspace({ root: path.resolve("."), added, readable, writable }).pipe(
+  const root = path.resolve(".")
+  const there = yield* Effect.filter(set, (folder) =>
+    Effect.matchEffect(workspace({ root, added: [folder], readable: [], writable: [] }), {
+      onFailure: ({ message }) => Effect.as(tell(printable(`includeDirectories: ${message}; it was left out`)), false),
+      onSuccess: () => Effect.succeed(true)
+    })
+  )
+  return yield* workspace({ root, added: [...there, ...named], readable, writable }).pipe(
     Effect.mapError(({ message }) => badInput(printable(message)))
   )
 })
@@ -357,20 +373,22 @@ export const make = Effect.fn("Toolbox.make")(function* (
   wanted: Wanted,
   people: People
 ): Effect.fn.Return<Worker, ExitError, Runtime | Scope.Scope> {
-  const { chat, id, settings } = opened
+  const { chat, files, id, settings } = opened
   const { tell } = people
   const path = yield* Path.Path
   const ground = yield* Ground
   const all = withDefaults(settings)
   const plans =
     id === undefined ? undefined : yield* Plans.make({ folder: path.join(ground.home, "plans"), session: id })
-  const workspace = yield* workspaceOf(id, [...all.includeDirectories, ...(wanted.addDir ?? [])], plans)
+  const workspace = yield* workspaceOf(id, { set: all.includeDirectories, named: wanted.addDir ?? [] }, plans, tell)
   const { root } = workspace
   const trusted = yield* isTrusted
   const isRootTrusted = yield* trusted(root)
+  const untaken = isRootTrusted ? undefined : yield* leftAlone(root)
+  if (untaken !== undefined) yield* tell(printable(untaken))
   const approval = yield* approvalFor(settings, wanted, people, plans?.file)
   const added = workspace.folders.filter((folder) => folder !== root)
-  const memory = yield* ground.memory({ root, added, settings: all })
+  const memory = yield* ground.memory({ root, added, settings: all, own: withDefaults(files.home) })
   yield* Watching.addHooks(opened, tell, trusted(root))
   const telemetry = yield* Watching.telemetry(opened)
   const source = wanted.isCleared === true ? "clear" : opened.isNew ? "startup" : "resume"
@@ -401,14 +419,14 @@ export const make = Effect.fn("Toolbox.make")(function* (
     outputs: id === undefined ? undefined : blobFolderOf((yield* SessionFiles).of(id))
   })
   const hooks = yield* HookSystem
-  const clearing = yield* Ref.make(false)
+  const clearing = yield* Ref.make<{ readonly next: string | undefined } | undefined>(undefined)
   const profile: Agent.Profile = {
     name: mainAgent,
     chat,
     tools,
     limits: { turns: all.maxTurns },
     hooks,
-    onClear: () => Ref.set(clearing, true),
+    ...(people.canBeginAnew === true ? { onClear: (next) => Ref.set(clearing, { next }) } : {}),
     ...(yield* beside(settings)),
     ...(yield* routeOf({ chat, settings })),
     ...besideTools,
@@ -428,7 +446,7 @@ export const make = Effect.fn("Toolbox.make")(function* (
   let count = 0
 
   /** A message with all that goes with it. */
-  const prepared = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>) {
+  const prepared = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>, typed: string | undefined) {
     const refreshed = yield* Effect.result(knowledge.refresh)
     const events: ReadonlyArray<ChatEvent> =
       refreshed._tag === "Success"
@@ -444,6 +462,8 @@ export const make = Effect.fn("Toolbox.make")(function* (
             chat,
             workspace,
             files: all.files,
+            typed,
+            search: people.ask !== undefined,
             agents: agents.tools.map(({ name }) => name),
             shorten: people.shorten
           })
@@ -451,9 +471,9 @@ export const make = Effect.fn("Toolbox.make")(function* (
     return { ...sent, news, events: [...events, ...ofEditor, ...sent.events] }
   }, Effect.provideContext(platform))
 
-  const run: Worker["run"] = (message, options = {}) => {
+  const run: Worker["run"] = (message, { typed, ...options } = {}) => {
     const { cancel = Effect.never } = options
-    const working = Effect.map(prepared(message), ({ attached, events, isStopped, news, text: words }) => {
+    const working = Effect.map(prepared(message, typed), ({ attached, events, isStopped, news, text: words }) => {
       const before = Stream.fromIterable(events)
       if (isStopped) return before
       const told = Effect.suspend(() => {
@@ -478,7 +498,7 @@ export const make = Effect.fn("Toolbox.make")(function* (
     tools,
     knowledge,
     recent: telemetry.recent,
-    isToBeCleared: Ref.getAndSet(clearing, false),
+    clearing: Ref.getAndSet(clearing, undefined),
     leave: session.leave,
     run: (message, options) => {
       const words = typeof message === "string" ? message : plainText({ role: "user", parts: message })

@@ -59,3 +59,23 @@ export const askOnce = Effect.fn("Trusting.askOnce")(function* (
     })
   )
 })
+
+/** Offers that are named where they are left out. */
+const mostNamed = 5
+
+/**
+ * What is left alone of a folder about which nobody was asked, in one line; undefined: nothing is, or that was told with its
+ * settings.
+ */
+export const leftAlone = Effect.fn("Trusting.leftAlone")(function* (
+  folder: string
+): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path | Trust> {
+  const trust = yield* Trust
+  const standing = yield* Effect.orElseSucceed(trust.of(folder), () => "unknown" as const)
+  if (standing !== "unknown") return undefined
+  const offers = yield* offersOf(folder)
+  if (offers.length === 0 || offers.some(({ kind }) => kind === "settings" || kind === "unreadable")) return undefined
+  const files = [...new Set(offers.map(({ file }) => file))]
+  const more = files.length > mostNamed ? ` and ${files.length - mostNamed} more` : ""
+  return `this folder is not trusted, so ${files.slice(0, mostNamed).join(", ")}${more} ${files.length === 1 ? "is" : "are"} left alone; "palimpsest trust" says that it is`
+})

@@ -1,9 +1,17 @@
-import { Effect, Path, type Scope } from "effect"
+import { Effect, Path, Predicate, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { printable } from "../domain/Inspection.ts"
-import { withDefaults } from "../domain/Settings.ts"
+import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
+import {
+  dotted,
+  keyOf,
+  mergeSettings,
+  valueOf,
+  variables as settingVariables,
+  withValue
+} from "../domain/SettingsKey.ts"
 import * as CommandHooks from "../services/CommandHooks.ts"
-import type { Environment } from "../services/Environment.ts"
+import { Environment } from "../services/Environment.ts"
 import * as Hooked from "../services/Hooked.ts"
 import { HookSystem } from "../services/HookSystem.ts"
 import { SessionFiles } from "../services/SessionFiles.ts"
@@ -13,6 +21,18 @@ import type { Opened } from "./OpenChat.ts"
 import { Ground, type People } from "./Worker.ts"
 
 /** Who is told of what happens in a session of the command line: the hooks of the settings, and telemetry. */
+
+/** What variables say of all hooks: the person's own, as no folder's `.env` may set these. */
+const fromVariables = (variables: Readonly<Record<string, string>>): SettingsFile => {
+  let said: unknown = {}
+  for (const { name, path } of settingVariables) {
+    const text = path[0] === "hooksConfig" ? variables[name]?.trim() : undefined
+    const key = keyOf(dotted(path))
+    const found = text === undefined || text === "" || !("accepts" in key) ? undefined : valueOf(key, text)
+    if (found !== undefined) said = withValue(said, path, found.value)
+  }
+  return Predicate.isObject(said) ? said : {}
+}
 
 /** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
 export const addHooks = Effect.fn("Watching.addHooks")(function* (
@@ -24,20 +44,18 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
   never,
   ChildProcessSpawner | Environment | Ground | HookSystem | Path.Path | Scope.Scope | SessionFiles
 > {
-  const { hooks: own = {} } = files.home
-  const { hooks: here = {} } = files.workspace
-  if (Object.keys(own).length + Object.keys(here).length === 0) return
+  if ([files.home, files.workspace].every(({ hooks = {} }) => Object.keys(hooks).length === 0)) return
   const hooks = yield* HookSystem
   const { home, knownHooks } = yield* Ground
   const { of } = yield* SessionFiles
   const path = yield* Path.Path
   const cwd = path.resolve(".")
-  const levels: ReadonlyArray<CommandHooks.HookLevel> = [
-    { source: "workspace", hooks: here },
-    { source: "home", hooks: own }
-  ]
-  const { passEnvironment, hooksConfig } = withDefaults(settings)
-  const made = yield* CommandHooks.fromSettings(levels, hooksConfig, {
+  const { passEnvironment } = withDefaults(settings)
+  const environment = yield* Environment
+  const set = fromVariables({ ...environment.beneath?.variables, ...(yield* environment.variables) })
+  const { hooksConfig } = mergeSettings({ hooksConfig: files.home.hooksConfig ?? {} }, set)
+  const levels = { home: { hooks: files.home.hooks, hooksConfig }, workspace: files.workspace }
+  const made = yield* CommandHooks.fromSettings(levels, {
     cwd,
     isTrusted,
     passed: passEnvironment,
@@ -53,10 +71,10 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
 export const telemetry = Effect.fn("Watching.telemetry")(function* ({
   settings
 }: Pick<Opened, "settings">): Effect.fn.Return<Telemetry["Service"], never, Ground | HookSystem | Scope.Scope> {
-  const { home, sink } = yield* Ground
+  const { sink } = yield* Ground
   const { buffer, enabled, endpoint, file, prompts } = withDefaults(settings).telemetry
   const made = Telemetry.make({
-    sinks: enabled ? [yield* sink(file ?? `${home}/telemetry.jsonl`)] : [],
+    sinks: enabled ? [yield* sink(file ?? "telemetry.jsonl")] : [],
     buffer,
     prompts,
     logs: enabled && endpoint !== undefined

@@ -8,6 +8,7 @@ import type { Part } from "../domain/Content.ts"
 import type { CommandHook } from "../domain/HookSettings.ts"
 import type * as Settings from "../domain/Settings.ts"
 import type { Activities } from "../domain/Telemetry.ts"
+import type { RunOptions } from "../services/Agent.ts"
 import type { AgentDefinitions, KnownAgent, KnownAgents } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
 import type { Approval, ApprovalOptions } from "../services/Approval.ts"
@@ -59,6 +60,8 @@ export interface MemoryPlaces {
   readonly root: string
   readonly added: ReadonlyArray<string>
   readonly settings: Pick<Settings.Settings, "loadMemoryFromIncludeDirectories" | "memory">
+  /** What the home folder's file says, and nobody else: no folder may choose which of the person's own files are memory. */
+  readonly own: Pick<Settings.Settings, "memory">
 }
 
 /** What of the machine the tools of the command line stand on. */
@@ -79,9 +82,9 @@ export class Ground extends Context.Service<
     readonly agents: (root: string, isTrusted: boolean) => Effect.Effect<AgentDefinitions["Service"]>
     /** What is remembered: of the person, and of the folders that are trusted. */
     readonly memory: (places: MemoryPlaces) => Effect.Effect<Memory["Service"]>
-    /** What the person's editor says. `file`: where it writes that; absent: into the home folder. */
+    /** What the person's editor says. `file`: where it writes that, seen from the home folder; absent: into that. */
     readonly ide: (root: string, ide: Settings.Settings["ide"]) => Effect.Effect<IdeContext["Service"]>
-    /** Where telemetry is written: this file. */
+    /** Where telemetry is written: this file; a relative path is meant from the home folder. */
     readonly sink: (file: string) => Effect.Effect<Sink>
     /** Notes the hooks that a folder brings; a line about those that it did not bring before, where there are any. */
     readonly knownHooks: (folder: string, hooks: ReadonlyArray<CommandHook>) => Effect.Effect<string | undefined>
@@ -92,6 +95,8 @@ export class Ground extends Context.Service<
 
 /** Who is asked, and who is told what goes wrong on the way. */
 export interface People {
+  /** Whether a conversation can be left for a new one. Absent: a hook that wants that cannot have it. */
+  readonly canBeginAnew?: boolean | undefined
   /** Whether what does not fit may be sent shortened; absent: nobody can be asked, and it is. */
   readonly shorten?: ((sizes: string) => Effect.Effect<boolean>) | undefined
   /** Absent: nobody can be asked, and no is the answer. */
@@ -107,7 +112,10 @@ export interface Worker {
   /** Works on a message until nothing is left to do (`Agent.run`). */
   readonly run: (
     message: string | ReadonlyArray<Part>,
-    options?: { readonly cancel?: Effect.Effect<unknown> | undefined }
+    options?: Pick<RunOptions, "author" | "cancel"> & {
+      /** The beginning of the message that the person typed: references count in it alone. Absent: all of it. */
+      readonly typed?: string | undefined
+    }
   ) => Stream.Stream<ChatEvent, TurnError>
   readonly tools: ReadonlyArray<Tool>
   readonly approval: Approval["Service"]
@@ -117,8 +125,8 @@ export interface Worker {
   readonly knowledge: Knowledge
   /** What happened last. */
   readonly recent: Effect.Effect<Activities>
-  /** Whether a hook wants the conversation to begin anew since this was asked last. */
-  readonly isToBeCleared: Effect.Effect<boolean>
+  /** That a hook wants the conversation to begin anew since this was asked last, and what it wants done then. */
+  readonly clearing: Effect.Effect<{ readonly next: string | undefined } | undefined>
   /** Says why the session ends, before it does. Absent word: the program ends. */
   readonly leave: (reason: "clear" | "exit") => Effect.Effect<void>
 }

@@ -130,9 +130,10 @@ const remembering = Layer.effect(
   Effect.gen(function* () {
     const { memory: of } = yield* Ground
     const path = yield* Path.Path
-    const { settings } = yield* OpenChat.readSettings
+    const { files, settings } = yield* OpenChat.readSettings
     const all = withDefaults(settings)
-    return yield* of({ root: path.resolve("."), added: all.includeDirectories, settings: all })
+    const own = withDefaults(files.home)
+    return yield* of({ root: path.resolve("."), added: all.includeDirectories, settings: all, own })
   })
 )
 

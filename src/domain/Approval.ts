@@ -26,12 +26,18 @@ export type Decision =
 
 /**
  * What a tool does to the world. `read` only looks: it runs beside others and nobody is asked. `edit` changes files,
- * `execute` anything at all, `fetch` looks at the network: each asks first unless that is allowed already.
+ * `execute` anything at all, `fetch` looks beyond the computer, or says so and is not believed, as the tools of servers: each
+ * asks first unless that is allowed already.
  */
 export type ToolKind = "read" | "edit" | "execute" | "fetch"
 
 /** The grant that stands for edits of files. */
 export const editGrant = "edit"
+
+const ofServers = "mcp:"
+
+/** The grant that stands for all tools of an MCP server. */
+export const serverGrant = (server: string): string => `${ofServers}${server}`
 
 /** A call that has something to ask, as far as it matters for whether it may run. */
 export interface Wish {
@@ -62,7 +68,8 @@ const isPlanOnly = ({ touches = [] }: Wish, planFile: string | undefined): boole
 
 /**
  * What becomes of a call. While a plan is made nothing is edited or executed but the plan's own file, whatever was granted
- * before; what looks at the network is asked for as usual.
+ * before; what looks at the network is asked for as usual, and what a server offers each time: that it only looks is the
+ * server's own word, and what was granted before was not granted for a plan.
  */
 export const verdict = ({ granted, mode, planFile }: Rules, wish: Wish): Verdict => {
   const { grants, isDoubted = false, kind, mustBeSeen = false } = wish
@@ -72,7 +79,9 @@ export const verdict = ({ granted, mode, planFile }: Rules, wish: Wish): Verdict
     return kind === "edit" && isPlanOnly(wish, planFile) ? unasked : "refused"
   }
   if (isDoubted || mustBeSeen || grants.length === 0) return "asked"
-  const isHeld = (grant: string) => granted.has(grant) || (mode === "edits" && grant === editGrant)
+  const isHeld = (grant: string) =>
+    (granted.has(grant) && !(mode === "plan" && grant.startsWith(ofServers))) ||
+    (mode === "edits" && grant === editGrant)
   return grants.every(isHeld) ? "allowed" : "asked"
 }
 

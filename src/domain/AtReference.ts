@@ -50,7 +50,7 @@ const quotedToken = (message: string, start: number): Token | undefined => {
   return undefined
 }
 
-/** A path without quotes: up to a delimiter; a backslash makes a sign part of it, a dot ends it only before white space. */
+/** A path without quotes: up to a delimiter; a backslash makes a sign part of it, a dot behind it ends it before white space. */
 const plainToken = (message: string, start: number): Token => {
   let path = ""
   let at = start
@@ -60,7 +60,9 @@ const plainToken = (message: string, start: number): Token => {
     if (character === ".") {
       let behind = at
       while (message.charAt(behind) === ".") behind += 1
-      if (behind === message.length || /\s/.test(message.charAt(behind))) break
+      // Alone it is the folder itself.
+      const isFolder = path === "" && behind === at + 1
+      if (!isFolder && (behind === message.length || /\s/.test(message.charAt(behind)))) break
       path += message.slice(at, behind)
       at = behind
       continue
@@ -130,6 +132,9 @@ export const written = (path: string): string | undefined => {
   const escaped = path.replace(/["\\ \t\v\f,;!?()[\]{}]/g, "\\$&")
   return `@${escaped.replace(/\.+$/, (dots) => "\\.".repeat(dots.length))}`
 }
+
+/** The beginning of a path as it is typed without quotes, as a path: backslashes stand before signs that belong to it. */
+export const unescaped = (typed: string): string => typed.replace(/\\([^A-Za-z0-9])/g, "$1")
 
 /** A path that was meant perhaps, and what of the word is then text behind it. */
 export interface Reading {

@@ -1,4 +1,5 @@
 import { type Hidden, hiddenOf } from "./ChildEnvironment.ts"
+import { dotted, keyOf, variables as settingVariables } from "./SettingsKey.ts"
 
 /** Files that set variables of an environment, one `NAME=value` a line (spec 15). */
 
@@ -100,21 +101,64 @@ export const parseDotEnv = (file: string): DotEnv => {
   return { variables, problems }
 }
 
-/** Names that only the real environment may set: where this program keeps things, and what it trusts. */
-const neverFromFiles = new Set(["PALIMPSEST_HOME", "GEMINI_CLI_HOME", "GEMINI_CLI_TRUST_WORKSPACE"])
+/** Whose a file is: the person's own, a folder's for this program, or a folder's plain `.env`, which is there for others too. */
+export type Owner = "person" | "folder" | "project"
+
+/** The variable that names another address for the model. */
+export const endpointVariable = "GOOGLE_GEMINI_BASE_URL"
+/** The variables of keys for the model. */
+export const keyVariables = ["GEMINI_API_KEY", "GOOGLE_API_KEY"] as const
+/** The variable that puts a text of one's own in the place of the system prompt. */
+export const promptVariable = "GEMINI_SYSTEM_MD"
+
+/** Names that only the real environment may set: where this program keeps things, what it trusts, and where it writes. */
+const neverFromFiles = new Set([
+  "PALIMPSEST_HOME",
+  "GEMINI_CLI_HOME",
+  "GEMINI_CLI_TRUST_WORKSPACE",
+  "GEMINI_WRITE_SYSTEM_MD"
+])
+
+/** What a folder may say beside settings. Of an address and a file it depends on which: see the layer. */
+const ofFolders = new Set<string>([...keyVariables, endpointVariable, promptVariable, "GEMINI_MODEL"])
 
 /**
- * Whether a variable says something to this program. In a project's plain `.env` those that concern any program are meant
- * for the project's own: its telemetry and its debugging.
+ * Whether a folder may set this: what its settings may set too, as far as that is a number, a switch or one of some words. A
+ * text or a list of them, save the model, is the name of a file, a folder or a hook.
  */
-export const concerns = (name: string, isProjects: boolean): boolean =>
-  !neverFromFiles.has(name) &&
-  (/^(?:GEMINI_|PALIMPSEST_)\w+$|^GOOGLE_API_KEY$|^GOOGLE_GEMINI_BASE_URL$/.test(name) ||
-    (!isProjects && /^OTEL_\w+$|^NO_COLOR$|^DEBUG$/.test(name)))
+const isFoldersSetting = (name: string): boolean => {
+  const path = settingVariables.find((one) => one.name === name)?.path
+  if (path === undefined || path[0] === "hooksConfig") return false
+  const key = keyOf(dotted(path))
+  return (
+    dotted(path) === "model" || !(key === undefined || !("accepts" in key) || key.accepts("x") || key.accepts(["x"]))
+  )
+}
+
+/**
+ * Whether a variable says something to this program and may say it there. A folder's file has a short list; in its plain
+ * `.env` what concerns any program is meant for the project's own.
+ */
+export const concerns = (name: string, owner: Owner): boolean => {
+  if (neverFromFiles.has(name)) return false
+  if (owner === "person") {
+    return /^(?:GEMINI_|PALIMPSEST_|OTEL_)\w+$|^GOOGLE_API_KEY$|^GOOGLE_GEMINI_BASE_URL$|^NO_COLOR$|^DEBUG$/.test(name)
+  }
+  if (name === "NO_COLOR") return owner === "folder"
+  return ofFolders.has(name) || /^GEMINI_PROMPT_\w+$/.test(name) || isFoldersSetting(name)
+}
+
+const filled = ({ variables }: DotEnv) => [...variables].filter(([, value]) => value.trim() !== "")
 
 /** What of a file is taken over: what concerns this program and says something. */
-export const takenFrom = ({ variables }: DotEnv, isProjects: boolean): Readonly<Record<string, string>> =>
-  Object.fromEntries([...variables].filter(([name, value]) => value !== "" && concerns(name, isProjects)))
+export const takenFrom = (file: DotEnv, owner: Owner): Readonly<Record<string, string>> =>
+  Object.fromEntries(filled(file).filter(([name]) => concerns(name, owner)))
+
+/** Variables of this program that a file must not set; what only other programs know is none. */
+export const refusedFrom = (file: DotEnv, owner: Owner): ReadonlyArray<string> =>
+  filled(file).flatMap(([name]) =>
+    (neverFromFiles.has(name) || /^PALIMPSEST_\w+$|^GEMINI_EXP$/.test(name)) && !concerns(name, owner) ? [name] : []
+  )
 
 /** Names whose values carry keys although they do not sound like it. */
 const headers = /^OTEL_\w*HEADERS$/

@@ -86,39 +86,3 @@ export const hookInput = (event: HookEvent, { cwd, session, timestamp, transcrip
   timestamp,
   ...own(event)
 })
-
-const isPlain = (value: string): boolean => /^[\w@%+=:,./-]+$/.test(value)
-
-/** One word for a POSIX shell, whatever it consists of. */
-export const shellWord = (value: string): string => (isPlain(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`)
-
-const reference = /^\$([A-Za-z_][A-Za-z0-9_]*)/
-
-/**
- * A command with the `$NAME`s of the given variables filled in, so that they are one word each (spec 8). A value that needs
- * quotes is left to the shell where the name stands within some: it knows the variable too, and quotes within quotes would
- * part the word.
- */
-export const withVariables = (command: string, variables: Readonly<Record<string, string>>): string => {
-  let filled = ""
-  let quote = ""
-  for (let at = 0; at < command.length; at += 1) {
-    const character = command.charAt(at)
-    if (character === "\\" && quote !== "'") {
-      filled += command.slice(at, at + 2)
-      at += 1
-      continue
-    }
-    if (character === quote) quote = ""
-    else if (quote === "" && (character === "'" || character === '"')) quote = character
-    const name = character === "$" ? reference.exec(command.slice(at))?.[1] : undefined
-    const value = name !== undefined && Object.hasOwn(variables, name) ? variables[name] : undefined
-    if (name === undefined || value === undefined || (quote !== "" && !isPlain(value))) {
-      filled += character
-      continue
-    }
-    filled += shellWord(value)
-    at += name.length
-  }
-  return filled
-}

@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import { firstUnits } from "./Bytes.ts"
 import {
   type HookEvent,
   type HookEventName,
@@ -164,15 +165,21 @@ const toolsOf = (said: ReadonlyArray<HookSaid>): Sum => {
   return { output: {}, specific: { toolConfig } }
 }
 
+/** Characters of a reason: it ends up in a conversation and on a terminal. */
+const longestReason = 8_192
+
 /** Without words of its own, who did it is all there is to say. */
 const because = (
   done: string,
   said: ReadonlyArray<HookSaid>,
   did: (output: HookOutput) => boolean,
   ...reasons: ReadonlyArray<string | undefined>
-): string =>
-  reasons.find((reason) => textOf(reason) !== undefined) ??
-  `${done} by the hook ${said.findLast(({ output }) => did(output))?.hook ?? ""}`.trim()
+): string => {
+  const reason =
+    reasons.find((one) => textOf(one) !== undefined) ??
+    `${done} by the hook ${said.findLast(({ output }) => did(output))?.hook ?? ""}`.trim()
+  return reason.length > longestReason ? `${firstUnits(reason, longestReason)}…` : reason
+}
 
 /**
  * What the answers of all hooks come to, which are given in the order in which the hooks count. What they tell the person

@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import { firstUnits } from "./Bytes.ts"
 import { HookEvent, type HookEventName } from "./Hook.ts"
 import { quoted } from "./WorkspacePath.ts"
 
@@ -31,7 +32,7 @@ export const HookGroup = Schema.Struct({
 export const HooksSettings = Schema.Record(Schema.String, Schema.Union([Schema.Array(HookGroup), Schema.Unknown]))
 export type HooksSettings = typeof HooksSettings.Type
 
-/** The settings key `hooksConfig`: what holds for all hooks. */
+/** The settings key `hooksConfig`: what holds for all hooks; of a folder's settings, what holds for its own. */
 export const HooksConfigSettings = Schema.Struct({
   /** Whether commands are run at all; absent: yes. */
   enabled: Schema.optionalKey(Schema.Boolean),
@@ -75,8 +76,22 @@ export interface ReadHooks {
 /** What a hook is called: its name, or its command. */
 export const hookName = ({ command, name }: Pick<CommandHook, "command" | "name">): string => name ?? command
 
-/** By what two hooks are the same (spec 8: the first of them runs). */
-export const hookKey = ({ command, name }: Pick<CommandHook, "command" | "name">): string => `${name ?? ""}:${command}`
+/** What a matcher means, however it is written: empty for all. */
+const matcherOf = (matcher = ""): string => (matcher.trim() === "*" ? "" : matcher.trim())
+
+/** By what two hooks are the same, whoever wrote them and whatever they are called: when something runs, and what. */
+export const hookKey = ({
+  command,
+  env,
+  event,
+  matcher
+}: Pick<CommandHook, "command" | "env" | "event" | "matcher">): string =>
+  JSON.stringify([
+    event,
+    matcherOf(matcher),
+    command,
+    Object.entries(env).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  ])
 
 const isEventName = (name: string): name is HookEventName => Object.hasOwn(HookEvent.cases, name)
 const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
@@ -175,32 +190,61 @@ export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks 
   return { hooks, warnings }
 }
 
-/** The hooks of all levels that are to run: those of them that are not switched off by name, or none. */
+/** Those that are not switched off by name, or none. */
 export const enabledHooks = (
   hooks: ReadonlyArray<CommandHook>,
   { disabled = [], enabled = true }: HooksConfigSettings
 ): ReadonlyArray<CommandHook> => (enabled ? hooks.filter((hook) => !disabled.includes(hookName(hook))) : [])
 
 /**
- * The workspace's hooks that are not among those of its folder that were told of before, by `hookKey`: a folder that was
- * trusted once may bring new commands with its next commit (spec 8).
+ * Each hook once (spec 8). The first of those that are the same stays, but a folder's gives way to the person's: it must not
+ * put its own time limit or order in the place of theirs.
  */
-export const newProjectHooks = (
-  hooks: ReadonlyArray<CommandHook>,
-  seen: ReadonlyArray<string>
-): ReadonlyArray<CommandHook> => {
-  const known = new Set(seen)
+export const uniqueHooks = (hooks: ReadonlyArray<CommandHook>): ReadonlyArray<CommandHook> => {
+  const own = new Set(hooks.filter(({ source }) => source !== "workspace").map(hookKey))
+  const known = new Set<string>()
   return hooks.filter((hook) => {
-    const isNew = hook.source === "workspace" && !known.has(hookKey(hook))
-    if (isNew) known.add(hookKey(hook))
-    return isNew
+    const key = hookKey(hook)
+    if (known.has(key) || (hook.source === "workspace" && own.has(key))) return false
+    known.add(key)
+    return true
   })
 }
 
-/** One line about hooks of the workspace that are new. */
+/** Characters that a person is shown of a command, and of what stands beside it. */
+const mostCommand = 200
+const mostBeside = 60
+
+/** A text in quotes on one line. Of more than that it is told how much it is, so that nothing hides behind a long beginning. */
+const shown = (text: string, most: number): string => {
+  const whole = text.trim().replace(/[^\S\n]+/g, " ")
+  const part = whole.length > most ? `${firstUnits(whole, most)}…` : whole
+  const spelled = quoted(part)
+  return `${spelled === part ? JSON.stringify(part) : spelled}${part === whole ? "" : ` (of ${whole.length} characters)`}`
+}
+
+/** A hook as a person is shown it before it runs: when it does, what it is called, and what is run. */
+export const hookText = ({ command, env, event, matcher, name }: CommandHook): string => {
+  const tools = matcherOf(matcher)
+  const variables = Object.entries(env).map(([variable, value]) => `${variable}=${value}`)
+  return [
+    event,
+    tools === "" ? "" : ` on ${shown(tools, mostBeside)}`,
+    ": ",
+    name === undefined ? "" : `${shown(name, mostBeside)} runs `,
+    shown(command, mostCommand),
+    variables.length === 0 ? "" : ` with ${shown(variables.join(" "), mostBeside)}`
+  ].join("")
+}
+
+/** Hooks that one line has room for. */
+const mostListed = 20
+
+/** One line about hooks of the workspace that are new; undefined where none is. */
 export const newHooksWarning = (hooks: ReadonlyArray<CommandHook>): string | undefined => {
   if (hooks.length === 0) return undefined
-  const listed = hooks.map((hook) => `${hook.event}: ${quoted(hookName(hook))}`).join(", ")
+  const more = hooks.length - mostListed
+  const listed = [...hooks.slice(0, mostListed).map(hookText), ...(more > 0 ? [`and ${more} more`] : [])].join(", ")
   return hooks.length === 1
     ? `This folder brings a new hook, a command that runs by itself: ${listed}`
     : `This folder brings ${hooks.length} new hooks, commands that run by themselves: ${listed}`

@@ -36,8 +36,13 @@ export class Outgoing {
     this.tokens += tokens
   }
 
-  /** Takes in a version of the view, in slices. Interrupted, the next call takes in the rest. */
-  *follow(view: Chain.Chain<ViewItem>): Work<void> {
+  private isBare = false;
+
+  /**
+   * Takes in a version of the view, in slices. Interrupted, the next call takes in the rest. `isBare`: without environment
+   * messages of the conversation's own, because another one is sent.
+   */
+  *follow(view: Chain.Chain<ViewItem>, isBare = false): Work<void> {
     const fresh: Array<Chain.Node<ViewItem>> = []
     let node = view
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
@@ -45,7 +50,13 @@ export class Outgoing {
       node = node.before
       yield 5
     }
-    if (node !== this.at) {
+    if (node !== this.at || isBare !== this.isBare) {
+      if (isBare !== this.isBare) {
+        // All of it is made anew, what was the same included.
+        fresh.length = 0
+        node = view
+        this.isBare = isBare
+      }
       for (; node !== undefined; node = node.before) {
         fresh.push(node)
         yield 5
@@ -58,8 +69,9 @@ export class Outgoing {
       this.at = undefined
     }
     for (const each of fresh.reverse()) {
-      this.projector.push(each.value)
-      if (each.value.entry.author === "environment") this.environment += sum(each.value.entry.tokens)
+      const isEnvironment = each.value.entry.author === "environment"
+      if (!isEnvironment || !isBare) this.projector.push(each.value)
+      if (isEnvironment && !isBare) this.environment += sum(each.value.entry.tokens)
       this.at = each
       yield 500
     }

@@ -29,6 +29,9 @@ const Names = Schema.Array(Schema.NonEmptyString)
 /** A name as it stands in a folder: not a path, so that it leads nowhere else. */
 const FileName = Schema.NonEmptyString.check(Schema.isPattern(/^(?!\.{1,2}$)[^/\\\0]+$/))
 
+/** A file that holds words for a model: none of the hidden ones, such as `.env`, in which people keep keys. */
+const MemoryName = FileName.check(Schema.isPattern(/^[^.]/))
+
 const yesOrNo = "true or false"
 const countOf = (what: string, such: number) => `a whole number of ${what} above 0, such as ${such}`
 const numberOf = (what: string, such: number) => `a whole number of ${what}, 0 or more, such as ${such}`
@@ -158,9 +161,10 @@ const RouterSettings = Schema.Struct({
 
 const memory = Schema.Struct({
   fileNames: usually(
-    Schema.Array(FileName).annotate({
-      description: "What files of memory are called, the first being the one that is added to",
-      expected: `a list of names without folders, such as ["GEMINI.md", "AGENTS.md"]`
+    Schema.Array(MemoryName).annotate({
+      description:
+        "What files of memory are called, the first being the one that is added to; your own are called as your home's settings say",
+      expected: `a list of names without folders that do not begin with a dot, such as ["GEMINI.md", "AGENTS.md"]`
     }),
     ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"]
   ),
@@ -242,7 +246,8 @@ const ide = Schema.Struct({
   enabled: usually(flag("Whether a model is told what is open in the editor"), true),
   file: Schema.optionalKey(
     Schema.NonEmptyString.annotate({
-      description: "The file in which the editor says so",
+      description:
+        "The file in which the editor says so; a relative path is meant from the home folder of this program",
       expected: "the path of a file"
     })
   ),
@@ -286,7 +291,8 @@ const telemetry = Schema.Struct({
   enabled: usually(flag("Whether what happens is recorded"), false),
   file: Schema.optionalKey(
     Schema.NonEmptyString.annotate({
-      description: "The file it is recorded in, one JSON object a line",
+      description:
+        "The file it is recorded in, one JSON object a line; a relative path is meant from the home folder of this program",
       expected: "the path of a file"
     })
   ),
@@ -560,7 +566,7 @@ export const Settings = Schema.Struct({
   ),
   includeDirectories: usually(
     Names.annotate({
-      description: "Folders besides the working folder that tools may use",
+      description: "Folders besides the working folder that tools may use; relative paths are meant from there",
       expected: `a list of folders such as ["../docs"]`
     }),
     []
@@ -619,7 +625,7 @@ export const routerOf = (setting: SettingsFile["router"] = false): typeof Router
 
 /**
  * Settings that only the home folder's file has a say in: a folder that somebody else made must neither delete a person's
- * conversations nor decide what may be done on their machine or what leaves it.
+ * conversations nor decide what may be done on their machine, what is read outside of it, or what leaves the machine.
  */
 export const homeOnly = [
   "sessionRetention",
@@ -628,6 +634,9 @@ export const homeOnly = [
   "allowPrivateNetwork",
   "passEnvironment",
   "mcpServers",
+  "ide",
+  "includeDirectories",
+  "loadMemoryFromIncludeDirectories",
   "telemetry",
   "folderTrust"
 ] as const satisfies ReadonlyArray<SettingName>

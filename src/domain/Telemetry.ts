@@ -18,19 +18,30 @@ export type TelemetryRecord = typeof TelemetryRecord.Type
 /** A record without its time and place. */
 export type Told = Pick<TelemetryRecord, "name" | "attributes">
 
+/** A name as it is told: what is longer or has other letters may be somebody's words. */
+const name = /^(?:(?:tunedM|m)odels\/)?[\w.:-]{1,64}$/
+
+/** What stands where something has no name that may be told. */
+export const unknownName = "unknown"
+
+/** A name of a tool, of a model or of a state, where it is one. */
+export const nameTold = (given: string): string => (name.test(given) ? given : unknownName)
+
 const told = (name: string, attributes: TelemetryRecord["attributes"] = {}): Told => ({ name, attributes })
 
 /**
  * What is told of an event; undefined: nothing. Compressions are told by `compressionTold`, which hears of all of them. `prompts`:
- * whether what people, models and tools said may be told too. Durations are milliseconds.
+ * whether what people, models and tools said may be told too. `tool`: the tool that a call was answered by; undefined: nobody
+ * knows of one, and the name that it was called by is the model's own word. Durations are milliseconds.
  */
-export const eventTold = (event: ChatEvent, prompts: boolean): Told | undefined => {
+export const eventTold = (event: ChatEvent, prompts: boolean, tool?: string): Told | undefined => {
+  const named = prompts ? (given: string) => given : nameTold
   switch (event._tag) {
     case "ModelInfo":
-      return told("request", { model: event.model, limit: event.limit })
+      return told("request", { model: named(event.model), limit: event.limit })
     case "Finished":
       return told("turn", {
-        reason: event.reason,
+        reason: named(event.reason),
         tokens: event.tokens,
         limit: event.limit,
         ...(event.usage === null
@@ -45,7 +56,11 @@ export const eventTold = (event: ChatEvent, prompts: boolean): Told | undefined 
     case "Retry":
       return told("retry", { attempt: event.attempt, reason: event.reason, delay: event.delay })
     case "ToolCallResponse":
-      return told("tool_call", { tool: event.name, status: event.status, duration: event.duration })
+      return told("tool_call", {
+        tool: named(tool ?? (prompts ? event.name : "")),
+        status: event.status,
+        duration: event.duration
+      })
     case "ToolOutputMasked":
       return told("tool_output_masked", {
         parts: event.parts,
@@ -76,6 +91,30 @@ export const eventTold = (event: ChatEvent, prompts: boolean): Told | undefined 
       return prompts ? told("tool_request", { tool: event.call.name, args: event.call.args ?? {} }) : undefined
     default:
       return undefined
+  }
+}
+
+/** The tools that there are, as calls show them: one that starts, or that a person is asked about, is there. Mutable. */
+export class ToolsSeen {
+  private readonly names = new Set<string>()
+  private readonly byCall = new Map<string, string>()
+
+  /** The tool that an event is about; undefined: none, or a name that nothing here answers to as far as is known. */
+  of(event: ChatEvent): string | undefined {
+    switch (event._tag) {
+      case "ToolCallStarted":
+      case "ToolCallConfirmation":
+        this.names.add(event.name)
+        this.byCall.set(event.id, event.name)
+        return event.name
+      case "ToolCallResponse": {
+        const called = this.byCall.get(event.id)
+        this.byCall.delete(event.id)
+        return called ?? (this.names.has(event.name) ? event.name : undefined)
+      }
+      default:
+        return undefined
+    }
   }
 }
 

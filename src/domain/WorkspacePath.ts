@@ -7,19 +7,20 @@ const longest = 4_096
 const odd = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const oddCharacters = new RegExp(odd, "gu")
 
+/** A text of one line with what is odd in it spelled out, as JSON does it; within JSON it means the same. */
+export const spelledOut = (text: string): string =>
+  text.replace(oddCharacters, (character) =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join("")
+  )
+
 /**
  * A name or a path as it is shown to a model or a person: as it is, or, where it could pass for more than a name, in quotes
  * and with what is odd in it spelled out, as JSON does it. Who reads it can give it back.
  */
-export const quoted = (name: string): string =>
-  odd.test(name)
-    ? JSON.stringify(name).replace(oddCharacters, (character) =>
-        character
-          .split("")
-          .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-          .join("")
-      )
-    : name
+export const quoted = (name: string): string => (odd.test(name) ? spelledOut(JSON.stringify(name)) : name)
 
 /** Why a path cannot be used as it is written; undefined: nothing is wrong with it. */
 export const unusable = (given: string): string | undefined => {

@@ -1,10 +1,19 @@
-import { ByteSize, ConfigProvider, Effect, FileSystem, Layer, Path, Result } from "effect"
+import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
 import { decode } from "../domain/Bytes.ts"
 import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
-import { hiddenFrom, parseDotEnv, takenFrom } from "../domain/DotEnv.ts"
-import { quoted } from "../domain/WorkspacePath.ts"
+import {
+  endpointVariable,
+  hiddenFrom,
+  keyVariables,
+  type Owner,
+  parseDotEnv,
+  promptVariable,
+  refusedFrom,
+  takenFrom
+} from "../domain/DotEnv.ts"
+import { isWithin, quoted } from "../domain/WorkspacePath.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
 import { look, read } from "../services/RegularFile.ts"
 import { Trust, withParents } from "../services/Trust.ts"
@@ -37,9 +46,21 @@ interface Place {
   readonly file: string
   /** The folder that has to be trusted; undefined for the person's own. */
   readonly folder: string | undefined
-  /** It is a plain `.env`, which is there for others too. */
-  readonly isProjects: boolean
+  readonly owner: Owner
 }
+
+/** Whether the environment itself says something. */
+const isSet = (name: string): Effect.Effect<boolean> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.map((value) => Option.isSome(value) && value.value.trim() !== ""),
+    Effect.orElseSucceed(() => false)
+  )
+
+const without = (variables: Readonly<Record<string, string>>, name: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(variables).filter(([one]) => one !== name))
+
+/** An address without what may be secret in it. */
+const addressOf = (text: string): string => (URL.canParse(text) ? new URL(text).origin : "an address that is none")
 
 const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<EnvFilesOptions>) {
   const path = yield* Path.Path
@@ -48,20 +69,20 @@ const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<
   const own = yield* real(user)
   const chain = withParents(yield* real(workspace), path.dirname)
   const below = chain.includes(own) ? chain.slice(0, chain.indexOf(own)) : chain
-  const at = (folder: string | undefined, isProjects: boolean, ...parts: ReadonlyArray<string>): Place => ({
+  const at = (folder: string | undefined, owner: Owner, ...parts: ReadonlyArray<string>): Place => ({
     file: path.join(...parts),
     folder,
-    isProjects
+    owner
   })
   return [
     ...below.flatMap((folder) => [
-      at(folder, false, folder, ".palimpsest", ".env"),
-      at(folder, false, folder, ".gemini", ".env"),
-      at(folder, true, folder, ".env")
+      at(folder, "folder", folder, ".palimpsest", ".env"),
+      at(folder, "folder", folder, ".gemini", ".env"),
+      at(folder, "project", folder, ".env")
     ]),
-    at(undefined, false, path.resolve(home), ".env"),
-    at(undefined, false, own, ".gemini", ".env"),
-    at(undefined, false, own, ".env")
+    at(undefined, "person", path.resolve(home), ".env"),
+    at(undefined, "person", own, ".gemini", ".env"),
+    at(undefined, "person", own, ".env")
   ]
 })
 
@@ -81,8 +102,52 @@ const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
       })
     )
 
+  /** Whether a file that a folder's file names lies in that folder, and in no part of it that a person said no to. */
+  const isInside = Effect.fnUntraced(function* (folder: string, name: string) {
+    const workspace = yield* Effect.orElseSucceed(fs.realPath(options.workspace), () => options.workspace)
+    const place = path.resolve(workspace, name.trim())
+    const real = yield* Effect.orElseSucceed(fs.realPath(place), () => place)
+    return (
+      !/^\s*~/.test(name) && isWithin(folder, real, path.sep) && (yield* standing(path.dirname(real))) !== "untrusted"
+    )
+  })
+
+  /**
+   * What a folder's file may say of what it says: an address only with a key of its own that counts, so that the person's key
+   * never goes where a folder wants it, and a prompt only out of its own folder.
+   */
+  const heeded = Effect.fnUntraced(function* (
+    folder: string,
+    shown: string,
+    variables: Readonly<Record<string, string>>
+  ) {
+    let kept = variables
+    const endpoint = kept[endpointVariable]
+    if (endpoint !== undefined) {
+      const hasKey = keyVariables.some((name) => kept[name] !== undefined)
+      const others = yield* Effect.filter(keyVariables, isSet)
+      if (hasKey && others.length === 0) {
+        if (!(yield* isSet(endpointVariable))) {
+          notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
+        }
+      } else {
+        kept = without(kept, endpointVariable)
+        const why = hasKey ? `${others.join(" and ")} of the environment would go there` : "no key stands there with it"
+        notices.push(`${shown}: ${endpointVariable} was left out: ${why}; set it in the environment to use it`)
+      }
+    }
+    const prompt = kept[promptVariable]
+    if (prompt !== undefined && !(yield* isInside(folder, prompt))) {
+      kept = without(kept, promptVariable)
+      notices.push(
+        `${shown}: ${promptVariable} was left out: it leads out of ${quoted(folder)}; set it in the environment to use it`
+      )
+    }
+    return kept
+  })
+
   /** What a file says; undefined: there is none that could be read. */
-  const said = Effect.fnUntraced(function* ({ file, folder, isProjects }: Place) {
+  const said = Effect.fnUntraced(function* ({ file, folder, owner }: Place) {
     const place = yield* fs.realPath(file).pipe(
       Effect.catchIf(isNotThere, () => Effect.undefined),
       Effect.catch((error) => Effect.sync(() => void notices.push(`${diskTrouble(error)}; it was left out`)))
@@ -109,7 +174,12 @@ const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
       return undefined
     }
     const parsed = parseDotEnv(text.success)
-    const variables = takenFrom(parsed, isProjects)
+    const refused = refusedFrom(parsed, owner)
+    if (refused.length > 0) {
+      notices.push(`${shown}: ${refused.join(", ")} ${refused.length === 1 ? "is" : "are"} not taken from such a file`)
+    }
+    const taken = takenFrom(parsed, owner)
+    const variables = folder === undefined ? taken : yield* heeded(folder, shown, taken)
     if (Object.keys(variables).length === 0) return undefined
     const [first, ...more] = parsed.problems
     if (first !== undefined) {
@@ -122,16 +192,18 @@ const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
   for (const place of yield* places(options)) {
     const variables = yield* said(place)
     if (variables !== undefined) {
-      return { file: place.file, variables, hidden: hiddenFrom(variables), untrusted, notices }
+      const { file, folder } = place
+      return { file, folder, variables, hidden: hiddenFrom(variables), untrusted, notices }
     }
   }
-  return { file: undefined, variables: none, hidden: [], untrusted, notices }
+  return { file: undefined, folder: undefined, variables: none, hidden: [], untrusted, notices }
 })
 
 /**
  * The first `.env` file that says something to this program: from the working folder upward `.palimpsest/.env`,
  * `.gemini/.env` and `.env` of each folder that is trusted, then those of this program's home and of the person's (spec 15).
- * What it says counts where the environment says nothing. Files are read when the layer is built; it never fails.
+ * What it says counts where the environment says nothing; a folder's may say little, and never which file or address the
+ * person's own things go to. Files are read when the layer is built; it never fails.
  */
 export const layer = ({
   home,

@@ -55,12 +55,16 @@ interface Read {
 const nothing: Read = { agents: [], problems: [] }
 const problem = (file: string, why: string): Read => ({ agents: [], problems: [{ file, message: `${file}: ${why}` }] })
 
-const readFolder = Effect.fnUntraced(function* ({
-  folder,
-  source
-}: AgentFolder): Effect.fn.Return<ReadonlyArray<Read>, never, FileSystem.FileSystem | Path.Path> {
+const readFolder = Effect.fnUntraced(function* (
+  { folder, source }: AgentFolder,
+  isTrusted: (folder: string) => Effect.Effect<boolean>
+): Effect.fn.Return<ReadonlyArray<Read>, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const elsewhere = (file: string, real: string) =>
+    problem(file, `it lies in ${real}, which is not trusted; it was left out`)
+  const place = yield* Effect.orElseSucceed(fs.realPath(folder), () => undefined)
+  if (source === "project" && place !== undefined && !(yield* isTrusted(place))) return [elsewhere(folder, place)]
   const names = yield* fs.readDirectory(folder).pipe(
     Effect.catchIf(isNotFound, () => Effect.succeed([])),
     Effect.catch((error) => Effect.succeed(diskTrouble(error)))
@@ -71,9 +75,12 @@ const readFolder = Effect.fnUntraced(function* ({
     files.slice(0, mostAgents),
     (name) => {
       const file = path.join(folder, name)
-      return readFile(file, source).pipe(
-        Effect.catch((error) => Effect.succeed(problem(file, `cannot be read: ${diskTrouble(error)}`)))
-      )
+      return Effect.gen(function* () {
+        const real = path.dirname(yield* fs.realPath(file))
+        return source === "user" || real === place || (yield* isTrusted(real))
+          ? yield* readFile(file, source)
+          : elsewhere(file, real)
+      }).pipe(Effect.catch((error) => Effect.succeed(problem(file, `cannot be read: ${diskTrouble(error)}`))))
     },
     { concurrency: 8 }
   )
@@ -102,17 +109,19 @@ const readFile = Effect.fnUntraced(function* (
 
 /**
  * The built-in agents and those of these folders, in this order: of two with the same name the later counts. Files are read
- * once, when somebody asks; a broken one is a problem of its own and stops no other.
+ * once, when somebody asks; a broken one is a problem of its own and stops no other. One of the workspace counts only if the
+ * folder that it really lies in is trusted: a link may lead to another.
  */
 export const layer = (
   builtIn: ReadonlyArray<KnownAgent>,
-  places: ReadonlyArray<AgentFolder>
+  places: ReadonlyArray<AgentFolder>,
+  isTrusted: (folder: string) => Effect.Effect<boolean>
 ): Layer.Layer<AgentDefinitions, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     AgentDefinitions,
     Effect.gen(function* () {
       const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-      const all = yield* Effect.forEach(places, readFolder).pipe(
+      const all = yield* Effect.forEach(places, (place) => readFolder(place, isTrusted)).pipe(
         Effect.map((read): KnownAgents => {
           const files = read.flat()
           return {

@@ -1,12 +1,19 @@
 import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
+import { decode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
+import { quoted } from "../domain/WorkspacePath.ts"
 import { Experiments } from "../services/Experiments.ts"
+import { read } from "../services/RegularFile.ts"
+
+/** No experiments are that long. */
+const mostBytes = 1_048_576
 
 const Numbers = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
 
 /**
  * Experiments as numbers by name in one JSON object: the file that GEMINI_EXP names (spec 15), else this one. It is read
- * once, at the first use. A missing file means that there are none; one that cannot be used too, with one warning.
+ * once, at the first use. A missing file means that there are none; one that cannot be used too, with one warning: what is
+ * no regular file is not opened, and what is more than 1 MiB is not read.
  */
 export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSystem> =>
   Layer.effect(
@@ -17,14 +24,20 @@ export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSy
       const place = Option.getOrElse(other, () => file)
       const none: Readonly<Record<string, number>> = {}
       const numbers = yield* Effect.cached(
-        fs.readFileString(place).pipe(
-          Effect.flatMap(Schema.decodeEffect(Numbers)),
+        fs.realPath(place).pipe(
+          Effect.flatMap((real) => read(real, quoted(place), mostBytes)),
+          Effect.map(decode),
+          Effect.flatMap(({ text, valid }) => Schema.decodeEffect(Numbers)(valid ? text : "")),
+          Effect.provideService(FileSystem.FileSystem, fs),
           Effect.catchIf(
             (error) => error._tag === "PlatformError" && isNotFound(error),
             () => Effect.succeed(none)
           ),
           Effect.catch(() =>
-            Effect.as(Effect.logWarning(`${place} is left out; expected a JSON object of numbers by name`), none)
+            Effect.as(
+              Effect.logWarning(`${quoted(place)} is left out; expected a JSON object of numbers by name`),
+              none
+            )
           )
         )
       )

@@ -41,8 +41,13 @@ export interface FileMemoryOptions {
   readonly loadFromIncludeDirectories?: boolean | undefined
   /** Whether files of a folder may say what an agent does. Asked whenever memory is loaded or touched. */
   readonly isTrusted: (folder: string) => Effect.Effect<boolean>
-  /** What is looked for, and how far; what is absent is as it usually is. */
+  /** What is looked for, and how far; what is absent is as it usually is. Its names are those of files in projects. */
   readonly memory?: Partial<Settings["memory"]> | undefined
+  /**
+   * What the person's own files and those of extensions are called: no folder may choose that, or it would have any file of
+   * theirs sent or written to. Absent: as they usually are.
+   */
+  readonly ownFileNames?: ReadonlyArray<string> | undefined
 }
 
 interface State {
@@ -99,7 +104,13 @@ const isSame = (one: Loaded, other: Loaded): boolean =>
     return there?.shown === shown && there.source === source && there.text === text
   })
 
-/** Memory in files (spec 7). Nothing is read before somebody asks. */
+/**
+ * Memory in files (spec 7). Nothing is read before somebody asks.
+ *
+ * Of projects a file counts only if the folder that it really lies in is trusted, by its own answer or that of the nearest
+ * folder above it which has one; so does what it imports. Spec 7.1 looks upward to the parent of the project: here what lies
+ * above the folder that was trusted is taken only where that is trusted too, for anybody may have put it there.
+ */
 export const layer = (options: FileMemoryOptions): Layer.Layer<Memory, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(Memory, make(options))
 
@@ -111,6 +122,7 @@ export const make = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const choices = { ...defaults.memory, ...options.memory }
+  const ownFileNames = options.ownFileNames ?? defaults.memory.fileNames
   const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
   /** Where things are now: folders may have been made meanwhile. */
@@ -182,6 +194,17 @@ export const make = Effect.fnUntraced(function* (
       (all) => all.flat()
     )
 
+  /** Whether a folder is trusted; each is asked for once. */
+  const asking = () => {
+    const known = new Map<string, boolean>()
+    return Effect.fnUntraced(function* (folder: string) {
+      const isTrusted = known.get(folder) ?? (yield* options.isTrusted(folder))
+      known.set(folder, isTrusted)
+      return isTrusted
+    })
+  }
+  type Asked = ReturnType<typeof asking>
+
   /** The root of the project that a folder lies in, else the folder; each is looked for once. */
   const roots = (here: Places) => {
     const known = new Map<string, string>()
@@ -195,7 +218,7 @@ export const make = Effect.fnUntraced(function* (
 
   const globalCandidates = Effect.fnUntraced(function* ({ globals }: Places) {
     return yield* Effect.forEach(
-      globals.flatMap((folder) => choices.fileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
+      globals.flatMap((folder) => ownFileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
       ({ folder, place }) =>
         // Who keeps such files elsewhere and links to them means what lies there.
         Effect.map(real(place), (file): MemorySearch.Candidate => ({
@@ -207,8 +230,8 @@ export const make = Effect.fnUntraced(function* (
     )
   })
 
-  const projectCandidates = Effect.fnUntraced(function* (here: Places, folder: string) {
-    if (folder === here.home || !(yield* options.isTrusted(folder))) return []
+  const projectCandidates = Effect.fnUntraced(function* (here: Places, folder: string, isTrusted: Asked) {
+    if (folder === here.home || !(yield* isTrusted(folder))) return []
     const search = searchOf(here)
     const above = yield* searching(here, MemorySearch.upward(folder, search))
     const below = choices.downward ? yield* searching(here, MemorySearch.downward(folder, search)) : []
@@ -230,6 +253,7 @@ export const make = Effect.fnUntraced(function* (
   const lookAt = Effect.fnUntraced(function* (
     candidates: ReadonlyArray<MemorySearch.Candidate>,
     files: MemoryFiles.MemoryFiles,
+    isTrusted: Asked,
     known: Set<string>,
     complain: (place: string, why: string) => void
   ) {
@@ -241,13 +265,16 @@ export const make = Effect.fnUntraced(function* (
     )
     const found: Array<Found> = []
     for (const { candidate, found: what } of looked) {
-      if (what._tag === "File" && !known.has(what.key)) {
+      const isElsewhere =
+        what._tag === "File" && candidate.source === "project" && !(yield* isTrusted(path.dirname(what.real)))
+      if (what._tag === "File" && !isElsewhere && !known.has(what.key)) {
         known.add(what.key)
         found.push({ ...what, candidate })
       }
-      if (what._tag === "Refused" && !known.has(candidate.place)) {
+      const why = what._tag === "Refused" ? what.why : isElsewhere ? "it leads into a folder that is not trusted" : ""
+      if (why !== "" && !known.has(candidate.place)) {
         known.add(candidate.place)
-        complain(candidate.place, what.why)
+        complain(candidate.place, why)
       }
       if (what._tag === "Nothing" && candidate.isExpected) complain(candidate.place, "there is no such file")
     }
@@ -258,13 +285,14 @@ export const make = Effect.fnUntraced(function* (
   const blocksOf = Effect.fnUntraced(function* (
     found: ReadonlyArray<Found>,
     files: MemoryFiles.MemoryFiles,
+    isTrusted: Asked,
     shown: (place: string) => string,
     complain: (place: string, why: string) => void
   ) {
     const blocks = yield* Effect.forEach(
       found,
       ({ candidate: { place, source, within }, ...seen }) =>
-        files.resolve({ ...seen, place }, within).pipe(
+        files.resolve({ ...seen, place }, within, source === "project" ? isTrusted : undefined).pipe(
           Effect.map(({ imports, text }) => [
             { real: seen.real, block: { source, file: place, shown: shown(place), text, imports } }
           ]),
@@ -301,16 +329,29 @@ export const make = Effect.fnUntraced(function* (
     const problems = new Set<string>()
     const complain = (place: string, why: string) => void problems.add(`${shown(place)}: ${quoted(why)}`)
     const known = new Set<string>()
+    const isTrusted = asking()
+    const rootOf = roots(here)
 
     const extensions = yield* Effect.forEach(options.extensions, (folder) =>
-      searching(here, MemorySearch.extensionFiles(folder, searchOf(here)))
+      searching(here, MemorySearch.extensionFiles(folder, { ...searchOf(here), fileNames: ownFileNames }))
     )
     for (const line of extensions.flatMap((each) => each.problems)) problems.add(line)
     const project: Array<MemorySearch.Candidate> = []
     const worked = [...(options.loadFromIncludeDirectories === true ? here.added : []), here.root]
     for (const folder of new Set(worked)) {
-      for (const { candidate, owner } of yield* projectCandidates(here, folder)) {
+      for (const { candidate, owner } of yield* projectCandidates(here, folder, isTrusted)) {
         const place = path.dirname(candidate.place)
+        if (!(yield* isTrusted(place))) {
+          // Told where one would look for it in vain: above, in the same project. What lies below was refused by the person.
+          const isAbove = !isWithin(folder, place, path.sep) && isWithin(yield* rootOf(folder), place, path.sep)
+          if (isAbove && (yield* Effect.orElseSucceed(fs.exists(candidate.place), () => false))) {
+            complain(
+              candidate.place,
+              `its folder is not trusted, so it was left out; "palimpsest trust" says that it is`
+            )
+          }
+          continue
+        }
         if (owner !== undefined && !isWithin(folder, place, path.sep)) {
           // Above the folder that is trusted, in /tmp for one, anybody may have left a file.
           const other = yield* searching(here, MemorySearch.ownerOf(candidate.place))
@@ -323,15 +364,16 @@ export const make = Effect.fnUntraced(function* (
       }
     }
     for (const candidate of before.touched) {
-      if ((yield* trustedRoot(here, candidate.place)) !== undefined) project.push(candidate)
+      if ((yield* trustedRoot(here, candidate.place)) === undefined) continue
+      if (yield* isTrusted(path.dirname(candidate.place))) project.push(candidate)
     }
     const candidates = [
       ...(yield* globalCandidates(here)),
       ...extensions.flatMap((each) => each.candidates),
       ...project
     ]
-    const found = yield* lookAt(candidates, files, known, complain)
-    const blocks = withoutTwins(withoutImported(yield* blocksOf(found, files, shown, complain)))
+    const found = yield* lookAt(candidates, files, isTrusted, known, complain)
+    const blocks = withoutTwins(withoutImported(yield* blocksOf(found, files, isTrusted, shown, complain)))
     const loaded: Loaded = { blocks, problems: [...problems, ...files.problems] }
     yield* Ref.set(state, {
       loaded,
@@ -368,16 +410,20 @@ export const make = Effect.fnUntraced(function* (
     const folder = yield* folderOf(place)
     const root = yield* trustedRoot(here, folder)
     if (root === undefined) return undefined
-    const folders = yield* searching(here, MemorySearch.between(root, folder, searchOf(here)))
+    const isTrusted = asking()
+    const folders = yield* Effect.filter(
+      yield* searching(here, MemorySearch.between(root, folder, searchOf(here))),
+      isTrusted
+    )
     const before = yield* Ref.get(state)
     const known = new Set(before.known)
     const shown = shownOf(here)
     const problems: Array<string> = []
     const complain = (where: string, why: string) => void problems.push(`${shown(where)}: ${quoted(why)}`)
     const files = yield* filesOf(here)
-    const looked = yield* lookAt(yield* candidatesIn(folders, roots(here)), files, known, complain)
+    const looked = yield* lookAt(yield* candidatesIn(folders, roots(here)), files, isTrusted, known, complain)
     const found = looked.filter(({ real: file }) => !imported.has(file))
-    const blocks = withoutImported(yield* blocksOf(found, files, shown, complain))
+    const blocks = withoutImported(yield* blocksOf(found, files, isTrusted, shown, complain))
     // Told once, and not to the model: it cannot mend the file.
     for (const problem of [...problems, ...files.problems]) yield* Effect.logWarning(problem)
     yield* Ref.set(state, {
@@ -393,7 +439,8 @@ export const make = Effect.fnUntraced(function* (
   /** The file of a scope: one of the names that is there, else the first name. */
   const target = Effect.fnUntraced(function* (here: Places, scope: MemoryScope): Effect.fn.Return<string, MemoryError> {
     const folder = scope === "project" ? here.root : path.resolve(options.home)
-    const first = choices.fileNames[0]
+    const names = scope === "project" ? choices.fileNames : ownFileNames
+    const first = names[0]
     if (first === undefined) return yield* wrong("memory has no file: the setting memory.fileNames is empty")
     if (scope === "project" && (here.root === here.home || !(yield* options.isTrusted(folder)))) {
       return yield* wrong(
@@ -402,7 +449,7 @@ export const make = Effect.fnUntraced(function* (
           : `${quoted(folder)} is not trusted, so nothing is remembered there; trust it with "palimpsest trust", or remember it as global`
       )
     }
-    for (const name of choices.fileNames) {
+    for (const name of names) {
       const place = path.join(folder, name)
       const type = yield* Effect.orElseSucceed(
         Effect.map(fs.stat(place), (info) => info.type),
@@ -428,6 +475,9 @@ export const make = Effect.fnUntraced(function* (
     }
     if (scope === "project" && !isWithin(here.root, file, path.sep)) {
       return yield* wrong(`${shown} leads out of the workspace through a link, so it is not written`)
+    }
+    if (scope === "project" && !(yield* options.isTrusted(path.dirname(file)))) {
+      return yield* wrong(`${shown} leads into a folder that is not trusted, so it is not written`)
     }
     const bytes = yield* RegularFile.read(file, shown).pipe(
       Effect.provideService(FileSystem.FileSystem, fs),

@@ -13,6 +13,7 @@ import {
   Semaphore
 } from "effect"
 import { decode } from "../domain/Bytes.ts"
+import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { nearest } from "../domain/Nearest.ts"
 import { isHomeOnly, notHeeded, type SettingsFile } from "../domain/Settings.ts"
@@ -42,6 +43,7 @@ import {
   withSetting
 } from "../domain/SettingsText.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
+import { EnvFiles } from "../services/EnvFiles.ts"
 import { look, read as readWhole } from "../services/RegularFile.ts"
 import {
   type FileState,
@@ -109,9 +111,18 @@ const variable = (name: string): Effect.Effect<string | undefined> =>
     Effect.map(Option.getOrUndefined)
   )
 
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** What a file says, and which variables that it names it may not have. */
+interface ReadFile extends ReadSettings {
+  readonly withheld: ReadonlySet<string>
+}
+
+/** What a file says, with those variables filled in that it may have. */
 const readFile = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<ReadSettings | undefined, SettingsError, FileSystem.FileSystem> {
+  file: string,
+  mayHave: (values: Variables) => Variables = (values) => values
+): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
   const text = yield* textOf(file)
   if (text === undefined) return undefined
   const refused = ({ key, message }: SettingsProblem) => wrong(file, key, message)
@@ -119,8 +130,10 @@ const readFile = Effect.fnUntraced(function* (
   if (Result.isFailure(json)) return yield* refused(json.failure)
   const names = environmentNames(json.success)
   const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
-  const read = settingsOf(json.success, Object.fromEntries(values))
-  return Result.isFailure(read) ? yield* refused(read.failure) : read.success
+  const given = mayHave(Object.fromEntries(values))
+  const withheld = values.flatMap(([name, value]) => (value === undefined || given[name] !== undefined ? [] : [name]))
+  const read = settingsOf(json.success, given)
+  return Result.isFailure(read) ? yield* refused(read.failure) : { ...read.success, withheld: new Set(withheld) }
 })
 
 const settingsFile = (path: Path.Path, home: string): string => path.resolve(home, "settings.json")
@@ -211,10 +224,11 @@ interface Looked {
 export const layer = (
   home: string,
   trust: (folder: string) => Effect.Effect<Standing, { readonly message: string }>
-): Layer.Layer<Settings, never, FileSystem.FileSystem | Path.Path> =>
+): Layer.Layer<Settings, never, EnvFiles | FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     Settings,
     Effect.gen(function* () {
+      const { variables: beneath } = yield* EnvFiles
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const provider = yield* ConfigProvider.ConfigProvider
@@ -229,9 +243,16 @@ export const layer = (
       const fileOf = (place: SettingsPlace) =>
         place === "home" ? homeFile : path.resolve(".palimpsest", "settings.json")
 
-      const noticesOf = (file: string, { missing, unknown, written }: ReadSettings, isHome: boolean) => [
+      /** Of variables a folder's file has what commands see too: no keys, and nothing of `.env` files. */
+      const commands = (values: Variables): Variables =>
+        childEnvironment(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== beneath[name])))
+
+      const noticesOf = (file: string, { missing, unknown, withheld, written }: ReadFile, isHome: boolean) => [
         ...unknown.map((key) => `${quoted(file)}: ${unknownText(key)}; it was left out`),
-        ...missing.map(({ key, name }) => `${quoted(file)}, ${key}: $${name} is not set; it stays as it is written`),
+        ...missing.map(({ key, name }) => {
+          const why = withheld.has(name) ? "is for no folder's settings, as no command sees it" : "is not set"
+          return `${quoted(file)}, ${key}: $${name} ${why}; it stays as it is written`
+        }),
         ...(isHome ? [] : notHeeded(written)).map(
           (key) => `${quoted(file)}: ${key} counts in ${quoted(homeFile)} only; it was left out`
         )
@@ -247,9 +268,9 @@ export const layer = (
           if ((yield* here(realOf(file))) === undefined) return of({ _tag: "Absent" })
           const left = yield* why
           if (left !== undefined) return of({ _tag: "LeftOut", why: left })
-          const read = yield* here(readFile(file))
-          if (read === undefined) return of({ _tag: "Absent" })
           const isHome = place === "home"
+          const read = yield* here(readFile(file, isHome ? undefined : commands))
+          if (read === undefined) return of({ _tag: "Absent" })
           const notices = noticesOf(file, read, isHome)
           const heeded = isHome
             ? read
@@ -262,23 +283,28 @@ export const layer = (
         }).pipe(Effect.catch((error) => Effect.succeed(of({ _tag: "Broken", error }))))
       })
 
-      /** Why nothing is taken of the working folder's file. */
-      const whyNot = Effect.fnUntraced(function* (own: ReadSettings) {
+      /** Why nothing is taken of the working folder's file: the folder is not trusted, or the one that a link leads to. */
+      const whyNot = Effect.gen(function* () {
         const [homeReal, hereReal] = [yield* here(realOf(homeFile)), yield* here(realOf(fileOf("workspace")))]
         if (homeFile === fileOf("workspace") || (hereReal !== undefined && homeReal === hereReal)) return "same"
-        if (own.settings.folderTrust === false) return undefined
-        const folder = path.resolve(".")
-        const standing = yield* Effect.result(trust(folder))
-        if (Result.isFailure(standing))
-          return `it is not known whether the folder is trusted: ${standing.failure.message}`
-        return standing.success === "trusted"
-          ? undefined
-          : `the folder is not trusted; "palimpsest trust" says that it is`
+        const leads = hereReal === undefined ? [] : [path.dirname(hereReal)]
+        for (const [index, folder] of [path.resolve("."), ...leads].entries()) {
+          const standing = yield* Effect.result(trust(folder))
+          if (Result.isFailure(standing)) {
+            return `it is not known whether the folder is trusted: ${standing.failure.message}`
+          }
+          if (standing.success !== "trusted") {
+            return index === 0
+              ? `the folder is not trusted; "palimpsest trust" says that it is`
+              : `it lies in ${quoted(folder)}, which is not trusted; "palimpsest trust" says that it is`
+          }
+        }
+        return undefined
       })
 
       const all = Effect.gen(function* () {
         const own = yield* lookAt("home", Effect.undefined)
-        const theirs = yield* lookAt("workspace", whyNot(own.read))
+        const theirs = yield* lookAt("workspace", whyNot)
         const { silent, ...said } = yield* Effect.provideService(
           readEnvironment,
           ConfigProvider.ConfigProvider,

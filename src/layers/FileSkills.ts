@@ -3,19 +3,27 @@ import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { parseSkill, type SkillFile, skillFile } from "../domain/Skill.ts"
 import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../services/Skills.ts"
 
+/** A folder that may hold skills, one folder each. */
+export interface SkillFolder {
+  readonly folder: string
+  /** It is the person's own: nobody is asked whether it is trusted. */
+  readonly isOwn: boolean
+}
+
 /**
  * Where skills lie, the folder that counts most first: of two with one name the earlier counts. The person's own come before
  * those of the workspace, as agents do (spec 9): a folder of somebody else's does not take their place.
  */
-export const folders = (workspace: string, home: string): Effect.Effect<ReadonlyArray<string>, never, Path.Path> =>
-  Effect.map(Path.Path, (path) => [
-    ...new Set(
-      [home, workspace].flatMap((base) => [
-        path.resolve(base, ".palimpsest", "skills"),
-        path.resolve(base, ".gemini", "skills")
-      ])
-    )
-  ])
+export const folders = (workspace: string, home: string): Effect.Effect<ReadonlyArray<SkillFolder>, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => {
+    const both = (base: string) => [
+      path.resolve(base, ".palimpsest", "skills"),
+      path.resolve(base, ".gemini", "skills")
+    ]
+    const own = both(home)
+    const shared = both(workspace).filter((folder) => !own.includes(folder))
+    return [...own.map((folder) => ({ folder, isOwn: true })), ...shared.map((folder) => ({ folder, isOwn: false }))]
+  })
 
 /** No instructions are that long; a log or a device in their place is not read. */
 const mostBytes = ByteSize.mebibytes(1)
@@ -34,18 +42,32 @@ interface Found {
   readonly file: SkillFile
 }
 
-/** The skills in these folders. They are looked for when somebody asks; a broken one stops no other. */
-export const layer = (places: ReadonlyArray<string>): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
+/**
+ * The skills in these folders. They are looked for when somebody asks; a broken one stops no other. One that is not the
+ * person's own counts only if the folders that it really lies in are trusted: a link may lead to another.
+ */
+export const layer = (
+  places: ReadonlyArray<SkillFolder>,
+  isTrusted: (folder: string) => Effect.Effect<boolean>
+): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
     Skills,
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
 
+      const elsewhere = (file: string, real: string) =>
+        `${file}: it lies in ${real}, which is not trusted; it was left out`
+
       /** A folder's skill; a text: why it has none that can be used; undefined: it is no skill. */
       const read = Effect.fnUntraced(
-        function* (folder: string) {
+        function* (folder: string, isOwn: boolean) {
           const file = path.join(folder, skillFile)
+          if (!isOwn) {
+            for (const real of new Set([yield* fs.realPath(folder), path.dirname(yield* fs.realPath(file))])) {
+              if (!(yield* isTrusted(real))) return elsewhere(file, real)
+            }
+          }
           const { size, type } = yield* fs.stat(file)
           if (type !== "File") return `${file}: expected a file`
           if (ByteSize.isGreaterThan(size, mostBytes)) return `${file}: expected at most 1 MiB`
@@ -61,13 +83,17 @@ export const layer = (places: ReadonlyArray<string>): Layer.Layer<Skills, never,
           )
       )
 
-      const inside = Effect.fnUntraced(function* (place: string) {
+      const inside = Effect.fnUntraced(function* ({ folder: place, isOwn }: SkillFolder) {
+        const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
+        if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
         const names = yield* fs.readDirectory(place).pipe(
           Effect.catchIf(isNotThere, () => Effect.succeed([])),
           Effect.catch((error) => Effect.succeed(`${place}: ${diskTrouble(error)}`))
         )
         if (typeof names === "string") return [names]
-        return yield* Effect.forEach(names.toSorted(), (name) => read(path.join(place, name)), { concurrency: 8 })
+        return yield* Effect.forEach(names.toSorted(), (name) => read(path.join(place, name), isOwn), {
+          concurrency: 8
+        })
       })
 
       const find = Effect.gen(function* () {

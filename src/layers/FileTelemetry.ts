@@ -8,7 +8,10 @@ const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(Tele
 /** A file of this program's own is written and read by the person alone. */
 const own = { folder: 0o700, file: 0o600 }
 
-/** Writes records to the end of a file, one line of JSON each. The file and its folder are made when the first one comes. */
+/**
+ * Writes records to the end of a file, one line of JSON each. The file and its folder are made when the first one comes. A
+ * link in its place is not followed: what is recorded would be added to another file of the person's.
+ */
 export const make = (file: string): Effect.Effect<Sink, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
@@ -17,16 +20,16 @@ export const make = (file: string): Effect.Effect<Sink, never, FileSystem.FileSy
     // Writing to a pipe that nobody reads would never end.
     const ready = yield* Effect.cached(
       fs.makeDirectory(path.dirname(file), { recursive: true, mode: own.folder }).pipe(
-        Effect.andThen(fs.stat(file)),
-        Effect.map(({ type }) => type === "File"),
+        Effect.andThen(fs.lstat(file)),
+        Effect.map(({ type }) => type),
         Effect.catchIf(
           ({ reason }) => reason._tag === "NotFound",
-          () => Effect.succeed(true)
+          () => Effect.succeed("File" as const)
         ),
         Effect.mapError((error) => failed(`cannot be written: ${diskTrouble(error)}`)),
         Effect.filterOrFail(
-          (isFile) => isFile,
-          () => failed("is no file")
+          (type) => type === "File",
+          (type) => failed(type === "SymbolicLink" ? "is a link; name the file itself" : "is no file")
         )
       )
     )

@@ -11,7 +11,7 @@ export interface FileWorkspaceOptions {
   readonly added?: ReadonlyArray<string> | undefined
   /** Places that are only read: where stored outputs lie. They need not exist yet. */
   readonly readable?: ReadonlyArray<string> | undefined
-  /** Places outside the folders that are also written, such as the plan's file. They need not exist yet. */
+  /** Places of the program's own that are also written, such as the plan's file. They need not exist yet. */
   readonly writable?: ReadonlyArray<string> | undefined
 }
 
@@ -73,12 +73,19 @@ export const layer = ({
       const top = yield* folder(root)
       const folders = [...new Set([top, ...(yield* Effect.forEach(added, folder))])]
       const shown = (absolute: string) => quoted(shownFrom(top, absolute, path.sep))
+      // Asked for late: the store makes its folder with the first output that it keeps.
+      const isIn = (places: ReadonlyArray<string>, place: string) =>
+        Effect.map(
+          Effect.forEach(places, (each) => real(path.resolve(each), 0).pipe(Effect.option)),
+          (found) => found.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))
+        )
       const refused = (message: string) => new ToolFailure({ message, type: "path_not_in_workspace" })
 
       return {
         root: top,
         folders,
         shown,
+        isOwn: (place) => isIn(writable, place),
         path: Effect.fn("Workspace.path")(function* (given, purpose) {
           const wrong = unusable(given)
           if (wrong !== undefined) return yield* new ToolFailure({ message: wrong, type: "invalid_tool_params" })
@@ -88,14 +95,8 @@ export const layer = ({
             Effect.mapError((error) => refused(`${named} leads nowhere: ${quoted(diskTrouble(error))}`))
           )
           if (folders.some((each) => isWithin(each, place, path.sep))) return place
-          // Asked for late: the store makes its folder with the first output that it keeps.
-          const isIn = (places: ReadonlyArray<string>) =>
-            Effect.map(
-              Effect.forEach(places, (each) => real(path.resolve(each), 0).pipe(Effect.option)),
-              (found) => found.some((each) => each._tag === "Some" && isWithin(each.value, place, path.sep))
-            )
-          if (yield* isIn(writable)) return place
-          if (yield* isIn(readable)) {
+          if (yield* isIn(writable, place)) return place
+          if (yield* isIn(readable, place)) {
             return purpose === "read" ? place : yield* refused(`${named} lies where files may only be read`)
           }
           const allowed = folders.join(", ")

@@ -60,10 +60,18 @@ const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
 const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>): Effect.Effect<A, E, Files> =>
   Effect.scoped(Effect.map(Layer.build(layer), Context.get(key)))
 
+/** Whether a folder is trusted: what nobody was asked about is not, and neither is anything while that cannot be read. */
+const trusts = Effect.map(
+  Trust,
+  ({ of }) =>
+    (folder: string) =>
+      Effect.match(of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" })
+)
+
 const agentsOf = Effect.fnUntraced(function* (
   root: string,
   isTrusted: boolean
-): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings> {
+): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings | Trust> {
   const allowPrivate = yield* privateAllowed
   const context = yield* Effect.context<Files>()
   // Loaded when a page is wanted: most conversations want none.
@@ -78,7 +86,7 @@ const agentsOf = Effect.fnUntraced(function* (
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
   const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
   const heeded = places.filter(({ source }) => isTrusted || source !== "project")
-  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], heeded))
+  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], heeded, yield* trusts))
 })
 
 /**
@@ -127,10 +135,11 @@ interface MemoryPlaces {
   readonly root: string
   readonly added: ReadonlyArray<string>
   readonly settings: Pick<SettingsOf, "loadMemoryFromIncludeDirectories" | "memory">
+  /** What the home folder's file says, and nobody else. */
+  readonly own: Pick<SettingsOf, "memory">
 }
 
-const memoryOf = Effect.fnUntraced(function* ({ added, root, settings }: MemoryPlaces) {
-  const trust = yield* Trust
+const memoryOf = Effect.fnUntraced(function* ({ added, own, root, settings }: MemoryPlaces) {
   const home = yield* homeFolder
   return yield* FileMemory.make({
     home,
@@ -139,9 +148,9 @@ const memoryOf = Effect.fnUntraced(function* ({ added, root, settings }: MemoryP
     root,
     includeDirectories: added,
     loadFromIncludeDirectories: settings.loadMemoryFromIncludeDirectories,
-    isTrusted: (folder) =>
-      Effect.match(trust.of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" }),
-    memory: settings.memory
+    isTrusted: yield* trusts,
+    memory: settings.memory,
+    ownFileNames: own.memory.fileNames
   })
 })
 
@@ -159,21 +168,23 @@ export const ground = Effect.gen(function* () {
         built(
           IdeContext,
           FileIdeContext.layer({
-            file: path.resolve(file ?? path.join(home, "ide.json")),
+            file: path.resolve(home, file ?? "ide.json"),
             root,
             limits: { openFiles, selection }
           })
         )
       ),
     workspace: (folders: FileWorkspace.FileWorkspaceOptions) => here(built(Workspace, FileWorkspace.layer(folders))),
-    sink: (file: string) => here(FileTelemetry.make(file)),
+    sink: (file: string) => here(FileTelemetry.make(path.resolve(home, file))),
     knownHooks: (folder: string, hooks: ReadonlyArray<CommandHook>) =>
       here(FileKnownHooks.note(path.join(home, "known-hooks.json"), folder, hooks)),
     skills: (root: string, isTrusted: boolean) =>
       here(
-        Effect.flatMap(FileSkills.folders(isTrusted ? root : homedir(), homedir()), (places) =>
-          built(Skills, FileSkills.layer([path.join(home, "skills"), ...places]))
-        )
+        Effect.gen(function* () {
+          const places = yield* FileSkills.folders(isTrusted ? root : homedir(), homedir())
+          const own = { folder: path.join(home, "skills"), isOwn: true }
+          return yield* built(Skills, FileSkills.layer([own, ...places], yield* trusts))
+        })
       ),
     agents: (root: string, isTrusted: boolean) => here(agentsOf(root, isTrusted)),
     elsewhere: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>

@@ -4,6 +4,7 @@ import * as OtlpLogger from "effect/observability/OtlpLogger"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
+import { nameTold } from "../domain/Telemetry.ts"
 import { mark } from "../services/Telemetry.ts"
 
 /** Spans, metrics and logs of this program, sent to a collector (OTLP over HTTP, JSON). */
@@ -20,8 +21,8 @@ export interface OtlpOptions {
 /** At the end of the program a collector that does not answer is not waited for any longer. */
 const shutdownTimeout = "2 seconds"
 
-/** Attributes of spans whose words are ours. All others may hold somebody's. */
-const ownWords: ReadonlySet<string> = new Set(["model", "tool", "status", "strategy", "trigger"])
+/** Attributes of spans that are names. All others may hold somebody's words. */
+const names: ReadonlySet<string> = new Set(["model", "tool", "status", "strategy", "trigger"])
 
 const nameOf = (error: unknown): string => {
   if (typeof error !== "object" || error === null) return "failure"
@@ -47,7 +48,9 @@ const withoutWords = (tracer: Tracer.Tracer): Tracer.Tracer =>
       const { attribute, end } = span
       span.end = (time, exit) => end.call(span, time, wordless(exit))
       span.attribute = (key, value) => {
-        if (typeof value !== "string" || ownWords.has(key)) attribute.call(span, key, value)
+        if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") {
+          attribute.call(span, key, value)
+        } else if (typeof value === "string" && names.has(key)) attribute.call(span, key, nameTold(value))
       }
       span.event = () => {}
       return span

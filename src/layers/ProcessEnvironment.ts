@@ -15,5 +15,8 @@ export const layer: Layer.Layer<Environment> = Layer.succeed(Environment, { vari
 /** `layer`, above what `.env` files say. */
 export const layerWithFiles: Layer.Layer<Environment, never, EnvFiles> = Layer.effect(
   Environment,
-  Effect.map(EnvFiles, ({ hidden, variables: beneath }) => ({ variables, beneath: { variables: beneath, hidden } }))
+  Effect.map(EnvFiles, ({ folder, hidden, variables: beneath }) => ({
+    variables,
+    beneath: { variables: beneath, folder, hidden }
+  }))
 )

@@ -2,7 +2,9 @@ import { Clock, Deferred, Effect, Exit, Option, Queue, Schedule, type Scope, Sem
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import { type Content, isCall, isText, type Part, response, text } from "../domain/Content.ts"
 import { itemParts } from "../domain/Conversation.ts"
+import { hookMessage } from "../domain/HookContext.ts"
 import type { Loop } from "../domain/LoopDetection.ts"
+import { shortLine } from "../domain/OneLine.ts"
 import { builtIn, costOf } from "../domain/Prices.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { Usage } from "../domain/Tokens.ts"
@@ -87,6 +89,9 @@ const declarationsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<Readonly<Reco
   declared.set(tools, made)
   return made
 }
+
+/** Characters of a hook's reason that a person is shown. */
+const mostShown = 200
 
 /** Told to a model that goes round in circles. */
 const nudge = ({ detail }: Loop): string =>
@@ -186,7 +191,7 @@ const working = Effect.fn("Agent.run")(
     if (yield* isStopped) return yield* end
     if (entry?._tag === "Refused") return yield* emit({ _tag: "HookStopped", message: entry.why, refused: true })
     if (entry?._tag === "Stopped") {
-      yield* append(chat, [{ parts: input, author: whose }])
+      yield* append(chat, yield* keptOf(chat, { message: input, author: whose, attached: given }))
       return yield* emit({ _tag: "HookStopped", message: entry.why, refused: false })
     }
 
@@ -218,12 +223,7 @@ const working = Effect.fn("Agent.run")(
       )
     /** Has the model told why it is stopped; the message it was given stays in the conversation. */
     const nudged = Effect.fnUntraced(function* (loop: Loop) {
-      if (!isSilent(message)) {
-        yield* append(chat, [
-          { parts: message, author },
-          ...attached.map(({ parts }) => ({ parts, author: "program" as const }))
-        ])
-      }
+      if (!isSilent(message)) yield* append(chat, yield* keptOf(chat, { message, author, attached }))
       message = [text(nudge(loop))]
       author = "program"
       attached = []
@@ -270,13 +270,17 @@ const working = Effect.fn("Agent.run")(
         if (verdict === undefined) return yield* end
         const { clears, goesOn, stopped: why } = verdict
         if (why !== undefined) yield* emit({ _tag: "HookStopped", message: why, refused: false })
-        if (clears) return yield* cleared(profile, hooked, goesOn)
-        if (goesOn === undefined) return
+        if (clears) {
+          yield* cleared(profile, hooked, goesOn)
+          if (profile.onClear !== undefined) return
+        }
+        if (goesOn === undefined || why !== undefined) return
         if (continued >= mostContinued) {
           return yield* hooked.say(`hooks wanted the work to go on for the ${continued + 1}th time; it ends here`)
         }
         continued += 1
-        message = [text(marked(goesOn))]
+        yield* hooked.say(`the work goes on, as a hook wants: ${shortLine(goesOn, mostShown)}`)
+        message = [text(hookMessage(goesOn))]
         author = "program"
         continue
       }
@@ -428,11 +432,33 @@ const turn = Effect.fnUntraced(function* (
   return { isFinished, isCompressed, model, usage, loop }
 })
 
+/** Of the window, what a message may fill that stays in the conversation without having been made to fit. */
+const keptShare = 0.4
+
+/** A message and what goes with it, as they stay in the conversation without an answer: in a room that leaves others theirs. */
+const keptOf = Effect.fnUntraced(function* (
+  chat: Chat["Service"],
+  { attached, author, message }: Sent
+): Effect.fn.Return<ReadonlyArray<Addition>> {
+  const { limit } = yield* Effect.orElseSucceed(chat.usage, () => ({ limit: Infinity }))
+  const room = Math.floor(limit * keptShare)
+  return [
+    { parts: message, author, room },
+    ...attached.map((one) => ({
+      parts: one.parts,
+      author: "program" as const,
+      room: Math.min(room, one.room ?? room)
+    }))
+  ]
+})
+
 interface Addition {
   readonly parts: ReadonlyArray<Part>
   readonly author?: "program" | undefined
   /** By part: what is shown in its place. */
   readonly instead?: Readonly<Record<string, string>> | undefined
+  /** Tokens that it may be shown with. */
+  readonly room?: number | undefined
 }
 
 const append = Effect.fnUntraced(function* (chat: Chat["Service"], additions: ReadonlyArray<Addition>) {
@@ -440,9 +466,10 @@ const append = Effect.fnUntraced(function* (chat: Chat["Service"], additions: Re
   const at = yield* Clock.currentTimeMillis
   yield* chat
     .append(
-      additions.map(({ author, instead, parts }) => ({
+      additions.map(({ author, instead, parts, room }) => ({
         content: { role: "user", parts },
         at,
+        room,
         ...(author === undefined ? {} : { author }),
         ...(instead === undefined ? {} : { instead })
       }))

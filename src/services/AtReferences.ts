@@ -6,7 +6,7 @@ import { ChatEvent } from "../domain/ChatEvent.ts"
 import type { Part } from "../domain/Content.ts"
 import { sum } from "../domain/Conversation.ts"
 import { kindOf } from "../domain/FileKind.ts"
-import { decodeFile, showLines, usualLines, widestLine } from "../domain/FileText.ts"
+import { decodeFile, type Shown, showLines, usualLines, widestLine } from "../domain/FileText.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import { words } from "../domain/ToolResult.ts"
 import { isWithin, quoted } from "../domain/WorkspacePath.ts"
@@ -14,7 +14,7 @@ import { type FolderRules, isIgnored, ownRules, rulesOf, walk } from "./IgnoreRu
 import { look, mostBytes, read } from "./RegularFile.ts"
 import { TokenCounter } from "./TokenCounter.ts"
 import { mostDrawing, noticeOf } from "./tools/ReadFile.ts"
-import { asksFor, isPattern, mostFiles, mostTogether, summary, usuallyExcluded } from "./tools/ReadManyFiles.ts"
+import { asksFor, isPattern, mostFiles, mostTogether, usuallyExcluded } from "./tools/ReadManyFiles.ts"
 import { pathMatcher } from "./tools/Glob.ts"
 import type { ToolFailure } from "./Tool.ts"
 import { Workspace } from "./Workspace.ts"
@@ -57,12 +57,17 @@ export interface AtFile {
   readonly tokens: number
   /** Where its content stands among the parts; undefined: it is empty. */
   readonly part: number | undefined
+  /** Which of its lines those are; undefined: all. */
+  readonly extent: string | undefined
 }
 
-/** What was not read, and why. */
-export interface AtSkip {
-  readonly path: string
-  readonly why: string
+/** What a person has to know of what was referred to, in one sentence. */
+export interface AtNote {
+  /** Nothing bears that name, it was left out, it was read in part, or it was read and something is to be said of it. */
+  readonly kind: "missing" | "skipped" | "partly" | "remark"
+  readonly text: string
+  /** How many references or files it is about, where it is more than one. */
+  readonly count?: number
 }
 
 /** A message with what it refers to. */
@@ -72,7 +77,8 @@ export interface Expanded {
   /** The message of the program with the files; none: nothing was read, and `text` is the message unchanged. */
   readonly parts: ReadonlyArray<Part>
   readonly files: ReadonlyArray<AtFile>
-  readonly skipped: ReadonlyArray<AtSkip>
+  /** What was not read as it was meant: first of references, then of files. */
+  readonly notes: ReadonlyArray<AtNote>
   /** The agents that are named. */
   readonly agents: ReadonlyArray<string>
   /** The references in one line, for a person; empty: there are none. */
@@ -98,13 +104,28 @@ const atOnce = 8
 /** Names that are compared between two pauses. */
 const pauseEvery = 50
 
+/** Many files that are named at once: a folder or a pattern. */
+interface Group {
+  readonly shown: string
+  /** What of it is not meant. */
+  readonly remarks: ReadonlyArray<string>
+  /** Whether all of it was looked at. */
+  readonly isWhole: boolean
+}
+
 /** What a reference means. */
 type Meaning =
-  | { readonly _tag: "Files"; readonly places: ReadonlyArray<string>; readonly isNamed: boolean }
+  | { readonly _tag: "Files"; readonly places: ReadonlyArray<string>; readonly group: Group | undefined }
   | { readonly _tag: "Skipped"; readonly why: string }
   | { readonly _tag: "Missing" }
 
 const skippedFor = (why: string): Meaning => ({ _tag: "Skipped", why })
+
+const leftOut = (shown: string, why: string, count = 1): AtNote => ({
+  kind: "skipped",
+  text: `${shown} ${count === 1 ? "was" : "were"} left out: ${why}`,
+  count
+})
 
 const isAnything = (text: string): boolean => /[\p{L}\p{N}]/u.test(text)
 
@@ -222,15 +243,10 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
       Effect.orElseSucceed(() => undefined)
     )
 
-  const notes: Array<AtSkip> = []
-  const short = (folder: string, isWhole: boolean) => {
-    if (!isWhole) {
-      notes.push({
-        path: workspace.shown(folder),
-        why: `only the first ${counted(looked, "file", "files")} of the workspace were looked at`
-      })
-    }
-  }
+  /** How far was looked, where that was not far enough. */
+  const bound = (isWhole: boolean) =>
+    isWhole ? [] : [`only the first ${counted(looked, "file was", "files were")} looked at`]
+  const inBrackets = (remarks: ReadonlyArray<string>) => (remarks.length === 0 ? "" : ` (${remarks.join("; ")})`)
 
   /** What a refusal says, without the path that stands before it anyway. */
   const refused = ({ message }: ToolFailure, given: string): Meaning => {
@@ -254,23 +270,23 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
     if (why !== undefined) return skippedFor(why)
     if (type === "Directory") {
       const { files, ignored, isWhole, unusual } = yield* filesBelow(place, () => true)
-      const shown = workspace.shown(place)
-      if (ignored > 0) notes.push({ path: shown, why: `${counted(ignored, "entry is", "entries are")} ignored` })
-      if (unusual > 0)
-        notes.push({
-          path: shown,
-          why: `${counted(unusual, "file is", "files are")} hardly ever meant: keys, archives, results of builds`
-        })
-      short(place, isWhole)
-      if (files.length === 0) return skippedFor("no files in it")
-      return { _tag: "Files", places: files.map((file) => path.join(place, file)), isNamed: false } as const
+      const remarks = [
+        ...(ignored > 0 ? [`${counted(ignored, "entry is", "entries are")} ignored`] : []),
+        ...(unusual > 0
+          ? [`${counted(unusual, "file is", "files are")} hardly ever meant: keys, archives, results of builds`]
+          : [])
+      ]
+      if (files.length === 0) return skippedFor(`no files in it${inBrackets([...remarks, ...bound(isWhole)])}`)
+      const shown = place === workspace.root ? "./" : `${workspace.shown(place)}/`
+      const places = files.map((file) => path.join(place, file))
+      return { _tag: "Files", places, group: { shown, remarks, isWhole } } as const
     }
     if (type !== "File") {
       const seen = yield* Effect.result(look(place, given).pipe(Effect.provideContext(platform)))
       return Result.isFailure(seen) ? refused(seen.failure, given) : skippedFor("no regular file")
     }
     if (path.basename(place).toLowerCase() === ".env") return skippedFor("it may hold keys")
-    return { _tag: "Files", places: [place], isNamed: true } as const
+    return { _tag: "Files", places: [place], group: undefined } as const
   })
 
   /** The files of all folders of the workspace that a pattern matches. */
@@ -280,6 +296,7 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
     const places = new Set<string>()
     let refusal: Meaning | undefined
     let left = 0
+    let isWhole = true
     for (const each of workspace.folders) {
       const asked = path.resolve(each, folder)
       const judged = yield* Effect.result(workspace.path(asked, "read"))
@@ -293,16 +310,18 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
         continue
       }
       if ((yield* typeOf(judged.success)) !== "Directory") continue
-      const { files, ignored, isWhole, unusual } = yield* filesBelow(judged.success, matches)
-      short(judged.success, isWhole)
+      const below = yield* filesBelow(judged.success, matches)
+      const { files, ignored, unusual } = below
+      isWhole &&= below.isWhole
       left += ignored + unusual
       for (const file of files) places.add(path.join(judged.success, file))
     }
-    if (places.size > 0) return { _tag: "Files", places: [...places], isNamed: false }
-    return (
-      refusal ??
-      skippedFor(`no file matches${left === 0 ? "" : ` (${counted(left, "entry is", "entries are")} left out)`}`)
-    )
+    if (places.size > 0) {
+      const group = { shown: quoted(pattern), remarks: bound(isWhole), isWhole }
+      return { _tag: "Files", places: [...places], group }
+    }
+    const remarks = left === 0 ? [] : [`${counted(left, "entry is", "entries are")} left out`]
+    return refusal ?? skippedFor(`no file matches${inBrackets([...remarks, ...bound(isWhole)])}`)
   })
 
   /** What a reference means under its own path. */
@@ -330,12 +349,13 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
       return names.some((name) => name.startsWith("/") || name.split("/").includes("..")) ? [] : [{ given, names }]
     })
     const best = new Map<string, { readonly place: string; readonly fit: ReadonlyArray<number | string> }>()
-    if (wanted.length === 0) return best
+    let isWhole = true
+    if (wanted.length === 0) return { best, remark: "" }
     for (const folder of workspace.folders) {
-      const { files, isWhole } = yield* filesBelow(folder, (file) => wanted.some(({ names }) => fit(file, names)))
-      short(folder, isWhole)
+      const below = yield* filesBelow(folder, (file) => wanted.some(({ names }) => fit(file, names)))
+      isWhole &&= below.isWhole
       for (const { given, names } of wanted) {
-        for (const file of files) {
+        for (const file of below.files) {
           const here = fit(file, names)
           const known = best.get(given)
           if (here === undefined || (known !== undefined && !isBetter(here, known.fit))) continue
@@ -343,10 +363,10 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
         }
       }
     }
-    return best
+    return { best, remark: inBrackets(bound(isWhole)) }
   })
 
-  return { meaning, searched, notes }
+  return { meaning, searched }
 })
 
 /** A file that was read, before its tokens are known. */
@@ -355,8 +375,12 @@ interface ReadFile {
   readonly kind: AtFile["kind"]
   readonly bytes: number
   readonly content: Part | undefined
-  /** What has to be said of it. */
+  /** What has to be said of it, to the model. */
   readonly notice: string
+  /** Which lines of it are sent; undefined: all. */
+  readonly extent?: string | undefined
+  /** What a person is told of it. */
+  readonly note?: AtNote | undefined
 }
 
 /** The longest run of backticks in a text; nothing of less than three counts. */
@@ -389,7 +413,7 @@ const nothing = (text: string): Expanded => ({
   text,
   parts: [],
   files: [],
-  skipped: [],
+  notes: [],
   agents: [],
   title: "",
   tokens: 0,
@@ -420,15 +444,15 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const agentOf = (given: string) => readings(given).find((each) => options.agents?.includes(each.path) === true)?.path
   const agents = [...new Set([...references.keys()].flatMap((given) => agentOf(given) ?? []))]
   const all = [...references.values()].filter((each) => agentOf(each.path) === undefined)
-  const skipped: Array<AtSkip> = []
-  const { meaning, notes, searched } = yield* resolver(options)
+  const notes: Array<AtNote> = []
+  const { meaning, searched } = yield* resolver(options)
 
   // What each reference means.
   const asked = all.slice(0, mostReferences)
   const meanings = new Map<string, Meaning>()
   for (const each of asked) meanings.set(each.path, yield* meaning(each.path))
   const missing = asked.filter((each) => meanings.get(each.path)?._tag === "Missing").map((each) => each.path)
-  const found = search ? yield* searched(missing) : new Map<string, { readonly place: string }>()
+  const { best: found, remark } = yield* searched(search ? missing : [])
 
   // The files, each once, in the order in which they are referred to.
   interface Wanted {
@@ -438,6 +462,7 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   }
   const wanted = new Map<string, Wanted>()
   const instead = new Map<string, string>()
+  const groups: Array<{ readonly group: Group; readonly places: ReadonlyArray<string> }> = []
   for (const reference of asked) {
     const elsewhere = found.get(reference.path)
     const meant = meanings.get(reference.path) ?? { _tag: "Missing" }
@@ -450,33 +475,32 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
       const isInQuotes = reference.raw.startsWith('@"') && !shown.includes('"')
       const spec = isOdd ? undefined : isInQuotes ? `@"${shown}"` : written(shown)
       if (spec !== undefined) instead.set(reference.path, `${spec}${rest}`)
+      notes.push({ kind: "remark", text: `${nameOf(reference)} was taken as ${shown}${remark}` })
       if (!wanted.has(place)) wanted.set(place, { reference, place, isNamed: true })
     } else if (meant._tag === "Files") {
+      const { group } = meant
+      const isNamed = group === undefined
+      if (group !== undefined) groups.push({ group, places: meant.places })
       for (const place of meant.places) {
         const known = wanted.get(place)
-        if (known === undefined) wanted.set(place, { reference, place, isNamed: meant.isNamed })
-        else if (meant.isNamed && !known.isNamed) wanted.set(place, { ...known, reference, isNamed: true })
+        if (known === undefined) wanted.set(place, { reference, place, isNamed })
+        else if (isNamed && !known.isNamed) wanted.set(place, { ...known, reference, isNamed })
       }
+    } else if (meant._tag === "Skipped") {
+      notes.push(leftOut(quoted(reference.path), meant.why))
     } else {
-      skipped.push({ path: quoted(reference.path), why: meant._tag === "Skipped" ? meant.why : "not found" })
+      notes.push({ kind: "missing", text: `${nameOf(reference)} names no file here${remark}` })
     }
   }
   if (all.length > asked.length) {
     const more = all.length - asked.length
-    skipped.push({
-      path: `${counted(more, "more reference", "more references")}`,
-      why: `only the first ${mostReferences} of a message are read`
-    })
+    const why = `only the first ${mostReferences} of a message are read`
+    notes.push(leftOut(counted(more, "more reference", "more references"), why, more))
   }
-  skipped.push(...notes)
-  const places = [...wanted.values()].slice(0, mostFiles)
-  if (wanted.size > places.length) {
-    const more = wanted.size - places.length
-    skipped.push({
-      path: counted(more, "more file", "more files"),
-      why: `only the first ${counted(mostFiles, "file", "files")} are read; refer to fewer`
-    })
-  }
+  // What is named itself is not pushed out by a folder.
+  let others = mostFiles - [...wanted.values()].filter(({ isNamed }) => isNamed).length
+  const places = [...wanted.values()].filter(({ isNamed }) => isNamed || (others -= 1) >= 0)
+  const taken = new Set(places.map(({ place }) => place))
 
   // How large they are, so that it is known which are read before any is.
   const looks = yield* Effect.forEach(places, (each) => Effect.result(look(each.place, workspace.shown(each.place))), {
@@ -484,15 +508,16 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   })
   let total = 0
   const chosen: Array<Wanted> = []
+  const tooLarge: Array<AtNote> = []
   for (const [i, each] of places.entries()) {
     const seen = looks[i]
     const shown = workspace.shown(each.place)
     if (seen === undefined) continue
     const size = Result.isSuccess(seen) ? ByteSize.toNumberUnsafe(seen.success.size) : 0
     if (Result.isSuccess(seen) && size > largest) {
-      skipped.push({ path: shown, why: `larger than ${mebibytes(largest)}` })
+      tooLarge.push(leftOut(shown, `larger than ${mebibytes(largest)}`))
     } else if (total + size > mostTogether) {
-      skipped.push({ path: shown, why: `${mebibytes(mostTogether)} are read for one message, and that is used up` })
+      tooLarge.push(leftOut(shown, `${mebibytes(mostTogether)} are read for one message, and that is used up`))
     } else {
       total += size
       chosen.push(each)
@@ -504,12 +529,12 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
     isNamed,
     place,
     reference
-  }: Wanted): Effect.fn.Return<ReadFile | AtSkip, AtFailure, FileSystem.FileSystem> {
+  }: Wanted): Effect.fn.Return<ReadFile | AtNote, AtFailure, FileSystem.FileSystem> {
     const shown = workspace.shown(place)
     const bytes = yield* Effect.result(read(place, shown))
     if (Result.isFailure(bytes)) {
       const { message: why, type } = bytes.failure
-      if (!isNamed || type !== "read_content_failure") return { path: shown, why }
+      if (!isNamed || type !== "read_content_failure") return leftOut(shown, why)
       return yield* new AtFailure({
         reference: reference.raw,
         message: `${why}; nothing was sent: take ${quoted(reference.raw)} out of the message, or make the file readable`
@@ -518,31 +543,59 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
     const ending = path.extname(place)
     const kind = kindOf(ending, bytes.success)
     const size = bytes.success.length
-    if (kind._tag === "Binary") return { path: shown, why: "binary" }
+    if (kind._tag === "Binary") return leftOut(shown, "binary")
     if (kind._tag === "Media") {
       if (!isNamed && !asksFor(reference.path, path.basename(place), ending)) {
-        return { path: shown, why: `${kind.what}, not asked for by name` }
+        return leftOut(shown, `${kind.what}, not asked for by name`)
       }
       const data = Base64.encode(bytes.success)
       const content: Part = { inlineData: { mimeType: kind.mimeType, data } }
       return { shown, kind: kind.what, bytes: size, content, notice: "" }
     }
-    if (kind._tag === "Svg" && size > mostDrawing) return { path: shown, why: "a drawing (SVG) of more than 1 MiB" }
+    if (kind._tag === "Svg" && size > mostDrawing) return leftOut(shown, "a drawing (SVG) of more than 1 MiB")
     const text = decodeFile(bytes.success)
     yield* Effect.yieldNow
-    if (text === "") return { shown, kind: "text", bytes: size, content: undefined, notice: "It is empty." }
+    if (text === "") {
+      const empty = `${label(shown)} is empty.`
+      const note: AtNote = { kind: "remark", text: `${shown} is empty` }
+      return { shown, kind: "text", bytes: size, content: undefined, notice: empty, note }
+    }
     const part = showLines(text, 1, lines, lineLength)
-    const notice = part.isPart ? noticeOf(part, label(shown), lineLength) : ""
-    return { shown, kind: "text", bytes: size, content: { text: part.text }, notice }
+    if (!part.isPart) return { shown, kind: "text", bytes: size, content: { text: part.text }, notice: "" }
+    const extent = extentOf(part)
+    const cut = part.hasCutLines ? [`lines of more than ${lineLength.toLocaleString("en-US")} characters are cut`] : []
+    const told = [...(extent === undefined ? [] : [extent]), ...cut].join("; ")
+    return {
+      shown,
+      kind: "text",
+      bytes: size,
+      content: { text: part.text },
+      notice: noticeOf(part, label(shown), lineLength),
+      extent,
+      note: { kind: "partly", text: `${shown}: ${told}` }
+    }
   })
   const results = yield* Effect.forEach(chosen, readOne, { concurrency: atOnce })
-  const files = results.filter((each) => "kind" in each)
-  skipped.push(...results.filter((each) => "why" in each))
+  const isRead = (each: ReadFile | AtNote): each is ReadFile => "shown" in each
+  const files = results.filter(isRead)
+  const here = new Set(
+    chosen.flatMap(({ place }, i) => (results[i] !== undefined && isRead(results[i]) ? [place] : []))
+  )
+  for (const { group, places: all } of groups) {
+    const isCut = all.some((place) => !taken.has(place))
+    const isPart = isCut || !group.isWhole
+    const count = `${all.filter((place) => here.has(place)).length.toLocaleString("en-US")} of ${counted(all.length, "file", "files").replace(" ", group.isWhole ? " " : "+ ")} were read`
+    const most = isCut ? ` (${mostFiles.toLocaleString("en-US")} are the most for a message)` : ""
+    const remarks = [...(isPart ? [`${count}${most}`] : []), ...group.remarks]
+    if (remarks.length > 0)
+      notes.push({ kind: isPart ? "partly" : "remark", text: `of ${group.shown}: ${remarks.join("; ")}` })
+  }
+  notes.push(...tooLarge, ...results.flatMap((each) => (isRead(each) ? (each.note ?? []) : each)))
 
   const named = [...references.values()].slice(0, mostTold).map(({ raw }) => firstUnits(quoted(raw), widestTold))
   const title = [...named, ...(references.size > mostTold ? [`and ${references.size - mostTold} more`] : [])].join(" ")
   const ended = Effect.map(Clock.currentTimeMillis, (now) => now - began)
-  if (files.length === 0) return { ...nothing(message), skipped, agents, title, duration: yield* ended }
+  if (files.length === 0) return { ...nothing(message), notes: once(notes), agents, title, duration: yield* ended }
   const { at, parts } = partsOf(files)
   const tokens = yield* counter.count(parts).pipe(
     Effect.mapError(
@@ -556,17 +609,35 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   return {
     text: rebuild(segments, (reference) => instead.get(reference.path)),
     parts,
-    files: files.map(({ bytes, kind, shown }, i) => {
+    files: files.map(({ bytes, extent, kind, shown }, i) => {
       const part = at[i]
-      return { shown, kind, bytes, part, tokens: part === undefined ? 0 : (tokens[part] ?? 0) }
+      return { shown, kind, bytes, part, extent, tokens: part === undefined ? 0 : (tokens[part] ?? 0) }
     }),
-    skipped,
+    notes: once(notes),
     agents,
     title,
     tokens: sum(tokens),
     duration: yield* ended
   }
 })
+
+/** Two references to one folder say the same of it. */
+const once = (notes: ReadonlyArray<AtNote>): ReadonlyArray<AtNote> => [
+  ...new Map(notes.map((note) => [note.text, note])).values()
+]
+
+/** Which lines of a text are sent; undefined: all. */
+const extentOf = ({ from, to, total }: Shown): string | undefined =>
+  from === 1 && to === total
+    ? undefined
+    : `lines ${from.toLocaleString("en-US")}-${to.toLocaleString("en-US")} of ${total.toLocaleString("en-US")}`
+
+/** A reference as it is told: without the signs behind it. */
+const nameOf = ({ path, raw }: ReferenceSegment): string => {
+  const shortest = readings(path).findLast(({ rest }) => !isAnything(rest))
+  const name = shortest === undefined || shortest.path === path ? raw : (written(shortest.path) ?? raw)
+  return firstUnits(quoted(name), widestTold)
+}
 
 const mebibytes = (bytes: number): string => `${Math.round((bytes / 1_048_576) * 10) / 10} MiB`
 
@@ -606,31 +677,56 @@ export const sizes = (expanded: Expanded, room: number): string => {
     .sort((one, other) => other.file.tokens - one.file.tokens)
   const named = cut
     .slice(0, mostNamed)
-    .map(({ allowed, file }) => `${file.shown} (${count(file.tokens)}, of which ${count(allowed)} would fit)`)
+    .map(
+      ({ allowed, file }) =>
+        `${file.shown} (${file.extent === undefined ? "" : `${file.extent}: `}${count(file.tokens)}, of which ${count(allowed)} would fit)`
+    )
   const more = cut.length > mostNamed ? [`${cut.length - mostNamed} more`] : []
   const head = `${counted(files.length, "file", "files")}, ${counted(tokens, "token", "tokens")}, ${count(Math.max(0, room))} are left`
   return cut.length === 0 ? head : `${head}: ${[...named, ...more].join(", ")}`
 }
 
-/** The reading as a call of a tool, for a screen (spec 13); none where nothing was referred to. It is no part of the conversation. */
+/** Files that are named in what was read. */
+const mostListed = 10
+
+/** What came of the reading, in a few words. */
+const summary = ({ files, notes, tokens }: Expanded): string => {
+  const amount = (kind: AtNote["kind"]) => sum(notes.flatMap((note) => (note.kind === kind ? [note.count ?? 1] : [])))
+  const told = (
+    [
+      ["missing", "not found"],
+      ["skipped", "left out"],
+      ["partly", "in part"]
+    ] as const
+  ).flatMap(([kind, words]) => (amount(kind) === 0 ? [] : [`${amount(kind).toLocaleString("en-US")} ${words}`]))
+  const read =
+    files.length === 0 ? [] : [`${counted(files.length, "file", "files")}, ${counted(tokens, "token", "tokens")}`]
+  return [...read, ...told].join("; ")
+}
+
+/**
+ * The reading as a call of a tool, for a screen (spec 13); none where nothing was referred to. It is no part of the conversation.
+ * Its last line sums it up; before it stands what was read, where the references do not say it.
+ */
 export const events = (expanded: Expanded, id: string): ReadonlyArray<ChatEvent> => {
-  const { duration, files, skipped, title } = expanded
-  if (files.length === 0 && skipped.length === 0) return []
+  const { duration, files, notes, title } = expanded
+  if (files.length === 0 && notes.length === 0) return []
   const name = "read_many_files"
-  const list = skipped.map(({ path, why }) => ({ file: path, why }))
+  const names = files.map(({ shown }) => shown)
+  const isSaid = names.every((shown) => title.includes(shown))
+  const listed = isSaid ? [] : names.slice(0, mostListed)
+  const more =
+    isSaid || names.length <= mostListed ? [] : [`… and ${(names.length - mostListed).toLocaleString("en-US")} more`]
+  const told = summary(expanded)
+  const isRead = files.length > 0
   return [
     ChatEvent.cases.ToolCallStarted.make({ id, name, title }),
     ChatEvent.cases.ToolCallResponse.make({
       id,
       name,
-      status: "success",
-      display: words(
-        summary(
-          files.map(({ shown }) => shown),
-          list
-        )
-      ),
-      message: null,
+      status: isRead ? "success" : "error",
+      display: words([...listed, ...more, told].join("\n")),
+      message: isRead ? null : told,
       duration
     })
   ]

@@ -48,6 +48,7 @@ import { Calibrations, empty as noCalibrations, make as makeCalibrations } from 
 import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
 import { Compression, type PlanRefused } from "./Compression.ts"
 import type { Ended } from "./CompressRequest.ts"
+import * as Hooked from "./Hooked.ts"
 import { type HookPlace, HookSystem } from "./HookSystem.ts"
 import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
@@ -93,6 +94,8 @@ export interface CompressOptions {
   readonly cancel?: Effect.Effect<unknown> | undefined
   /** Carry out this plan in place of making one. */
   readonly plan?: Plan | undefined
+  /** Is told what hooks have to say to it, one line each. */
+  readonly tell?: ((line: string) => Effect.Effect<void>) | undefined
 }
 
 /** A compression that comes before a request. */
@@ -290,19 +293,30 @@ export class Chat extends Context.Service<
       ([{ started }, { cwd }]) => ({ session: started?.session, cwd: cwd ?? started?.cwd })
     )
 
+    /** What goes with each request is told as things are now, where something left the window. */
+    const renewed = Effect.gen(function* () {
+      const { renew } = yield* Ref.get(settings)
+      if (renew === undefined) return
+      const environment = yield* renew
+      yield* Ref.update(settings, (held) => (held.environment === environment ? held : { ...held, environment }))
+    })
+
     const compressing = Effect.fnUntraced(function* (
       policy: Policy,
       given: Compressing,
       committed: (outcome: Outcome) => void = () => {}
     ) {
-      const { cancel, forced = true, mustFit = false, plan } = given
-      const trigger: Trigger = forced ? "manual" : "auto"
+      const { cancel, forced = true, mustFit = false, plan, tell } = given
+      // What has to fit nobody asked for.
+      const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
+      const hooked = Hooked.make(hooks, yield* place, (event) =>
+        event._tag === "Notice" && tell !== undefined ? tell(event.message) : Effect.void
+      )
       const work = Effect.gen(function* (): Effect.fn.Return<Ended, PlanRefused | SessionStoreError> {
         const session = yield* whole
         const isEmpty = session.conversation.view === undefined
         // Of an empty conversation nobody is told (spec 3.1 step 1).
-        const advice =
-          given.advice ?? (isEmpty ? unsaid : yield* hooks.fire({ _tag: "PreCompress", trigger }, yield* place))
+        const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))
         const request = { ...requestOf(session, policy, forced), advice, mustFit }
         return yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
       })
@@ -334,17 +348,16 @@ export class Chat extends Context.Service<
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
         yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
       }
-      const told = hooks.fire(
-        {
-          _tag: "PostCompress",
-          trigger,
-          status,
-          before: TokenCount.make(before),
-          after: TokenCount.make(after)
-        },
-        yield* place
-      )
-      yield* cancel === undefined ? told : Effect.raceFirst(told, cancel)
+      const ended = (work: Effect.Effect<void>) => (cancel === undefined ? work : Effect.raceFirst(work, cancel))
+      if (patch !== undefined) yield* ended(renewed)
+      const told = hooked.fire({
+        _tag: "PostCompress",
+        trigger,
+        status,
+        before: TokenCount.make(before),
+        after: TokenCount.make(after)
+      })
+      yield* ended(Effect.asVoid(told))
       return outcome
     })
 
@@ -359,8 +372,21 @@ export class Chat extends Context.Service<
       settings: Ref.get(settings),
       hooks,
       place,
-      compress: (policy, forced, committed, advice) =>
-        Effect.catchTag(compressing(policy, { forced, mustFit: forced, advice }, committed), "PlanRefused", Effect.die)
+      compress: (policy, forced, committed, advice, emit) =>
+        Effect.catchTag(
+          compressing(
+            policy,
+            {
+              forced,
+              mustFit: forced,
+              advice,
+              tell: (message) => Effect.asVoid(emit({ _tag: "Notice", source: "hook", message }))
+            },
+            committed
+          ),
+          "PlanRefused",
+          Effect.die
+        )
     }).pipe(Effect.provideContext(context))
 
     const results = new ResultTokens()
@@ -407,10 +433,10 @@ export class Chat extends Context.Service<
       })
     })
 
-    const draftOf = (arriving: Arriving, beside: Turn.Beside, at: number): Draft => ({
+    const draftOf = (arriving: Arriving, model: string, at: number): Draft => ({
       content: arriving.content,
       at,
-      model: beside.model,
+      model,
       ...(arriving.usage === null ? {} : { usage: arriving.usage })
     })
 
@@ -458,6 +484,12 @@ export class Chat extends Context.Service<
       if (results.length > 0) yield* appendOne({ content: { role: "user", parts: results }, at })
       const said = parts.filter((part) => !isResponse(part))
       const isSilent = said.every((part) => isText(part) && part.text.trim() === "")
+      // Without a message they are messages of their own: what is asked then has them in it.
+      if (isSilent) {
+        for (const { parts: words, room } of attached) {
+          yield* appendOne({ content: { role: "user", parts: words }, at, author: "program", room })
+        }
+      }
       const asked = (yield* Ref.get(state)).conversation.view?.value.entry.content
       if (isSilent && asked?.role !== "user") return yield* new NothingToAsk({})
       // Beside results there may be media that belong to them.
@@ -483,9 +515,9 @@ export class Chat extends Context.Service<
         yield* emit({ _tag: "UserCancelled" })
         return
       }
-      const { arriving, isSame, pending, ready } = done
+      const { arriving, isSame, model: answeredBy, pending, ready } = done
       const entry = yield* Effect.uninterruptible(
-        record(pending, draftOf(arriving, beside, yield* Clock.currentTimeMillis))
+        record(pending, draftOf(arriving, answeredBy, yield* Clock.currentTimeMillis))
       )
       const { usage } = arriving
       if (usage !== null && usage.prompt > 0 && isSame) yield* beside.window.learn(ready, usage.prompt)
@@ -517,7 +549,7 @@ export class Chat extends Context.Service<
 
     // --- the rest --------------------------------------------------------------------------------------------------------
 
-    const appendOne = Effect.fnUntraced(function* ({ instead = {}, ...draft }: Incoming) {
+    const appendOne = Effect.fnUntraced(function* ({ instead = {}, room, ...draft }: Incoming) {
       const { conversation } = yield* Ref.get(state)
       const whole = yield* makeEntry(draft, entryId(conversation.next), held)
       const { toolOutput } = yield* Ref.get(settings)
@@ -528,7 +560,9 @@ export class Chat extends Context.Service<
             { ...defaultBound, ...toolOutput },
             (yield* turns.beside).window.room * resultShare
           )
-        : whole
+        : room === undefined
+          ? whole
+          : yield* withBounds(whole, {}, unbounded, room, isShortened)
       yield* commit({ _tag: "Appended", entry })
       return entry
     }, Effect.provideContext(context))

@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Context, type Effect } from "effect"
 import type { OutputBound } from "../domain/Bounded.ts"
 import type { Policy } from "../domain/Compression.ts"
 import type { MaskLimits } from "../domain/Masking.ts"
@@ -42,6 +42,8 @@ export interface ChatSettings {
    * 10). Never summarised; counted with the request.
    */
   readonly environment?: string | undefined
+  /** Makes `environment` anew: after a compression, before the request that it made room for. Absent: it stays. */
+  readonly renew?: Effect.Effect<string | undefined> | undefined
   /** Tool declarations in the wire shape of the Gemini API. */
   readonly tools?: ModelRequest["tools"]
   readonly generation?: Generation | undefined

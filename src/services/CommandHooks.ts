@@ -4,18 +4,17 @@ import { firstUnits } from "../domain/Bytes.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import { answerOf, type HookAnswer } from "../domain/HookAnswer.ts"
 import type { HookEvent } from "../domain/Hook.ts"
-import { hookInput, withVariables } from "../domain/HookInput.ts"
+import { hookInput } from "../domain/HookInput.ts"
 import {
   type CommandHook,
   enabledHooks,
-  hookKey,
   hookName,
   type HooksConfigSettings,
   hooksOf,
-  type HookSource,
   type HooksSettings,
   hookTimeout,
-  sourcePriority
+  sourcePriority,
+  uniqueHooks
 } from "../domain/HookSettings.ts"
 import type { Kept } from "../domain/HeadAndTail.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
@@ -103,7 +102,8 @@ export const make = Effect.fn("CommandHooks.make")(function* (
       try: () => new TextEncoder().encode(JSON.stringify(hookInput(event, { cwd, session, timestamp, transcript }))),
       catch: () => "what happened cannot be written as JSON"
     })
-    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", withVariables(command, own)], {
+    // The command stays as it is written: the shell knows the variables, and what it expands is never taken for a command.
+    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command], {
       cwd,
       env: { ...childEnvironment(yield* environment.variables, options.passed), ...own, ...env },
       // Who does not read it is not told of a broken pipe: effect's spawner drops that.
@@ -144,7 +144,6 @@ export const make = Effect.fn("CommandHooks.make")(function* (
 
   return definitions.map((definition) => ({
     name: shownName(definition),
-    key: hookKey(definition),
     event: definition.event,
     matcher: definition.matcher,
     sequential: definition.sequential,
@@ -154,13 +153,13 @@ export const make = Effect.fn("CommandHooks.make")(function* (
   }))
 })
 
-/** The hooks of one level of settings. */
+/** What one place of settings says of hooks. */
 export interface HookLevel {
-  readonly source: HookSource
-  readonly hooks: HooksSettings
+  readonly hooks?: HooksSettings | undefined
+  readonly hooksConfig?: HooksConfigSettings | undefined
 }
 
-/** The hooks of all levels, ready to be added, and what was wrong with what the settings say. */
+/** The hooks of all places, ready to be added, and what was wrong with what the settings say. */
 export interface SettingsHooks {
   readonly hooks: ReadonlyArray<Hook>
   readonly definitions: ReadonlyArray<CommandHook>
@@ -169,19 +168,20 @@ export interface SettingsHooks {
 }
 
 /**
- * The commands of all levels of settings, those of one level after those of the other (spec 8), without those that are
- * switched off. The workspace's level is to be given only where its folder is trusted.
+ * The commands of the folder's settings, then those of the person's (spec 8), without those that are switched off. What the
+ * person's configuration says holds for all of them; what the folder's says, for its own only. The folder's are to be given
+ * only where it is trusted.
  */
 export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
-  levels: ReadonlyArray<HookLevel>,
-  config: HooksConfigSettings,
+  { home, workspace }: { readonly home: HookLevel; readonly workspace: HookLevel },
   options: CommandHooksOptions
 ): Effect.fn.Return<SettingsHooks, never, ChildProcessSpawner.ChildProcessSpawner | Environment> {
-  const read = levels.map(({ hooks, source }) => hooksOf(hooks, source))
-  const definitions = enabledHooks(
-    read.flatMap(({ hooks }) => hooks),
-    config
-  )
-  const hooks = yield* make(definitions, { ...options, timeout: config.timeout ?? options.timeout })
-  return { hooks, definitions, warnings: read.flatMap(({ warnings }) => warnings) }
+  const { hooksConfig: ours = {} } = home
+  const { hooksConfig: theirs = {} } = workspace
+  const there = hooksOf(workspace.hooks ?? {}, "workspace")
+  const own = hooksOf(home.hooks ?? {}, "home")
+  const within = enabledHooks(there.hooks, theirs).map((hook) => ({ ...hook, timeout: hook.timeout ?? theirs.timeout }))
+  const definitions = uniqueHooks(enabledHooks([...within, ...own.hooks], ours))
+  const hooks = yield* make(definitions, { ...options, timeout: ours.timeout ?? options.timeout })
+  return { hooks, definitions, warnings: [...there.warnings, ...own.warnings] }
 })

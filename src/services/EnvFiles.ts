@@ -7,6 +7,8 @@ export class EnvFiles extends Context.Service<
   {
     /** The one file that counts. */
     readonly file: string | undefined
+    /** The folder whose file that is, links followed; undefined: it is the person's own. */
+    readonly folder?: string | undefined
     /** What is taken from it, by name. */
     readonly variables: Readonly<Record<string, string>>
     /** Its keys, which no output may show. */

@@ -10,6 +10,8 @@ export class Environment extends Context.Service<
     /** What `.env` files say where the environment says nothing, for this program alone: it goes on to nobody. */
     readonly beneath?: {
       readonly variables: Readonly<Record<string, string>>
+      /** The folder whose file says it, links followed; undefined: the person's own does. */
+      readonly folder?: string | undefined
       /** Its keys, longest first. */
       readonly hidden: ReadonlyArray<Hidden>
     }

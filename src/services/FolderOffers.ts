@@ -1,19 +1,21 @@
-import { ByteSize, Effect, FileSystem, Option, Path } from "effect"
+import { ByteSize, Effect, FileSystem, Option, Path, Predicate, Result } from "effect"
 import { decode } from "../domain/Bytes.ts"
+import { hooksOf, hookText } from "../domain/HookSettings.ts"
 import { defaults } from "../domain/Settings.ts"
+import { jsonOf } from "../domain/SettingsText.ts"
 import { skillFile } from "../domain/Skill.ts"
 
 /** What would be taken from a folder if it were trusted: for a person to look at before they say so. */
 
 /** What kind of thing it is. */
-export type OfferKind = "settings" | "hooks" | "variables" | "memory" | "agents" | "skills"
+export type OfferKind = "settings" | "unreadable" | "hooks" | "variables" | "memory" | "agents" | "skills"
 
 /** One thing that lies in a folder. */
 export interface Offer {
   readonly kind: OfferKind
   /** Relative to the folder. */
   readonly file: string
-  /** What is in it by name, where it holds several: agents, skills, events of hooks. */
+  /** What is in it by name, where it holds several: agents, skills, hooks with their events and commands. */
   readonly names: ReadonlyArray<string>
 }
 
@@ -21,12 +23,16 @@ export interface Offer {
 const mostNames = 100
 const mostBytes = ByteSize.mebibytes(1)
 
-/** The events a file of settings names hooks for. It may be anything: what only looks like it counts too. */
-const hookEvents = (text: string): ReadonlyArray<string> => {
-  const from = text.search(/"hooks"\s*:\s*\{/)
-  if (from < 0) return []
-  const names = text.slice(from).matchAll(/"((?:Before|After|Session|Notification|Pre|Post)\w{0,30})"\s*:\s*\[/g)
-  return [...new Set([...names].map(([, name = ""]) => name))].slice(0, mostNames)
+/** The hooks of a text of settings, read as they are read before they run; undefined: it is none. */
+const hooksIn = (text: string): ReadonlyArray<string> | undefined => {
+  const json = jsonOf(text)
+  if (Result.isFailure(json)) return undefined
+  const { hooks } = json.success
+  return Predicate.isObject(hooks)
+    ? hooksOf({ ...hooks }, "workspace")
+        .hooks.slice(0, mostNames)
+        .map(hookText)
+    : []
 }
 
 /** Everything in a folder that trust decides about; nothing of it is opened but the settings, to see whether they run commands. */
@@ -51,12 +57,13 @@ export const offersOf = Effect.fn("FolderOffers.of")(function* (
   const settings = ".palimpsest/settings.json"
   const found = yield* info(settings)
   if (found?.type === "File") {
-    offer("settings", settings)
-    if (ByteSize.isLessThanOrEqualTo(found.size, mostBytes)) {
-      const bytes = yield* Effect.option(fs.readFile(at(settings)))
-      const events = Option.isSome(bytes) ? hookEvents(decode(bytes.value).text) : []
-      if (events.length > 0) offer("hooks", settings, events)
-    }
+    const bytes = ByteSize.isLessThanOrEqualTo(found.size, mostBytes)
+      ? yield* Effect.option(fs.readFile(at(settings)))
+      : Option.none()
+    const read = Option.map(bytes, decode)
+    const hooks = Option.isSome(read) && read.value.valid ? hooksIn(read.value.text) : undefined
+    offer(hooks === undefined ? "unreadable" : "settings", settings)
+    if (hooks !== undefined && hooks.length > 0) offer("hooks", settings, hooks)
   }
   for (const file of [".palimpsest/.env", ".gemini/.env", ".env"]) if (yield* isFile(file)) offer("variables", file)
   for (const file of memory) if (yield* isFile(file)) offer("memory", file)
@@ -73,6 +80,7 @@ export const offersOf = Effect.fn("FolderOffers.of")(function* (
 
 const meanings: Readonly<Record<OfferKind, string>> = {
   settings: "settings",
+  unreadable: "settings that cannot be read",
   hooks: "hooks, which run commands",
   variables: "variables, such as the address of the model",
   memory: "memory, which tells the model what to do",
@@ -80,14 +88,16 @@ const meanings: Readonly<Record<OfferKind, string>> = {
   skills: "skills"
 }
 
-/** Names that one line has room for. */
+/** Names that one line has room for; of commands more, as each of them counts. */
 const shownNames = 8
+const shownHooks = 20
 
-const shortened = (names: ReadonlyArray<string>): string => {
-  const more = names.length - shownNames
-  const shown = more > 0 ? [...names.slice(0, shownNames), `and ${more} more`] : names
+const shortened = (names: ReadonlyArray<string>, most: number): string => {
+  const more = names.length - most
+  const shown = more > 0 ? [...names.slice(0, most), `and ${more} more`] : names
   return shown.length === 0 ? "" : ` (${shown.join(", ")})`
 }
 
-/** One line about a thing that lies there: `hooks, which run commands: .palimpsest/settings.json (AfterTool)`. */
-export const offerText = ({ file, kind, names }: Offer): string => `${meanings[kind]}: ${file}${shortened(names)}`
+/** One line about a thing that lies there: `hooks, which run commands: .palimpsest/settings.json (AfterTool: "./lint.sh")`. */
+export const offerText = ({ file, kind, names }: Offer): string =>
+  `${meanings[kind]}: ${file}${shortened(names, kind === "hooks" ? shownHooks : shownNames)}`

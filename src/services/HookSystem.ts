@@ -30,8 +30,6 @@ export type Subscriber = (
 export interface Hook {
   /** What it is called where it fails. */
   readonly name: string
-  /** Of hooks with the same key only the first is told of an event; absent: it is like no other. */
-  readonly key?: string | undefined
   /** The event it is told of; absent: all. */
   readonly event?: HookEventName | undefined
   /** Which of them: spec 8, matcher. */
@@ -126,7 +124,7 @@ export class HookSystem extends Context.Service<
           Effect.suspend(() => {
             const hooks = concerned(event._tag)
             if (hooks.length === 0) return Effect.succeed(unsaid)
-            const meant = unique(hooks.filter(({ hook }) => isMeant(event, hook.matcher)))
+            const meant = hooks.filter(({ hook }) => isMeant(event, hook.matcher))
             return meant.length === 0 ? Effect.succeed(unsaid) : tell(meant, event, place)
           })
       }
@@ -159,17 +157,6 @@ const ended = (running: ReadonlyArray<Running>): Effect.Effect<void> => {
   if (running.length === 0) return Effect.void
   for (const fiber of running) fiber.interruptUnsafe()
   return Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(running), farewell))
-}
-
-/** The first of those with the same key. */
-const unique = (hooks: ReadonlyArray<Known>): ReadonlyArray<Known> => {
-  const keys = new Set<string>()
-  return hooks.filter(({ hook: { key } }) => {
-    if (key === undefined) return true
-    const isNew = !keys.has(key)
-    keys.add(key)
-    return isNew
-  })
 }
 
 /** One after the other; one that fails does not end the row. */

@@ -99,9 +99,12 @@ export const rangeHandle = (entries: ReadonlyArray<Entry>): Effect.Effect<Handle
     )
   )
 
-/** A message to be added. By part of results: a text to show in its place, a summary. */
+/** A message to be added. */
 export interface Incoming extends Draft {
+  /** By part of results: a text to show in its place, a summary. */
   readonly instead?: Readonly<Record<string, string>> | undefined
+  /** The most tokens that its texts and media may be shown with; each is kept whole. Absent: all of it. */
+  readonly room?: number | undefined
 }
 
 /** Tries to make results fit their share of the window; each takes away what was still too much. */

@@ -324,7 +324,15 @@ const settingsFor = (
   about: ChatSettings,
   instruction: string
 ): ChatSettings => {
-  const { generation: _generation, systemInstruction: _instruction, tools: _tools, window, ...held } = about
+  const {
+    environment: _environment,
+    generation: _generation,
+    renew: _renew,
+    systemInstruction: _instruction,
+    tools: _tools,
+    window,
+    ...held
+  } = about
   const isInherited = model === "inherit" || model === about.model
   return {
     ...held,
@@ -422,10 +430,8 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const tools = [...(yield* toolsFor(known, definition, inherited, nested, task)), recall(chat), completion.tool]
   const lastTools = exhausted(tools)
   const beside = parent.beside === undefined ? {} : yield* parent.beside
-  // Where the parent is told of its surroundings, they are this one's, too.
-  const around = about.environment === undefined ? [yield* surroundings(about.cwd, at)] : []
   yield* chat
-    .append(around.map((words) => ({ content: user(text(words)), at, author: "environment" as const })))
+    .append([{ content: user(text(yield* surroundings(about.cwd, at))), at, author: "environment" }])
     .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
 
   const limits: Agent.Limits = { turns: definition.maxTurns, time: definition.timeoutMinutes * 60_000 }

@@ -20,6 +20,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import { serverGrant } from "../domain/Approval.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import {
   filledIn,
@@ -84,6 +85,7 @@ const sentence = (text: string, most = 300): string => {
 }
 
 const isProgram = (settings: McpServerSettings): settings is McpProgram => "command" in settings
+
 /** What a server's process prints beside its messages, for the line that says why it ended. */
 class LastWords {
   private tail = ""
@@ -341,7 +343,7 @@ const toolOf = (
     // What a server says of its own tools is not believed: each asks.
     question: Effect.succeed({
       detail: `${described.name} of the MCP server ${server}\n${JSON.stringify(args, null, 2)}`,
-      grants: [`mcp:${server}`],
+      grants: [serverGrant(server)],
       covers: `all tools of the MCP server ${server}`
     }),
     run: client.callTool({ tool: described, arguments: args }).pipe(
@@ -360,7 +362,8 @@ const toolOf = (
     aliases: [],
     description: mcpDescription(server, described.name, described.description),
     parameters: described.inputSchema,
-    kind: described.annotations?.readOnlyHint === true ? "read" : "execute",
+    // That it only reads is its own word: believed as far as that it may be asked for while a plan is made.
+    kind: described.annotations?.readOnlyHint === true ? "fetch" : "execute",
     keeps: false,
     timeout,
     call: (given) =>

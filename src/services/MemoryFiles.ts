@@ -58,7 +58,9 @@ export interface MemoryFiles {
     file: Seen & {
       readonly place: string
     },
-    within: ReadonlyArray<string>
+    within: ReadonlyArray<string>,
+    /** Whether files of a folder may be imported; absent: nobody is asked, as for the person's own files. */
+    isTrusted?: (folder: string) => Effect.Effect<boolean>
   ) => Effect.Effect<Resolved, string>
   /** What was found wrong in the files so far, one line each. */
   readonly problems: ReadonlySet<string>
@@ -158,21 +160,30 @@ export const make = Effect.fnUntraced(function* ({
 
   const imported = once<{ readonly real: string; readonly text: string }>()
   /** What lies at a place that is imported. */
-  const importedFrom = (place: string, within: ReadonlyArray<string>) =>
+  const importedFrom = (
+    place: string,
+    within: ReadonlyArray<string>,
+    isTrusted?: (folder: string) => Effect.Effect<boolean>
+  ) =>
     imported(
-      [place, ...within].join("\0"),
-      Effect.flatMap(look(place, within), (looked) => {
-        if (looked._tag === "Refused") return Effect.fail(looked.why)
+      [place, ...within, isTrusted === undefined ? "own" : "asked"].join("\0"),
+      Effect.gen(function* () {
+        const looked = yield* look(place, within)
+        if (looked._tag === "Refused") return yield* Effect.fail(looked.why)
         if (looked._tag === "Nothing") {
-          return Effect.fail(looked.isFolder ? "it is a folder" : "there is no such file")
+          return yield* Effect.fail(looked.isFolder ? "it is a folder" : "there is no such file")
         }
-        return Effect.map(textOf(looked), (text) => ({ real: looked.real, text }))
+        if (isTrusted !== undefined && !(yield* isTrusted(path.dirname(looked.real)))) {
+          return yield* Effect.fail("its folder is not trusted")
+        }
+        return { real: looked.real, text: yield* textOf(looked) }
       })
     )
 
   const resolve = Effect.fnUntraced(function* (
     root: Seen & { readonly place: string },
-    within: ReadonlyArray<string>
+    within: ReadonlyArray<string>,
+    isTrusted?: (folder: string) => Effect.Effect<boolean>
   ): Effect.fn.Return<Resolved, string> {
     const imports = new Set<string>()
     let size = 0
@@ -197,7 +208,7 @@ export const make = Effect.fnUntraced(function* ({
       if (!within.some((folder) => isWithin(folder, place, path.sep))) {
         return yield* Effect.fail(`it leads out of ${within.map(shown).join(" and ")}`)
       }
-      const { real, text } = yield* importedFrom(place, within)
+      const { real, text } = yield* importedFrom(place, within, isTrusted)
       if (chain.includes(real)) return yield* Effect.fail("it is being imported already, so it imports itself")
       if (size + text.length > mostBytes) {
         return yield* Effect.fail(`${shown(root.place)} with its imports would have more than 1 MiB`)

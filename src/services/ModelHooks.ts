@@ -3,7 +3,7 @@ import { encode } from "../domain/Bytes.ts"
 import { isText, type Part, plainText, text, user } from "../domain/Content.ts"
 import { HookRequest } from "../domain/Hook.ts"
 import { hookMessage } from "../domain/HookContext.ts"
-import { tokenLimit } from "../domain/Tokens.ts"
+
 import type { Hooked } from "./Hooked.ts"
 import { Generation, type ModelChunk, type ModelRequest } from "./Model.ts"
 
@@ -80,10 +80,10 @@ class Changes {
   }
 
   /** A model with a smaller window might not hold what was made to fit the other's (law 3). */
-  model(name: unknown): void {
+  model(name: unknown, hasRoom: boolean): void {
     if (name === undefined || name === this.seen.model) return
     if (typeof name !== "string" || name.trim() === "") this.problems.push("the model has to be a name")
-    else if (tokenLimit(name) < tokenLimit(this.seen.model)) this.problems.push(`${name} has a smaller window`)
+    else if (!hasRoom) this.problems.push(`the request may not fit the window of ${name}`)
     else this.request = { ...this.request, model: name }
   }
 
@@ -180,7 +180,9 @@ const answerIn = (specific: Readonly<Record<string, unknown>>): string | undefin
 export const before = Effect.fn("ModelHooks.before")(function* (
   hooked: Hooked,
   request: ModelRequest,
-  spare: number
+  spare: number,
+  /** Whether another model's window surely holds the request. */
+  fits: (model: string) => Effect.Effect<boolean>
 ): Effect.fn.Return<Passed<Leaving>> {
   const changes = new Changes(request, spare)
   if (hooked.has("BeforeModel")) {
@@ -189,7 +191,9 @@ export const before = Effect.fn("ModelHooks.before")(function* (
     if (said.blocked !== undefined) return { _tag: "Blocked", why: said.blocked, answer: answerIn(said.specific) }
     const wanted = said.specific["llm_request"]
     if (Predicate.isObject(wanted)) {
-      changes.model(wanted["model"])
+      const other = wanted["model"]
+      const isOther = typeof other === "string" && other.trim() !== "" && other !== request.model
+      changes.model(other, !isOther || (yield* fits(other)))
       changes.config(wanted["config"])
       changes.messages(wanted["messages"])
     }

@@ -5,7 +5,7 @@ import { nearest } from "../domain/Nearest.ts"
 import { sandboxOf } from "../domain/EnvironmentMessage.ts"
 import { type PromptInputs, type SectionKey, sectionKeys, type SectionToggles } from "../domain/prompt/PromptInputs.ts"
 import { joined, memoryOf, render, sections, substituted } from "../domain/SystemPrompt.ts"
-import { quoted } from "../domain/WorkspacePath.ts"
+import { isWithin, quoted } from "../domain/WorkspacePath.ts"
 import { Environment } from "./Environment.ts"
 import * as RegularFile from "./RegularFile.ts"
 import * as WholeFile from "./WholeFile.ts"
@@ -113,9 +113,19 @@ interface Own {
   readonly text: string
 }
 
+/** Whether a place, with links followed, lies in a folder; undefined: in any. */
+const isInside = Effect.fnUntraced(function* (folder: string | undefined, place: string) {
+  if (folder === undefined) return true
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return isWithin(yield* Effect.orElseSucceed(fs.realPath(folder), () => folder), place, path.sep)
+})
+
+/** The text that a file holds; undefined: it lies out of the folder that it must not leave. */
 const readOwn = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<Own, SystemPromptError, FileSystem.FileSystem> {
+  file: string,
+  within: string | undefined
+): Effect.fn.Return<Own | undefined, SystemPromptError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const shown = quoted(file)
   const missing = wrong(
@@ -132,6 +142,7 @@ const readOwn = Effect.fnUntraced(function* (
           : wrong(file, `the system prompt file cannot be read: ${diskTrouble(error)}`)
       )
     )
+  if (!(yield* isInside(within, place))) return undefined
   const bytes = yield* Effect.gen(function* () {
     const { size } = yield* RegularFile.look(place, shown)
     return size > BigInt(mostBytes) ? yield* tooLarge : yield* RegularFile.read(place, shown)
@@ -187,22 +198,25 @@ const write = Effect.fnUntraced(function* (
 const untrusted = (variable: string): string =>
   `${variable} is not heeded: this folder is not trusted; give the path of a file, or trust the folder`
 
-/** The text that the person has in place of the sections; undefined: none. */
+const outside = (variable: string, file: string): string =>
+  `${variable} is not heeded: ${quoted(file)} leads out of the folder; give the path of a file in the environment`
+
+/**
+ * The text that the person has in place of the sections; undefined: none. What a file of a folder names must not lie out of
+ * `within`, that folder.
+ */
 const ownText = Effect.fnUntraced(function* (
   { folder, isTrusted }: Pick<BuildOptions, "folder" | "isTrusted">,
-  variables: Readonly<Record<string, string>>
+  variables: Readonly<Record<string, string>>,
+  within: string | undefined
 ) {
   const wish = wishOf(variables["GEMINI_SYSTEM_MD"])
-  switch (wish._tag) {
-    case "Off":
-      return { own: undefined, notices: [] }
-    case "File":
-      return { own: yield* readOwn(yield* placeOf(folder, wish.file, variables)), notices: [] }
-    case "Usual":
-      return isTrusted
-        ? { own: yield* readOwn(yield* usualPlace(folder)), notices: [] }
-        : { own: undefined, notices: [untrusted("GEMINI_SYSTEM_MD")] }
-  }
+  if (wish._tag === "Off") return { own: undefined, notices: [] }
+  if (wish._tag === "Usual" && !isTrusted) return { own: undefined, notices: [untrusted("GEMINI_SYSTEM_MD")] }
+  const isUsual = wish._tag === "Usual"
+  const file = isUsual ? yield* usualPlace(folder) : yield* placeOf(folder, wish.file, variables)
+  const own = yield* readOwn(file, isUsual ? folder : within)
+  return { own, notices: own === undefined ? [outside("GEMINI_SYSTEM_MD", file)] : [] }
 })
 
 /** Writes the prompt if the person wants to see it. What they should hear of it, one line each. */
@@ -219,7 +233,12 @@ const keep = Effect.fnUntraced(function* (
   const path = yield* Path.Path
   const file =
     wish._tag === "Usual" ? path.join(folder, ...usualFiles[0]) : yield* placeOf(folder, wish.file, variables)
-  const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
+  // Where there is no file yet, its folder may be a link.
+  const place = yield* fs.realPath(file).pipe(
+    Effect.catch(() => Effect.map(fs.realPath(path.dirname(file)), (at) => path.join(at, path.basename(file)))),
+    Effect.orElseSucceed(() => file)
+  )
+  if (wish._tag === "Usual" && !(yield* isInside(folder, place))) return [outside("GEMINI_WRITE_SYSTEM_MD", file)]
   // It would be read again, with the memory in it, and grow each time.
   if (own?.place === place) {
     return [`${quoted(file)} was not written: GEMINI_SYSTEM_MD reads it; let GEMINI_WRITE_SYSTEM_MD name another file`]
@@ -236,14 +255,19 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   options: BuildOptions
 ): Effect.fn.Return<Built, SystemPromptError, Environment | FileSystem.FileSystem | Path.Path> {
   const environment = yield* Environment
-  const variables = { ...environment.beneath?.variables, ...(yield* environment.variables) }
+  const given = yield* environment.variables
+  const variables = { ...environment.beneath?.variables, ...given }
   const { notices, toggles } = togglesOf(variables)
   const inputs: PromptInputs = {
     ...options,
     sandbox: sandboxOf(variables["SANDBOX"]),
     toggles: { ...options.toggles, ...toggles }
   }
-  const { own, notices: unheeded } = yield* ownText(options, variables)
+  const { own, notices: unheeded } = yield* ownText(
+    options,
+    variables,
+    given["GEMINI_SYSTEM_MD"] === undefined ? environment.beneath?.folder : undefined
+  )
   const base: ReadonlyArray<Piece> =
     own === undefined
       ? sections(inputs).map((section) => ({ key: section.key, text: render(section) }))
@@ -251,6 +275,7 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
   const memory = joined([memoryOf(inputs)])
   const pieces = [...base, { key: "memory" as const, text: memory }].filter(({ text }) => text !== "")
   const text = joined(pieces.map((piece) => piece.text))
-  const kept = yield* keep(options, variables, own, text)
+  // No file says where a file is written.
+  const kept = yield* keep(options, given, own, text)
   return { text, sections: pieces, notices: [...notices, ...unheeded, ...kept] }
 })

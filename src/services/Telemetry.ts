@@ -6,6 +6,7 @@ import {
   compressionTold,
   eventTold,
   promptTold,
+  ToolsSeen,
   type Told
 } from "../domain/Telemetry.ts"
 import type { TelemetryRecord } from "../domain/Telemetry.ts"
@@ -83,6 +84,7 @@ export class Telemetry extends Context.Service<
   static readonly make = ({ buffer, logs, prompts, sinks }: TelemetryOptions): Telemetry["Service"] => {
     const held = new ActivityBuffer(buffer)
     const failing = new Set<Sink>()
+    const seen = new ToolsSeen()
 
     const record = Effect.fnUntraced(function* (session: string | undefined, told: Told) {
       const made = { ...told, at: yield* Clock.currentTimeMillis, session: session ?? null }
@@ -110,7 +112,7 @@ export class Telemetry extends Context.Service<
       watch: (session, prompt, stream) =>
         Stream.concat(
           Stream.fromEffectDrain(prompts ? record(session, promptTold(prompt)) : Effect.void),
-          Stream.tap(stream, (event) => tell(session, eventTold(event, prompts)))
+          Stream.tap(stream, (event) => tell(session, eventTold(event, prompts, seen.of(event))))
         ),
       compressions: HookSystem.use((hooks) =>
         hooks.add([

@@ -131,7 +131,8 @@ export interface Conversing {
     policy: Policy,
     forced: boolean,
     committed: (outcome: Outcome) => void,
-    advice: HookOutcome | undefined
+    advice: HookOutcome | undefined,
+    emit: Emit
   ) => Effect.Effect<Outcome, SessionStoreError | TokenCountError>
 }
 
@@ -165,6 +166,8 @@ export const askedModel = ({ model, started }: Session, settings: ChatSettings):
 interface Asked {
   readonly arriving: Arriving
   readonly isSame: boolean
+  /** The model that was asked. */
+  readonly model: string
 }
 
 /** What one attempt came to. */
@@ -175,6 +178,11 @@ interface Tried {
   /** Why a hook ended it. */
   readonly stopped: string | undefined
 }
+
+const ownOf = ({ models }: ChatSettings, name: string) =>
+  models !== undefined && Object.hasOwn(models, name) ? models[name] : undefined
+
+const windowOf = (of: ChatSettings, name: string): number => ownOf(of, name)?.window ?? of.window ?? tokenLimit(name)
 
 /** What takes the turns of one conversation, one at a time. */
 export const make = Effect.fnUntraced(function* (conversing: Conversing) {
@@ -198,11 +206,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const opening: ReadonlyArray<Content> =
       of.environment === undefined ? [] : [{ role: "user", parts: [text(of.environment)] }]
     const parts = [...declared, ...opening.flatMap((content) => content.parts)]
-    const own = of.models !== undefined && Object.hasOwn(of.models, name) ? of.models[name] : undefined
-    const threshold = thresholdOf(own?.threshold ?? of.threshold, yield* experiments.number(compressionThreshold))
+    const share = ownOf(of, name)?.threshold ?? of.threshold
+    const threshold = thresholdOf(share, yield* experiments.number(compressionThreshold))
     const window = yield* Window.make({
       model: name,
-      window: own?.window ?? of.window ?? tokenLimit(name),
+      window: windowOf(of, name),
       reserve: of.reserve ?? 0,
       threshold,
       policy: of.policy,
@@ -218,16 +226,23 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     return known
   })
 
-  const hookedFor = (emit: Emit) => Effect.map(conversing.place, (place) => Hooked.make(conversing.hooks, place, emit))
+  /** Failures of hooks that the person was told of. */
+  const toldOf = new Set<string>()
+  const hookedFor = (emit: Emit) =>
+    Effect.map(conversing.place, (place) => Hooked.make(conversing.hooks, place, emit, toldOf))
+  /** Whether hooks changed the request that was sent last. */
+  let isChanged = false
 
   const outgoing = new Outgoing()
   /** A compression that happened and that nobody has been told of yet. */
   let untold: ChatEvent | undefined
 
-  const readyWith = (beside: Beside, pending: Pending | undefined, share: number) =>
-    Effect.gen(function* (): Effect.fn.Return<Ready> {
+  const readyWith = (pending: Pending | undefined, share: number) =>
+    Effect.gen(function* (): Effect.fn.Return<Ready, TokenCountError> {
       const { conversation } = yield* conversing.session
-      yield* Work.run(outgoing.follow(conversation.view))
+      // A compression may have changed what goes with the request.
+      const { opening, parts: around, tokens: aroundTokens } = yield* besides()
+      yield* Work.run(outgoing.follow(conversation.view, opening.length > 0))
       const next =
         pending === undefined
           ? []
@@ -243,10 +258,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
             ]
       const { contents, environment, parts, tokens } = outgoing.request(next)
       return {
-        contents: [...beside.opening, ...contents],
+        contents: [...opening, ...contents],
         environment,
-        parts: () => [...beside.parts, ...parts()],
-        tokens: beside.tokens + tokens,
+        parts: () => [...around, ...parts()],
+        tokens: aroundTokens + tokens,
         free: pendingTokens(pending) * (1 / share - 1)
       }
     })
@@ -283,19 +298,15 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   const fitted = Effect.fnUntraced(function* (
     beside: Beside,
     pending: Pending | undefined,
+    advice: HookOutcome | undefined,
     emit: Emit
   ): Effect.fn.Return<Ready, ContextOverflow | SessionStoreError | TokenCountError> {
     const { overflowFactor = 1 } = yield* conversing.settings
     // Nothing and less cannot be meant: they count as not set.
     const share = overflowFactor > 0 ? Math.min(1, overflowFactor) : 1
-    const now = readyWith(beside, pending, share)
+    const now = readyWith(pending, share)
     const first = yield* now
     const { conversation } = yield* conversing.session
-    // As in the seeds it is told before it is known whether it will come to one (spec 3.1 step 2).
-    const advice =
-      conversing.hooks.has("PreCompress") && conversation.view !== undefined
-        ? yield* (yield* hookedFor(emit)).fire({ _tag: "PreCompress", trigger: "auto" })
-        : undefined
     // What was measured says nothing of a request that does not hold all of it: after an undo, a turn that failed.
     if (latest === undefined || !continues(conversation.view, latest.view, latest.message)) measured = undefined
     latest = { view: conversation.view, message: pending?.content }
@@ -313,9 +324,14 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
               (made) => {
                 untold = compressedEvent(made, beside.window.room)
               },
-              advice
+              advice,
+              emit
             )
             if (outcome._tag !== "Noop") yield* emit(compressedEvent(outcome, beside.window.room))
+            else if (outcome.reason === "vetoed by a hook") {
+              const why = outcome.detail === undefined ? "" : `: ${outcome.detail}`
+              yield* emit({ _tag: "Notice", source: "hook", message: `a hook put the compression off${why}` })
+            }
             untold = undefined
             return outcome
           })
@@ -373,24 +389,29 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     return stopped === undefined ? asked : yield* new StoppedByHook({ reason: stopped })
   })
 
+  /** Whether another model's window surely holds a request (law 3). */
+  const fits = (of: ChatSettings, name: string, parts: ReadonlyArray<Part>) =>
+    Effect.map(calibrations.upperBound(name, parts), (most) => most <= windowOf(of, name) - (of.reserve ?? 0))
+
   const once = Effect.fnUntraced(function* (
     beside: Beside,
     { generation, systemInstruction, tools }: ChatSettings,
-    { contents, tokens }: Ready,
+    { contents, parts, tokens }: Ready,
     answersTools: boolean,
     emit: Emit
   ): Effect.fn.Return<Tried, ModelError> {
     const hooked = yield* hookedFor(emit)
-    const arriving = new Arriving()
+    let arriving = new Arriving()
     const own: ModelRequest = { model: beside.model, contents, generation, systemInstruction, tools }
     const take = (chunk: ModelChunk) => {
       arriving.push(chunk)
       return Effect.forEach(eventsOf(chunk), emit, { discard: true })
     }
     const spare = Math.max(0, Math.floor(beside.window.room - tokens * wary))
-    const passed = yield* ModelHooks.before(hooked, own, spare)
+    isChanged = false
+    const passed = yield* ModelHooks.before(hooked, own, spare, (name) => fits(beside.of, name, parts()))
     if (passed._tag !== "Passed") {
-      const asked = { arriving, isSame: false }
+      const asked = { arriving, isSame: false, model: beside.model }
       if (passed._tag === "Stopped" || passed.answer === undefined) {
         return { asked, fault: undefined, detail: null, stopped: passed.why }
       }
@@ -398,6 +419,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       return { asked, fault: arriving.fault(answersTools), detail: null, stopped: undefined }
     }
     const { isSame, request } = passed
+    isChanged = !isSame
     const ending = yield* model.stream(request).pipe(
       Stream.mapEffect((chunk) => ModelHooks.after(hooked, request, chunk)),
       Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
@@ -406,8 +428,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
         (stopped, one) => {
           if (one._tag === "Passed") return Effect.as(take(one.chunk), stopped)
           if (one._tag === "Stopped" || one.answer === undefined) return Effect.succeed(one.why)
-          // What a hook answers in the model's place is all of the answer.
-          return Effect.as(take({ parts: [text(one.answer)], finishReason: "STOP" }), stopped)
+          // What a hook answers in the model's place is all of the answer: what came before it is void.
+          arriving = new Arriving()
+          const voided: ChatEvent = { _tag: "Retry", attempt: 2, delay: 0, reason: "hook", message: one.why }
+          const whole = { parts: [text(one.answer)], finishReason: "STOP" }
+          return Effect.as(Effect.andThen(emit(voided), take(whole)), stopped)
         }
       ),
       Effect.map((stopped) => ({ stopped, why: null })),
@@ -421,7 +446,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     // A reason that no fault is named after would be known to nobody.
     const isTold = finishReason === "STOP" || fault?.startsWith(finishReason) === true
     return {
-      asked: { arriving, isSame },
+      asked: { arriving, isSame, model: request.model },
       fault,
       detail: ending.why ?? (isTold ? null : finishReason),
       stopped: ending.stopped
@@ -435,11 +460,19 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     answersTools: boolean,
     emit: Emit
   ) {
-    const ready = yield* fitted(beside, pending, emit)
+    // As in the seeds it is told before it is known whether it will come to one (spec 3.1 step 2).
+    const { conversation } = yield* conversing.session
+    const advice =
+      conversing.hooks.has("PreCompress") && conversation.view !== undefined
+        ? yield* (yield* hookedFor(emit)).fire({ _tag: "PreCompress", trigger: "auto" })
+        : undefined
+    const ready = yield* fitted(beside, pending, advice, emit)
     const tooLong = Effect.fnUntraced(function* (error: ModelError) {
+      // What hooks made of the request is no request of ours: nothing is learned from it, and shrinking ours may not help.
+      if (isChanged) return yield* error
       yield* beside.window.learnTooLong(ready)
       measured = undefined
-      const again = yield* fitted(beside, pending, emit)
+      const again = yield* fitted(beside, pending, advice, emit)
       const isSame = again.tokens === ready.tokens && again.contents.length === ready.contents.length
       return isSame ? yield* error : { ready: again, ...(yield* ask(beside, again, answersTools, emit)) }
     })

@@ -17,6 +17,8 @@ export class Workspace extends Context.Service<
      * leads out, no such parent. For `write` the file need not exist; for `read` it need not either: who reads it finds out.
      */
     readonly path: (given: string, purpose: "read" | "write") => Effect.Effect<string, ToolFailure>
+    /** Whether a place is the program's own, such as the file of a plan: what is made there is the person's alone. Absent: none is. */
+    readonly isOwn?: ((absolute: string) => Effect.Effect<boolean>) | undefined
     /** A path as it is shown: from the root where it lies below it. */
     readonly shown: (absolute: string) => string
   }

@@ -164,7 +164,7 @@ layer(NodeServices.layer)("config list", (it) => {
       assert.deepStrictEqual(yield* fromJson(out), {
         settings: [
           { key: "mcpServers.a.command", value: "x", from: ["/home/settings.json"] },
-          { key: "mcpServers.a.env.K", value: "•••", from: ["/home/settings.json"] },
+          { key: "mcpServers.a.env.K", value: "••• (6 characters)", from: ["/home/settings.json"] },
           { key: "ide.file", value: "$FILE", from: ["/home/settings.json"] }
         ]
       })
@@ -172,6 +172,8 @@ layer(NodeServices.layer)("config list", (it) => {
         ["list"],
         ["list", "--all"],
         ["get", "mcpServers"],
+        ["get", "mcpServers.a.env"],
+        ["get", "mcpServers.a.env", "--json"],
         ["get", "mcpServers.a.env.K"],
         ["doctor"]
       ]) {
@@ -337,6 +339,49 @@ layer(NodeServices.layer)("config set and unset", (it) => {
       const ended = yield* run("set", "mcpServers.a", `{"command": "x", "env": {"K": "s3cr3t"}}`)
       assert.strictEqual(ended.status, 0)
       assert.notInclude(ended.err, "s3cr3t")
+      for (const [name, value] of [
+        ["mcpServers.a.env", `{"K": "s3cr3t"}`],
+        ["mcpServers.a.env.K", "s3cr3t"],
+        ["mcpServers.a.args", `["--token", "s3cr3t"]`],
+        ["telemetry.endpoint", "https://s3cr3t@h.example/?key=s3cr3t"]
+      ] as const) {
+        const { err, status } = yield* run("set", name, value)
+        assert.strictEqual(status, 0, err)
+        assert.notInclude(err, "s3cr3t")
+        assert.include(err, "•••")
+      }
+    })
+  )
+
+  it.effect("what steers a terminal is spelled out, in texts and within objects and lists", () =>
+    Effect.gen(function* () {
+      const csi = "\u009b"
+      const over = "\u202e"
+      const odd = `a${csi}31m${over}b`
+      const { run } = yield* among({
+        home: JSON.stringify({
+          model: odd,
+          memory: { fileNames: [odd] },
+          mcpServers: { [odd]: { command: odd, args: [odd] } }
+        })
+      })
+      for (const args of [
+        ["list"],
+        ["list", "--all"],
+        ["get", "model"],
+        ["get", "memory"],
+        ["get", "memory.fileNames"],
+        ["get", "mcpServers"],
+        ["set", "memory.fileNames", odd],
+        ["unset", `mcpServers.${odd}`],
+        ["doctor"],
+        ["path"]
+      ]) {
+        const { err, out } = yield* run(...args)
+        assert.notMatch(out + err, /[\u0080-\u009f\u202a-\u202e\u2066-\u2069]/, args.join(" "))
+      }
+      const { out } = yield* run("get", "model")
+      assert.strictEqual(yield* fromJson(out), odd)
     })
   )
 })

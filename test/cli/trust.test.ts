@@ -52,7 +52,7 @@ const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, strin
 })
 
 const project = {
-  "me/work/.palimpsest/settings.json": `{"hooks": {"AfterTool": [{"hooks": []}], "PreCompress": []}}`,
+  "me/work/.palimpsest/settings.json": `{"hooks": {"AfterTool": [{"matcher": "edit", "hooks": [{"type": "command", "command": "touch x"}]}], "PreCompress": []}}`,
   "me/work/.env": "A=1",
   "me/work/GEMINI.md": "Do this.",
   "me/work/.gemini/agents/a.md": "x",
@@ -73,7 +73,7 @@ describe("trust", () => {
           `Trusted, with all that lies below: ${at("me/work")}`,
           "From it are taken:",
           "  settings: .palimpsest/settings.json",
-          "  hooks, which run commands: .palimpsest/settings.json (AfterTool, PreCompress)",
+          '  hooks, which run commands: .palimpsest/settings.json (AfterTool on "edit": "touch x")',
           "  variables, such as the address of the model: .env",
           "  memory, which tells the model what to do: GEMINI.md",
           "  skills: .palimpsest/skills (s)",

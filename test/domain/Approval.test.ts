@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ApprovalMode, planFirst, type ToolKind, type Verdict, verdict, type Wish } from "../../src/domain/Approval.ts"
+import {
+  ApprovalMode,
+  planFirst,
+  serverGrant,
+  type ToolKind,
+  type Verdict,
+  verdict,
+  type Wish
+} from "../../src/domain/Approval.ts"
 
 const planFile = "/home/plans/s.md"
 
@@ -8,7 +16,7 @@ const judged = (mode: ApprovalMode, wish: Partial<Wish> & Pick<Wish, "kind">, gr
 
 describe("a call that has something to ask", () => {
   const grants: Readonly<Record<ToolKind, ReadonlyArray<string>>> = {
-    read: ["mcp:docs"],
+    read: ["tool:docs"],
     edit: ["edit"],
     execute: ["shell:git"],
     fetch: ["fetch:a.example"]
@@ -65,6 +73,14 @@ describe("while a plan is made", () => {
   for (const [rule, wish, what] of cases) {
     it(`${rule}: ${what}`, () => {
       assert.strictEqual(judged("plan", wish, ["edit"]), what)
+    })
+  }
+
+  for (const kind of ["read", "fetch"] as const) {
+    it(`what a server offers is asked for each time, though it was granted: ${kind}`, () => {
+      const grants = [serverGrant("docs")]
+      assert.strictEqual(judged("plan", { kind, grants }, grants), "asked")
+      assert.strictEqual(judged("none", { kind, grants }, grants), "allowed")
     })
   }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { concerns, hiddenFrom, parseDotEnv, takenFrom } from "../../src/domain/DotEnv.ts"
+import { concerns, hiddenFrom, type Owner, parseDotEnv, refusedFrom, takenFrom } from "../../src/domain/DotEnv.ts"
 
 const variables = (text: string) => Object.fromEntries(parseDotEnv(text).variables)
 
@@ -62,34 +62,71 @@ describe("what a file says", () => {
 })
 
 describe("what concerns this program", () => {
-  const cases: ReadonlyArray<readonly [name: string, isProjects: boolean, concerned: boolean]> = [
-    ["GEMINI_API_KEY", true, true],
-    ["GEMINI_SYSTEM_MD", true, true],
-    ["GOOGLE_API_KEY", true, true],
-    ["GOOGLE_GEMINI_BASE_URL", true, true],
-    ["PALIMPSEST_MODEL", true, true],
-    ["PALIMPSEST_HOME", false, false],
-    ["GEMINI_CLI_HOME", false, false],
-    ["GEMINI_CLI_TRUST_WORKSPACE", false, false],
-    ["GOOGLE_CLOUD_PROJECT", false, false],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", false, true],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", true, false],
-    ["NO_COLOR", false, true],
-    ["DEBUG", true, false],
-    ["PATH", false, false],
-    ["LD_PRELOAD", false, false],
-    ["NODE_OPTIONS", false, false],
-    ["HTTPS_PROXY", false, false]
+  const cases: ReadonlyArray<readonly [name: string, owners: ReadonlyArray<Owner>]> = [
+    ["GEMINI_API_KEY", ["person", "folder", "project"]],
+    ["GOOGLE_API_KEY", ["person", "folder", "project"]],
+    ["GOOGLE_GEMINI_BASE_URL", ["person", "folder", "project"]],
+    ["GEMINI_MODEL", ["person", "folder", "project"]],
+    ["GEMINI_SYSTEM_MD", ["person", "folder", "project"]],
+    ["GEMINI_PROMPT_GIT", ["person", "folder", "project"]],
+    ["PALIMPSEST_MODEL", ["person", "folder", "project"]],
+    ["PALIMPSEST_MAX_TURNS", ["person", "folder", "project"]],
+    ["PALIMPSEST_STRATEGY", ["person", "folder", "project"]],
+    ["PALIMPSEST_MEMORY_DOWNWARD", ["person", "folder", "project"]],
+    ["NO_COLOR", ["person", "folder"]],
+    ["GEMINI_EXP", ["person"]],
+    ["GEMINI_SANDBOX", ["person"]],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", ["person"]],
+    ["DEBUG", ["person"]],
+    ["PALIMPSEST_APPROVE", ["person"]],
+    ["PALIMPSEST_FOLDER_TRUST", ["person"]],
+    ["PALIMPSEST_ALLOW_PRIVATE_NETWORK", ["person"]],
+    ["PALIMPSEST_PASS_ENVIRONMENT", ["person"]],
+    ["PALIMPSEST_TELEMETRY_ENDPOINT", ["person"]],
+    ["PALIMPSEST_TELEMETRY_ENABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_ENABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_DISABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_TIMEOUT", ["person"]],
+    ["PALIMPSEST_MEMORY_FILE_NAMES", ["person"]],
+    ["PALIMPSEST_MEMORY_BOUNDARIES", ["person"]],
+    ["PALIMPSEST_INCLUDE_DIRECTORIES", ["person"]],
+    ["PALIMPSEST_IDE_FILE", ["person"]],
+    ["PALIMPSEST_NOTHING_OF_THE_KIND", ["person"]],
+    ["GEMINI_WRITE_SYSTEM_MD", []],
+    ["PALIMPSEST_HOME", []],
+    ["GEMINI_CLI_HOME", []],
+    ["GEMINI_CLI_TRUST_WORKSPACE", []],
+    ["GOOGLE_CLOUD_PROJECT", []],
+    ["PATH", []],
+    ["LD_PRELOAD", []],
+    ["NODE_OPTIONS", []],
+    ["HTTPS_PROXY", []],
+    ["gemini_api_key", []]
   ]
-  for (const [name, isProjects, concerned] of cases) {
-    it(`${name}${isProjects ? " of a project's own file" : ""}: ${concerned ? "yes" : "no"}`, () => {
-      assert.strictEqual(concerns(name, isProjects), concerned)
+  for (const [name, owners] of cases) {
+    it(`${name}: ${owners.length === 0 ? "from no file" : `from files of ${owners.join(", ")}`}`, () => {
+      const all = ["person", "folder", "project"] as const
+      assert.deepStrictEqual(
+        all.filter((owner) => concerns(name, owner)),
+        owners
+      )
     })
   }
 
-  it("what is empty says nothing", () => {
-    const file = parseDotEnv("GEMINI_API_KEY=\nGEMINI_MODEL=x\nPATH=/bin\n")
-    assert.deepStrictEqual(takenFrom(file, true), { GEMINI_MODEL: "x" })
+  it("what is empty or blank says nothing", () => {
+    const file = parseDotEnv(`GEMINI_API_KEY=\nGOOGLE_API_KEY="  "\nGEMINI_MODEL=x\nPATH=/bin\nPALIMPSEST_HOME=\n`)
+    assert.deepStrictEqual(takenFrom(file, "project"), { GEMINI_MODEL: "x" })
+    assert.deepStrictEqual(refusedFrom(file, "project"), [])
+  })
+
+  it("what this program would heed and the file must not say is named; what is for others is not", () => {
+    const file = parseDotEnv(
+      "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nPALIMPSEST_APPROVE=all\nGEMINI_SANDBOX=1\nDEBUG=1\nPATH=/x\n"
+    )
+    const names = ["GEMINI_WRITE_SYSTEM_MD", "GEMINI_EXP", "PALIMPSEST_APPROVE"]
+    assert.deepStrictEqual(refusedFrom(file, "folder"), names)
+    assert.deepStrictEqual(refusedFrom(file, "project"), names)
+    assert.deepStrictEqual(refusedFrom(file, "person"), ["GEMINI_WRITE_SYSTEM_MD"])
   })
 
   it("keys are hidden, also those in headers; the rest is not", () => {

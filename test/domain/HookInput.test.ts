@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HookEvent, type HookRequest } from "../../src/domain/Hook.ts"
-import { hookInput, shellWord, withVariables } from "../../src/domain/HookInput.ts"
+import { hookInput } from "../../src/domain/HookInput.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const circumstances = { session: "s1", transcript: "/t/s1.jsonl", cwd: "/work", timestamp: "2026-01-02T03:04:05.000Z" }
@@ -90,25 +90,5 @@ describe("hookInput", () => {
 
   it("no event is left out of this table", () => {
     assert.sameMembers([...new Set(cases.map(([{ _tag }]) => _tag))], Object.keys(HookEvent.cases))
-  })
-})
-
-describe("withVariables", () => {
-  it.each([
-    ["a plain value is filled in everywhere", "/a/b", `$DIR/x "$DIR/y" '$DIR/z'`, `/a/b/x "/a/b/y" '/a/b/z'`],
-    ["any other is one word outside of quotes", "/a b", "$DIR/x", "'/a b'/x"],
-    ["and is left to the shell within them", "/a b", `"$DIR/x" '$DIR'`, `"$DIR/x" '$DIR'`],
-    ["a quote in it does no harm", "/it's", "run $DIR", String.raw`run '/it'\''s'`],
-    ["nor does a command", "/$(reboot)", "run $DIR", "run '/$(reboot)'"],
-    ["a longer name is another name", "/a", "$DIRECTORY $DIR_2 ${DIR}", "$DIRECTORY $DIR_2 ${DIR}"],
-    ["an escaped dollar is none", "/a", String.raw`\$DIR "\$DIR" "\"$DIR"`, String.raw`\$DIR "\$DIR" "\"/a"`],
-    ["a backslash within single quotes escapes nothing", "/a b", String.raw`'\' $DIR`, String.raw`'\' '/a b'`],
-    ["an apostrophe within double quotes opens nothing", "/a b", `"it's" $DIR`, `"it's" '/a b'`]
-  ])("%s", (_rule, value, command, expected) => {
-    assert.strictEqual(withVariables(command, { DIR: value }), expected)
-  })
-
-  it("an empty value is an empty word", () => {
-    assert.strictEqual(shellWord(""), "''")
   })
 })

@@ -190,6 +190,13 @@ describe("outcomeOf", () => {
     assert.deepStrictEqual(outcomeOf("BeforeTool", said, []).specific, { tool_input: { b: 2 } })
   })
 
+  it("a reason is bounded", () => {
+    const long = "x".repeat(100_000)
+    const { blocked } = outcome("AfterAgent", { decision: "block", reason: long })
+    const { stopped } = outcome("BeforeTool", { continue: false, stopReason: long })
+    assert.deepStrictEqual([blocked, stopped], [`${"x".repeat(8_192)}…`, `${"x".repeat(8_192)}…`])
+  })
+
   it("failures are handed on", () => {
     const failures = [{ hook: "h1", message: "no" }]
     assert.deepStrictEqual(outcomeOf("SessionEnd", [], failures), { ...unsaid, failures })

@@ -3,13 +3,13 @@ import { Schema } from "effect"
 import {
   type CommandHook,
   enabledHooks,
-  hookKey,
   hookName,
   HooksConfigSettings,
   hooksOf,
   HooksSettings,
+  hookText,
   newHooksWarning,
-  newProjectHooks
+  uniqueHooks
 } from "../../src/domain/HookSettings.ts"
 
 const command = { type: "command", command: "lint.sh" } as const
@@ -109,22 +109,61 @@ describe("enabledHooks", () => {
   })
 })
 
-describe("newProjectHooks", () => {
-  it("only hooks of the workspace that were not told of before, each once, are new", () => {
-    const [known, fresh, own] = [
-      hook({ name: "known" }),
-      hook({ name: "fresh" }),
-      hook({ name: "mine", source: "home" })
-    ]
-    assert.deepStrictEqual(newProjectHooks([known, fresh, own, fresh], [hookKey(known)]), [fresh])
-    // The same name with another command is another hook.
-    assert.strictEqual(newProjectHooks([hook({ name: "known", command: "evil.sh" })], [hookKey(known)]).length, 1)
+describe("uniqueHooks", () => {
+  const twin = { command: "lint.sh", event: "BeforeTool", matcher: "edit", env: { A: "1", B: "2" } } as const
+
+  it("of a folder's hook and the person's that are the same, the person's stays, wherever it stands", () => {
+    const [theirs, own] = [hook({ ...twin, timeout: 1 }), hook({ ...twin, name: "mine", source: "home" })]
+    assert.deepStrictEqual(uniqueHooks([theirs, own]), [own])
+    assert.deepStrictEqual(uniqueHooks([own, theirs]), [own])
   })
 
-  it("the warning is one line that names each, whatever their names hold", () => {
+  it("of one place the first stays, whatever the others are called", () => {
+    const [first, second] = [hook({ ...twin, name: "one" }), hook({ ...twin, name: "two", env: { B: "2", A: "1" } })]
+    assert.deepStrictEqual(uniqueHooks([first, second]), [first])
+    assert.lengthOf(uniqueHooks([hook({}), hook({ matcher: "*" }), hook({ matcher: " " })]), 1)
+  })
+
+  it.each<readonly [string, Partial<CommandHook>]>([
+    ["event", { event: "AfterTool" }],
+    ["matcher", { matcher: "read" }],
+    ["command", { command: "lint.sh " }],
+    ["variables", { env: { A: "1", B: "3" } }]
+  ])("what differs in its %s is another hook", (_rule, fields) => {
+    assert.lengthOf(uniqueHooks([hook({ ...twin, source: "home" }), hook({ ...twin, ...fields })]), 2)
+  })
+})
+
+describe("hookText", () => {
+  it.each<readonly [string, Partial<CommandHook>, string]>([
+    ["its event and its command, in quotes", {}, `BeforeTool: "lint.sh"`],
+    ["its name beside the command", { name: "lint" }, `BeforeTool: "lint" runs "lint.sh"`],
+    ["its matcher", { matcher: "edit|write" }, `BeforeTool on "edit|write": "lint.sh"`],
+    ["its variables", { env: { NODE_OPTIONS: "-r ./x.js" } }, `BeforeTool: "lint.sh" with "NODE_OPTIONS=-r ./x.js"`],
+    ["a line of its own as what it is", { command: "# fine\nevil" }, String.raw`BeforeTool: "# fine\nevil"`],
+    ["what cannot be seen spelled out", { command: "a\u202eb" }, String.raw`BeforeTool: "a\u202eb"`],
+    ["quotes as its own", { command: `a", SessionEnd: "b` }, String.raw`BeforeTool: "a\", SessionEnd: \"b"`],
+    ["blanks that would push it aside as one", { command: `true;${" ".repeat(900)}evil` }, `BeforeTool: "true; evil"`],
+    [
+      "of a long one how long it is",
+      { command: "x".repeat(900) },
+      `BeforeTool: "${"x".repeat(200)}…" (of 900 characters)`
+    ]
+  ])("shows %s", (_rule, fields, expected) => {
+    assert.strictEqual(hookText(hook(fields)), expected)
+  })
+})
+
+describe("newHooksWarning", () => {
+  it("is one line that shows the command of each, also of those with a name", () => {
     assert.isUndefined(newHooksWarning([]))
     const line = newHooksWarning([hook({ command: "a\nb" }), hook({ name: "x", event: "SessionEnd" })]) ?? ""
-    assert.match(line, /2 new hooks.*BeforeTool: "a\\nb", SessionEnd: x$/)
+    assert.match(line, /2 new hooks.*: BeforeTool: "a\\nb", SessionEnd: "x" runs "lint\.sh"$/)
     assert.notInclude(line, "\n")
+  })
+
+  it("does not list more than a line has room for, and says so", () => {
+    const many = Array.from({ length: 30 }, (_, at) => hook({ command: `run-${at}` }))
+    assert.match(newHooksWarning(many) ?? "", /30 new hooks.*"run-19", and 10 more$/)
   })
 })

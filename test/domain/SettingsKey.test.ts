@@ -12,7 +12,7 @@ import {
   variables,
   withValue
 } from "../../src/domain/SettingsKey.ts"
-import { hiddenValue, shownValue } from "../../src/domain/SettingsSecrets.ts"
+import { hidden, shownValue } from "../../src/domain/SettingsSecrets.ts"
 
 const pathOf = (text: string) => {
   const key = keyOf(text)
@@ -120,7 +120,7 @@ describe("variables of the environment", () => {
       "PALIMPSEST_MEMORY_FILE_NAMES",
       "PALIMPSEST_LOOP_DETECTION",
       "PALIMPSEST_PROMPT_SIZE",
-      "PALIMPSEST_LOAD_MEMORY_FROM_INCLUDE_DIRECTORIES"
+      "PALIMPSEST_FILES_RESPECT_GEMINI_IGNORE"
     ]) {
       assert.isTrue(names.has(name), name)
     }
@@ -165,16 +165,64 @@ describe("what is shown of settings", () => {
         docs: { url: "https://me:word@example.com/mcp", headers: { authorization: "Bearer x" } }
       }),
       {
-        files: { command: "x", args: ["--api-key", hiddenValue, "--root", "."], env: { A: hiddenValue } },
-        docs: { url: "https://me:[redacted: password]@example.com/mcp", headers: { authorization: hiddenValue } }
+        files: { command: "x", args: ["--api-key", hidden("abc"), "--root", "."], env: { A: hidden("b") } },
+        docs: { url: "https://•••@example.com/mcp", headers: { authorization: hidden("Bearer x") } }
       }
     )
-    assert.strictEqual(shownValue(["mcpServers", "files", "env", "A"], "b"), hiddenValue)
+    assert.strictEqual(shownValue(["mcpServers", "files", "env", "A"], "b"), "••• (1 character)")
     assert.deepStrictEqual(shownValue(["hooks", "AfterTool"], [{ hooks: [{ command: "x", env: { A: "b" } }] }]), [
-      { hooks: [{ command: "x", env: { A: hiddenValue } }] }
+      { hooks: [{ command: "x", env: { A: hidden("b") } }] }
     ])
     assert.notInclude(String(shownValue(["model"], key)), key)
     assert.deepStrictEqual(shownValue(["memory"], { maxDirs: 1 }), { maxDirs: 1 })
+  })
+
+  const words = "s3cr3t"
+  const secret: ReadonlyArray<readonly [rule: string, path: string, value: unknown]> = [
+    ["all variables of a server", "mcpServers.a.env", { K: words }],
+    ["all headers of a server", "mcpServers.a.headers", { K: words, list: [words] }],
+    ["one header", "mcpServers.a.headers.K", words],
+    ["below a server that has such a name itself", "mcpServers", { env: { command: "x", env: { K: words } } }],
+    ["a hook's variables", "hooks.AfterTool", [{ hooks: [{ command: "x", env: { K: words } }] }]],
+    ["who logs in", "mcpServers.a.url", `https://${words}@h.example/x`],
+    ["a password with an at sign", "mcpServers.a.url", `https://me:p@${words}@h.example/x`],
+    ["a value of a query", "mcpServers.a.url", `https://h.example/x?a=1&key=${words}`],
+    ["one that has signs of its own", "mcpServers.a.url", `https://h.example/?k==a=${words}?${words} ${words}`],
+    ["a query without names", "mcpServers.a.url", `https://h.example/x?${words}`],
+    ["behind the hash", "mcpServers.a.url", `https://h.example/x#token=${words}`],
+    ["a part of a path that nobody made up", "mcpServers.a.url", `https://h.example/${words}a1b2c3d4e5f6a7b8/mcp`],
+    ["the collector's address", "telemetry.endpoint", `https://${words}:${words}@h.example/?key=${words}`],
+    ...["-H", "--header", "-p", "--password", "--token", "--api-key", "--apiKey", "--client-secret"].map(
+      (flag) => [`the argument behind ${flag}`, "mcpServers.a.args", ["run", flag, words, "."]] as const
+    ),
+    ...[`--api-key=${words}`, `--x-token=${words} ${words}`, `GH_TOKEN=${words}`, `-HCookie: ${words}`].map(
+      (one) => [`within the argument ${one}`, "mcpServers.a.args", ["run", one, "."]] as const
+    ),
+    ["a variable for a container", "mcpServers.a.args", ["run", "-e", `ANY=${words}`, "--env", `OTHER=${words}`]],
+    ["the password behind a user", "mcpServers.a.args", ["-u", `me:${words}`]],
+    ["an address among arguments", "mcpServers.a.args", [`--url=https://${words}@h.example/?a=${words}`]],
+    ["a command among arguments", "mcpServers.a.args", ["-c", `curl -H 'X: ${words} ${words}' https://h/?a=${words}`]],
+    ["a command's words", "hooks.AfterTool", [{ hooks: [{ command: `TOKEN=${words} x --header="A: ${words}"` }] }]]
+  ]
+  for (const [rule, path, value] of secret) {
+    it(`hides ${rule}`, () => {
+      const shown = JSON.stringify(shownValue(path.split("."), value))
+      assert.notInclude(shown, words)
+      assert.include(shown, "•••")
+    })
+  }
+
+  it("leaves what is no secret as it is, and says how long one is", () => {
+    for (const value of [
+      ["-y", "@scope/server", "--root", ".", "--verbose=true", "-u", "server.py"],
+      "http://localhost:4318/v1/mcp",
+      "gemini-2.5-pro",
+      "npm run format"
+    ]) {
+      assert.deepStrictEqual(shownValue(["mcpServers", "a", "args"], value), value)
+    }
+    assert.strictEqual(hidden("s3cr3t"), "••• (6 characters)")
+    assert.strictEqual(hidden("👍"), "••• (1 character)")
   })
 })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { ActivityBuffer, compressionTold, eventTold } from "../../src/domain/Telemetry.ts"
+import { ActivityBuffer, compressionTold, eventTold, ToolsSeen } from "../../src/domain/Telemetry.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const record = (at: number) => ({ name: `n${at % 3}`, at, session: null, attributes: {} })
@@ -73,6 +73,52 @@ describe("what is told of an event", () => {
   it("words where they are asked for", () => {
     assert.include(JSON.stringify(eventTold({ _tag: "Content", text: words }, true)), words)
   })
+
+  const answered = (name: string, id = "1"): ChatEvent => ({
+    _tag: "ToolCallResponse",
+    id,
+    name,
+    status: "error",
+    display: null,
+    message: null,
+    duration: 5
+  })
+  const toolOf = (seen: ToolsSeen, event: ChatEvent, prompts = false) =>
+    eventTold(event, prompts, seen.of(event))?.attributes["tool"]
+
+  it("the name of a tool that is not there is the model's own word, however it looks", () => {
+    const seen = new ToolsSeen()
+    for (const name of ["the_password_is_hunter2", words, "x".repeat(65), "a\nb"]) {
+      assert.strictEqual(toolOf(seen, answered(name)), "unknown")
+    }
+    assert.strictEqual(toolOf(seen, answered("hunter2"), true), "hunter2")
+  })
+
+  it("a tool that once started or was asked about is known by its own name from then on", () => {
+    const seen = new ToolsSeen()
+    seen.of({ _tag: "ToolCallStarted", id: "1", name: "read_file", title: words })
+    // It was called by another name that it answers to.
+    assert.strictEqual(toolOf(seen, answered("ReadFile")), "read_file")
+    assert.strictEqual(toolOf(seen, answered("read_file", "2")), "read_file")
+    assert.strictEqual(toolOf(seen, answered("ReadFile", "3")), "unknown")
+    seen.of({ _tag: "ToolCallConfirmation", id: "4", name: "shell", title: words, detail: words })
+    assert.strictEqual(toolOf(seen, answered("shell", "4")), "shell")
+  })
+
+  const models: ReadonlyArray<readonly [model: string, shown: string]> = [
+    ["gemini-2.5-pro", "gemini-2.5-pro"],
+    ["models/gemini-2.5-pro", "models/gemini-2.5-pro"],
+    [words, "unknown"],
+    ["x".repeat(65), "unknown"],
+    ["a/b", "unknown"]
+  ]
+  for (const [model, shown] of models) {
+    it(`a model's name is told where it is one: ${model}`, () => {
+      const event: ChatEvent = { _tag: "ModelInfo", model, limit: TokenCount.make(1) }
+      assert.strictEqual(eventTold(event, false)?.attributes["model"], shown)
+      assert.strictEqual(eventTold(event, true)?.attributes["model"], model)
+    })
+  }
 
   const compressions: ReadonlyArray<readonly [status: string, isTold: boolean]> = [
     ["COMPRESSED", true],

@@ -101,6 +101,7 @@ describe("which file counts", () => {
       const at = yield* ground({})
       assert.deepStrictEqual(yield* found(at, all), {
         file: undefined,
+        folder: undefined,
         variables: {},
         hidden: [],
         untrusted: [],
@@ -140,6 +141,166 @@ describe("what counts", () => {
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )
+})
+
+describe("a folder's file does not say where the person's things go", () => {
+  const url = "GOOGLE_GEMINI_BASE_URL=https://user:secret@theirs.example/x"
+  const used = (at: At, file: string) =>
+    `the model is asked at https://theirs.example, as GOOGLE_GEMINI_BASE_URL in ${at(file)} says`
+  const leftOut = (at: At, file: string, why: string) =>
+    `${at(file)}: GOOGLE_GEMINI_BASE_URL was left out: ${why}; set it in the environment to use it`
+  const noKey = "no key stands there with it"
+  const cases: ReadonlyArray<
+    readonly [
+      rule: string,
+      file: string,
+      text: string,
+      environment: Readonly<Record<string, string>>,
+      told: (at: At, file: string) => ReadonlyArray<string>,
+      isTaken: boolean
+    ]
+  > = [
+    ["alone it is left out", "me/work/.env", url, {}, (at, file) => [leftOut(at, file, noKey)], false],
+    [
+      "beside a blank key it is left out",
+      "me/work/.gemini/.env",
+      `${url}\nGEMINI_API_KEY=\nGOOGLE_API_KEY=" "`,
+      {},
+      (at, file) => [leftOut(at, file, noKey)],
+      false
+    ],
+    [
+      "with a key of its own it counts, and is told without what is secret in it",
+      "me/work/.palimpsest/.env",
+      `${url}\nGEMINI_API_KEY=theirs-of-length`,
+      {},
+      (at, file) => [used(at, file)],
+      true
+    ],
+    [
+      "also with the other key",
+      "me/work/.env",
+      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
+      { GEMINI_API_KEY: " " },
+      (at, file) => [used(at, file)],
+      true
+    ],
+    [
+      "with a key that does not count, as the person has one, it is left out",
+      "me/work/.env",
+      `${url}\nGEMINI_API_KEY=theirs-of-length`,
+      { GEMINI_API_KEY: "mine" },
+      (at, file) => [leftOut(at, file, "GEMINI_API_KEY of the environment would go there")],
+      false
+    ],
+    [
+      "whichever of the two the person has",
+      "me/work/.env",
+      `${url}\nGOOGLE_API_KEY=theirs-of-length`,
+      { GEMINI_API_KEY: "mine" },
+      (at, file) => [leftOut(at, file, "GEMINI_API_KEY of the environment would go there")],
+      false
+    ],
+    [
+      "where the environment has an address nothing is told",
+      "me/work/.env",
+      `${url}\nGEMINI_API_KEY=theirs-of-length`,
+      { GOOGLE_GEMINI_BASE_URL: "http://localhost:1" },
+      () => [],
+      true
+    ],
+    ["in a file of the person's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
+  ]
+  for (const [rule, file, text, environment, told, isTaken] of cases) {
+    it.effect(`an address: ${rule}`, () =>
+      Effect.gen(function* () {
+        const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
+        const { notices, variables } = yield* found(at, all, environment)
+        assert.deepStrictEqual(notices, told(at, file))
+        assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
+        assert.strictEqual(variables["GEMINI_MODEL"], "m")
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
+
+  it.effect("a file that says nothing but an address that is left out stands in nobody's way", () =>
+    Effect.gen(function* () {
+      const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
+      const { file, variables } = yield* found(at, all)
+      assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("variables that name files, hooks and what is the home's alone are not taken, which is told once", () =>
+    Effect.gen(function* () {
+      const at = yield* ground({
+        "me/work/.gemini/.env":
+          "GEMINI_WRITE_SYSTEM_MD=~/.bashrc\nGEMINI_EXP=/dev/zero\nPALIMPSEST_HOME=/tmp\nPALIMPSEST_IDE_FILE=/etc/passwd\nPALIMPSEST_HOOKS_CONFIG_ENABLED=false\nPALIMPSEST_MAX_TURNS=5\n"
+      })
+      const { folder, notices, variables } = yield* found(at, all)
+      assert.deepStrictEqual([folder, variables], [at("me/work"), { PALIMPSEST_MAX_TURNS: "5" }])
+      assert.deepStrictEqual(notices, [
+        `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED are not taken from such a file`
+      ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a file of the person's says where things are, but not where a prompt is written", () =>
+    Effect.gen(function* () {
+      const text = "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nGEMINI_SYSTEM_MD=/etc/passwd\nPALIMPSEST_IDE_FILE=x\n"
+      const at = yield* ground({ "me/.gemini/.env": text })
+      const { folder, notices, variables } = yield* found(at, all)
+      assert.deepStrictEqual(
+        [folder, variables],
+        [undefined, { GEMINI_EXP: "x", GEMINI_SYSTEM_MD: "/etc/passwd", PALIMPSEST_IDE_FILE: "x" }]
+      )
+      assert.deepStrictEqual(notices, [
+        `${at("me/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD is not taken from such a file`
+      ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  const prompts: ReadonlyArray<readonly [rule: string, value: (at: At) => string, isTaken: boolean]> = [
+    ["the usual one", () => "1", true],
+    ["one in the working folder", () => "own.md", true],
+    ["one in the file's folder", (at) => at("me/work/own.md"), true],
+    ["one that is not there yet", () => "none.md", true],
+    ["one above", (at) => at("me/own.md"), false],
+    ["one above by dots", () => " ../../../own.md ", false],
+    ["one above that is not there", () => "../../../none.md", false],
+    ["one of the person's home", () => "~/own.md", false],
+    ["one that a link leads to", () => "link.md", false],
+    ["one that a link to its folder leads to", () => "out/own.md", false],
+    ["one in a part that was refused", (at) => at("me/work/vendor/own.md"), false],
+    ["one in a folder that begins like it", (at) => at("me/work2/own.md"), false]
+  ]
+  for (const [rule, value, isTaken] of prompts) {
+    it.effect(`a system prompt, ${rule}: ${isTaken ? "taken" : "left out"}`, () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const at = yield* ground({
+          "me/work/app/src/own.md": "",
+          "me/work/own.md": "",
+          "me/work/vendor/own.md": "",
+          "me/work2/own.md": "",
+          "me/own.md": ""
+        })
+        yield* fs.symlink(at("me/own.md"), at("me/work/app/src/link.md"))
+        yield* fs.symlink(at("me"), at("me/work/app/src/out"))
+        yield* fs.writeFileString(at("me/work/.env"), `GEMINI_SYSTEM_MD="${value(at)}"\nGEMINI_MODEL=m\n`)
+        const { notices, variables } = yield* found(at, { ...all, "me/work/vendor": "untrusted" })
+        assert.deepStrictEqual(variables, { ...(isTaken ? { GEMINI_SYSTEM_MD: value(at) } : {}), GEMINI_MODEL: "m" })
+        assert.deepStrictEqual(
+          notices,
+          isTaken
+            ? []
+            : [
+                `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
+              ]
+        )
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
 })
 
 describe("what cannot be read", () => {

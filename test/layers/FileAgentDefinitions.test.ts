@@ -28,9 +28,11 @@ const files = {
   "/data/palimpsest/agents/five.md": definition("five", "user, data")
 }
 
+const trusted = () => Effect.succeed(true)
+
 const read = Effect.gen(function* () {
   const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
-  const services = yield* Layer.build(FileAgentDefinitions.layer([builtIn], places))
+  const services = yield* Layer.build(FileAgentDefinitions.layer([builtIn], places, trusted))
   return yield* AgentDefinitions.use(({ all }) => all).pipe(Effect.provideContext(services))
 }).pipe(Effect.scoped)
 
@@ -65,11 +67,46 @@ describe("agents from files", () => {
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
   )
 
+  it.effect("a link into a folder that is not trusted is not followed, but the person's own are", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
+      for (const [name, text] of [
+        ["work/.gemini/agents/good.md", definition("good", "x")],
+        ["bad/one.md", definition("one", "x")],
+        ["bad/agents/two.md", definition("two", "x")],
+        ["bad/three.md", definition("three", "x")],
+        ["home/agents/x", ""]
+      ] as const) {
+        yield* fs.makeDirectory(`${top}/${name.replace(/[^/]*$/, "")}`, { recursive: true })
+        yield* fs.writeFileString(`${top}/${name}`, text)
+      }
+      yield* fs.symlink(`${top}/bad/one.md`, `${top}/work/.gemini/agents/one.md`)
+      yield* fs.symlink(`${top}/bad`, `${top}/work/.palimpsest`)
+      yield* fs.symlink(`${top}/bad/three.md`, `${top}/home/agents/three.md`)
+      const places = yield* FileAgentDefinitions.folders(`${top}/home`, `${top}/work`, `${top}/me`)
+      const isTrusted = (folder: string) => Effect.succeed(!/\/(?:bad|home)(?:\/|$)/.test(folder))
+      const services = yield* Layer.build(FileAgentDefinitions.layer([], places, isTrusted))
+      const { agents, problems } = yield* AgentDefinitions.use(({ all }) => all).pipe(Effect.provideContext(services))
+      assert.deepStrictEqual(
+        agents.map(({ definition: { name } }) => name),
+        ["good", "three"]
+      )
+      assert.deepStrictEqual(
+        problems.map(({ message }) => message),
+        [
+          `${top}/work/.gemini/agents/one.md: it lies in ${top}/bad, which is not trusted; it was left out`,
+          `${top}/work/.palimpsest/agents: it lies in ${top}/bad/agents, which is not trusted; it was left out`
+        ]
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("files are read once, and not before somebody asks", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
-      const services = yield* Layer.build(FileAgentDefinitions.layer([], places))
+      const services = yield* Layer.build(FileAgentDefinitions.layer([], places, trusted))
       const all = AgentDefinitions.use((known) => known.all).pipe(Effect.provideContext(services))
       const file = "/work/.gemini/agents/late.md"
       yield* fs.makeDirectory("/work/.gemini/agents", { recursive: true })

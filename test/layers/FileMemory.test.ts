@@ -6,6 +6,7 @@ import { memoryText } from "../../src/domain/MemoryText.ts"
 import * as FileMemory from "../../src/layers/FileMemory.ts"
 import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
 import type { Memory } from "../../src/services/Memory.ts"
+import { standing, type TrustAnswer, withParents } from "../../src/services/Trust.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { watchedFiles } from "../support/watchedFiles.ts"
@@ -46,6 +47,16 @@ const shownIn = ({ blocks }: { readonly blocks: ReadonlyArray<{ readonly shown: 
   blocks.map(({ shown }) => shown)
 
 const git = { "work/.git/HEAD": "ref" }
+
+/** What a person who gave these answers trusts, by folders of their home; `.` is that itself. */
+const answered =
+  (answers: Readonly<Record<string, TrustAnswer>>) =>
+  (folder: string): Effect.Effect<boolean> => {
+    const chain = withParents(folder, (place) => place.replace(/\/[^/]*$/, "") || "/")
+    const named = chain.map((place) => place.split("/users/me")[1]?.replace(/^\//, "") ?? place)
+    const given = named.map((name) => (name === "" ? "." : name))
+    return Effect.succeed(standing(new Map(Object.entries(answers)), given, false) === "trusted")
+  }
 
 layer(NodeServices.layer)("memory in files", (it) => {
   describe("what is found (spec 7.1)", () => {
@@ -198,6 +209,170 @@ layer(NodeServices.layer)("memory in files", (it) => {
         assert.isUndefined(yield* memory.touched(place("work/a.txt")))
         yield* Ref.set(trusted, true)
         assert.deepStrictEqual(shownIn(yield* memory.refresh), ["~/.gemini/GEMINI.md", "~/GEMINI.md", "GEMINI.md"])
+      })
+    )
+
+    for (const [rule, answers, cwd, taken] of [
+      [
+        "all that is trusted",
+        { ".": "trusted" },
+        "a/work",
+        ["~/a/GEMINI.md", "GEMINI.md", "own/GEMINI.md", "vendor/GEMINI.md", "vendor/mine/GEMINI.md"]
+      ],
+      [
+        "nothing above the folder that was trusted",
+        { "a/work": "trusted" },
+        "a/work",
+        ["GEMINI.md", "own/GEMINI.md", "vendor/GEMINI.md", "vendor/mine/GEMINI.md"]
+      ],
+      ["above it in one project neither", { "a/work/own": "trusted" }, "a/work/own", ["GEMINI.md"]],
+      [
+        "nothing of a folder above that was refused",
+        { a: "untrusted", "a/work": "trusted" },
+        "a/work",
+        ["GEMINI.md", "own/GEMINI.md", "vendor/GEMINI.md", "vendor/mine/GEMINI.md"]
+      ],
+      [
+        "nothing of a folder below that was refused",
+        { "a/work": "trusted", "a/work/vendor": "untrusted" },
+        "a/work",
+        ["GEMINI.md", "own/GEMINI.md"]
+      ],
+      [
+        "in that what is trusted again",
+        { "a/work": "trusted", "a/work/vendor": "untrusted", "a/work/vendor/mine": "trusted" },
+        "a/work",
+        ["GEMINI.md", "own/GEMINI.md", "vendor/mine/GEMINI.md"]
+      ],
+      [
+        "a folder above that is trusted, over one that is not",
+        { a: "trusted", "a/work": "untrusted", "a/work/own": "trusted" },
+        "a/work/own",
+        ["~/a/GEMINI.md", "GEMINI.md"]
+      ]
+    ] satisfies ReadonlyArray<
+      readonly [string, Readonly<Record<string, TrustAnswer>>, string, ReadonlyArray<string>]
+    >) {
+      it.effect(`each folder is asked for itself, and the nearest answer counts: ${rule}`, () =>
+        Effect.gen(function* () {
+          const { memory, place } = yield* person(
+            {
+              "a/GEMINI.md": "above",
+              "a/work/.git/HEAD": "",
+              "a/work/GEMINI.md": "root",
+              "a/work/own/GEMINI.md": "own",
+              "a/work/vendor/GEMINI.md": "vendor",
+              "a/work/vendor/mine/GEMINI.md": "mine"
+            },
+            { cwd, isTrusted: answered(answers) }
+          )
+          const { blocks, problems } = yield* memory.load
+          assert.deepStrictEqual(shownIn({ blocks }), [...taken])
+          // Where one would look for it in vain it is told.
+          const above =
+            '~/a/work/GEMINI.md: its folder is not trusted, so it was left out; "palimpsest trust" says that it is'
+          assert.deepStrictEqual(problems, cwd === "a/work" ? [] : [above])
+          // What a tool touches is no way around.
+          for (const folder of ["", "own", "vendor", "vendor/mine"]) {
+            assert.isUndefined(yield* memory.touched(place(`a/work/${folder}/x`)), folder)
+          }
+          assert.deepStrictEqual(shownIn(yield* memory.refresh), [...taken])
+        })
+      )
+    }
+
+    it.effect("what a tool touches is asked for itself, too", () =>
+      Effect.gen(function* () {
+        const files = { ...git, "work/a/GEMINI.md": "a", "work/a/b/GEMINI.md": "b", "work/a/b/c/GEMINI.md": "c" }
+        const answers: Record<string, TrustAnswer> = { work: "trusted", "work/a/b": "untrusted" }
+        const { memory, place } = yield* person(files, {
+          memory: { downward: false },
+          isTrusted: (folder) => Effect.suspend(() => answered(answers)(folder))
+        })
+        const text = yield* memory.touched(place("work/a/b/c/x"))
+        assert.include(text ?? "", "a/GEMINI.md")
+        assert.notInclude(text ?? "", "b/GEMINI.md")
+        assert.notInclude(text ?? "", "c/GEMINI.md")
+        assert.deepStrictEqual(shownIn(yield* memory.refresh), ["a/GEMINI.md"])
+        answers["work/a"] = "untrusted"
+        assert.deepStrictEqual(shownIn(yield* memory.refresh), [])
+      })
+    )
+
+    it.effect("a link into a folder that is not trusted is not followed, nor is an import from there", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { memory, place } = yield* person(
+          { ...git, "work/vendor/x.md": "evil", "work/docs/y.md": "good", "work/AGENTS.md": "@vendor/x.md @docs/y.md" },
+          { isTrusted: answered({ work: "trusted", "work/vendor": "untrusted" }) }
+        )
+        yield* fs.symlink("vendor/x.md", place("work/GEMINI.md"))
+        const { blocks, problems } = yield* memory.load
+        assert.deepStrictEqual(shownIn({ blocks }), ["AGENTS.md"])
+        assert.include(blocks[0]?.text ?? "", "good")
+        assert.notInclude(blocks[0]?.text ?? "", "evil")
+        assert.deepStrictEqual(problems, [
+          "GEMINI.md: it leads into a folder that is not trusted",
+          "AGENTS.md: @vendor/x.md was not imported: its folder is not trusted"
+        ])
+        const { message } = yield* Effect.flip(memory.plan("x", "project"))
+        assert.include(message, "leads into a folder that is not trusted")
+      })
+    )
+
+    it.effect("what marks a project does not make more of the machine importable than is trusted", () =>
+      Effect.gen(function* () {
+        const { blocks } = yield* loadedOf(
+          {
+            ".ssh/key": "secret",
+            "a/other/plan.md": "secret",
+            "a/work/GEMINI.md": "@../other/plan.md @../../.ssh/key"
+          },
+          { cwd: "a/work", memory: { boundaries: ["other", ".ssh"] }, isTrusted: answered({ "a/work": "trusted" }) }
+        )
+        assert.lengthOf(blocks, 1)
+        assert.notInclude(blocks[0]?.text ?? "", "secret")
+      })
+    )
+
+    it.effect("nobody is asked for the person's own files and what these import", () =>
+      Effect.gen(function* () {
+        const { blocks, problems } = yield* loadedOf(
+          {
+            ...git,
+            ".gemini/GEMINI.md": "@style.md",
+            ".gemini/style.md": "style",
+            ".gemini/extensions/e/gemini-extension.json": "{}",
+            ".gemini/extensions/e/GEMINI.md": "extension"
+          },
+          { isTrusted: answered({ ".": "untrusted" }) }
+        )
+        assert.deepStrictEqual(shownIn({ blocks }), ["~/.gemini/GEMINI.md", "~/.gemini/extensions/e/GEMINI.md"])
+        assert.include(blocks[0]?.text ?? "", "style")
+        assert.deepStrictEqual(problems, [])
+      })
+    )
+
+    it.effect("a folder does not choose which of the person's own files are memory, nor which is written to", () =>
+      Effect.gen(function* () {
+        const files = {
+          ...git,
+          ".gemini/oauth_creds.json": "secret",
+          ".palimpsest/settings.json": "secret",
+          ".palimpsest/GEMINI.md": "global",
+          ".palimpsest/MINE.md": "mine",
+          ".gemini/extensions/e/gemini-extension.json": "{}",
+          ".gemini/extensions/e/settings.json": "secret",
+          "work/settings.json": "theirs"
+        }
+        const memory = { fileNames: ["settings.json", "oauth_creds.json"] }
+        const usual = yield* person(files, { memory })
+        assert.deepStrictEqual(shownIn(yield* usual.memory.load), ["~/.palimpsest/GEMINI.md", "settings.json"])
+        assert.strictEqual((yield* usual.memory.plan("x", "global")).shown, "~/.palimpsest/GEMINI.md")
+        assert.strictEqual((yield* usual.memory.plan("x", "project")).shown, "settings.json")
+        const own = yield* person(files, { memory, ownFileNames: ["MINE.md"] })
+        assert.deepStrictEqual(shownIn(yield* own.memory.load), ["~/.palimpsest/MINE.md", "settings.json"])
+        assert.strictEqual((yield* own.memory.plan("x", "global")).shown, "~/.palimpsest/MINE.md")
       })
     )
 

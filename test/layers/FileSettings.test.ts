@@ -4,22 +4,32 @@ import { ConfigProvider, Effect, FileSystem, Layer, Logger, Option, Path } from 
 import { execFileSync } from "node:child_process"
 import * as FileExperiments from "../../src/layers/FileExperiments.ts"
 import * as FileSettings from "../../src/layers/FileSettings.ts"
+import { EnvFiles } from "../../src/services/EnvFiles.ts"
 import { Experiments } from "../../src/services/Experiments.ts"
+import * as FileTrust from "../../src/layers/FileTrust.ts"
 import { Settings } from "../../src/services/Settings.ts"
-import type { Standing } from "../../src/services/Trust.ts"
+import { type Standing, Trust } from "../../src/services/Trust.ts"
 
 interface Files {
   readonly home?: string
   readonly here?: string
   readonly env?: Readonly<Record<string, string>>
+  /** What an `.env` file says beneath that. */
+  readonly dotEnv?: Readonly<Record<string, string>>
   /** How it stands with the working folder; else it is trusted. */
   readonly standing?: Standing
 }
 
+const envFiles = (variables: Readonly<Record<string, string>> = {}) =>
+  Layer.succeed(EnvFiles, { file: undefined, variables, hidden: [], untrusted: [], notices: [] })
+
 const trusted = () => Effect.succeed("trusted" as const)
 
 /** What is read where these files lie in the home folder and the working folder. */
-const laid = Effect.fnUntraced(function* ({ env = {}, here, home, standing = "trusted" }: Files) {
+const laid = Effect.fnUntraced(function* (
+  { dotEnv = {}, env = {}, here, home, standing = "trusted" }: Files,
+  trust: (folder: string) => Effect.Effect<Standing> = () => Effect.succeed(standing)
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const root = yield* fs.makeTempDirectoryScoped()
@@ -29,9 +39,9 @@ const laid = Effect.fnUntraced(function* ({ env = {}, here, home, standing = "tr
   if (home !== undefined) yield* fs.writeFileString(path.join(folders.home, "settings.json"), home)
   if (here !== undefined) yield* fs.writeFileString(path.join(folders.here, ".palimpsest", "settings.json"), here)
   const inFolder = Layer.succeed(Path.Path, { ...path, resolve: (...parts) => path.resolve(folders.here, ...parts) })
-  const settings = FileSettings.layer(folders.home, () => Effect.succeed(standing)).pipe(
-    Layer.provide(inFolder),
-    Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
+  const settings = FileSettings.layer(folders.home, trust).pipe(
+    Layer.provide(Layer.merge(inFolder, envFiles(dotEnv))),
+    Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...dotEnv, ...env })))
   )
   return { settings, root }
 })
@@ -113,6 +123,53 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
+  it.effect("a link into a folder that is not trusted is not followed", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({}, (folder) =>
+        Effect.succeed(folder.includes("/bad") ? "untrusted" : "trusted")
+      )
+      yield* fs.makeDirectory(`${root}/bad/.palimpsest`, { recursive: true })
+      yield* fs.writeFileString(`${root}/bad/.palimpsest/settings.json`, `{"window": 5}`)
+      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+      yield* fs.symlink("../bad/.palimpsest", `${root}/here/.palimpsest`)
+      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...found.settings }, {})
+      const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
+      assert.deepStrictEqual(found.notices, [
+        `${root}/here/.palimpsest/settings.json was left out: it lies in ${bad}, which is not trusted; "palimpsest trust" says that it is`
+      ])
+    })
+  )
+
+  it.effect("a folder says neither what lies outside of it nor what is read there", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
+      })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+      assert.deepStrictEqual(
+        result._tag === "Success" ? result.success.notices : undefined,
+        ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
+          (key) =>
+            `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
+        )
+      )
+    })
+  )
+
+  for (const name of [".env", ".ssh/id", "../x.md", "a\\\\b.md", ".."]) {
+    it.effect(`a file of memory has a plain name that is not hidden: not ${name}`, () =>
+      Effect.gen(function* () {
+        const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
+        assert.include(
+          result._tag === "Failure" ? result.failure.message : "",
+          "expected a list of names without folders that do not begin with a dot"
+        )
+      })
+    )
+  }
+
   it.effect("nothing is said of trust where there is no file", () =>
     Effect.gen(function* () {
       const { result } = yield* reading({ standing: "unknown" })
@@ -120,11 +177,18 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("who switched trust off at home is not asked", () =>
+  it.effect("who switched trust off at home is not asked, but a folder that they refused stays refused", () =>
     Effect.gen(function* () {
-      const off = { home: `{"folderTrust": false}`, here: `{"window": 5}`, standing: "unknown" } as const
-      assert.deepStrictEqual(yield* settingsOf(off), { folderTrust: false, window: 5 })
-      const { root } = yield* laid(off)
+      const fs = yield* FileSystem.FileSystem
+      const kept = yield* fs.makeTempDirectoryScoped()
+      const answers = { environment: {}, user: kept, isOff: Effect.succeed(true) }
+      const trust = yield* Effect.provide(Trust, FileTrust.layer(`${kept}/trusted-folders.json`, answers))
+      const off = { home: `{"folderTrust": false}`, here: `{"window": 5}` }
+      const { root, settings } = yield* laid(off, (folder) => Effect.orDie(trust.of(folder)))
+      const read = Settings.use((service) => service.read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false, window: 5 })
+      yield* trust.set(`${root}/here`, "untrusted")
+      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false })
       assert.isTrue(yield* FileSettings.isTrustOff(`${root}/home`))
       const { root: other } = yield* laid({ home: `{"folderTrust": fals}`, here: `{"folderTrust": false}` })
       assert.isFalse(yield* FileSettings.isTrustOff(`${other}/home`))
@@ -208,6 +272,36 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       assert.deepStrictEqual(result.success.notices, [
         `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
       ])
+    })
+  )
+
+  it.effect("a folder's settings are filled with what commands see: no keys, and nothing of .env files", () =>
+    Effect.gen(function* () {
+      const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
+      const env = {
+        PLACE: "here",
+        GITHUB_TOKEN: "hidden-one",
+        DSN: "hidden-two",
+        ODD: `AIza${"x".repeat(35)}`,
+        MY_KEY: "hidden-three"
+      }
+      const dotEnv = { GEMINI_MODEL: "hidden-four" }
+      const { result, root } = yield* reading({ here: text, env, dotEnv })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const { memory } = result.success.settings
+      assert.deepStrictEqual(memory?.boundaries, ["$GITHUB_TOKEN", "${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"])
+      assert.deepStrictEqual(memory?.fileNames, ["usual"])
+      assert.strictEqual(result.success.files.workspace.model, "here")
+      const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
+      const kept = (name: string) =>
+        `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
+      assert.deepStrictEqual(result.success.notices, [
+        ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
+        `${at}: $NONE is not set; it stays as it is written`
+      ])
+      const own = yield* settingsOf({ home: text, env, dotEnv })
+      assert.deepStrictEqual(own?.memory?.boundaries, ["hidden-one", "hidden-two", env.ODD, "hidden-four", "$NONE"])
     })
   )
 
@@ -333,7 +427,7 @@ layer(NodeServices.layer)("what was allowed for always", (it) => {
   const allowing = Effect.fnUntraced(function* (home: string, ...grants: ReadonlyArray<string>) {
     yield* Effect.forEach(grants, (grant) => Settings.use(({ allow }) => allow([grant])), {
       concurrency: "unbounded"
-    }).pipe(Effect.provide(FileSettings.layer(home, trusted)))
+    }).pipe(Effect.provide(Layer.provide(FileSettings.layer(home, trusted), envFiles())))
   })
 
   it.effect("is kept in the home folder's file, for nobody else to read, also by two at once", () =>
@@ -380,12 +474,17 @@ layer(NodeServices.layer)("what was allowed for always", (it) => {
 
 describe("FileExperiments", () => {
   layer(NodeServices.layer)((it) => {
-    const asked = Effect.fnUntraced(function* (content: string | undefined, env?: (file: string) => object) {
+    const asked = Effect.fnUntraced(function* (
+      content: string | undefined,
+      env?: (file: string) => object,
+      make: (file: string) => void = () => undefined
+    ) {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
       const file = path.join(folder, "experiments.json")
       if (content !== undefined) yield* fs.writeFileString(file, content)
+      make(file)
       const warnings: Array<unknown> = []
       const numbers = yield* Effect.gen(function* () {
         const { number } = yield* Experiments
@@ -413,6 +512,35 @@ describe("FileExperiments", () => {
         })
       )
     }
+
+    for (const [rule, make] of [
+      ["a pipe, which is not opened", (file: string) => ["mkfifo", file]],
+      ["a folder", (file: string) => ["mkdir", file]],
+      ["a device", (file: string) => ["ln", "-s", "/dev/zero", file]],
+      ["more than 1 MiB", (file: string) => ["sh", "-c", `printf '{}%1048575s' '' > '${file}'`]],
+      ["more than memory holds", (file: string) => ["truncate", "-s", "1T", file]],
+      ["no text", (file: string) => ["sh", "-c", `printf '{"compressionThreshold": 0.6, "\\377": 1}' > '${file}'`]]
+    ] as const) {
+      for (const named of [false, true]) {
+        it.effect(`none where the file${named ? " that GEMINI_EXP names" : ""} is ${rule}, with one warning`, () =>
+          Effect.gen(function* () {
+            const env = (file: string) => ({ GEMINI_EXP: file })
+            const { numbers, warnings } = yield* asked(undefined, named ? env : undefined, (file) => {
+              const [command = "", ...args] = make(file)
+              execFileSync(command, args)
+            })
+            assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
+          })
+        )
+      }
+    }
+
+    it.effect("exactly 1 MiB is read", () =>
+      Effect.gen(function* () {
+        const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))
+        assert.deepStrictEqual({ number: numbers[0], warnings }, { number: 0.6, warnings: 0 })
+      })
+    )
 
     it.effect("spec 15: GEMINI_EXP names another file", () =>
       Effect.gen(function* () {

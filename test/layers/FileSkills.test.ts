@@ -8,7 +8,10 @@ const skill = (name: string, description = `about ${name}`) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo ${name}.\n`
 
 /** Skills of a workspace and a home with these files. */
-const withFiles = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
+const withFiles = Effect.fnUntraced(function* (
+  files: Readonly<Record<string, string>>,
+  isTrusted: (folder: string) => Effect.Effect<boolean> = () => Effect.succeed(true)
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const top = yield* fs.makeTempDirectoryScoped()
@@ -17,7 +20,7 @@ const withFiles = Effect.fnUntraced(function* (files: Readonly<Record<string, st
     yield* fs.writeFileString(path.join(top, name), text)
   }
   const places = yield* FileSkills.folders(path.join(top, "work"), path.join(top, "home"))
-  const skills = yield* Effect.provide(Skills, FileSkills.layer(places))
+  const skills = yield* Effect.provide(Skills, FileSkills.layer(places, isTrusted))
   return { fs, path, top, skills }
 })
 
@@ -77,6 +80,42 @@ layer(NodeServices.layer)("FileSkills", (it) => {
       assert.match(notices[0] ?? "", /bad.SKILL\.md: expected front matter/)
       assert.match(notices[1] ?? "", /folder.SKILL\.md: expected a file/)
       assert.match(notices[2] ?? "", /long.SKILL\.md: expected at most 1 MiB/)
+    })
+  )
+
+  it.effect("a link into a folder that is not trusted is not followed, but the person's own are", () =>
+    Effect.gen(function* () {
+      const { fs, path, skills, top } = yield* withFiles(
+        {
+          "work/.gemini/skills/good/SKILL.md": skill("good"),
+          "work/.gemini/skills/linked/x": "",
+          "bad/one/SKILL.md": skill("one"),
+          "bad/.palimpsest/skills/two/SKILL.md": skill("two"),
+          "bad/three/SKILL.md": skill("three"),
+          "home/.gemini/skills/x": ""
+        },
+        (folder) => Effect.succeed(!/\/(?:bad|home)(?:\/|$)/.test(folder))
+      )
+      const at = (name: string) => path.join(top, name)
+      yield* fs.symlink(at("bad/one"), at("work/.gemini/skills/one"))
+      yield* fs.symlink(at("bad/.palimpsest"), at("work/.palimpsest"))
+      yield* fs.symlink(at("bad/one/SKILL.md"), at("work/.gemini/skills/linked/SKILL.md"))
+      yield* fs.symlink(at("bad/three"), at("home/.gemini/skills/three"))
+      const { notices, skills: found } = yield* skills.all
+      assert.deepStrictEqual(
+        found.map(({ name }) => name),
+        ["good", "three"]
+      )
+      const bad = yield* fs.realPath(at("bad"))
+      assert.deepStrictEqual(
+        notices.toSorted(),
+        [
+          `${at("work/.gemini/skills/linked/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,
+          `${at("work/.gemini/skills/one/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,
+          `${at("work/.palimpsest/skills")}: it lies in ${bad}/.palimpsest/skills, which is not trusted; it was left out`
+        ].toSorted()
+      )
+      assert.isUndefined(yield* skills.load("two"))
     })
   )
 

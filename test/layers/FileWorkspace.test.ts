@@ -61,6 +61,22 @@ describe("a path of the workspace", () => {
     )
   )
 
+  it.effect("is the program's own where it is named as that, also within the folders", () =>
+    Effect.gen(function* () {
+      const top = yield* scene
+      const plan = `${top}/work/home/plans/s.md`
+      const layer = FileWorkspace.layer({ root: `${top}/work`, writable: [`${top}/alias/home/plans/s.md`] })
+      const isOwn = (place: string) =>
+        Effect.provide(
+          Workspace.use((workspace) => workspace.isOwn?.(place) ?? Effect.succeed(false)),
+          layer
+        )
+      assert.isTrue(yield* isOwn(plan))
+      assert.isFalse(yield* isOwn(`${top}/work/src/a.ts`))
+      assert.isFalse(yield* isOwn(`${top}/work/home/plans/t.md`))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.effect("is refused in one sentence when it leads out, by whatever way", () =>
     inScene((top, workspace) =>
       Effect.gen(function* () {

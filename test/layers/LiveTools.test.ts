@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, PlatformError } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect"
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/AgentDefinition.ts"
@@ -11,7 +11,9 @@ import type { AgentSource } from "../../src/services/AgentDefinitions.ts"
 import type { Task } from "../../src/services/AgentRunner.ts"
 import { Approval } from "../../src/services/Approval.ts"
 import { Environment } from "../../src/services/Environment.ts"
+import { withDefaults } from "../../src/domain/Settings.ts"
 import { Settings } from "../../src/services/Settings.ts"
+import { Trust } from "../../src/services/Trust.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
 
@@ -86,6 +88,82 @@ describe("an agent in a process of its own", () => {
       })
     )
   }
+})
+
+describe("the person's own files", () => {
+  /** A home of this program and a working folder that is trusted, with these files. */
+  const laid = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
+    const fs = yield* FileSystem.FileSystem
+    const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
+    for (const [name, text] of Object.entries({ "home/x": "", "work/x": "", ...files })) {
+      yield* fs.makeDirectory(`${top}/${name.replace(/[^/]*$/, "")}`, { recursive: true })
+      yield* fs.writeFileString(`${top}/${name}`, text)
+    }
+    const { set } = yield* Trust
+    yield* set(`${top}/work`, "trusted")
+    const ground = yield* LiveTools.ground.pipe(
+      Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ PALIMPSEST_HOME: `${top}/home` })))
+    )
+    return { fs, ground, top }
+  })
+
+  it.effect("are named as the home folder's settings say, those of the folder as all settings say", () =>
+    Effect.gen(function* () {
+      const { ground, top } = yield* laid({ "home/MINE.md": "mine", "home/key": "secret", "work/key": "theirs" })
+      const memory = yield* ground.memory({
+        root: `${top}/work`,
+        added: [],
+        settings: withDefaults({ memory: { fileNames: ["key"] } }),
+        own: withDefaults({ memory: { fileNames: ["MINE.md"] } })
+      })
+      const { blocks } = yield* memory.load
+      assert.deepStrictEqual(
+        blocks.filter(({ file }) => file.startsWith(top)).map(({ text }) => text),
+        ["mine", "theirs"]
+      )
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
+
+  it.effect("relative paths of the editor's file and of telemetry are meant from the home folder", () =>
+    Effect.gen(function* () {
+      const state = { workspaceState: { openFiles: [{ path: "/a.ts", timestamp: 1, isActive: true }] } }
+      const { fs, ground, top } = yield* laid({ "home/deep/editor.json": JSON.stringify(state) })
+      const { ide } = withDefaults({ ide: { file: "deep/editor.json" } })
+      const editor = yield* ground.ide(`${top}/work`, ide)
+      assert.deepStrictEqual(
+        (yield* editor.state)?.openFiles.map(({ path }) => path),
+        ["/a.ts"]
+      )
+      const sink = yield* ground.sink("deep/events.jsonl")
+      yield* sink({ name: "turn", at: 5, session: "s", attributes: {} })
+      assert.isTrue(yield* fs.exists(`${top}/home/deep/events.jsonl`))
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
+
+  it.effect("links of a trusted folder bring no agents and skills of one that is not", () =>
+    Effect.gen(function* () {
+      const { fs, ground, top } = yield* laid({
+        "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
+        "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
+      })
+      yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
+      const read = Effect.gen(function* () {
+        const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
+        const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
+        return {
+          agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
+          skills: skills.skills.filter(({ name }) => name === "evil").length,
+          told: [...agents.problems.map(({ message }) => message), ...skills.notices].filter((line) =>
+            line.includes(`it lies in ${top}/bad`)
+          ).length
+        }
+      })
+      assert.deepStrictEqual(yield* read, { agents: 0, skills: 0, told: 2 })
+      const { set } = yield* Trust
+      yield* set(`${top}/bad`, "trusted")
+      assert.deepStrictEqual(yield* read, { agents: 1, skills: 1, told: 0 })
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
 })
 
 describe("an agent elsewhere", () => {

@@ -9,7 +9,7 @@ import { type CommandHook, HooksConfigSettings, HooksSettings } from "../../src/
 import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as CommandHooks from "../../src/services/CommandHooks.ts"
 import { Environment } from "../../src/services/Environment.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
+import { type Hook, HookSystem } from "../../src/services/HookSystem.ts"
 import { watched } from "../support/processGroups.ts"
 
 const fixture = path.join(import.meta.dirname, "..", "fixtures", "hooks")
@@ -181,11 +181,7 @@ describe("a hook of Gemini CLI runs unchanged", () => {
         const fs = yield* FileSystem.FileSystem
         const text = yield* fs.readFileString(path.join(fixture, "settings.json"))
         const settings = yield* Schema.decodeEffect(Settings)(text)
-        const { hooks, warnings } = yield* CommandHooks.fromSettings(
-          [{ source: "workspace", hooks: settings.hooks }],
-          settings.hooksConfig,
-          options
-        )
+        const { hooks, warnings } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
         assert.deepStrictEqual(warnings, [])
         const system = yield* HookSystem
         yield* system.add(hooks)
@@ -237,19 +233,36 @@ describe("a command's answer", () => {
     )
   )
 
-  it.effect("the folder's name may hold anything", () =>
-    live(
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = path.join(yield* folder, 'it\'s $(touch made) a "folder"')
-        yield* fs.makeDirectory(cwd)
-        const command = `printf '%s\\n' $GEMINI_PROJECT_DIR "$GEMINI_PROJECT_DIR" "$PWD"`
-        const { messages } = yield* said({ command }, { cwd })
-        assert.deepStrictEqual(messages, [[cwd, cwd, cwd].join("\n")])
-        assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
-      })
+  const names: ReadonlyArray<readonly [place: string, command: string, out: (cwd: string) => string]> = [
+    ["no quotes", `printf '%s ' $GEMINI_PROJECT_DIR \${GEMINI_PROJECT_DIR}`, (cwd) => `${cwd} ${cwd}`],
+    ["double quotes", `printf '%s ' "$GEMINI_PROJECT_DIR" "\${GEMINI_PROJECT_DIR}/x"`, (cwd) => `${cwd} ${cwd}/x`],
+    ["a shell within the shell", `sh -c 'echo "$GEMINI_PROJECT_DIR"'`, (cwd) => cwd],
+    ["a substitution", `name="$(basename "$GEMINI_PROJECT_DIR")"; echo "$name"`, (cwd) => path.basename(cwd)],
+    ["one of the old kind", 'name=`basename "$GEMINI_PROJECT_DIR"`; echo "$name"', (cwd) => path.basename(cwd)],
+    ["a comment", `# it's for $GEMINI_PROJECT_DIR\necho "$CLAUDE_PROJECT_DIR"`, (cwd) => cwd],
+    ["a text of several lines", "cat <<END\nit's $GEMINI_CWD\nEND", (cwd) => `it's ${cwd}`]
+  ]
+  for (const [place, command, out] of names) {
+    it.effect(`the folder's name runs nothing, whatever it holds and wherever a command has it: ${place}`, () =>
+      live(
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          for (const name of [
+            "$(touch${IFS}pwned)",
+            "`touch${IFS}pwned`",
+            "';touch${IFS}pwned;'",
+            '";touch${IFS}pwned;"'
+          ]) {
+            const cwd = path.join(yield* folder, name)
+            yield* fs.makeDirectory(cwd)
+            const { messages } = yield* Effect.scoped(said({ command }, { cwd }))
+            assert.deepStrictEqual(messages, [out(cwd)])
+            assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
+          }
+        })
+      )
     )
-  )
+  }
 
   it.effect("the person's .bashrc has no say", () =>
     live(
@@ -404,40 +417,79 @@ describe("trust", () => {
 
 describe("fromSettings", () => {
   const group = (command: string, more: object = {}) => [{ hooks: [{ type: "command", command, ...more }] }]
+  const echo = (...words: ReadonlyArray<string>): HooksSettings => ({
+    BeforeAgent: words.flatMap((word) => group(`echo ${word}`))
+  })
+  const timeouts = (hooks: ReadonlyArray<Hook>) => hooks.map(({ timeout = 0 }) => Duration.toMillis(timeout))
 
-  it.effect("levels are put together, the workspace's first; of the same hook the first runs; names switch off", () =>
+  it.effect(
+    "both places are put together, the folder's first; what is the same runs once, as the person wrote it",
+    () =>
+      live(
+        Effect.gen(function* () {
+          const { definitions, hooks, warnings } = yield* CommandHooks.fromSettings(
+            {
+              home: { hooks: { BeforeAgent: group("echo home", { timeout: 9_000 }), Nothing: [] } },
+              workspace: { hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home", { timeout: 1 })] } }
+            },
+            { ...options, timeout: 7_000 }
+          )
+          assert.strictEqual(warnings.length, 1)
+          assert.deepStrictEqual(
+            definitions.map(({ source }) => source),
+            ["workspace", "home"]
+          )
+          assert.deepStrictEqual(timeouts(hooks), [7_000, 9_000])
+          const system = yield* HookSystem
+          yield* system.add(hooks)
+          assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
+        })
+      )
+  )
+
+  it.effect.each<readonly [string, HooksConfigSettings, HooksConfigSettings, ReadonlyArray<string>]>([
+    ["nothing is set", {}, {}, ["echo theirs", "echo both", "echo own"]],
+    ["the person's off switch is for all", { enabled: false }, { enabled: true }, []],
+    ["the folder's for its own only", {}, { enabled: false }, ["echo both", "echo own"]],
+    ["the person's names are for all", { disabled: ["echo theirs", "echo own"] }, { disabled: [] }, ["echo both"]],
+    [
+      "the folder's for its own only: of twins the person's runs",
+      {},
+      { disabled: ["echo theirs", "echo both", "echo own"] },
+      ["echo both", "echo own"]
+    ]
+  ])("what is switched off: %s", ([, home, workspace, expected]) =>
     live(
       Effect.gen(function* () {
-        const { definitions, hooks, warnings } = yield* CommandHooks.fromSettings(
-          [
-            { source: "home", hooks: { BeforeAgent: group("echo home", { timeout: 900 }), Nothing: [] } },
-            {
-              source: "workspace",
-              hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home"), ...group("echo off")] }
-            }
-          ],
-          { disabled: ["echo off"], timeout: 700 },
+        const { definitions } = yield* CommandHooks.fromSettings(
+          {
+            home: { hooks: echo("both", "own"), hooksConfig: home },
+            workspace: { hooks: echo("theirs", "both"), hooksConfig: workspace }
+          },
           options
         )
-        assert.strictEqual(warnings.length, 1)
-        assert.strictEqual(definitions.length, 3)
-        assert.deepStrictEqual(
-          hooks.map(({ timeout = 0 }) => Duration.toMillis(timeout)),
-          [900, 700, 700]
+        assert.sameMembers(
+          definitions.map(({ command }) => command),
+          [...expected]
         )
-        const system = yield* HookSystem
-        yield* system.add(hooks)
-        assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
       })
     )
   )
 
-  it.effect("all of them are switched off at once", () =>
+  it.effect("time limits: the person's is for all that say nothing else, the folder's for its own only", () =>
     live(
       Effect.gen(function* () {
-        const levels = [{ source: "home", hooks: { BeforeAgent: group("echo home") } }] as const
-        const { hooks } = yield* CommandHooks.fromSettings(levels, { enabled: false }, options)
-        assert.deepStrictEqual(hooks, [])
+        const made = (home: HooksConfigSettings, workspace: HooksConfigSettings) =>
+          CommandHooks.fromSettings(
+            {
+              home: { hooks: echo("own"), hooksConfig: home },
+              workspace: { hooks: echo("theirs"), hooksConfig: workspace }
+            },
+            options
+          )
+        assert.deepStrictEqual(timeouts((yield* made({}, { timeout: 1 })).hooks), [1, 60_000])
+        assert.deepStrictEqual(timeouts((yield* made({ timeout: 700 }, {})).hooks), [700, 700])
+        assert.deepStrictEqual(timeouts((yield* made({ timeout: 700 }, { timeout: 1 })).hooks), [1, 700])
       })
     )
   )

@@ -109,18 +109,18 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("the smaller priority counts first, of hooks with one key only the first runs", () =>
+  it.effect("the smaller priority counts first", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, names } = yield* recording
         yield* hooks.add([
-          hook("extension", { priority: 4, key: "x:a" }),
-          hook("home", { priority: 2, key: "lint:b" }),
-          hook("again", { priority: 2, key: "x:a" })
+          hook("extension", { priority: 4 }),
+          hook("home", { priority: 2 }),
+          hook("again", { priority: 2 })
         ])
-        yield* hooks.add([hook("workspace", { priority: 1, key: "lint:b" }), hook("own"), hook("own")])
+        yield* hooks.add([hook("workspace", { priority: 1 }), hook("own"), hook("own")])
         yield* hooks.fire(compress)
-        assert.deepStrictEqual(names(), ["own", "own", "workspace", "again"])
+        assert.deepStrictEqual(names(), ["own", "own", "workspace", "home", "again", "extension"])
       })
     )
   )

@@ -10,6 +10,8 @@ import http from "node:http"
 import path from "node:path"
 import type { McpServersSettings } from "../../src/domain/McpServer.ts"
 import type { ToolResult } from "../../src/domain/ToolResult.ts"
+import type { Answer, ApprovalMode } from "../../src/domain/Approval.ts"
+import { Approval } from "../../src/services/Approval.ts"
 import { Environment } from "../../src/services/Environment.ts"
 import { watched } from "../support/processGroups.ts"
 import { type McpOffer, type McpOptions, McpServers } from "../../src/services/McpServers.ts"
@@ -73,7 +75,7 @@ describe("over standard input and output", () => {
       assert.strictEqual(new Set(names).size, names.length)
 
       const echo = offer.tools.find(({ name }) => name === "mcp_files_echo")
-      assert.strictEqual(echo?.kind, "read")
+      assert.strictEqual(echo?.kind, "fetch")
       assert.strictEqual(offer.tools.find(({ name }) => name === "mcp_files_huge")?.kind, "execute")
       const question = yield* Effect.flatMap(
         echo?.call({ text: "hi" }, context) ?? Effect.die("none"),
@@ -89,6 +91,33 @@ describe("over standard input and output", () => {
       )
       assert.include(yield* value(offer, "mcp_files_structured"), `{"rows":2}`)
       assert.strictEqual(yield* value(offer, "mcp_files_silent"), "")
+    }).pipe(Effect.provide(clients))
+  )
+
+  it.live("a server that lies about reading only gets nothing unasked while a plan is made, whatever was granted", () =>
+    Effect.gen(function* () {
+      const { tools } = yield* start({ files: program("plain") })
+      const outcome = (mode: ApprovalMode, name: string) =>
+        Effect.gen(function* () {
+          const tool = yield* Effect.fromNullishOr(tools.find((one) => one.name === name))
+          const question = yield* Effect.fromNullishOr(yield* (yield* tool.call({}, context)).question)
+          let asked = 0
+          const approval = yield* Approval.make({
+            mode,
+            granted: ["mcp:files"],
+            ask: () =>
+              Effect.sync((): Answer => {
+                asked += 1
+                return { _tag: "No", words: "" }
+              })
+          })
+          const call = { ...question, agent: "main", tool: name, kind: tool.kind, title: name }
+          const decision = yield* approval.decide(call, (work) => work)
+          return `${decision._tag}, asked ${asked}`
+        })
+      assert.strictEqual(yield* outcome("plan", "mcp_files_wipe"), "Denied, asked 1")
+      assert.strictEqual(yield* outcome("plan", "mcp_files_huge"), "Refused, asked 0")
+      assert.strictEqual(yield* outcome("none", "mcp_files_wipe"), "Allowed, asked 0")
     }).pipe(Effect.provide(clients))
   )
 

@@ -38,10 +38,12 @@ const wanting = (llm: Readonly<Record<string, unknown>>): Answers => ({
 
 const choosing = (toolConfig: unknown): Answers => ({ BeforeToolSelection: { hookSpecificOutput: { toolConfig } } })
 
+const fits = (model: string) => Effect.succeed(model === "gemini-2.5-pro")
+
 /** The request as it leaves, where it leaves. */
 const passed = Effect.fnUntraced(function* (answers: Answers, spare = 10_000) {
   const { events, hooked: own, notices } = yield* hooked(answers)
-  const left = yield* ModelHooks.before(own, request, spare)
+  const left = yield* ModelHooks.before(own, request, spare, fits)
   if (left._tag !== "Passed") return assert.fail(left._tag)
   assert.isUndefined(illegal(left.request.contents))
   assert.strictEqual(left.isSame, left.request === request)
@@ -72,7 +74,7 @@ describe("BeforeModel", () => {
   const changes: ReadonlyArray<readonly [rule: string, llm: Readonly<Record<string, unknown>>, Partial<ModelRequest>]> =
     [
       ["the same again changes nothing", { model: request.model, messages: told, config: { temperature: 0.5 } }, {}],
-      ["another model with as large a window", { model: "gemini-2.5-pro" }, { model: "gemini-2.5-pro" }],
+      ["another model whose window holds it", { model: "gemini-2.5-pro" }, { model: "gemini-2.5-pro" }],
       [
         "settings, beside those that hooks do not see",
         { config: { temperature: 0, topP: 0.9, maxOutputTokens: 100 } },
@@ -102,7 +104,7 @@ describe("BeforeModel", () => {
   const refusals: ReadonlyArray<
     readonly [rule: string, llm: Readonly<Record<string, unknown>>, why: string, spare?: 10]
   > = [
-    ["a model with a smaller window", { model: "gemma-4-27b" }, "smaller window"],
+    ["a model whose window may not hold it (law 3)", { model: "gemma-4-27b" }, "may not fit the window of gemma"],
     ["a model without a name", { model: 7 }, "has to be a name"],
     ["a setting of a wrong type", { config: { temperature: "hot" } }, "wrong value (temperature)"],
     ["a setting that is none of these", { config: { topK: 1 } }, "only temperature, topP, maxOutputTokens"],
@@ -142,10 +144,10 @@ describe("BeforeModel", () => {
       ] as const
       for (const [llm, answer] of shapes) {
         const { hooked: own } = yield* hooked(block(llm))
-        assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0), { _tag: "Blocked", why: "no", answer })
+        assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", why: "no", answer })
       }
       const { hooked: own } = yield* hooked({ BeforeModel: { continue: false, stopReason: "halt" } })
-      assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0), { _tag: "Stopped", why: "halt" })
+      assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Stopped", why: "halt" })
     })
   )
 })

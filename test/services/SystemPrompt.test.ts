@@ -24,6 +24,12 @@ const options: Omit<BuildOptions, "folder"> = {
 
 type Variables = Readonly<Record<string, string>>
 
+/** What an `.env` file says, and whose it is. */
+interface DotEnv {
+  readonly variables: Variables
+  readonly folder: string | undefined
+}
+
 /** A working folder with these files, and what builds a prompt there. */
 const at = Effect.fnUntraced(function* (files: Readonly<Record<string, string | Uint8Array>>) {
   const fs = yield* FileSystem.FileSystem
@@ -32,9 +38,10 @@ const at = Effect.fnUntraced(function* (files: Readonly<Record<string, string | 
   const folder = path.join(top, "work")
   yield* fs.makeDirectory(folder)
   yield* writeFiles(top, files)
-  const made = (variables: Variables, change: Partial<BuildOptions> = {}) =>
+  const made = (variables: Variables, change: Partial<BuildOptions> = {}, of?: DotEnv) =>
     Effect.provideService(build({ ...options, folder, ...change }), Environment, {
-      variables: Effect.succeed({ HOME: path.join(top, "home"), ...variables })
+      variables: Effect.succeed({ HOME: path.join(top, "home"), ...variables }),
+      ...(of === undefined ? {} : { beneath: { ...of, hidden: [] } })
     })
   return { folder, fs, made, path, top }
 })
@@ -181,6 +188,49 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
+    it.effect("the usual file is not taken where a link leads out of the folder", () =>
+      Effect.gen(function* () {
+        const { folder, fs, made, top } = yield* at({ "elsewhere/system.md": "secret" })
+        const none = yield* made({})
+        for (const link of [`${folder}/.palimpsest`, `${folder}/.gemini/system.md`]) {
+          yield* fs.makeDirectory(`${folder}/.gemini`, { recursive: true })
+          yield* fs.symlink(link.endsWith(".md") ? `${top}/elsewhere/system.md` : `${top}/elsewhere`, link)
+          const { notices, text } = yield* made({ GEMINI_SYSTEM_MD: "1" })
+          assert.strictEqual(text, none.text)
+          assert.lengthOf(notices, 1)
+          assert.match(notices[0] ?? "", /^GEMINI_SYSTEM_MD is not heeded: \S+system\.md leads out of the folder; /)
+          yield* fs.remove(link)
+        }
+        yield* writeFiles(top, { "work/.gemini/real.md": "inside" })
+        yield* fs.symlink("real.md", `${folder}/.gemini/system.md`)
+        assert.strictEqual((yield* made({ GEMINI_SYSTEM_MD: "1" }, { memory: "" })).text, "inside")
+      })
+    )
+
+    for (const [value, isTaken] of [
+      ["own.md", true],
+      ["in.md", true],
+      ["out.md", false],
+      ["../elsewhere/own.md", false],
+      ["~/own.md", false]
+    ] as const) {
+      it.effect(`a folder's .env file has "${value}" ${isTaken ? "taken" : "left alone, with one notice"}`, () =>
+        Effect.gen(function* () {
+          const { folder, fs, made, top } = yield* at({ ...files, "elsewhere/own.md": "elsewhere" })
+          yield* fs.symlink(`${top}/elsewhere/own.md`, `${folder}/out.md`)
+          yield* fs.symlink("own.md", `${folder}/in.md`)
+          const variables = { GEMINI_SYSTEM_MD: value }
+          const { notices, text } = yield* made({}, {}, { variables, folder })
+          assert.strictEqual(text, isTaken ? "in the folder\n\nUse tabs." : (yield* made({})).text)
+          assert.lengthOf(notices, isTaken ? 0 : 1)
+          // The person may name what they like, in the environment and in files of their own.
+          assert.deepStrictEqual((yield* made({}, {}, { variables, folder: undefined })).notices, [])
+          const own = yield* made(variables, {}, { variables: { GEMINI_SYSTEM_MD: "own.md" }, folder })
+          assert.deepStrictEqual(own.notices, [])
+        })
+      )
+    }
+
     const bad: ReadonlyArray<
       readonly [rule: string, value: string, files: Readonly<Record<string, string | Uint8Array>>, expected: RegExp]
     > = [
@@ -257,6 +307,40 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         })
       )
     }
+
+    it.effect("the usual file is not written where a link leads out of the folder", () =>
+      Effect.gen(function* () {
+        const { folder, fs, made, top } = yield* at({ "elsewhere/system.md": "mine", "empty/x": "" })
+        const links = [
+          [`${top}/elsewhere/system.md`, `${folder}/.palimpsest/system.md`],
+          [`${top}/elsewhere`, `${folder}/.palimpsest`],
+          [`${top}/empty`, `${folder}/.palimpsest`]
+        ] as const
+        for (const [to, link] of links) {
+          if (link.endsWith(".md")) yield* fs.makeDirectory(`${folder}/.palimpsest`)
+          yield* fs.symlink(to, link)
+          const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: "1" })
+          assert.lengthOf(notices, 1)
+          assert.match(notices[0] ?? "", /^GEMINI_WRITE_SYSTEM_MD is not heeded: \S+ leads out of the folder; /)
+          yield* fs.remove(`${folder}/.palimpsest`, { recursive: true })
+        }
+        // What a link leads to that is not there is not made.
+        yield* fs.symlink(`${top}/none`, `${folder}/.palimpsest`)
+        yield* Effect.exit(made({ GEMINI_WRITE_SYSTEM_MD: "1" }))
+        assert.strictEqual(yield* fs.readFileString(`${top}/elsewhere/system.md`), "mine")
+        assert.deepStrictEqual(yield* fs.readDirectory(`${top}/empty`), ["x"])
+        assert.isFalse(yield* fs.exists(`${top}/none`))
+      })
+    )
+
+    it.effect("no .env file has a prompt written, whosever it is", () =>
+      Effect.gen(function* () {
+        const { folder, fs, made } = yield* at({})
+        const variables = { GEMINI_WRITE_SYSTEM_MD: `${folder}/p.md` }
+        for (const one of [folder, undefined]) yield* made({}, {}, { variables, folder: one })
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+      })
+    )
 
     for (const value of ["", "0", "false"]) {
       it.effect(`"${value}" writes nothing`, () =>

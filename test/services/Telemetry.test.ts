@@ -109,6 +109,16 @@ describe("the file of telemetry", () => {
         assert.strictEqual(statSync(file).mode & 0o777, 0o600)
         const { message } = yield* Effect.flip((yield* FileTelemetry.make(folder))(record))
         assert.include(message, "is no file")
+        // What a link leads to is another file of the person's.
+        yield* fs.writeFileString(path.join(folder, "notes"), "mine")
+        yield* fs.symlink(path.join(folder, "notes"), path.join(folder, "link.jsonl"))
+        yield* fs.symlink(path.join(folder, "made"), path.join(folder, "nowhere.jsonl"))
+        for (const link of ["link.jsonl", "nowhere.jsonl"]) {
+          const refused = yield* Effect.flip((yield* FileTelemetry.make(path.join(folder, link)))(record))
+          assert.include(refused.message, `${link} is a link`)
+        }
+        assert.strictEqual(yield* fs.readFileString(path.join(folder, "notes")), "mine")
+        assert.isFalse(yield* fs.exists(path.join(folder, "made")))
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })
@@ -153,7 +163,7 @@ describe("export over OTLP", () => {
             yield* Effect.logWarning(secret)
             yield* Effect.ignore(
               Effect.fail(new ExportError({ path: "/x", message: secret })).pipe(
-                Effect.withSpan("failing", { attributes: { text: secret, size: 7 } })
+                Effect.withSpan("failing", { attributes: { text: secret, model: secret, list: [secret], size: 7 } })
               )
             )
           })

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { text, user } from "../../src/domain/Content.ts"
+import { Effect, Stream } from "effect"
+import { model, text, user } from "../../src/domain/Content.ts"
 import { entries, itemTokens, view } from "../../src/domain/Conversation.ts"
 import { emptySession, step } from "../../src/domain/Session.ts"
 import { decodeLine, encodeLine } from "../../src/domain/LogFormat.ts"
 import { foreignNotes } from "../../src/domain/Projection.ts"
+import * as Agent from "../../src/services/Agent.ts"
+import { Approval } from "../../src/services/Approval.ts"
 import * as Fake from "../../src/layers/FakeGemini.ts"
 import { against, contentsOf, endingOf, said, taken } from "../support/sending.ts"
 
@@ -108,6 +110,171 @@ describe("the environment message", () => {
       const { events } = yield* taken(chat.send("first"))
       assert.strictEqual(endingOf(events)?._tag, "ContextWindowWillOverflow")
       assert.lengthOf(yield* fake.requests, 0)
+    })
+  )
+})
+
+describe("hooks and one turn", () => {
+  const changing = (other: string) => ({
+    hookSpecificOutput: { llm_request: { model: other } }
+  })
+
+  it.live("what answers a request that a hook changed is not learned from, and its size shrinks nothing", () =>
+    Effect.gen(function* () {
+      const tooLong = Fake.failure(
+        400,
+        "The input token count (9000) exceeds the maximum number of tokens allowed (8000)."
+      )
+      const { chat, fake, hooks } = yield* against(({ body }) =>
+        JSON.stringify(body).includes("never") ? said("no") : tooLong
+      )
+      yield* hooks.subscribe("other", ({ _tag }) =>
+        Effect.succeed(_tag === "BeforeModel" ? changing("gemini-2.5-pro") : {})
+      )
+      const { events } = yield* taken(chat.send("a short message"))
+      assert.deepStrictEqual(events.at(-1)?._tag, "Error")
+      assert.isFalse(events.some(({ _tag }) => _tag === "ChatCompressed"))
+      const { tokens } = yield* chat.usage
+      assert.isBelow(tokens, 100)
+      assert.strictEqual((yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").length, 1)
+    })
+  )
+
+  it.live("the answer names the model that was asked", () =>
+    Effect.gen(function* () {
+      const { chat, hooks } = yield* against(always)
+      yield* hooks.subscribe("other", ({ _tag }) =>
+        Effect.succeed(_tag === "BeforeModel" ? changing("gemini-2.5-pro") : {})
+      )
+      yield* taken(chat.send("hello"))
+      assert.strictEqual(entries(yield* chat.conversation)[1]?.model, "gemini-2.5-pro")
+    })
+  )
+
+  it.live("what a hook answers in the model's place is all of the answer: no call before it is kept", () =>
+    Effect.gen(function* () {
+      const pieces = Fake.sse(
+        Fake.response([{ functionCall: { name: "touch", args: {}, id: "1" } }], { finishReason: null }),
+        Fake.response([{ text: "secret two" }])
+      )
+      const { chat, hooks } = yield* against(({ method }) => (method === "countTokens" ? Fake.tokens(9) : pieces))
+      yield* hooks.subscribe("redact", (event) =>
+        Effect.succeed(
+          event._tag === "AfterModel" && event.text.includes("secret")
+            ? {
+                decision: "block" as const,
+                reason: "secrets",
+                hookSpecificOutput: { llm_response: { text: "REDACTED" } }
+              }
+            : {}
+        )
+      )
+      const { events } = yield* taken(chat.send("hello"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.deepStrictEqual(entries(yield* chat.conversation)[1]?.content, model(text("REDACTED")))
+    })
+  )
+
+  it.live("a compression that had to be is told as automatic, and what hooks say to it is told", () =>
+    Effect.gen(function* () {
+      const { chat, hooks } = yield* against(always, { window: 6_000 })
+      const triggers: Array<string> = []
+      yield* hooks.subscribe("watch", (event) =>
+        Effect.sync(() => {
+          if (event._tag !== "PreCompress" && event._tag !== "PostCompress") return {}
+          triggers.push(`${event._tag} ${event.trigger}`)
+          return { systemMessage: event._tag }
+        })
+      )
+      for (let n = 0; n < 4; n += 1) {
+        yield* chat.append([
+          { content: user(text(`Part ${n}?`)) },
+          { content: model(text(`${n} ${file.slice(0, 9_000)}`)) }
+        ])
+      }
+      const { events } = yield* taken(chat.send("and now?"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.deepStrictEqual([...new Set(triggers)].sort(), ["PostCompress auto", "PreCompress auto"])
+      const notices = events.flatMap((event) => (event._tag === "Notice" ? [event.message] : []))
+      assert.isTrue(notices.some((line) => line.includes("PostCompress")))
+    })
+  )
+})
+
+describe("without a message", () => {
+  it.live("what is attached is a message of its own, and asked", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(always)
+      yield* chat.append([{ content: user(text("still waiting")) }])
+      yield* taken(chat.send("", { attached: [{ parts: [text("news of the editor")] }] }))
+      assert.include(JSON.stringify(contentsOf((yield* fake.requests)[0] ?? assert.fail())), "news of the editor")
+      assert.include(JSON.stringify(entries(yield* chat.conversation)), "news of the editor")
+    })
+  )
+})
+
+describe("an environment message of the conversation's own", () => {
+  it.live("is not sent beside another one", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(always, { environment: "It is Sunday." })
+      yield* chat.append([{ content: user(text("It was Monday then.")), author: "environment" }])
+      const { tokens } = yield* chat.usage
+      yield* taken(chat.send("hello"))
+      assert.deepStrictEqual(contentsOf((yield* fake.requests)[0] ?? assert.fail()), [
+        user(text("It is Sunday.")),
+        user(text("hello"))
+      ])
+      yield* chat.configure({ environment: undefined })
+      assert.notStrictEqual((yield* chat.usage).tokens, tokens)
+      yield* taken(chat.send("again"))
+      const [first] = contentsOf((yield* fake.requests)[1] ?? assert.fail())
+      assert.deepStrictEqual(first, user(text("It was Monday then.")))
+    })
+  )
+
+  it.live("is made anew after a compression, before the request that it made room for", () =>
+    Effect.gen(function* () {
+      let made = 0
+      const renew = Effect.sync(() => `Environment ${(made += 1)}.`)
+      const { chat, fake } = yield* against(always, { window: 6_000, environment: "Environment 0.", renew })
+      for (let n = 0; n < 4; n += 1) {
+        yield* chat.append([
+          { content: user(text(`Part ${n}?`)) },
+          { content: model(text(`${n} ${file.slice(0, 9_000)}`)) }
+        ])
+      }
+      yield* taken(chat.send("and now?"))
+      const sent = (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent")
+      assert.deepStrictEqual(contentsOf(sent.at(-1) ?? assert.fail())[0], user(text(`Environment ${made}.`)))
+      assert.isAbove(made, 0)
+    })
+  )
+})
+
+describe("a message that stays without an answer", () => {
+  it.live("keeps within its room what goes with it, so that the conversation goes on (law 3)", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* against(always, { window: 10_000 })
+      const nothing = Effect.undefined
+      let turns = 0
+      const loops = {
+        reset: Effect.void,
+        strikes: Effect.succeed(0),
+        again: Effect.void,
+        turn: () =>
+          Effect.sync(() => ((turns += 1) === 1 ? { kind: "approach" as const, detail: "in circles" } : undefined)),
+        call: () => nothing,
+        result: () => Effect.void,
+        content: () => nothing
+      }
+      const approval = yield* Approval.make({ mode: "none", granted: [] })
+      const run = Agent.run({ name: "a", chat, tools: [], loops }, "look", {
+        attached: [{ parts: [text(file)], room: 1_000 }]
+      })
+      yield* taken(Stream.provideService(run, Approval, approval))
+      assert.isBelow((yield* chat.usage).tokens, 3_000)
+      const { events } = yield* taken(chat.send("and now?"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
     })
   )
 })

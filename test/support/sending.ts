@@ -1,4 +1,4 @@
-import { ConfigProvider, Effect, Exit, Layer, Stream } from "effect"
+import { ConfigProvider, Context, Effect, Exit, Layer, Stream } from "effect"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
 import type { Content } from "../../src/domain/Content.ts"
 import { emptySession, type Session, type SessionEvent } from "../../src/domain/Session.ts"
@@ -6,6 +6,7 @@ import * as Fake from "../../src/layers/FakeGemini.ts"
 import * as GoogleModel from "../../src/layers/GoogleModel.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
+import { HookSystem } from "../../src/services/HookSystem.ts"
 import type { ChatSettings, TurnPatience } from "../../src/services/ChatSettings.ts"
 
 /** Conversations with a model, and what they report: for the tests of `Chat.send`. */
@@ -52,7 +53,7 @@ export const google = (url: string) =>
 export const against = Effect.fnUntraced(function* (script: Fake.Script, settings: Partial<ChatSettings> = {}) {
   const fake = yield* Fake.make(script)
   const services = yield* Layer.build(google(fake.url))
-  return { fake, ...(yield* Effect.provide(begin(settings), services)) }
+  return { fake, hooks: Context.get(services, HookSystem), ...(yield* Effect.provide(begin(settings), services)) }
 })
 
 /** An answer of one text that ends well. */

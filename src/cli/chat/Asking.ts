@@ -38,6 +38,18 @@ const meaning = (line: string, canGrant: boolean): Answer | undefined => {
   }
 }
 
+/** Questions that are about a plan, not about a call. */
+const planning: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<string> }>> = {
+  enter_plan_mode: {
+    question: "Shall it plan first? Nothing is changed until you approve the plan.",
+    options: ["y plan first", "n no, go on without"]
+  },
+  exit_plan_mode: {
+    question: "This is the plan. Shall it be carried out?",
+    options: ["y yes", "s yes, and edits of files run without asking", "n no, and what should be different"]
+  }
+}
+
 /** The question as it is shown: who wants what, the diff or command, and what may be answered. `main`: the agent one talks with. */
 export const inquiryOf = (
   { agent, covers, detail, grants, title, tool }: Asked,
@@ -51,15 +63,18 @@ export const inquiryOf = (
   const isCut = shown.length < lines.length
   // A plan has lists; their signs are no changes.
   const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : painted(line, style)}\n`
+  const own = planning[tool]
   const options = [
-    "y once",
-    ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
-    "n no, and why if you like",
+    ...(own?.options ?? [
+      "y once",
+      ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
+      "n no, and why if you like"
+    ]),
     ...(isCut ? ["v view all"] : [])
   ].join(" · ")
   const said = `${style.dim(options)}\n`
   return {
-    text: `${style.bold(`May it run? ${printable(title)}${who}`)}\n${shown.map(paint).join("")}${said}`,
+    text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${shown.map(paint).join("")}${said}`,
     prompt: "allow? ",
     read: (line) => {
       const meant = meaning(line, canGrant)

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
-import { written } from "../../domain/AtReference.ts"
+import { unescaped, written } from "../../domain/AtReference.ts"
 import type { Completion } from "../../services/ChatTerminal.ts"
 
 /** More names than this on a screen help nobody. */
@@ -40,15 +40,15 @@ export const mentions = Effect.fn("PathCompletion.mentions")(function* (
   line: string,
   from: string
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
-  const fragment = /(?:^|[\s↵])@("[^"↵]*|[^\s↵"]*)$/.exec(line)?.[1]
+  const fragment = /(?:^|[\s↵])@("[^"↵]*|(?:\\[^↵]|[^\s↵"\\])*\\?)$/.exec(line)?.[1]
   if (fragment === undefined) return { candidates: [], replaced: "" }
   const isQuoted = fragment.startsWith('"')
-  const { candidates } = yield* paths(isQuoted ? fragment.slice(1) : fragment, from)
+  const { candidates } = yield* paths(isQuoted ? fragment.slice(1) : unescaped(fragment), from)
   // A folder's quotes stay open: its files come next.
   const named = candidates.flatMap((path) => {
-    const reference = isQuoted ? `@"${path}"` : written(path)
+    const reference = written(path)
     if (reference === undefined) return []
-    const name = reference.slice(1)
+    const name = isQuoted && reference === `@${path}` ? `"${path}"` : reference.slice(1)
     return [path.endsWith("/") && name.startsWith('"') ? name.slice(0, -1) : name]
   })
   return { candidates: named, replaced: fragment }

@@ -16,7 +16,7 @@ export const slashCommands = [
   { name: "pin", takes: "[words]", does: "Keep words of yours, or your last message, exact for ever" },
   { name: "model", takes: "[name]", does: "Show the model, or go on with another" },
   { name: "tools", takes: "", does: "List the tools the model may use, and which of them ask first" },
-  { name: "approve", takes: "[none|edits|all]", does: "Show or change what runs without asking" },
+  { name: "approve", takes: "[none|edits|all|plan]", does: "Show or change what runs without asking" },
   { name: "agents", takes: "", does: "List the agents the model may give work to" },
   {
     name: "memory",

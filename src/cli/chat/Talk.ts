@@ -5,6 +5,7 @@ import { encode } from "../../domain/Bytes.ts"
 import type { ChatEvent } from "../../domain/ChatEvent.ts"
 import { isCall, isResponse, type Part, plainText } from "../../domain/Content.ts"
 import { entries, entryId } from "../../domain/Conversation.ts"
+import { hookMessage } from "../../domain/HookContext.ts"
 import { inspect, printable } from "../../domain/Inspection.ts"
 import { MemoryScope } from "../../domain/MemoryText.ts"
 import { builtIn } from "../../domain/Prices.ts"
@@ -41,8 +42,8 @@ import * as TurnScreen from "./TurnScreen.ts"
 export type Next =
   /** `isUnanswered`: the last message that came through a pipe got no answer. */
   | { readonly _tag: "Leave"; readonly isUnanswered: boolean }
-  /** Another session: undefined begins one. */
-  | { readonly _tag: "Switch"; readonly resume: string | undefined }
+  /** Another session: undefined begins one. `first`: what a hook wants done in it. */
+  | { readonly _tag: "Switch"; readonly resume: string | undefined; readonly first?: string | undefined }
 
 /** What a session of the terminal needs. */
 export type Requirements =
@@ -99,10 +100,12 @@ interface Exchanged {
   readonly isAnswered: boolean
 }
 
-const followed = (before: Exchanged, { _tag }: ChatEvent): Exchanged => {
-  switch (_tag) {
+const followed = (before: Exchanged, event: ChatEvent): Exchanged => {
+  switch (event._tag) {
     case "Finished":
       return { isSaid: true, isAnswered: true }
+    case "HookStopped":
+      return { isSaid: before.isSaid || !event.refused, isAnswered: false }
     case "ToolCallResponse":
     case "UserCancelled":
     case "InvalidStream":
@@ -122,7 +125,9 @@ const followed = (before: Exchanged, { _tag }: ChatEvent): Exchanged => {
 export const talk = Effect.fn("chat.talk")(function* (
   { chat, id, isNew, settings, title }: Opened & { readonly id: string },
   worker: Worker,
-  recording: Recording | undefined
+  recording: Recording | undefined,
+  /** What a hook wants done first. */
+  first: string | undefined
 ): Effect.fn.Return<Next, ExitError, Requirements | Scope.Scope> {
   const terminal = yield* ChatTerminal
   const path = yield* Path.Path
@@ -163,8 +168,9 @@ export const talk = Effect.fn("chat.talk")(function* (
       const { limit, tokens } = yield* chat.usage
       const { model } = yield* chat.settings
       const session = yield* calledSo
+      const isPlanning = (yield* worker.approval.mode) === "plan"
       const line = statusLine(
-        { model: recording?.name ?? model, tokens, limit, session },
+        { model: recording?.name ?? (isPlanning ? `planning with ${model}` : model), tokens, limit, session },
         yield* terminal.columns,
         style
       )
@@ -192,15 +198,15 @@ export const talk = Effect.fn("chat.talk")(function* (
     )
   })
 
-  const send = (message: string | ReadonlyArray<Part>, cancel: Effect.Effect<void>) =>
-    recording === undefined ? worker.run(message, { cancel }) : chat.send(message, { cancel })
+  const send = (message: string | ReadonlyArray<Part>, cancel: Effect.Effect<void>, author: "program" | undefined) =>
+    recording === undefined ? worker.run(message, { cancel, author }) : chat.send(message, { cancel })
 
   /** Sends and shows; how far it came. */
-  const exchange = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>) {
+  const exchange = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>, author?: "program") {
     const screen = yield* TurnScreen.make(recording !== undefined)
     const done = yield* Ref.make<Exchanged>({ isSaid: false, isAnswered: false })
     yield* terminal.during("thinking", (interrupted) =>
-      send(message, interrupted).pipe(
+      send(message, interrupted, author).pipe(
         Stream.runForEach((event) =>
           Effect.andThen(
             Ref.update(done, (before) => followed(before, event)),
@@ -294,7 +300,7 @@ export const talk = Effect.fn("chat.talk")(function* (
     }
     const { limit } = yield* chat.usage
     const outcome = yield* terminal.during("compressing", (cancel) =>
-      chat.compress({ cancel, ...(focus === "" ? {} : { focus }) })
+      chat.compress({ cancel, tell: say, ...(focus === "" ? {} : { focus }) })
     )
     // What a summary that does not help costs is not paid twice for the same conversation.
     const isDone = outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
@@ -491,6 +497,7 @@ export const talk = Effect.fn("chat.talk")(function* (
   }
 
   if (!isNew) yield* say(`Going on with "${cut(yield* calledSo, titleWidth)}".`)
+  if (first !== undefined) yield* exchange([{ text: hookMessage(first) }], "program")
   let isAnswered = false
   for (;;) {
     yield* status(isAnswered)
@@ -504,9 +511,10 @@ export const talk = Effect.fn("chat.talk")(function* (
     if (what._tag === "Message") {
       yield* turn(what.text)
       isAnswered = true
-      if (yield* worker.isToBeCleared) {
-        yield* say("A hook wants the conversation to begin anew; this one is kept.")
-        return { _tag: "Switch", resume: undefined }
+      const cleared = yield* worker.clearing
+      if (cleared !== undefined) {
+        yield* say("A hook has the conversation begin anew; this one is kept.")
+        return { _tag: "Switch", resume: undefined, first: cleared.next }
       }
       continue
     }

@@ -173,7 +173,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       case "HookStopped":
         return drop(sentence(event.message))
       case "Notice":
-        return note(sentence(event.message))
+        return note(printable(event.message))
       case "Citation":
         return note(`Sources: ${event.text.split("\n").join(" · ")}`)
       case "Retry":

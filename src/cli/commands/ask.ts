@@ -306,7 +306,7 @@ export const ask = Command.make(
     const cancel = Effect.flatMap(Ref.get(run), (before) =>
       hasEnded(before, isCalling) ? Effect.void : Effect.ignore(Effect.andThen(told(cancelled), end))
     )
-    yield* worker.run(message).pipe(
+    yield* worker.run(message, { typed: Option.getOrElse(input.prompt, () => "") }).pipe(
       Stream.catch((error) => Stream.fromEffect(Effect.flatMap(OpenChat.turnFailure(error), Effect.fail))),
       Stream.runForEach(told),
       Effect.onInterrupt(() => cancel),

@@ -59,10 +59,11 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
 
   yield* askOnce(terminal)
   const session = Effect.fnUntraced(
-    function* (one: OpenChat.Wanted, isCleared: boolean, greeting: Option.Option<string>) {
+    function* (one: OpenChat.Wanted, isCleared: boolean, first: string | undefined, greeting: Option.Option<string>) {
       const opened = yield* OpenChat.open(one)
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
       const people: People = {
+        canBeginAnew: recorded === undefined,
         ...(terminal.isTerminal
           ? { ask: asking(terminal, mainAgent), answer: answering(terminal), shorten: shortening(terminal) }
           : {}),
@@ -70,8 +71,10 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
       }
       // A recording answers its calls itself.
       const tools = recorded === undefined ? { ...wanted, isCleared } : { tools: false, isCleared }
-      const worker = yield* terminal.during("starting the tools", () => AgentTools.make(opened, tools, people))
-      const next = yield* talk(opened, worker, recorded?.recording)
+      const worker = yield* terminal.during("starting the tools", (interrupted) =>
+        Effect.raceFirst(AgentTools.make(opened, tools, people), Effect.andThen(interrupted, Effect.interrupt))
+      )
+      const next = yield* talk(opened, worker, recorded?.recording, first)
       if (next._tag === "Switch" && next.resume === undefined) yield* worker.leave("clear")
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1
@@ -91,12 +94,18 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
   let last: string | undefined
   let isFallback = false
   let isCleared = false
-  for (let first = true; ; first = false) {
-    const ended: Ended = yield* session(now, isCleared, first && terminal.isTerminal ? greeting : Option.none()).pipe(
+  let begin: string | undefined
+  for (let isFirst = true; ; isFirst = false) {
+    const ended: Ended = yield* session(
+      now,
+      isCleared,
+      begin,
+      isFirst && terminal.isTerminal ? greeting : Option.none()
+    ).pipe(
       Effect.map((done) => ({ ...done, isRefused: false })),
       // Who asked for another session and cannot have it goes on where they were, once.
       Effect.catch((error) =>
-        first || isFallback
+        isFirst || isFallback
           ? Effect.fail(error)
           : Effect.as(terminal.note(error.message), {
               id: last,
@@ -116,6 +125,7 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     // Another session goes on with its own model.
     now = next.resume === undefined ? begun : { ...fresh, resume: next.resume }
     isCleared = next.resume === undefined
+    begin = next.first
   }
 }, Effect.scoped)
 

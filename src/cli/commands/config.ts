@@ -16,6 +16,7 @@ import {
 } from "../../domain/SettingsKey.ts"
 import { settingsSchema } from "../../domain/SettingsSchema.ts"
 import { shownValue } from "../../domain/SettingsSecrets.ts"
+import { quoted, spelledOut } from "../../domain/WorkspacePath.ts"
 import { EnvFiles } from "../../services/EnvFiles.ts"
 import {
   type FileState,
@@ -113,7 +114,9 @@ const keyNamed = (name: string): Effect.Effect<SettingsKey, ExitError> => {
     : Effect.fail(badInput(printable(`${unknownText(known)}; "palimpsest config list --all" shows what there is`)))
 }
 
-const textOf = (value: Schema.Json): string => (typeof value === "string" ? printable(value) : JSON.stringify(value))
+/** A value in one line that no terminal acts on, and that can be given back. */
+const textOf = (value: Schema.Json): string =>
+  typeof value === "string" ? quoted(value) : spelledOut(JSON.stringify(value))
 
 /** Columns of a value in the list. */
 const valueWidth = 60

@@ -97,15 +97,17 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         type: "file_changed"
       })
 
-    const replace = ({ after, seen }: Change) =>
+    const isOwn = (place: string) => workspace.isOwn?.(place) ?? Effect.succeed(false)
+
+    const replace = ({ after, seen }: Change, mode: number | undefined) =>
       Effect.acquireUseRelease(
         // What replaces a private file is private from the beginning; a new one gets what the system gives.
-        WholeFile.claim(seen.path, seen.text === undefined ? undefined : 0o600),
+        WholeFile.claim(seen.path, mode === undefined ? undefined : 0o600),
         (file) =>
           Effect.gen(function* () {
             // A folder on the way may have become a link that leads out. One that becomes one later lacks this file.
             if ((yield* fs.realPath(file)) !== file) return yield* changed(seen)
-            yield* WholeFile.fill(file, encode(after), seen.text === undefined ? undefined : seen.mode)
+            yield* WholeFile.fill(file, encode(after), mode)
             yield* fs.rename(file, seen.path)
             // Interrupted, the write would go on behind our back.
           }).pipe(Effect.uninterruptible),
@@ -150,10 +152,19 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         }
         if (after === seen.text) return resultOf(change)
         const writing = Effect.gen(function* () {
-          if (seen.text === undefined) yield* fs.makeDirectory(path.dirname(seen.path), { recursive: true })
+          if (seen.text === undefined) {
+            const folder = path.dirname(seen.path)
+            if (!(yield* isOwn(seen.path))) {
+              yield* fs.makeDirectory(folder, { recursive: true })
+              return yield* replace(change, undefined)
+            }
+            // A plan is kept as all else of the program's home is: nobody else reads it.
+            yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+            return yield* replace(change, 0o600)
+          }
           // A rename would also replace what may not be written.
-          else yield* fs.access(seen.path, { writable: true })
-          yield* replace(change)
+          yield* fs.access(seen.path, { writable: true })
+          yield* replace(change, seen.mode)
         })
         yield* writing.pipe(
           Effect.mapError((error) => {

@@ -87,6 +87,11 @@ describe("a plan, from its beginning to its approval", () => {
         assert.isFalse(yield* fs.exists(`${root}/a.ts`))
         yield* call(write, { file_path: plans.file, content: "1. Do it.\n" })
         assert.strictEqual(asked.length, 1)
+        // It is the person's alone from the beginning, with all folders that had to be made.
+        const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
+        assert.strictEqual(yield* rights(plans.file), 0o600)
+        assert.strictEqual(yield* rights(`${top}/real/home/plans`), 0o700)
+        assert.strictEqual(yield* rights(`${top}/real/home`), 0o700)
 
         const ended = yield* call(exit, {})
         assert.strictEqual(asked[1]?.detail, "1. Do it.\n")
@@ -166,6 +171,24 @@ describe("a plan, from its beginning to its approval", () => {
         assert.strictEqual(yield* approval.mode, "none")
       }),
     "plan"
+  )
+
+  inScene(
+    "a plan file that is there already keeps its rights, and files of the workspace get what others get",
+    [yes],
+    ({ call, fs, path, plans, root, write }) =>
+      Effect.gen(function* () {
+        const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
+        yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
+        yield* fs.writeFileString(plans.file, "old")
+        yield* fs.chmod(plans.file, 0o640)
+        yield* call(write, { file_path: plans.file, content: "new" })
+        assert.strictEqual(yield* rights(plans.file), 0o640)
+        yield* fs.writeFileString(path.join(root, "usual"), "")
+        yield* call(write, { file_path: "a.ts", content: "a" })
+        assert.strictEqual(yield* rights(path.join(root, "a.ts")), yield* rights(path.join(root, "usual")))
+      }),
+    "all"
   )
 
   inScene(
