@@ -2,6 +2,7 @@ import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { encode } from "../domain/Bytes.ts"
 import { printable } from "../domain/Inspection.ts"
+import { spelledOut } from "../domain/WorkspacePath.ts"
 import { ExitError, failed } from "./ExitError.ts"
 
 /**
@@ -36,7 +37,11 @@ export const json = <S extends Schema.Codec<unknown, unknown>>(
   schema: S,
   value: S["Type"]
 ): Effect.Effect<void, ExitError, Stdio.Stdio> =>
-  Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))(value).pipe(Effect.orDie, Effect.flatMap(text))
+  Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))(value).pipe(
+    Effect.orDie,
+    // The same value, with what could steer a terminal as escapes of JSON.
+    Effect.flatMap((line) => text(spelledOut(line)))
+  )
 
 const note = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
   const stdio = yield* Stdio.Stdio

@@ -16,12 +16,7 @@ export const assemble = Effect.fn("Prompting.assemble")(function* ({ model, plan
   const { knowledge } = yield* AgentTools.make(
     { ...opened, settings: sized },
     { isLook: true, ...(plan ? { approve: "plan" as const } : {}) },
-    {
-      tell: (line) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio),
-      // As in a chat somebody would be there; nothing is asked here.
-      ask: () => Effect.succeed({ _tag: "No", words: "" }),
-      answer: () => Effect.succeed("")
-    }
+    { tell: (line) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio) }
   )
   const built = yield* Effect.mapError(knowledge.prompt, ({ message }) => badInput(printable(message)))
   const { tools } = yield* opened.chat.settings

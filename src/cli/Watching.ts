@@ -1,4 +1,4 @@
-import { Effect, Path, Predicate, type Scope } from "effect"
+import { Cause, Effect, Exit, Path, Predicate, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { printable } from "../domain/Inspection.ts"
 import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
@@ -34,6 +34,11 @@ const fromVariables = (variables: Readonly<Record<string, string>>): SettingsFil
   return Predicate.isObject(said) ? said : {}
 }
 
+/** How long hooks may take to hear that a session ends; after a signal the program itself ends soon. */
+const lastWords = { usual: "10 seconds", hurried: "1500 millis" } as const
+/** Together with that less than the program waits for its end after a signal. */
+const grace = "3 seconds"
+
 /** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
 export const addHooks = Effect.fn("Watching.addHooks")(function* (
   { files, settings }: Pick<Opened, "files" | "settings">,
@@ -60,7 +65,8 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
     isTrusted,
     passed: passEnvironment,
     transcript: of,
-    plans: path.join(home, "plans")
+    plans: path.join(home, "plans"),
+    grace
   })
   const news = yield* knownHooks(cwd, made.definitions)
   for (const line of [...made.warnings, ...(news === undefined ? [] : [news])]) yield* tell(printable(line))
@@ -106,7 +112,14 @@ export const session = Effect.fn("Watching.session")(function* (
   const hooked = Hooked.make(hooks, { session: id, cwd: path.resolve(".") }, (event) =>
     event._tag === "Notice" ? tell(printable(event.message)) : Effect.void
   )
-  yield* Effect.addFinalizer(() => SessionHooks.end(hooked, why))
+  yield* Effect.addFinalizer((exit) =>
+    SessionHooks.end(hooked, why).pipe(
+      Effect.interruptible,
+      Effect.timeoutOption(
+        Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? lastWords.hurried : lastWords.usual
+      )
+    )
+  )
   return {
     opening: yield* SessionHooks.start(hooked, source),
     leave: (reason) =>

@@ -96,9 +96,8 @@ const mostLooked = 20_000
 const longestLook = 5_000
 /** Names shorter than this are found only whole: nearly every path holds two letters. */
 const shortName = 3
-/** References that are told in one line, and characters of each. */
-const mostTold = 10
-const widestTold = 100
+/** Characters of references that are told in one line: what came of them stands behind. */
+const widestTold = 80
 /** Files that are read at the same time. */
 const atOnce = 8
 /** Names that are compared between two pauses. */
@@ -584,7 +583,8 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   for (const { group, places: all } of groups) {
     const isCut = all.some((place) => !taken.has(place))
     const isPart = isCut || !group.isWhole
-    const count = `${all.filter((place) => here.has(place)).length.toLocaleString("en-US")} of ${counted(all.length, "file", "files").replace(" ", group.isWhole ? " " : "+ ")} were read`
+    const read = all.filter((place) => here.has(place)).length.toLocaleString("en-US")
+    const count = `${read} of ${all.length.toLocaleString("en-US")}${group.isWhole ? "" : "+"} files were read`
     const most = isCut ? ` (${mostFiles.toLocaleString("en-US")} are the most for a message)` : ""
     const remarks = [...(isPart ? [`${count}${most}`] : []), ...group.remarks]
     if (remarks.length > 0)
@@ -592,8 +592,7 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   }
   notes.push(...tooLarge, ...results.flatMap((each) => (isRead(each) ? (each.note ?? []) : each)))
 
-  const named = [...references.values()].slice(0, mostTold).map(({ raw }) => firstUnits(quoted(raw), widestTold))
-  const title = [...named, ...(references.size > mostTold ? [`and ${references.size - mostTold} more`] : [])].join(" ")
+  const title = titleOf([...references.values()])
   const ended = Effect.map(Clock.currentTimeMillis, (now) => now - began)
   if (files.length === 0) return { ...nothing(message), notes: once(notes), agents, title, duration: yield* ended }
   const { at, parts } = partsOf(files)
@@ -620,6 +619,15 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
     duration: yield* ended
   }
 })
+
+/** References in one line. */
+const titleOf = (references: ReadonlyArray<ReferenceSegment>): string => {
+  const names = references.map(({ raw }) => firstUnits(quoted(raw), widestTold))
+  let told = names[0] ?? ""
+  let at = 1
+  while (at < names.length && told.length + (names[at] ?? "").length < widestTold) told += ` ${names[at++] ?? ""}`
+  return at < names.length ? `${told} and ${names.length - at} more` : told
+}
 
 /** Two references to one folder say the same of it. */
 const once = (notes: ReadonlyArray<AtNote>): ReadonlyArray<AtNote> => [

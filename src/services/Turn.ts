@@ -125,6 +125,7 @@ export interface Conversing {
   readonly settings: Effect.Effect<ChatSettings>
   /** Who is told what happens, where this conversation is held. */
   readonly hooks: HookSystem["Service"]
+  /** What hooks are told of where that is. */
   readonly place: Effect.Effect<HookPlace>
   /** Compresses it once; `committed` is told in the very step in which it changes. `advice`: what hooks said to that. */
   readonly compress: (
@@ -379,10 +380,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     )
     const { asked, stopped } = yield* Effect.suspend(() => once(beside, of, ready, answersTools, emit)).pipe(
       Effect.retry(calls),
-      Effect.flatMap((tried) =>
-        tried.fault === undefined || tried.stopped !== undefined
-          ? Effect.succeed(tried)
-          : Effect.fail(new InvalidAnswer({ fault: tried.fault, detail: tried.detail }))
+      Effect.tap(({ detail, fault, stopped: ended }) =>
+        fault === undefined || ended !== undefined ? Effect.void : Effect.fail(new InvalidAnswer({ fault, detail }))
       ),
       Effect.retry(answers)
     )

@@ -56,9 +56,12 @@ describe("@ references of ask", () => {
       const first = yield* runs(where, fake, ["ask", message, "--session", "s"])
       assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
       // Read as by a call, with what was left out and why.
-      assert.match(first.stderr, /^palimpsest: ✓ @notes\.txt @"two words\.txt"/)
+      assert.match(
+        first.stderr,
+        /^palimpsest: ✓ @notes\.txt @"two words\.txt"[^\n]* · … 8 files, [\d,]+ tokens; 1 not found; 1 left out\n/
+      )
       assert.match(first.stderr, /hidden\.log[^\n]*ignored by git/)
-      assert.match(first.stderr, /nothing\.here[^\n]*not found/)
+      assert.match(first.stderr, /\npalimpsest: @nothing\.here names no file here\n/)
       const [one] = yield* turnsOf(fake)
       const texts = textsOf(one).join("\n")
       for (const word of ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]) {
@@ -75,6 +78,43 @@ describe("@ references of ask", () => {
         JSON.stringify(bodyOf(two).contents.slice(1, 1 + bodyOf(one).contents.length - 1)),
         JSON.stringify(bodyOf(one).contents.slice(1))
       )
+    })
+  )
+
+  it.live("count only in what the person wrote, and nothing is looked for by its name where nobody watches", () =>
+    Effect.gen(function* () {
+      const where = yield* place("at-typed", { work: files })
+      const fake = yield* serve(says("Compared."), says("Nothing."))
+      const given = "diff @src/a.ts\n@one.md, @someone"
+      const first = yield* runs(where, fake, ["ask", "Compare @notes.txt with @one.md"], { input: given })
+      assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
+      assert.match(first.stderr, /^palimpsest: ✓ @notes\.txt @one\.md · 1 file, [\d,]+ tokens; 1 not found\n/)
+      assert.include(first.stderr, "palimpsest: @one.md names no file here\n")
+      assert.notInclude(first.stderr, "@someone")
+      // Without words of a person nothing is read, and nothing is said of it.
+      const second = yield* runs(where, fake, ["ask"], { input: given })
+      assert.deepStrictEqual([second.status, second.stderr], [0, ""])
+      const [one, two] = yield* turnsOf(fake)
+      const texts = textsOf(one).join("\n")
+      assert.include(texts, `Compare @notes.txt with @one.md\n\n${given}`)
+      assert.include(texts, "first words")
+      for (const word of ["fourth words", "sixth words"]) assert.notInclude(texts, word)
+      assert.include(textsOf(two), given)
+    })
+  )
+
+  it.live("what was left out is told up to five times, then counted; where nothing was read it failed", () =>
+    Effect.gen(function* () {
+      const where = yield* place("at-none", { work: files })
+      const fake = yield* serve(says("What?"))
+      const { status, stderr } = yield* runs(where, fake, ["ask", "@q1 @q2 @q3 @q4 @hidden.log @q5 @q6"])
+      assert.strictEqual(status, 0)
+      assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
+        "palimpsest: ✗ @q1 @q2 @q3 @q4 @hidden.log @q5 @q6 · 6 not found; 1 left out",
+        ...["q1", "q2", "q3", "q4"].map((name) => `palimpsest: @${name} names no file here`),
+        "palimpsest: hidden.log was left out: ignored by git",
+        "palimpsest: 2 more were not read, or only in part"
+      ])
     })
   )
 

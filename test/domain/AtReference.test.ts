@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { parse, readings, rebuild, type Segment, written } from "../../src/domain/AtReference.ts"
+import { parse, readings, rebuild, type Segment, unescaped, written } from "../../src/domain/AtReference.ts"
 
 /** References as their paths, text as it is. */
 const told = (message: string): ReadonlyArray<string | { readonly path: string }> =>
@@ -57,8 +57,9 @@ describe("references in a message", () => {
     ["it may follow a script without spaces", "请看@src/a.ts", ["请看", { path: "src/a.ts" }]],
     ["it may follow punctuation of such a script", "见（@a.ts", ["见（", { path: "a.ts" }]],
     ["a lone one is text", "meet @ noon @", ["meet @ noon @"]],
-    ["a dot behind a lone one is text", "@. @.. @...", ["@. @.. @..."]],
+    ["dots behind a lone one are text", "@.. @...", ["@.. @..."]],
     ["the folder itself", "@./", [{ path: "./" }]],
+    ["the folder itself without a slash", "read @. and @.", ["read ", { path: "." }, " and ", { path: "." }]],
     ["an escaped one is text", "\\@a.ts", ["\\@a.ts"]],
     [
       "an address of mail is text",
@@ -229,6 +230,16 @@ describe("a path as a reference", () => {
     },
     { arbitrary: { runs: 2_000 } }
   )
+})
+
+describe("the beginning of a path as it is typed", () => {
+  const cases: ReadonlyArray<readonly [typed: string, path: string]> = [
+    ["my\\ docs/a", "my docs/a"],
+    ['it\'s\\ \\"q\\"', 'it\'s "q"'],
+    ["src\\a", "src\\a"],
+    ["a\\\\b\\", "a\\b\\"]
+  ]
+  for (const [typed, path] of cases) it(typed, () => assert.strictEqual(unescaped(typed), path))
 })
 
 describe("a message again", () => {

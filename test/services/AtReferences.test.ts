@@ -39,7 +39,15 @@ const files = {
 }
 
 const read = ({ files }: Expanded) => files.map(({ shown }) => shown)
-const skips = ({ skipped }: Expanded) => skipped.map(({ path, why }) => `${path}: ${why}`)
+const notes = ({ notes }: Expanded) => notes.map(({ text }) => text)
+/** What was not read, in short; that something lies elsewhere or is empty is tested by itself. */
+const skips = ({ notes }: Expanded) =>
+  notes.flatMap(({ kind, text }) => (kind === "remark" ? [] : text.replace(/ (?:was|were) left out: /, ": ")))
+const listed = (expanded: Expanded): string => {
+  const [, ended] = events(expanded, "x")
+  return ended?._tag === "ToolCallResponse" && ended.display?._tag === "Text" ? ended.display.text : ""
+}
+const summed = (expanded: Expanded) => listed(expanded).split("\n").at(-1) ?? ""
 const said = ({ parts }: Expanded) => parts.map(({ text = "" }) => text).join("")
 
 describe("what a reference means", () => {
@@ -89,9 +97,9 @@ describe("what a reference means", () => {
     ["… or a part of its name", "@room", ["src/deep/ChatRoom.ts"], [], "@src/deep/ChatRoom.ts"],
     ["… the whole name before longer ones", "@chat", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts"],
     ["… also with a sign behind it", "@Chat.ts: why", ["src/deep/Chat.ts"], [], "@src/deep/Chat.ts: why"],
-    ["… a name of two letters only whole", "@ha", [], ["ha: not found"]],
-    ["what is nowhere", "ask @alice", [], ["alice: not found"]],
-    ["what is ignored is not looked for", "@key", [], ["key: not found"]],
+    ["… a name of two letters only whole", "@ha", [], ["@ha names no file here"]],
+    ["what is nowhere", "ask @alice", [], ["@alice names no file here"]],
+    ["what is ignored is not looked for", "@key", [], ["@key names no file here"]],
     ["ignored by git", "@ignored.ts", [], ["ignored.ts: ignored by git"]],
     ["ignored by the workspace", "@own.ts", [], ["own.ts: ignored by .geminiignore"]],
     ["ignored by both", "@both.ts", [], ["both.ts: ignored by git and .geminiignore"]],
@@ -124,7 +132,7 @@ describe("what a reference means", () => {
     ],
     ["home", "@~/x", [], ["~/x: ~ is not expanded here; give a path from the workspace or an absolute one"]],
     ["no reference at all", "mail a@b.c", [], []],
-    ["one that is and one that is not", "@README.md @nowhere.md", ["README.md"], ["nowhere.md: not found"]]
+    ["one that is and one that is not", "@README.md @nowhere.md", ["README.md"], ["@nowhere.md names no file here"]]
   ]
   for (const [rule, message, wanted, left, text = message] of cases) {
     it.effect(`${rule}: ${message}`, () =>
@@ -169,10 +177,11 @@ describe("what a reference means", () => {
       const expanded = yield* expand("@./")
       assert.notInclude(said(expanded), "KEY=1")
       assert.notInclude(read(expanded).join(" "), "ignored.ts")
-      assert.includeMembers(skips(expanded), [
-        ".: 6 entries are ignored",
-        ".: 2 files are hardly ever meant: keys, archives, results of builds"
-      ])
+      assert.include(
+        notes(expanded),
+        "of ./: 6 entries are ignored; 2 files are hardly ever meant: keys, archives, results of builds"
+      )
+      assert.deepStrictEqual(read(yield* expand("@.")), read(expanded))
     }).pipe(Effect.provide(memory(files)))
   )
 
@@ -214,7 +223,7 @@ describe("what is sent", () => {
           `\`\`\`\`\nThese were the files.\n${runtimeMark}\n`,
           "`````\n\nFile 3 of 4: @src/logo.png (image)\n",
           "image/png",
-          "\n\nFile 4 of 4: @empty.txt. It is empty.\n\nThese were the files."
+          "\n\nFile 4 of 4: @empty.txt. empty.txt is empty.\n\nThese were the files."
         ]
       )
       assert.deepStrictEqual(
@@ -255,7 +264,8 @@ describe("what is sent", () => {
       assert.deepStrictEqual(read(expanded), ["a.txt", "c.txt"])
       assert.deepStrictEqual(skips(expanded), [
         "b.txt: 20 MiB are read for one message, and that is used up",
-        "d.txt: larger than 20 MiB"
+        "d.txt: larger than 20 MiB",
+        "a.txt: lines of more than 2,000 characters are cut"
       ])
     }).pipe(
       Effect.provide(
@@ -273,7 +283,12 @@ describe("what is sent", () => {
     Effect.gen(function* () {
       const expanded = yield* expand("@./")
       assert.strictEqual(expanded.files.length, 2_000)
-      assert.deepStrictEqual(skips(expanded), ["50 more files: only the first 2,000 files are read; refer to fewer"])
+      assert.deepStrictEqual(skips(expanded), [
+        "of ./: 2,000 of 2,050 files were read (2,000 are the most for a message)"
+      ])
+      const named = yield* expand("@./ @f999.txt @f0.txt")
+      assert.includeMembers(read(named).slice(-1), ["f999.txt"])
+      assert.deepStrictEqual(skips(named), skips(expanded))
     }).pipe(Effect.provide(memory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`f${i}.txt`, `${i}`])))))
   )
 
@@ -281,8 +296,9 @@ describe("what is sent", () => {
     Effect.gen(function* () {
       const expanded = yield* expand(Array.from({ length: 130 }, (_, i) => `@f${i}.txt`).join(" "))
       assert.strictEqual(expanded.files.length, 100)
+      assert.isBelow(expanded.title.length, 100)
       assert.deepStrictEqual(skips(expanded), ["30 more references: only the first 100 of a message are read"])
-      assert.match(expanded.title, /^@f0\.txt .* and 120 more$/)
+      assert.match(expanded.title, /^@f0\.txt @f1\.txt .* and 1\d\d more$/)
     }).pipe(Effect.provide(memory(Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`f${i}.txt`, `${i}`])))))
   )
 
@@ -292,7 +308,7 @@ describe("what is sent", () => {
         text: "a@b.c \\@x `@y`",
         parts: [],
         files: [],
-        skipped: [],
+        notes: [],
         agents: [],
         title: "",
         tokens: 0,
@@ -423,7 +439,15 @@ describe("a tree of 100,000 files", () => {
   })
   const workspace = memory({ ".git/HEAD": "", ".gitignore": "ignored/" })
 
-  for (const message of ["@nowhere.md", "@**/*.rs", "@./"]) {
+  const messages: ReadonlyArray<readonly [message: string, told: string]> = [
+    ["@nowhere.md", "@nowhere.md names no file here (only the first 20,000 files were looked at)"],
+    [
+      "@**/*.rs",
+      "**/*.rs was left out: no file matches (2 entries are left out; only the first 20,000 files were looked at)"
+    ],
+    ["@./", "of ./: 1 of 20,000+ files were read (2,000 are the most for a message); 2 entries are ignored"]
+  ]
+  for (const [message, told] of messages) {
     it.effect(`is looked through within bounds, and others have their turn: ${message}`, () =>
       Effect.gen(function* () {
         const { fs, opened } = yield* tree
@@ -439,7 +463,7 @@ describe("a tree of 100,000 files", () => {
         )
         const expanded = yield* expand(message).pipe(Effect.provideService(FileSystem.FileSystem, fs))
         yield* Fiber.interrupt(other)
-        assert.include(skips(expanded).join("\n"), "only the first 20,000 files of the workspace were looked at")
+        assert.strictEqual(notes(expanded)[0], told)
         assert.isBelow(opened.length, 60)
         assert.isFalse(opened.some((place) => place.includes("ignored")))
         assert.isAtLeast(turns, 100)
@@ -492,33 +516,105 @@ describe("what is told of it", () => {
       const expanded = yield* expand("@big.log @mid.log @small.log")
       assert.match(
         sizes(expanded, 2_000),
-        /^3 files, \d,\d{3} tokens, 2,000 are left: big\.log \([\d,]+, of which [\d,]+ would fit\), mid\.log \([\d,]+, of which [\d,]+ would fit\)$/
+        /^3 files, \d,\d{3} tokens, 2,000 are left: big\.log \(lines 1-2,000 of 3,000: [\d,]+, of which [\d,]+ would fit\), mid\.log \([\d,]+, of which [\d,]+ would fit\)$/
       )
       assert.match(sizes(expanded, 10_000), /^3 files, \d,\d{3} tokens, 10,000 are left$/)
     }).pipe(Effect.provide(three))
   )
 
-  it.effect("the reading is shown as a call", () =>
+  it.effect("a text that is cut is told with its lines, also where sizes are", () =>
     Effect.gen(function* () {
-      const expanded = yield* expand("@README.md @nowhere.md")
-      assert.deepStrictEqual(events(expanded, "client-read-1"), [
-        {
+      const expanded = yield* expand("@big.log @wide.txt")
+      assert.deepStrictEqual(notes(expanded), [
+        "big.log: lines 1-2,000 of 3,000",
+        "wide.txt: lines of more than 2,000 characters are cut"
+      ])
+      assert.match(sizes(expanded, 1_000), /: big\.log \(lines 1-2,000 of 3,000: [\d,]+, of which [\d,]+ would fit\)/)
+      assert.match(summed(expanded), /^2 files, [\d,]+ tokens; 2 in part$/)
+    }).pipe(Effect.provide(memory({ "big.log": "word\n".repeat(3_000), "wide.txt": "x".repeat(3_000) })))
+  )
+
+  it.effect("an empty file is told to be empty, to the model and to the person", () =>
+    Effect.gen(function* () {
+      const expanded = yield* expand("@empty.txt")
+      assert.include(said(expanded), "File 1 of 1: @empty.txt. empty.txt is empty.")
+      assert.deepStrictEqual(notes(expanded), ["empty.txt is empty"])
+    }).pipe(Effect.provide(memory(files)))
+  )
+
+  it.effect("what lies elsewhere is told", () =>
+    Effect.map(expand("why @Chat.ts: now"), (expanded) =>
+      assert.deepStrictEqual(notes(expanded), ["@Chat.ts was taken as src/deep/Chat.ts"])
+    ).pipe(Effect.provide(memory(files)))
+  )
+
+  it.effect("what is missing is told as it was written, without the sign behind it, each", () =>
+    Effect.map(expand('@someone: @"no where.md"\'s @a.rs:12 @b/c.rs'), (expanded) =>
+      assert.deepStrictEqual(notes(expanded), [
+        "@someone names no file here",
+        '@"no where.md" names no file here',
+        "@a.rs:12 names no file here",
+        "@b/c.rs names no file here"
+      ])
+    ).pipe(Effect.provide(memory(files)))
+  )
+
+  it.effect("a folder that is named twice says the same once", () =>
+    Effect.map(expand("@./ @. @./"), (expanded) =>
+      assert.lengthOf(new Set(notes(expanded)), notes(expanded).length)
+    ).pipe(Effect.provide(memory(files)))
+  )
+
+  const shownAs: ReadonlyArray<readonly [rule: string, message: string, status: string, display: RegExp]> = [
+    ["what the references say is not said again", "@README.md", "success", /^1 file, \d+ tokens$/],
+    [
+      "the files of a folder are listed before the sum",
+      "@src/deep",
+      "success",
+      /^src\/deep\/Chat\.ts\nsrc\/deep\/ChatRoom\.ts\n2 files, \d+ tokens$/
+    ],
+    [
+      "of what was left out it is said how much",
+      "@README.md @src/b.ts @nowhere.md @.env",
+      "success",
+      /^2 files, \d+ tokens; 1 not found; 1 left out$/
+    ],
+    ["where nothing could be read it failed", "@nowhere.md @.env @void", "error", /^1 not found; 2 left out$/]
+  ]
+  for (const [rule, message, status, display] of shownAs) {
+    it.effect(`${rule}: ${message}`, () =>
+      Effect.gen(function* () {
+        const expanded = yield* expand(message)
+        const [started, ended] = events(expanded, "client-read-1")
+        assert.deepStrictEqual(started, {
           _tag: "ToolCallStarted",
           id: "client-read-1",
           name: "read_many_files",
-          title: "@README.md @nowhere.md"
-        },
-        {
-          _tag: "ToolCallResponse",
-          id: "client-read-1",
-          name: "read_many_files",
-          status: "success",
-          display: { _tag: "Text", text: "1 file read\nREADME.md\n1 skipped\nnowhere.md: not found" },
-          message: null,
-          duration: expanded.duration
-        }
+          title: message
+        })
+        const shown = listed(expanded)
+        assert(ended?._tag === "ToolCallResponse")
+        assert.strictEqual(ended.status, status)
+        assert.match(shown, display)
+        assert.strictEqual(ended.message, status === "error" ? shown : null)
+        assert.strictEqual(ended.duration, expanded.duration)
+      }).pipe(Effect.provide(memory(files)))
+    )
+  }
+
+  it.effect("of many files the first are listed", () =>
+    Effect.gen(function* () {
+      const lines = listed(yield* expand("@./")).split("\n")
+      assert.deepStrictEqual(lines.slice(0, -1), [
+        ...Array.from({ length: 10 }, (_, i) => `f1${i}.txt`),
+        "… and 2 more"
       ])
-      assert.deepStrictEqual(events(yield* expand("hello"), "x"), [])
-    }).pipe(Effect.provide(memory(files)))
+    }).pipe(Effect.provide(memory(Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`f${10 + i}.txt`, "x"])))))
+  )
+
+  it.effect("no reference is no call", () =>
+    Effect.map(expand("hello"), (expanded) => assert.deepStrictEqual(events(expanded, "x"), [])).pipe(
+      Effect.provide(memory(files))
+    )
   )
 })

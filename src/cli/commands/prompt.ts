@@ -107,7 +107,7 @@ export const promptCommand = <R>(assemble: (flags: PromptFlags) => Effect.Effect
     })
   ).pipe(
     Command.withDescription(
-      "Print the system prompt as it is sent from this folder: itself on stdout, the tokens of its sections on stderr"
+      "Print the system prompt as ask sends it from this folder: itself on stdout, the tokens of its sections on stderr"
     ),
     Command.withExamples([
       { command: "palimpsest prompt", description: "Read it" },

@@ -91,13 +91,14 @@ palimpsest config doctor           checks all places and says what to do
 palimpsest config import gemini    takes over a ~/.gemini folder; --dry-run only reports
 
 A variable for each plain setting: memory.maxDirs is PALIMPSEST_MEMORY_MAX_DIRS. For single models: {"models": {"NAME": {"compressionThreshold": 0.3}}}.
-approve, allowed, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry and folderTrust count in PALIMPSEST_HOME only.
+approve, allowed, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry, ide, includeDirectories,
+loadMemoryFromIncludeDirectories and folderTrust count in PALIMPSEST_HOME only.
 An invalid file is told with the key and what was expected before anything runs.`
   },
   memory: {
     about: "GEMINI.md and its like, imports, trust, @ references",
     text: `GEMINI.md, AGENTS.md and PALIMPSEST.md are sent with every request: those of PALIMPSEST_HOME and ~/.gemini, of extensions, and of the folder, those
-above it up to the project and those below it. @path in such a file imports another one. memory.fileNames changes the names.
+above it up to the project where they are trusted, and those below it. @path in such a file imports another one. memory.fileNames changes the names.
 
 palimpsest memory show | list | refresh      in the chat: /memory
 palimpsest memory add "fact" --scope project|global      in the chat: /memory add project: fact

@@ -1,9 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, FileSystem, Schema } from "effect"
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { parse } from "../../../src/domain/AtReference.ts"
 import { mentions, paths } from "../../../src/cli/chat/PathCompletion.ts"
 
 const folder = Effect.promise(async () => {
@@ -32,6 +33,56 @@ layer(NodeServices.layer)("paths", (it) => {
       })
     )
   }
+
+  /** Files of a folder with a space in its name. */
+  const spaced = Effect.promise(async () => {
+    const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))
+    await mkdir(path.join(made, "my docs"))
+    for (const name of ["a.md", `it's "q".md`]) await writeFile(path.join(made, "my docs", name), "")
+    return made
+  })
+  const odd: ReadonlyArray<readonly [rule: string, fragment: string, candidates: ReadonlyArray<string>]> = [
+    ["behind an escaped space", "my\\ docs/a", ['"my docs/a.md"']],
+    ["behind a backslash alone", "my\\", []],
+    ["a folder in quotes, which stay open", "my", ['"my docs/']],
+    ["in quotes that are open", '"my docs/a', ['"my docs/a.md"']],
+    ["a name with quotes is escaped, whatever was typed", `"my docs/it's`, [`my\\ docs/it's\\ \\"q\\".md`]],
+    ["a name with quotes further on", `my\\ docs/it's\\ \\"`, [`my\\ docs/it's\\ \\"q\\".md`]]
+  ]
+  for (const [rule, fragment, candidates] of odd) {
+    it.effect(rule, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* mentions(`see @${fragment}`, yield* spaced), { candidates, replaced: fragment })
+      })
+    )
+  }
+
+  it.effect.prop(
+    "what is completed means the file, and can be completed again",
+    [
+      Schema.NonEmptyArray(
+        Schema.Literals(["a", ".", " ", "\\", '"', "'", "(", "[", ",", "é", "😀", "@", "\t", "1", "*", ":"])
+      ),
+      Schema.Literals(["", '"'])
+    ],
+    ([signs, quote]) =>
+      Effect.gen(function* () {
+        const name = `b${signs.join("")}`
+        const fs = FileSystem.makeNoop({ readDirectory: () => Effect.succeed([name]) })
+        const complete = (line: string) =>
+          mentions(line, "/work").pipe(Effect.provideService(FileSystem.FileSystem, fs))
+        const { candidates } = yield* complete(`@${quote}b`)
+        const [candidate = ""] = candidates
+        assert.deepStrictEqual(parse(`@${candidate} now`)[0], {
+          _tag: "Reference",
+          raw: `@${candidate}`,
+          path: name
+        })
+        // Quotes are closed: there is nothing left to complete.
+        if (candidate.startsWith('"')) return
+        assert.deepStrictEqual(yield* complete(`@${candidate}`), { candidates, replaced: candidate })
+      })
+  )
 
   it.effect("an address is no mention", () =>
     Effect.gen(function* () {
