@@ -278,3 +278,20 @@ describe("a message that stays without an answer", () => {
     })
   )
 })
+
+describe("single models", () => {
+  it.live("have a window and a threshold of their own, also after a switch", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* against(always, {
+        window: 50_000,
+        threshold: 0.5,
+        models: { "gemini-2.5-pro": { window: 4_000, threshold: 0.25 } }
+      })
+      const first = yield* chat.usage
+      assert.deepStrictEqual([first.limit, first.threshold], [50_000, 0.5])
+      yield* chat.configure({ model: "gemini-2.5-pro" })
+      const other = yield* chat.usage
+      assert.deepStrictEqual([other.limit, other.threshold], [4_000, 0.25])
+    })
+  )
+})
