@@ -60,6 +60,16 @@ export const importTokens = (text: string): ReadonlyArray<ImportToken> => runSyn
 /** Whether an import is an address and no path. */
 export const isAddress = (path: string): boolean => /^(?:file|https?):/i.test(path)
 
+/** Behind a path in a sentence; no part of its name. */
+const closing = /[.,;:!?)\]}'"]+$/
+
+/**
+ * Whether an import is written as a path: from a folder, or to a name with an extension. `@scope/package` and `@somebody` are
+ * not, and mean a file only where there is one. A version behind such a name is no extension.
+ */
+export const isPath = (path: string): boolean =>
+  /^\.{0,2}\//.test(path) || isAddress(path) || /[^./]\.[A-Za-z]\w*$/.test(path.replace(closing, ""))
+
 /** What a comment may hold: nothing that ends it. */
 const inComment = (text: string): string => text.replace(/--(!?)>/g, "--$1&gt;")
 
@@ -70,6 +80,10 @@ export const importedText = (path: string, text: string): string =>
 /** What stands in the place of a token that brought nothing: it is kept, and says why. */
 export const notImported = (path: string, why: string): string =>
   `<!-- @${inComment(path)} was not imported: ${inComment(why)} -->`
+
+/** What stands in the place of a token whose file has a block of its own, which is shown under this name. */
+export const standsAs = (path: string, shown: string): string =>
+  `<!-- @${inComment(path)} is not repeated here: it stands in this memory as ${inComment(shown)} -->`
 
 /** A file of the flat format. */
 export const flatBlock = (path: string, text: string): string =>

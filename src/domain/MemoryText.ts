@@ -20,7 +20,7 @@ export const MemoryBlock = Schema.Struct({
   shown: Schema.String,
   /** What it says, its imports in it. */
   text: Schema.String,
-  /** Files that it imports, itself or through another, absolute, in the order of their first use. */
+  /** Files that it imports and that have no block of their own, itself or through another, absolute, in the order of their first use. */
   imports: Schema.Array(Schema.String)
 })
 export type MemoryBlock = typeof MemoryBlock.Type

@@ -12,6 +12,7 @@ import {
   longestFact,
   type MemoryBlock,
   type MemoryScope,
+  type MemorySource,
   touchedText,
   withFact
 } from "../domain/MemoryText.ts"
@@ -58,42 +59,16 @@ interface State {
   readonly version: number
   /** Keys of files that were loaded, told or found wanting. */
   readonly known: ReadonlySet<string>
+  /** Files that have blocks, by their keys, and how these are shown. */
+  readonly own: ReadonlyMap<string, string>
   /** What was told when it was touched. */
   readonly touched: ReadonlyArray<MemorySearch.Candidate>
 }
 
 /** A file that was found. */
-interface Found extends MemoryFiles.Seen {
+interface Found extends MemoryFiles.Origin {
+  readonly source: MemorySource
   readonly candidate: MemorySearch.Candidate
-}
-
-/** Blocks whose files no other block brings along already: `@AGENTS.md` in a GEMINI.md does not count twice. */
-const withoutImported = (
-  blocks: ReadonlyArray<{ readonly real: string; readonly block: MemoryBlock }>
-): ReadonlyArray<MemoryBlock> => {
-  const importers = new Map<string, Set<string>>()
-  for (const { block, real } of blocks) {
-    for (const file of block.imports) {
-      if (file === real) continue
-      importers.set(file, (importers.get(file) ?? new Set()).add(real))
-    }
-  }
-  const dropped = new Set<string>()
-  for (const { real } of blocks) {
-    if ([...(importers.get(real) ?? [])].some((by) => !dropped.has(by))) dropped.add(real)
-  }
-  return blocks.filter(({ real }) => !dropped.has(real)).map(({ block }) => block)
-}
-
-/** Of global blocks that say the same, the first. */
-const withoutTwins = (blocks: ReadonlyArray<MemoryBlock>): ReadonlyArray<MemoryBlock> => {
-  const said = new Set<string>()
-  return blocks.filter(({ source, text }) => {
-    if (source !== "global") return true
-    const isNew = !said.has(text.trim())
-    said.add(text.trim())
-    return isNew
-  })
 }
 
 /** Whether a model is told the same. */
@@ -144,12 +119,12 @@ export const make = Effect.fnUntraced(function* (
     globals
   })
 
-  /** As a person writes it: from the workspace, else from the home folder. */
+  /** As a person writes it: from the workspace, else, as the workspace itself, from the home folder. */
   const shownOf =
     ({ home, root }: Places) =>
     (place: string) => {
       const fromRoot = shownFrom(root, place, path.sep)
-      if (fromRoot !== place || root === place) return quoted(fromRoot)
+      if (fromRoot !== place && root !== place) return quoted(fromRoot)
       const fromHome = shownFrom(home, place, path.sep)
       return quoted(fromHome === place || fromHome === "." ? place : `~/${fromHome}`)
     }
@@ -269,7 +244,15 @@ export const make = Effect.fnUntraced(function* (
         what._tag === "File" && candidate.source === "project" && !(yield* isTrusted(path.dirname(what.real)))
       if (what._tag === "File" && !isElsewhere && !known.has(what.key)) {
         known.add(what.key)
-        found.push({ ...what, candidate })
+        const { place, source, within } = candidate
+        found.push({
+          ...what,
+          candidate,
+          source,
+          place,
+          within,
+          isTrusted: source === "project" ? isTrusted : undefined
+        })
       }
       const why = what._tag === "Refused" ? what.why : isElsewhere ? "it leads into a folder that is not trusted" : ""
       if (why !== "" && !known.has(candidate.place)) {
@@ -281,26 +264,54 @@ export const make = Effect.fnUntraced(function* (
     return found
   })
 
-  /** What the files say. */
+  /**
+   * Global files that another one says whole, and which one that is: what was taken over from one home lies in both, and facts
+   * may have been added to one of them since. Of files that say the same the first stays.
+   */
+  const twinsIn = Effect.fnUntraced(function* (found: ReadonlyArray<Found>, files: MemoryFiles.MemoryFiles) {
+    const globals = found.filter(({ source }) => source === "global")
+    const twins = new Map<Found, Found>()
+    for (const file of globals.toReversed()) {
+      for (const other of globals) {
+        if (other === file || twins.has(other) || !(yield* files.covers(other, file))) continue
+        twins.set(file, other)
+        break
+      }
+    }
+    return twins
+  })
+
+  /** What the files say, and what is wrong in them. Each has its own block, whichever others import it. */
   const blocksOf = Effect.fnUntraced(function* (
     found: ReadonlyArray<Found>,
+    before: ReadonlyMap<string, string>,
     files: MemoryFiles.MemoryFiles,
-    isTrusted: Asked,
-    shown: (place: string) => string,
-    complain: (place: string, why: string) => void
+    shown: (place: string) => string
   ) {
-    const blocks = yield* Effect.forEach(
-      found,
-      ({ candidate: { place, source, within }, ...seen }) =>
-        files.resolve({ ...seen, place }, within, source === "project" ? isTrusted : undefined).pipe(
-          Effect.map(({ imports, text }) => [
-            { real: seen.real, block: { source, file: place, shown: shown(place), text, imports } }
-          ]),
-          Effect.catch((why) => Effect.sync(() => (complain(place, why), [])))
-        ),
+    const twins = yield* twinsIn(found, files)
+    const own = new Map(before)
+    for (const file of found) {
+      let stands = file
+      for (let twin = twins.get(stands); twin !== undefined; twin = twins.get(stands)) stands = twin
+      own.set(file.key, shown(stands.place))
+    }
+    const resolved = yield* Effect.forEach(
+      found.filter((file) => !twins.has(file)),
+      (file) => {
+        const { place, source } = file
+        const name = shown(place)
+        return Effect.match(files.resolve(file, own), {
+          onSuccess: ({ imports, problems, text }) => ({
+            blocks: text.trim() === "" ? [] : [{ source, file: place, shown: name, text, imports }],
+            problems
+          }),
+          onFailure: (why) => ({ blocks: [], problems: [{ line: `${name}: ${quoted(why)}` }] })
+        })
+      },
       { concurrency: MemoryFiles.atOnce }
     )
-    return blocks.flat().filter(({ block }) => block.text.trim() !== "")
+    const blocks: ReadonlyArray<MemoryBlock> = resolved.flatMap((each) => each.blocks)
+    return { blocks, own, problems: MemoryFiles.linesOf(resolved.flatMap((each) => each.problems)) }
   })
 
   const state = yield* Ref.make<State>({
@@ -308,6 +319,7 @@ export const make = Effect.fnUntraced(function* (
     last: undefined,
     version: 0,
     known: new Set(),
+    own: new Map(),
     touched: []
   })
   const gate = yield* Semaphore.make(1)
@@ -373,13 +385,14 @@ export const make = Effect.fnUntraced(function* (
       ...project
     ]
     const found = yield* lookAt(candidates, files, isTrusted, known, complain)
-    const blocks = withoutTwins(withoutImported(yield* blocksOf(found, files, isTrusted, shown, complain)))
-    const loaded: Loaded = { blocks, problems: [...problems, ...files.problems] }
+    const { blocks, own, problems: inFiles } = yield* blocksOf(found, new Map(), files, shown)
+    const loaded: Loaded = { blocks, problems: [...new Set([...problems, ...inFiles])] }
     yield* Ref.set(state, {
       loaded,
       last: loaded,
       version: before.last === undefined || isSame(before.last, loaded) ? before.version : before.version + 1,
       known,
+      own,
       touched: before.touched
     })
     return loaded
@@ -418,17 +431,18 @@ export const make = Effect.fnUntraced(function* (
     const before = yield* Ref.get(state)
     const known = new Set(before.known)
     const shown = shownOf(here)
-    const problems: Array<string> = []
-    const complain = (where: string, why: string) => void problems.push(`${shown(where)}: ${quoted(why)}`)
+    const problems = new Set<string>()
+    const complain = (where: string, why: string) => void problems.add(`${shown(where)}: ${quoted(why)}`)
     const files = yield* filesOf(here)
     const looked = yield* lookAt(yield* candidatesIn(folders, roots(here)), files, isTrusted, known, complain)
     const found = looked.filter(({ real: file }) => !imported.has(file))
-    const blocks = withoutImported(yield* blocksOf(found, files, isTrusted, shown, complain))
+    const { blocks, own, problems: inFiles } = yield* blocksOf(found, before.own, files, shown)
     // Told once, and not to the model: it cannot mend the file.
-    for (const problem of [...problems, ...files.problems]) yield* Effect.logWarning(problem)
+    for (const problem of new Set([...problems, ...inFiles])) yield* Effect.logWarning(problem)
     yield* Ref.set(state, {
       ...before,
       known,
+      own,
       touched: [...before.touched, ...found.map(({ candidate }) => candidate)]
     })
     return blocks.length === 0 ? undefined : touchedText(blocks)

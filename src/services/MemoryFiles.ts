@@ -1,8 +1,16 @@
-import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError } from "effect"
+import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError, Predicate } from "effect"
 import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { isBinary } from "../domain/FileKind.ts"
 import { decodeFile } from "../domain/FileText.ts"
-import { findImports, flatBlock, importedText, isAddress, notImported } from "../domain/MemoryImports.ts"
+import {
+  findImports,
+  flatBlock,
+  importedText,
+  isAddress,
+  isPath,
+  notImported,
+  standsAs
+} from "../domain/MemoryImports.ts"
 import * as Work from "../domain/Work.ts"
 import { isWithin, quoted } from "../domain/WorkspacePath.ts"
 import { kinds } from "./RegularFile.ts"
@@ -40,11 +48,41 @@ export type Looked =
   | { readonly _tag: "Nothing"; readonly isFolder: boolean }
   | { readonly _tag: "Refused"; readonly why: string }
 
+/** A memory file, and what counts for its imports. */
+export interface Origin extends Seen {
+  /** Absolute, as it was found. */
+  readonly place: string
+  /** What it imports has to lie in one of these. */
+  readonly within: ReadonlyArray<string>
+  /** Whether files of a folder may be imported; absent: nobody is asked, as for the person's own files. */
+  readonly isTrusted?: ((folder: string) => Effect.Effect<boolean>) | undefined
+}
+
+/** What is wrong in a file. */
+export interface Problem {
+  readonly line: string
+  /** Where files import one another: all of them, absolute, links followed. */
+  readonly circle?: ReadonlyArray<string>
+}
+
 /** A memory file with all its imports. */
 export interface Resolved {
   readonly text: string
-  /** Absolute, links followed. */
+  /** Whose text it brings along. Absolute, links followed. */
   readonly imports: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<Problem>
+}
+
+/** One line for each problem; files that import one another are told once, not for each way on which one comes to them. */
+export const linesOf = (problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
+  const lines = new Set<string>()
+  const told = new Set<string>()
+  for (const { circle = [], line } of problems) {
+    if (circle.some((file) => told.has(file))) continue
+    for (const file of circle) told.add(file)
+    lines.add(line)
+  }
+  return [...lines]
 }
 
 /** Reads memory files; what it has read it does not read again. */
@@ -55,15 +93,15 @@ export interface MemoryFiles {
   readonly look: (place: string, within: ReadonlyArray<string>) => Effect.Effect<Looked>
   /** What a file says, imports and all. A failure says why it cannot be read. */
   readonly resolve: (
-    file: Seen & {
-      readonly place: string
-    },
-    within: ReadonlyArray<string>,
-    /** Whether files of a folder may be imported; absent: nobody is asked, as for the person's own files. */
-    isTrusted?: (folder: string) => Effect.Effect<boolean>
+    file: Origin,
+    /** Files that have blocks of their own, by their keys, and how these are shown: no other one brings them along. */
+    own: ReadonlyMap<string, string>
   ) => Effect.Effect<Resolved, string>
-  /** What was found wrong in the files so far, one line each. */
-  readonly problems: ReadonlySet<string>
+  /**
+   * Whether a file says all that another one says: it is the same from the beginning, and so is what they import. An import that
+   * brings the other one nothing is nothing that it says.
+   */
+  readonly covers: (one: Origin, other: Origin) => Effect.Effect<boolean>
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
@@ -73,6 +111,31 @@ const tooLarge = (bytes: number) => `it has ${mebibytes(bytes)}, and memory file
 const keyOf = (info: FileSystem.File.Info, real: string): string =>
   Option.match(info.ino, { onNone: () => real, onSome: (ino) => `${info.dev}:${ino}` })
 
+const isCircleOfLinks = ({ reason }: PlatformError.PlatformError): boolean =>
+  "cause" in reason && Predicate.hasProperty(reason.cause, "code") && reason.cause.code === "ELOOP"
+
+/** Why an import brings nothing. */
+interface Failure {
+  readonly why: string
+  /** There is nothing of that name. */
+  readonly isAbsent?: boolean
+  readonly circle?: ReadonlyArray<string>
+}
+
+/** What an import brings. */
+interface Imported {
+  readonly place: string
+  readonly real: string
+  readonly key: string
+  readonly text: string
+}
+
+/** Whether a text begins with all of another one, which ends where a line ends. */
+const beginsWith = (text: string, other: string): boolean => {
+  const [whole, part] = [text.trim(), other.trim()]
+  return whole.startsWith(part) && /^[ \t\r]*(?:\n|$)/.test(whole.slice(part.length))
+}
+
 /** A reader of memory files. It keeps what it read: a new one sees files as they are then. */
 export const make = Effect.fnUntraced(function* ({
   depth: deepest,
@@ -81,7 +144,6 @@ export const make = Effect.fnUntraced(function* ({
 }: MemoryFilesOptions): Effect.fn.Return<MemoryFiles, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const problems = new Set<string>()
 
   const realFolders = new Map<string, string>()
 
@@ -127,7 +189,9 @@ export const make = Effect.fnUntraced(function* ({
       Effect.match({
         onSuccess: ({ info, real }) => judged(real, info, within),
         onFailure: (error): Looked =>
-          isNotThere(error) ? { _tag: "Nothing", isFolder: false } : { _tag: "Refused", why: diskTrouble(error) }
+          isNotThere(error)
+            ? { _tag: "Nothing", isFolder: false }
+            : { _tag: "Refused", why: isCircleOfLinks(error) ? "it is a circle of links" : diskTrouble(error) }
       })
     )
 
@@ -142,9 +206,9 @@ export const make = Effect.fnUntraced(function* ({
     )
 
   /** What is worked out once for each key, however many ask at the same time. */
-  const once = <A>() => {
-    const known = new Map<string, Effect.Effect<A, string>>()
-    return (key: string, work: Effect.Effect<A, string>): Effect.Effect<A, string> =>
+  const once = <A, E>() => {
+    const known = new Map<string, Effect.Effect<A, E>>()
+    return (key: string, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.suspend(() => {
         const before = known.get(key)
         if (before !== undefined) return before
@@ -155,73 +219,96 @@ export const make = Effect.fnUntraced(function* ({
         })
       })
   }
-  const texts = once<string>()
+  const texts = once<string, string>()
   const textOf = (file: Seen) => texts(file.real, read(file))
 
-  const imported = once<{ readonly real: string; readonly text: string }>()
+  const imported = once<Imported, Failure>()
   /** What lies at a place that is imported. */
-  const importedFrom = (
-    place: string,
-    within: ReadonlyArray<string>,
-    isTrusted?: (folder: string) => Effect.Effect<boolean>
-  ) =>
+  const importedFrom = (place: string, { isTrusted, within }: Origin) =>
     imported(
       [place, ...within, isTrusted === undefined ? "own" : "asked"].join("\0"),
       Effect.gen(function* () {
         const looked = yield* look(place, within)
-        if (looked._tag === "Refused") return yield* Effect.fail(looked.why)
+        if (looked._tag === "Refused") return yield* Effect.fail({ why: looked.why })
         if (looked._tag === "Nothing") {
-          return yield* Effect.fail(looked.isFolder ? "it is a folder" : "there is no such file")
+          return yield* Effect.fail(
+            looked.isFolder ? { why: "it is a folder" } : { why: "there is no such file", isAbsent: true }
+          )
         }
         if (isTrusted !== undefined && !(yield* isTrusted(path.dirname(looked.real)))) {
-          return yield* Effect.fail("its folder is not trusted")
+          return yield* Effect.fail({ why: "its folder is not trusted" })
         }
-        return { real: looked.real, text: yield* textOf(looked) }
+        const text = yield* Effect.mapError(textOf(looked), (why) => ({ why }))
+        return { place, real: looked.real, key: looked.key, text }
       })
     )
 
+  /** What an import means that stands in a file; a failure says why nothing. */
+  const find = (given: string, from: string, origin: Origin): Effect.Effect<Imported, Failure> => {
+    if (isAddress(given)) return Effect.fail({ why: "only files can be imported, no addresses" })
+    if (given.includes("\0")) return Effect.fail({ why: "it is no path" })
+    const place = path.resolve(path.dirname(from), given)
+    // Where names alone lead out, nobody is told what there is.
+    return origin.within.some((folder) => isWithin(folder, place, path.sep))
+      ? importedFrom(place, origin)
+      : Effect.fail({ why: `it leads out of ${origin.within.map(shown).join(" and ")}` })
+  }
+
+  /** Whether a failure is none because nobody meant a file: `@scope/package`. */
+  const isUnmeant = (given: string, { isAbsent }: Failure) => isAbsent === true && !isPath(given)
+
   const resolve = Effect.fnUntraced(function* (
-    root: Seen & { readonly place: string },
-    within: ReadonlyArray<string>,
-    isTrusted?: (folder: string) => Effect.Effect<boolean>
+    root: Origin,
+    own: ReadonlyMap<string, string>
   ): Effect.fn.Return<Resolved, string> {
     const imports = new Set<string>()
+    const problems = new Map<string, Problem>()
     let size = 0
-    const complain = (place: string, line: string) => Effect.sync(() => problems.add(`${shown(place)}: ${line}`))
-
-    interface Imported {
-      readonly place: string
-      readonly real: string
-      readonly text: string
+    const complain = (place: string, why: string, circle?: ReadonlyArray<string>) => {
+      const line = `${shown(place)}: ${why}`
+      problems.set(line, { line, ...(circle === undefined ? {} : { circle }) })
     }
+    const complainOf = (place: string, given: string, { circle, why }: Failure) =>
+      complain(place, `@${quoted(given)} was not imported: ${why}`, circle)
 
-    /** What an import brings; a failure says why nothing. */
+    /** What an import brings, and the name of its block where it has one of its own; a failure says why nothing. */
     const bring = Effect.fnUntraced(function* (
       given: string,
       from: string,
       chain: ReadonlyArray<string>
-    ): Effect.fn.Return<Imported, string> {
-      if (isAddress(given)) return yield* Effect.fail("only files can be imported, no addresses")
-      if (given.includes("\0")) return yield* Effect.fail("it is no path")
-      const place = path.resolve(path.dirname(from), given)
-      // Where names alone lead out, nobody is told what there is.
-      if (!within.some((folder) => isWithin(folder, place, path.sep))) {
-        return yield* Effect.fail(`it leads out of ${within.map(shown).join(" and ")}`)
+    ): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, Failure> {
+      const file = yield* find(given, from, root)
+      const before = chain.indexOf(file.real)
+      if (before >= 0) {
+        return yield* Effect.fail({
+          why: "it is being imported already, so it imports itself",
+          circle: chain.slice(before)
+        })
       }
-      const { real, text } = yield* importedFrom(place, within, isTrusted)
-      if (chain.includes(real)) return yield* Effect.fail("it is being imported already, so it imports itself")
-      if (size + text.length > mostBytes) {
-        return yield* Effect.fail(`${shown(root.place)} with its imports would have more than 1 MiB`)
+      const block = own.get(file.key)
+      // A file that says nothing has no block.
+      if (block !== undefined && file.text.trim() !== "") return { file, block }
+      if (size + file.text.length > mostBytes) {
+        return yield* Effect.fail({ why: `${shown(root.place)} with its imports would have more than 1 MiB` })
       }
-      return { place, real, text }
+      return { file, block: undefined }
     })
+
+    const isMeant = (given: string, from: string) =>
+      isPath(given)
+        ? Effect.succeed(true)
+        : Effect.match(find(given, from, root), { onSuccess: () => true, onFailure: (why) => !isUnmeant(given, why) })
 
     const tree: (file: Imported, chain: ReadonlyArray<string>, depth: number) => Effect.Effect<string> =
       Effect.fnUntraced(function* ({ place, text }, chain, depth) {
         const tokens = yield* Work.run(findImports(text))
         if (tokens.length === 0) return text
         if (depth >= deepest) {
-          yield* complain(place, `what it imports was left out: more than ${deepest} files import one another`)
+          for (const { path: given } of tokens) {
+            if (!(yield* isMeant(given, place))) continue
+            complain(place, `what it imports was left out: more than ${deepest} files import one another`)
+            break
+          }
           return text
         }
         const pieces: Array<string> = []
@@ -231,11 +318,19 @@ export const make = Effect.fnUntraced(function* ({
           from = end
           const brought = yield* Effect.result(bring(given, place, chain))
           if (brought._tag === "Failure") {
-            yield* complain(place, `@${quoted(given)} was not imported: ${brought.failure}`)
-            pieces.push(notImported(quoted(given), brought.failure))
+            if (isUnmeant(given, brought.failure)) {
+              pieces.push(text.slice(start, end))
+            } else {
+              complainOf(place, given, brought.failure)
+              pieces.push(notImported(quoted(given), brought.failure.why))
+            }
             continue
           }
-          const file = brought.success
+          const { block, file } = brought.success
+          if (block !== undefined) {
+            pieces.push(standsAs(quoted(given), block))
+            continue
+          }
           imports.add(file.real)
           // The frame counts too: empty files that import one another may not grow without end either.
           size += file.text.length + 2 * given.length + 60
@@ -256,10 +351,13 @@ export const make = Effect.fnUntraced(function* ({
           for (const { path: given } of tokens.toReversed()) {
             const brought = yield* Effect.result(bring(given, file.place, chain))
             if (brought._tag === "Failure") {
-              yield* complain(file.place, `@${quoted(given)} was not imported: ${brought.failure}`)
-            } else if (!imports.has(brought.success.real)) {
-              imports.add(brought.success.real)
-              yield* visit(brought.success, [...chain, brought.success.real])
+              if (!isUnmeant(given, brought.failure)) complainOf(file.place, given, brought.failure)
+              continue
+            }
+            const { block, file: next } = brought.success
+            if (block === undefined && !imports.has(next.real)) {
+              imports.add(next.real)
+              yield* visit(next, [...chain, next.real])
             }
           }
         }
@@ -271,8 +369,39 @@ export const make = Effect.fnUntraced(function* ({
     const text = yield* textOf(root)
     const first = { ...root, text }
     const whole = yield* format === "flat" ? flat(first) : tree(first, [root.real], 0)
-    return { text: whole, imports: [...imports] }
+    return { text: whole, imports: [...imports], problems: [...problems.values()] }
   })
 
-  return { isReal: (folder) => void realFolders.set(folder, folder), look, resolve, problems }
+  const covers = Effect.fnUntraced(function* (one: Origin, other: Origin) {
+    const both = yield* Effect.option(Effect.all([textOf(one), textOf(other)]))
+    if (Option.isNone(both)) return false
+    const [text, otherText] = both.value
+    const open: Array<readonly [Imported, Imported]> = [
+      [
+        { ...one, text },
+        { ...other, text: otherText }
+      ]
+    ]
+    const seen = new Set<string>()
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const [whole, part] = next
+      const pair = `${whole.real}\0${part.real}`
+      if (seen.has(pair)) continue
+      seen.add(pair)
+      if (!beginsWith(whole.text, part.text)) return false
+      const wanted = yield* Work.run(findImports(whole.text))
+      for (const [i, { path: given }] of (yield* Work.run(findImports(part.text))).entries()) {
+        // What follows in the whole may make code of it.
+        if (wanted[i]?.path !== given) return false
+        const brought = yield* Effect.option(find(given, part.place, other))
+        if (Option.isNone(brought)) continue
+        const held = yield* Effect.option(find(given, whole.place, one))
+        if (Option.isNone(held)) return false
+        open.push([held.value, brought.value])
+      }
+    }
+    return true
+  })
+
+  return { isReal: (folder) => void realFolders.set(folder, folder), look, resolve, covers }
 })

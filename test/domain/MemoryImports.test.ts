@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { importTokens, isAddress, notImported } from "../../src/domain/MemoryImports.ts"
+import { importTokens, isAddress, isPath, notImported, standsAs } from "../../src/domain/MemoryImports.ts"
 
 const paths = (text: string) => importTokens(text).map(({ path }) => path)
 
@@ -37,6 +37,27 @@ describe("imports of a text (spec 7.4)", () => {
     for (const path of ["files/a.md", "./http", "httpd.conf"]) assert.isFalse(isAddress(path))
   })
 
-  it("a comment cannot be ended from inside", () =>
-    assert.strictEqual(notImported("a-->b", "no --!> such"), "<!-- @a--&gt;b was not imported: no --!&gt; such -->"))
+  it("are paths where they begin with a folder or end with an extension, and not where a package or somebody is named", () => {
+    for (const path of ["./b", "../b", "/b", "b.md", "a/b.ts", "b.md,", "b.md).", "http://x", "a@2/b.md"])
+      assert.isTrue(isPath(path), path)
+    for (const path of [
+      "scope/pkg",
+      "wren",
+      "types/node.",
+      "vue/cli@3.0.1",
+      "a/b@4.0.0-rc1",
+      "x.io/y",
+      ".github",
+      "f()"
+    ])
+      assert.isFalse(isPath(path), path)
+  })
+
+  it("a comment cannot be ended from inside", () => {
+    assert.strictEqual(
+      standsAs("a-->b", "c-->d"),
+      "<!-- @a--&gt;b is not repeated here: it stands in this memory as c--&gt;d -->"
+    )
+    assert.strictEqual(notImported("a-->b", "no --!> such"), "<!-- @a--&gt;b was not imported: no --!&gt; such -->")
+  })
 })

@@ -131,7 +131,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
         assert.deepStrictEqual(shownIn(yield* loadedOf(files, { cwd: "." })), [".gemini/GEMINI.md"])
         const inside = yield* loadedOf({ ...files, "work/GEMINI.md": "@../secret", secret: "s" })
         assert.deepStrictEqual(shownIn(inside), ["~/.gemini/GEMINI.md", "~/GEMINI.md", "GEMINI.md"])
-        assert.deepStrictEqual(inside.problems, ["GEMINI.md: @../secret was not imported: it leads out of ."])
+        assert.deepStrictEqual(inside.problems, ["GEMINI.md: @../secret was not imported: it leads out of ~/work"])
       })
     )
 
@@ -179,20 +179,128 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("two global files that say the same count once, and so does a file that another one imports", () =>
-      Effect.gen(function* () {
-        const loaded = yield* loadedOf({
-          ...git,
-          ".gemini/GEMINI.md": "same\n",
-          ".palimpsest/GEMINI.md": "same",
-          "work/GEMINI.md": "@AGENTS.md",
-          "work/AGENTS.md": "agents"
+    const [theirs, copy] = ["~/.gemini/GEMINI.md", "~/.palimpsest/GEMINI.md"]
+    for (const [rule, files, taken, told] of [
+      ["the same text", { ".gemini/GEMINI.md": "same\n", ".palimpsest/GEMINI.md": "same" }, [theirs], 0],
+      ["other texts", { ".gemini/GEMINI.md": "one", ".palimpsest/GEMINI.md": "other" }, [theirs, copy], 0],
+      [
+        "imports that lead out of either home, told once",
+        { ".gemini/GEMINI.md": "R\n@../out.md\n", ".palimpsest/GEMINI.md": "R\n@../out.md\n", "out.md": "out" },
+        [theirs],
+        1
+      ],
+      [
+        "the same imports, and files that import one another, told once",
+        {
+          ".gemini/GEMINI.md": "@./a.md",
+          ".gemini/a.md": "A @b.md",
+          ".gemini/b.md": "B @a.md",
+          ".palimpsest/GEMINI.md": "@./a.md",
+          ".palimpsest/a.md": "A @b.md",
+          ".palimpsest/b.md": "B @a.md"
+        },
+        [theirs],
+        1
+      ],
+      [
+        "imports that say something else",
+        {
+          ".gemini/GEMINI.md": "@./a.md",
+          ".gemini/a.md": "A",
+          ".palimpsest/GEMINI.md": "@./a.md",
+          ".palimpsest/a.md": "B"
+        },
+        [theirs, copy],
+        0
+      ],
+      [
+        "an import that the copy lacks",
+        { ".gemini/GEMINI.md": "R @./a.css", ".gemini/a.css": "A", ".palimpsest/GEMINI.md": "R @./a.css" },
+        [theirs],
+        0
+      ],
+      [
+        "an import that is left in the copy alone",
+        { ".gemini/GEMINI.md": "R @./a.md", ".palimpsest/GEMINI.md": "R @./a.md", ".palimpsest/a.md": "A" },
+        [copy],
+        0
+      ],
+      [
+        "facts that were added to the copy",
+        {
+          ".gemini/GEMINI.md": "R @./a.md\n",
+          ".gemini/a.md": "A",
+          ".palimpsest/GEMINI.md": "R @./a.md\n\n## Gemini Added Memories\n- tea\n",
+          ".palimpsest/a.md": "A"
+        },
+        [copy],
+        0
+      ],
+      [
+        "a text that goes on in the same line",
+        { ".gemini/GEMINI.md": "Never push", ".palimpsest/GEMINI.md": "Never push to main" },
+        [theirs, copy],
+        0
+      ]
+    ] satisfies ReadonlyArray<
+      readonly [string, Readonly<Record<string, string>>, ReadonlyArray<string | undefined>, number]
+    >) {
+      it.effect(`of two global files what the other one says whole counts once: ${rule}`, () =>
+        Effect.gen(function* () {
+          const { blocks, problems } = yield* loadedOf({ ...git, ...files })
+          assert.deepStrictEqual<ReadonlyArray<string | undefined>>(shownIn({ blocks }), taken)
+          assert.lengthOf(problems, told)
         })
-        assert.deepStrictEqual(shownIn(loaded), ["~/.gemini/GEMINI.md", "GEMINI.md"])
-        const both = yield* loadedOf({ ...git, "work/GEMINI.md": "@AGENTS.md", "work/AGENTS.md": "@GEMINI.md" })
-        assert.lengthOf(both.blocks, 1)
-      })
-    )
+      )
+    }
+
+    for (const importFormat of ["tree", "flat"] as const) {
+      it.effect(
+        `what is found by itself has its own block, and where others import it only its name stands: ${importFormat}`,
+        () =>
+          Effect.gen(function* () {
+            const { memory, place } = yield* person(
+              {
+                ...git,
+                ".gemini/GEMINI.md": "same",
+                ".palimpsest/GEMINI.md": "same",
+                ".palimpsest/AGENTS.md": "mine @GEMINI.md",
+                "work/GEMINI.md": "root @AGENTS.md @docs/a.md",
+                "work/AGENTS.md": "agents @GEMINI.md",
+                "work/docs/a.md": "doc",
+                "work/src/GEMINI.md": "src @../GEMINI.md @../docs/b.md",
+                "work/docs/b.md": "deep @../GEMINI.md",
+                "work/lib/x/GEMINI.md": "lib @../../GEMINI.md"
+              },
+              { memory: { importFormat, maxDirs: 4 } }
+            )
+            const loaded = yield* memory.load
+            assert.deepStrictEqual(
+              [shownIn(loaded), loaded.problems],
+              [[theirs, "~/.palimpsest/AGENTS.md", "GEMINI.md", "AGENTS.md", "src/GEMINI.md"], []]
+            )
+            const text = memoryText(loaded)
+            for (const said of ["same", "mine", "root", "agents", "doc", "src", "deep"]) {
+              assert.lengthOf(text.match(new RegExp(`^(?:\\w+ @.* )?${said}\\b`, "gm")) ?? [], 1, said)
+            }
+            assert.deepStrictEqual(
+              loaded.blocks.map(({ imports }) => imports.map((file) => file.split("/").at(-1))),
+              [[], [], ["a.md"], [], ["b.md"]]
+            )
+            const stands = (path: string, name: string) =>
+              importFormat === "flat"
+                ? `@${path}`
+                : `<!-- @${path} is not repeated here: it stands in this memory as ${name} -->`
+            assert.include(text, `mine ${stands("GEMINI.md", theirs)}`)
+            assert.include(text, `agents ${stands("GEMINI.md", "GEMINI.md")}`)
+            assert.include(text, `src ${stands("../GEMINI.md", "GEMINI.md")}`)
+            assert.include(text, `deep ${stands("../GEMINI.md", "GEMINI.md")}`)
+            const touched = yield* memory.touched(place("work/lib/x/y"))
+            assert.include(touched ?? "", `lib ${stands("../../GEMINI.md", "GEMINI.md")}`)
+            assert.notInclude(touched ?? "", "root")
+          })
+      )
+    }
 
     it.effect("of a folder that is not trusted nothing is taken", () =>
       Effect.gen(function* () {
@@ -448,6 +556,65 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
+    for (const importFormat of ["tree", "flat"] as const) {
+      it.effect(`a name that is no path and has no file stays as it is, and is no problem: ${importFormat}`, () =>
+        Effect.gen(function* () {
+          const text = "use @effect/vitest@4.0.5, @types/node. ask @wren @socket.io/redis-adapter"
+          const plain = yield* loadedOf({ ...git, "work/GEMINI.md": text }, { memory: { importFormat } })
+          assert.deepStrictEqual([plain.blocks[0]?.text, plain.problems], [text, []])
+          const deep = yield* loadedOf({ ...git, "work/GEMINI.md": text }, { memory: { importFormat, importDepth: 0 } })
+          assert.deepStrictEqual([deep.blocks[0]?.text, deep.problems], [text, []])
+          // One that has a file is meant.
+          const { blocks, problems } = yield* loadedOf(
+            {
+              ...git,
+              "work/GEMINI.md": "@docs/STYLE @docs @docs/gone/../../../x @gone.md, @./gone",
+              "work/docs/STYLE": "style"
+            },
+            { memory: { importFormat } }
+          )
+          assert.include(blocks[0]?.text ?? "", "style")
+          assert.sameMembers(
+            [...problems],
+            [
+              "GEMINI.md: @docs was not imported: it is a folder",
+              "GEMINI.md: @docs/gone/../../../x was not imported: it leads out of ~/work",
+              "GEMINI.md: @gone.md, was not imported: there is no such file",
+              "GEMINI.md: @./gone was not imported: there is no such file"
+            ]
+          )
+        })
+      )
+
+      it.effect(`files that import one another are told once, however one comes to them: ${importFormat}`, () =>
+        Effect.gen(function* () {
+          const { problems } = yield* loadedOf(
+            {
+              ...git,
+              "work/GEMINI.md": "@a.md @b.md @c.md @gone.md @gone.md",
+              "work/a.md": "@b.md",
+              "work/b.md": "@c.md",
+              "work/c.md": "@a.md",
+              "work/x/GEMINI.md": "@../b.md",
+              "work/y/GEMINI.md": "@../c.md @self.md",
+              "work/y/self.md": "@self.md"
+            },
+            { memory: { importFormat } }
+          )
+          const circles = problems.filter((line) => line.endsWith("it is being imported already, so it imports itself"))
+          assert.lengthOf(circles, 2)
+          assert.include(
+            circles,
+            "y/self.md: @self.md was not imported: it is being imported already, so it imports itself"
+          )
+          assert.deepStrictEqual(
+            problems.filter((line) => !circles.includes(line)),
+            ["GEMINI.md: @gone.md was not imported: there is no such file"]
+          )
+        })
+      )
+    }
+
     it.effect("as deep as is set, and no deeper", () =>
       Effect.gen(function* () {
         const chain = Object.fromEntries(
@@ -560,9 +727,9 @@ layer(NodeServices.layer)("memory in files", (it) => {
       [
         "importing /etc/passwd",
         { "work/AGENTS.md": "@/etc/passwd" },
-        /@\/etc\/passwd was not imported: it leads out of \.$/
+        /@\/etc\/passwd was not imported: it leads out of ~\/work$/
       ],
-      ["traversing", { "work/AGENTS.md": "@../../../../../etc/passwd" }, /was not imported: it leads out of \.$/],
+      ["traversing", { "work/AGENTS.md": "@../../../../../etc/passwd" }, /was not imported: it leads out of ~\/work$/],
       ["importing a folder", { "work/AGENTS.md": "@./b", "work/b/c": "" }, /@\.\/b was not imported: it is a folder$/],
       [
         "importing through a file",
@@ -639,12 +806,12 @@ layer(NodeServices.layer)("memory in files", (it) => {
         assert.lengthOf(loaded.problems, 8)
         const lines = loaded.problems.join("\n")
         assert.match(lines, /^a\/GEMINI\.md: it is a named pipe, and only regular files are read$/m)
-        assert.match(lines, /^b\/GEMINI\.md: .*too many/m)
-        assert.match(lines, /^c\/GEMINI\.md: it leads out of \.$/m)
+        assert.match(lines, /^b\/GEMINI\.md: it is a circle of links$/m)
+        assert.match(lines, /^c\/GEMINI\.md: it leads out of ~\/work$/m)
         assert.match(lines, /@pipe was not imported: it is a named pipe/)
-        assert.match(lines, /@loop was not imported: .*too many/)
+        assert.match(lines, /@loop was not imported: it is a circle of links$/m)
         for (const out of ["@out", "@dir/outside", "@/dev/zero"])
-          assert.include(lines, `${out} was not imported: it leads out of .`)
+          assert.include(lines, `${out} was not imported: it leads out of ~/work`)
       })
     )
   })
@@ -928,7 +1095,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
         assert.deepStrictEqual(yield* texts(0), { texts: ["above", "here"], problems: [] })
         assert.deepStrictEqual(yield* texts(1_001), {
           texts: ["here"],
-          problems: ["~/GEMINI.md: it belongs to somebody else than ., so it was left out"]
+          problems: ["~/GEMINI.md: it belongs to somebody else than ~/work, so it was left out"]
         })
       })
     )
