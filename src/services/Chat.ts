@@ -333,7 +333,8 @@ export class Chat extends Context.Service<
           at,
           status,
           strategy: policy.strategy,
-          trigger,
+          // In the log it says whether it was forced: by a person, or because nothing else would fit.
+          trigger: forced ? "manual" : "auto",
           before: TokenCount.make(before),
           after: TokenCount.make(after),
           patch,
