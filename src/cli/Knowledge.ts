@@ -42,16 +42,16 @@ export interface KnowledgeOptions {
 /** What an agent knows, kept up to date. */
 export interface Knowledge {
   readonly memory: Memory["Service"]
-  /** The instruction as it is now; its notices have not been told. */
+  /** The instruction as it is now. */
   readonly prompt: Effect.Effect<SystemPrompt.Built, SystemPrompt.SystemPromptError>
   /** The environment message as it would be now; undefined: a prompt of size none goes without. */
   readonly environment: Effect.Effect<string | undefined>
   /**
    * Gives the conversation the instruction anew where something in it changed: what did not stays byte for byte. The
    * environment message is made anew for another plan, and by the conversation itself after a compression. While that is busy
-   * nothing happens.
+   * nothing happens. What a person should hear of it, one line each: variables that mean nothing here.
    */
-  readonly refresh: Effect.Effect<void, SystemPrompt.SystemPromptError>
+  readonly refresh: Effect.Effect<ReadonlyArray<string>, SystemPrompt.SystemPromptError>
   /** What the editor has to say that the model was not told. */
   readonly news: Effect.Effect<News>
 }
@@ -133,7 +133,7 @@ export const make = Effect.fn("Knowledge.make")(function* (
   const refresh = Effect.gen(function* () {
     const before = yield* Ref.get(made)
     const instruction = yield* key
-    if (before.instruction === instruction) return
+    if (before.instruction === instruction) return []
     const plan = yield* approvedPlan
     const built = yield* prompt
     // An approved plan is named there too, so that one of the two is never older than the other.
@@ -149,6 +149,8 @@ export const make = Effect.fn("Knowledge.make")(function* (
         // Whatever is at work there: the next turn looks again.
         Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
       )
+    // They are the same each time.
+    return before.instruction === undefined ? built.notices : []
   })
 
   return {

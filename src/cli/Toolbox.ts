@@ -1,12 +1,11 @@
-import { Context, Duration, Effect, type FileSystem, Layer, Path, Ref, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Path, Ref, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { placeOf } from "../domain/AgentDefinition.ts"
 import type { Answer } from "../domain/Approval.ts"
 import { printable } from "../domain/Inspection.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
-import type { ChatEvent } from "../domain/ChatEvent.ts"
-import { type Part, plainText, text } from "../domain/Content.ts"
+import { plainText } from "../domain/Content.ts"
 import { memoryText } from "../domain/MemoryText.ts"
 import type { Offer } from "../domain/prompt/PromptInputs.ts"
 import { correctionOf, loopsOf, routerOf, type SettingsFile, withDefaults } from "../domain/Settings.ts"
@@ -38,7 +37,6 @@ import { HookSystem } from "../services/HookSystem.ts"
 import { Memory } from "../services/Memory.ts"
 import { onTouch } from "../services/MemoryOnTouch.ts"
 import { Plans } from "../services/Plans.ts"
-import type { Attachment } from "../services/Chat.ts"
 import { saveMemory } from "../services/tools/SaveMemory.ts"
 import { enterPlanMode, exitPlanMode } from "../services/tools/PlanMode.ts"
 import { activateSkill } from "../services/tools/ActivateSkill.ts"
@@ -59,9 +57,9 @@ import { Workspace } from "../services/Workspace.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
 import { Ground, mainAgent, type People, type Runtime, type Wanted, type Worker } from "./Worker.ts"
 import * as Knowledge from "./Knowledge.ts"
-import { mentioned } from "./Mentions.ts"
 import type { Opened } from "./OpenChat.ts"
 import { isTrusted, leftAlone } from "./Trusting.ts"
+import * as Sending from "./Sending.ts"
 import * as Watching from "./Watching.ts"
 
 /** An agent with its tools, made of flags and settings. Loaded only by commands in which one works: it is half of the program. */
@@ -365,8 +363,6 @@ const approvalFor = Effect.fnUntraced(function* (
 /** Problems of memory files that are told when a conversation is opened. */
 const mostProblems = 5
 
-const wasCancelled: ChatEvent = { _tag: "UserCancelled" }
-
 /** Puts an agent to a conversation. What it has started ends with the scope. */
 export const make = Effect.fn("Toolbox.make")(function* (
   opened: Session,
@@ -437,60 +433,25 @@ export const make = Effect.fn("Toolbox.make")(function* (
   const others = problems.length - mostProblems
   for (const line of problems.slice(0, mostProblems)) yield* tell(printable(line))
   if (others > 0) yield* tell(`${others} more memory files have problems; palimpsest memory refresh lists them`)
-  yield* knowledge.refresh.pipe(Effect.mapError(({ message }) => badInput(printable(message))))
+  const notices = yield* Effect.mapError(knowledge.refresh, ({ message }) => badInput(printable(message)))
+  yield* Effect.forEach(notices, (line) => tell(printable(line)), { discard: true })
   // What is said of the window before the first message counts the tools, too.
   yield* Effect.mapError(Agent.equip(profile), ({ message }) => failed(printable(message)))
 
-  const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | TokenCounter>()
-  let opening: ReadonlyArray<Attachment> = session.opening === undefined ? [] : [{ parts: [text(session.opening)] }]
-  let count = 0
-
-  /** A message with all that goes with it. */
-  const prepared = Effect.fnUntraced(function* (message: string | ReadonlyArray<Part>, typed: string | undefined) {
-    const refreshed = yield* Effect.result(knowledge.refresh)
-    const events: ReadonlyArray<ChatEvent> =
-      refreshed._tag === "Success"
-        ? []
-        : [{ _tag: "Notice", source: "system prompt", message: refreshed.failure.message }]
-    const news = yield* knowledge.news
-    const ofEditor: ReadonlyArray<ChatEvent> =
-      news.problem === undefined ? [] : [{ _tag: "Notice", source: "editor", message: news.problem }]
-    count += 1
-    const sent =
-      typeof message === "string"
-        ? yield* mentioned(message, `at-${count}`, {
-            chat,
-            workspace,
-            files: all.files,
-            typed,
-            search: people.ask !== undefined,
-            agents: agents.tools.map(({ name }) => name),
-            shorten: people.shorten
-          })
-        : { text: message, attached: [], events: [], isStopped: false }
-    return { ...sent, news, events: [...events, ...ofEditor, ...sent.events] }
-  }, Effect.provideContext(platform))
-
-  const run: Worker["run"] = (message, { typed, ...options } = {}) => {
-    const { cancel = Effect.never } = options
-    const working = Effect.map(prepared(message, typed), ({ attached, events, isStopped, news, text: words }) => {
-      const before = Stream.fromIterable(events)
-      if (isStopped) return before
-      const told = Effect.suspend(() => {
-        opening = []
-        return news.told
-      })
-      return Stream.concat(
-        before,
-        Agent.run(profile, words, { ...options, attached: [...opening, ...news.attached, ...attached] }).pipe(
-          Stream.tap((event) => (event._tag === "Finished" ? told : Effect.void)),
-          Stream.provideService(Approval, approval)
-        )
-      )
-    })
-    const cancelled = Effect.as(cancel, Stream.make(wasCancelled))
-    return Stream.unwrap(Effect.raceFirst(working, cancelled))
-  }
+  const run = yield* Sending.make({
+    profile,
+    approval,
+    knowledge,
+    files: {
+      chat,
+      workspace,
+      files: all.files,
+      search: people.ask !== undefined,
+      agents: agents.tools.map(({ name }) => name),
+      shorten: people.shorten
+    },
+    opening: session.opening
+  })
   return {
     agents,
     known,

@@ -1,7 +1,9 @@
 import { Effect, type FileSystem, Path } from "effect"
 import { printable } from "../domain/Inspection.ts"
+import { withDefaults } from "../domain/Settings.ts"
 import { type ChatTerminal, Closed } from "../services/ChatTerminal.ts"
 import { offersOf, offerText } from "../services/FolderOffers.ts"
+import { Settings } from "../services/Settings.ts"
 import { Trust } from "../services/Trust.ts"
 
 /** Whether the folder that one works in may say what an agent does. */
@@ -12,6 +14,14 @@ export const isTrusted: Effect.Effect<(folder: string) => Effect.Effect<boolean>
   (trust) => (folder) =>
     Effect.match(trust.of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" })
 )
+
+/** What a folder offers, memory by the names that the person set; where the settings cannot be read, by the usual ones. */
+export const offersHere = (folder: string) =>
+  Settings.use(({ read }) => read).pipe(
+    Effect.map(({ settings }) => withDefaults(settings).memory.fileNames),
+    Effect.orElseSucceed(() => undefined),
+    Effect.flatMap((names) => offersOf(folder, names))
+  )
 
 const meaning: Readonly<Record<string, "trusted" | "untrusted">> = {
   y: "trusted",
@@ -28,14 +38,14 @@ const options = "y trust it and all below it · n leave all that alone; palimpse
  */
 export const askOnce = Effect.fn("Trusting.askOnce")(function* (
   terminal: ChatTerminal["Service"]
-): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Trust> {
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Settings | Trust> {
   if (!terminal.isTerminal) return
   const trust = yield* Trust
   const path = yield* Path.Path
   const folder = path.resolve(".")
   const asking = Effect.gen(function* () {
     if ((yield* trust.of(folder)) !== "unknown" || (yield* trust.isWide(folder))) return
-    const offers = yield* offersOf(folder)
+    const offers = yield* offersHere(folder)
     if (offers.length === 0) return
     const listed = offers.map((offer) => `  ${printable(offerText(offer))}\n`).join("")
     const asked = terminal.inquire({
@@ -69,11 +79,11 @@ const mostNamed = 5
  */
 export const leftAlone = Effect.fn("Trusting.leftAlone")(function* (
   folder: string
-): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path | Trust> {
+): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path | Settings | Trust> {
   const trust = yield* Trust
   const standing = yield* Effect.orElseSucceed(trust.of(folder), () => "unknown" as const)
   if (standing !== "unknown") return undefined
-  const offers = yield* offersOf(folder)
+  const offers = yield* offersHere(folder)
   if (offers.length === 0 || offers.some(({ kind }) => kind === "settings" || kind === "unreadable")) return undefined
   const files = [...new Set(offers.map(({ file }) => file))]
   const more = files.length > mostNamed ? ` and ${files.length - mostNamed} more` : ""

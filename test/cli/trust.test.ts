@@ -8,6 +8,7 @@ import { trust } from "../../src/cli/commands/trust.ts"
 import { ExitError } from "../../src/cli/ExitError.ts"
 import { decode } from "../../src/domain/Bytes.ts"
 import * as FileTrust from "../../src/layers/FileTrust.ts"
+import { Settings } from "../../src/services/Settings.ts"
 import { GeminiImport } from "../../src/services/GeminiImport.ts"
 
 /** A person's home with a project, and this program's commands in it. */
@@ -21,7 +22,17 @@ const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, strin
     yield* fs.makeDirectory(path.dirname(at(file)), { recursive: true })
     yield* fs.writeFileString(at(file), text)
   }
-  const services = Layer.merge(
+  const own = { memory: { fileNames: ["GEMINI.md", "HOUSE.md"] } }
+  const services = Layer.mergeAll(
+    Layer.mock(Settings, {
+      read: Effect.succeed({
+        settings: own,
+        notices: [],
+        written: {},
+        sources: new Map(),
+        files: { home: own, workspace: {} }
+      })
+    }),
     FileTrust.layer(at("kept/trusted-folders.json"), { user: at("me"), environment: {} }),
     GeminiImport.layer({ home: at("kept"), gemini: at("me/.gemini") })
   )
@@ -55,6 +66,7 @@ const project = {
   "me/work/.palimpsest/settings.json": `{"hooks": {"AfterTool": [{"matcher": "edit", "hooks": [{"type": "command", "command": "touch x"}]}], "PreCompress": []}}`,
   "me/work/.env": "A=1",
   "me/work/GEMINI.md": "Do this.",
+  "me/work/HOUSE.md": "Do that.",
   "me/work/.gemini/agents/a.md": "x",
   "me/work/.gemini/agents/a.txt": "x",
   "me/work/.palimpsest/skills/s/SKILL.md": "x",
@@ -76,6 +88,7 @@ describe("trust", () => {
           '  hooks, which run commands: .palimpsest/settings.json (AfterTool on "edit": "touch x")',
           "  variables, such as the address of the model: .env",
           "  memory, which tells the model what to do: GEMINI.md",
+          "  memory, which tells the model what to do: HOUSE.md",
           "  skills: .palimpsest/skills (s)",
           "  agents: .gemini/agents (a.md)",
           ""
@@ -100,13 +113,13 @@ describe("trust", () => {
 
   it.effect("--json is one document", () =>
     Effect.gen(function* () {
-      const { at, run } = yield* ground({ "me/work/AGENTS.md": "" })
+      const { at, run } = yield* ground({ "me/work/HOUSE.md": "" })
       const document: unknown = JSON.parse((yield* run("trust", at("me/work"), "--json")).out)
       assert.deepStrictEqual(document, {
         folder: at("me/work"),
         standing: "trusted",
         wide: false,
-        offers: [{ kind: "memory", file: "AGENTS.md", names: [] }]
+        offers: [{ kind: "memory", file: "HOUSE.md", names: [] }]
       })
     }).pipe(Effect.provide(NodeServices.layer))
   )

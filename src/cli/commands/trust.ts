@@ -1,11 +1,12 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { printable } from "../../domain/Inspection.ts"
-import { type Offer, offersOf, offerText } from "../../services/FolderOffers.ts"
+import { type Offer, offerText } from "../../services/FolderOffers.ts"
 import { type Standing, Trust, TrustEntry } from "../../services/Trust.ts"
 import { badInput, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
+import { offersHere } from "../Trusting.ts"
 
 /** What `--list --json` prints. */
 const List = Schema.Struct({ folders: Schema.Array(TrustEntry) })
@@ -91,7 +92,7 @@ export const trust = Command.make(
       }
       const folder = yield* answers.set(place, answer)
       const standing = yield* answers.of(folder)
-      const offers = yield* offersOf(folder)
+      const offers = yield* offersHere(folder)
       if (json) return yield* Output.json(Answered, { folder, standing, wide, offers })
       if (answer === "trusted" && wide) {
         yield* Output.notice("your home folder is this one or lies in it: whatever you download there is trusted now")
