@@ -4,6 +4,7 @@ import { Cause, Config, Effect, Exit, Layer, Logger, Option, Path, References, R
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { printable } from "../domain/Inspection.ts"
 import { withDefaults } from "../domain/Settings.ts"
+import { leaders } from "../services/ChildOutput.ts"
 import { Memory } from "../services/Memory.ts"
 import { Settings } from "../services/Settings.ts"
 import { mark } from "../services/Telemetry.ts"
@@ -194,16 +195,28 @@ const statusOf = <A, E>(exit: Exit.Exit<A, E>): number => {
   return Runtime.getErrorExitCode(error)
 }
 
+/** Ends at once, and with it what commands and hooks still run: nobody is left to do that. */
+const exitNow = (status: number): never => {
+  for (const leader of leaders) {
+    try {
+      process.kill(-leader, "SIGKILL")
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  process.exit(status)
+}
+
 const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   let received: { readonly status: number; readonly at: number } | undefined
   const onSignal = (status: number) => () => {
     const at = performance.now()
     if (received !== undefined) {
-      if (at - received.at > echoMillis) process.exit(received.status)
+      if (at - received.at > echoMillis) exitNow(received.status)
       return
     }
     received = { status, at }
-    setTimeout(() => process.exit(status), finalizerMillis).unref()
+    setTimeout(() => exitNow(status), finalizerMillis).unref()
     fiber.interruptUnsafe(fiber.id)
   }
   for (const [signal, status] of Object.entries(signals)) process.on(signal, onSignal(status))

@@ -30,12 +30,22 @@ export const noOutput = (bytes: number): Effect.Effect<ChildOutput> =>
     }))
   )
 
+/**
+ * Processes that lead a group and run now, by their number, which is the group's. A program that ends at once, without its
+ * finalizers, has to end them itself.
+ */
+export const leaders: Set<number> = new Set()
+
 /** Takes what a process prints, for as long as somebody holds its pipes open: who cannot write would stand still. */
 export const takeOutput = Effect.fnUntraced(function* (
   handle: ChildProcessSpawner.ChildProcessHandle,
   output: ChildOutput,
   scope: Scope.Scope
 ): Effect.fn.Return<void> {
+  leaders.add(handle.pid)
+  yield* Effect.forkDetach(
+    Effect.onExit(handle.exitCode, () => Effect.sync(() => leaders.delete(handle.pid))).pipe(Effect.ignore)
+  )
   const clock = yield* Clock.Clock
   const take = (from: Stream.Stream<Uint8Array, PlatformError.PlatformError>, into: "out" | "err") =>
     Stream.runForEachArray(from, (pieces) =>
