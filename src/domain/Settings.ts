@@ -601,10 +601,16 @@ export type SettingName = keyof typeof Settings.fields
 
 const fill = Schema.decodeSync(Settings)
 
+/** Filled in once, however many ask: it takes a millisecond. */
+const filled = new WeakMap<SettingsFile, Settings>()
+
 /** What holds, with what is set in places that have a say: the rest as it usually is. */
-export const withDefaults = (file: SettingsFile): Settings =>
+export const withDefaults = (file: SettingsFile): Settings => {
   // Like the original, the strategy that is kept like it takes any gain (CLI contract, --min-gain).
-  fill(file.strategy === "gemini" ? { minGain: 0, ...file } : file)
+  const settings = filled.get(file) ?? fill(file.strategy === "gemini" ? { minGain: 0, ...file } : file)
+  filled.set(file, settings)
+  return settings
+}
 
 /** What holds where nobody sets anything. */
 export const defaults: Settings = withDefaults({})
