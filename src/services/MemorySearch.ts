@@ -88,7 +88,7 @@ interface Open {
   readonly rules: (holds: ReadonlySet<string>) => Effect.Effect<FolderRules>
 }
 
-/** A memory file, and what its imports have to lie in: the root of its project, else its folder. */
+/** A memory file, and what its imports have to lie in: the root of its project, else the folder that was searched. */
 export interface FoundFile {
   readonly place: string
   readonly root: string
@@ -136,7 +136,8 @@ export const downward = Effect.fn("MemorySearch.downward")(function* (
   const top = yield* rulesOf(folder, ignore)
   const found: Array<FoundFile> = []
   const open: Array<Open> = [
-    { place: folder, project: yield* projectRoot(folder, options), rules: () => Effect.succeed(top) }
+    // Without a mark of a project the folder is one: what lies in it may import what else lies in it.
+    { place: folder, project: (yield* projectRoot(folder, options)) ?? folder, rules: () => Effect.succeed(top) }
   ]
   let read = 0
   while (read < open.length && read < maxDirs) {

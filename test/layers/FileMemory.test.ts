@@ -615,6 +615,22 @@ layer(NodeServices.layer)("memory in files", (it) => {
       )
     }
 
+    it.effect("from all of the workspace where nothing marks a project, and from no further", () =>
+      Effect.gen(function* () {
+        const { blocks, problems } = yield* loadedOf(
+          {
+            "work/src/GEMINI.md": "Look at @../docs/more.md and @../../outside.md",
+            "work/docs/more.md": "all of it",
+            "outside.md": "nothing of yours"
+          },
+          { cwd: "work" }
+        )
+        assert.include(blocks[0]?.text, "all of it")
+        assert.notInclude(blocks[0]?.text, "nothing of yours")
+        assert.lengthOf(problems, 1)
+      })
+    )
+
     it.effect("as deep as is set, and no deeper", () =>
       Effect.gen(function* () {
         const chain = Object.fromEntries(
