@@ -44,6 +44,8 @@ export interface Screen {
   /** Waits until the screen shows something, and answers what; fails with the screen when it does not within 30 seconds. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
   /** What the program put into the clipboard. */
+  /** Waits until the program has ended. */
+  readonly ended: Effect.Effect<void, TmuxError>
   readonly clipboard: Effect.Effect<string, TmuxError>
   /** Gives the screen another size. */
   readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
@@ -127,6 +129,15 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
         ),
         Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)]))
       ),
+    // The line that tmux writes over a dead pane is late now and then, or never comes.
+    ended: tmux(["display-message", "-p", "#{pane_dead}"]).pipe(
+      Effect.filterOrFail(
+        (dead) => dead.trim() === "1",
+        () => new TmuxError({ message: "waited for the program's end" })
+      ),
+      Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
+      Effect.asVoid
+    ),
     clipboard: tmux(["show-buffer"]),
     resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
   }
