@@ -3,79 +3,30 @@ import { Effect, Schedule } from "effect"
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
-import { program, run } from "./program.ts"
+import { run } from "./program.ts"
+import {
+  type Args,
+  bodyOf,
+  calls,
+  chat,
+  environment,
+  place as scene,
+  type Place,
+  results,
+  says,
+  serve,
+  turnsOf
+} from "./scene.ts"
 import * as Tmux from "./tmux.ts"
 
 /** Tools through the built program: what runs, what is asked, and what the model is told, against a Gemini API on loopback. */
 
-type Args = Readonly<Record<string, unknown>>
-
-/** The model calls tools, one answer each, in one answer of its own. */
-const calls = (...made: ReadonlyArray<readonly [name: string, args: Args]>): FakeGemini.Answer =>
-  FakeGemini.sse(
-    FakeGemini.response(
-      made.map(([name, args], index) => ({ functionCall: { id: `${name}-${index}`, name, args } })),
-      { finishReason: "STOP" }
-    )
-  )
-const says = (text: string): FakeGemini.Answer => FakeGemini.sse(FakeGemini.response([{ text }]))
-
-interface Body {
-  readonly contents: ReadonlyArray<{
-    readonly role: string
-    readonly parts: ReadonlyArray<{
-      readonly text?: string
-      readonly functionResponse?: { readonly name: string; readonly response: Args }
-    }>
-  }>
-  readonly tools?: ReadonlyArray<{ readonly functionDeclarations: ReadonlyArray<{ readonly name: string }> }>
-}
-const bodyOf = ({ body }: FakeGemini.FakeRequest): Body => JSON.parse(JSON.stringify(body))
-/** What the tools answered that were called last. */
-const results = (request: FakeGemini.FakeRequest | undefined) =>
-  (request === undefined ? [] : (bodyOf(request).contents.at(-1)?.parts ?? [])).flatMap(({ functionResponse }) =>
-    functionResponse === undefined ? [] : [functionResponse.response]
-  )
 const toolNames = (request: FakeGemini.FakeRequest | undefined) =>
-  request === undefined
-    ? []
-    : (bodyOf(request).tools ?? []).flatMap(({ functionDeclarations }) => functionDeclarations.map(({ name }) => name))
+  (bodyOf(request).tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations.map(({ name }) => name))
 
-/** Answers the turns of a conversation in order; titles and counts are answered as they come. */
-const serve = (...answers: ReadonlyArray<FakeGemini.Answer>) => {
-  let turn = 0
-  return FakeGemini.make((request) => {
-    if (request.method === "countTokens") return FakeGemini.tokens(100)
-    if (request.method === "generateContent") return FakeGemini.json(FakeGemini.response([{ text: "A title" }]))
-    return answers[turn++] ?? says("There is nothing more to say.")
-  })
-}
-const turnsOf = (fake: FakeGemini.FakeGemini) =>
-  Effect.map(fake.requests, (all) => all.filter(({ method }) => method === "streamGenerateContent"))
-
-interface Place {
-  readonly home: string
-  readonly cwd: string
-}
-
-const place = Effect.fnUntraced(function* (name: string, settings: object = {}) {
-  const { folder } = yield* program
-  const made: Place = {
-    home: path.join(folder, `tools-${name}`, "home"),
-    cwd: path.join(folder, `tools-${name}`, "work")
-  }
-  mkdirSync(made.home, { recursive: true })
-  mkdirSync(made.cwd, { recursive: true })
-  writeFileSync(path.join(made.home, "settings.json"), JSON.stringify(settings))
-  return made
-})
-
-const environment = ({ home }: Place, { url }: FakeGemini.FakeGemini) => ({
-  PALIMPSEST_HOME: home,
-  GEMINI_CLI_TRUST_WORKSPACE: "true",
-  GEMINI_API_KEY: "AIza-not-a-real-key",
-  GOOGLE_GEMINI_BASE_URL: url
-})
+/** A trusted folder, and a home with these settings. */
+const place = (name: string, settings: object = {}) =>
+  scene(`tools-${name}`, { home: { "settings.json": settings }, trust: "trusted" })
 
 const ask = (fake: FakeGemini.FakeGemini, where: Place, ...args: ReadonlyArray<string>) =>
   run(["ask", "Do it", ...args], { cwd: where.cwd, env: environment(where, fake) })
@@ -304,7 +255,7 @@ describe("ask with tools", () => {
       const ended = yield* ask(fake, where)
       assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Forty-two.\n"])
       const last = (yield* turnsOf(fake)).filter((request) => !isChild(request)).at(-1)
-      const sent = JSON.stringify(last === undefined ? "" : bodyOf(last).contents)
+      const sent = JSON.stringify(bodyOf(last).contents)
       assert.include(sent, "It is forty-two.")
       assert.strictEqual(sent.split("It is forty-two.").length, 2)
     })
@@ -380,25 +331,6 @@ describe("ask with tools", () => {
 })
 
 const terminal = describe.skipIf(!Tmux.installed && !Tmux.required)
-
-/** A chat on a screen. */
-const chat = Effect.fnUntraced(function* (fake: FakeGemini.FakeGemini, where: Place, ...args: ReadonlyArray<string>) {
-  const { bundle } = yield* program
-  const screen = yield* Tmux.start({
-    command: [process.execPath, bundle, "chat", ...args],
-    width: 80,
-    height: 60,
-    cwd: where.cwd,
-    env: environment(where, fake)
-  })
-  const { press, type, until } = screen
-  return {
-    ...screen,
-    say: (text: string) => Effect.andThen(type(text), press("Enter")),
-    prompt: (text = "") => until((shown) => shown.endsWith(text === "" ? "\n>" : `\n> ${text}`)),
-    asked: until((shown) => shown.endsWith("\nallow?"))
-  }
-})
 
 terminal("a chat with tools", () => {
   it.live("asks before a command runs: once, no with a word, always", () =>
@@ -524,7 +456,7 @@ terminal("a chat with tools", () => {
       yield* screen.say("never mind")
       yield* screen.until("Then not.")
       const [, second] = yield* turnsOf(fake)
-      const sent = JSON.stringify(second === undefined ? "" : bodyOf(second).contents)
+      const sent = JSON.stringify(bodyOf(second).contents)
       assert.include(sent, "[Operation Cancelled]")
       assert.include(sent, "never mind")
     })
