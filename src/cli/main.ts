@@ -31,6 +31,7 @@ import { ExitError } from "./ExitError.ts"
 import * as OpenChat from "./OpenChat.ts"
 import { assemble } from "./Prompting.ts"
 import * as Output from "./Output.ts"
+import { leftAlone } from "./Trusting.ts"
 
 /** Put in by scripts/build.mjs. */
 declare const PALIMPSEST_VERSION: string | undefined
@@ -134,7 +135,10 @@ const remembering = Layer.effect(
     const { files, settings } = yield* OpenChat.readSettings
     const all = withDefaults(settings)
     const own = withDefaults(files.home)
-    return yield* of({ root: path.resolve("."), added: all.includeDirectories, settings: all, own })
+    const root = path.resolve(".")
+    const untaken = yield* leftAlone(root)
+    if (untaken !== undefined) yield* Output.notice(untaken)
+    return yield* of({ root, added: all.includeDirectories, settings: all, own })
   })
 )
 

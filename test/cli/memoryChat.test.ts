@@ -25,6 +25,21 @@ describe("memory of the program", () => {
     ["@./missing.md", /no such file/]
   ]
 
+  it.live("a folder about which nobody was asked: what is left out of it is named, and how that changes", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
+      for (const command of ["show", "list", "refresh"]) {
+        const { status, stderr, stdout } = yield* runs(where, undefined, ["memory", command])
+        assert.strictEqual(status, 0)
+        assert.match(String(stdout), /^nothing is remembered here/)
+        assert.match(
+          stderr,
+          /^palimpsest: this folder is not trusted, so GEMINI\.md is left alone; "palimpsest trust" .*\n$/
+        )
+      }
+    })
+  )
+
   it.live(
     "each file that cannot be used is told in one line with where it stands; the rest counts, the run goes on",
     () =>
