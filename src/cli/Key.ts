@@ -1,10 +1,17 @@
 import { Config, Effect, Option } from "effect"
+import { keyVariables } from "../domain/DotEnv.ts"
 
 const filled = (name: string) =>
-  Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), () => Option.none<string>())
+  Config.option(Config.String(name)).pipe(
+    Effect.map(Option.exists((value) => value.trim() !== "")),
+    Effect.orElseSucceed(() => false)
+  )
 
-/** Whether there is a key for the model. It is not looked at. */
-export const hasKey: Effect.Effect<boolean> = Effect.map(
-  Effect.forEach(["GEMINI_API_KEY", "GOOGLE_API_KEY"], filled),
-  (keys) => keys.some((key) => Option.isSome(key) && key.value.trim() !== "")
+/** The variable that the key for the model stands in; undefined: there is none. The key is not looked at. */
+export const keyVariable: Effect.Effect<string | undefined> = Effect.map(
+  Effect.filter(keyVariables, filled),
+  ([first]) => first
 )
+
+/** Whether there is a key for the model. */
+export const hasKey: Effect.Effect<boolean> = Effect.map(keyVariable, (name) => name !== undefined)

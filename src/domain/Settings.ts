@@ -6,6 +6,7 @@ import { hookTimeout, HooksSettings } from "./HookSettings.ts"
 import { defaultIdeLimits } from "./IdeContext.ts"
 import { defaultMasking } from "./Masking.ts"
 import { McpServersSettings } from "./McpServer.ts"
+import { PromptSize } from "./prompt/PromptInputs.ts"
 import { minRetention, periodOf } from "./SessionRetention.ts"
 import { OutputForm } from "./ToolOutput.ts"
 
@@ -201,7 +202,7 @@ const memory = Schema.Struct({
 
 const prompt = Schema.Struct({
   size: usually(
-    Schema.Literals(["full", "minimal", "none"]).annotate({
+    PromptSize.annotate({
       description: "How much a model is told about how to work",
       expected: `"full", "minimal" or "none"`
     }),
@@ -422,7 +423,7 @@ export const Settings = Schema.Struct({
   approve: usually(
     ApprovalMode.annotate({
       description: "Which calls of tools run without asking",
-      expected: `"none", "edits" or "all"`
+      expected: `"none", "edits", "all" or "plan"`
     }),
     "none"
   ),

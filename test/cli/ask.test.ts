@@ -419,6 +419,19 @@ const onTerminal = () => {
     })
   })
 
+  it.live("the settings say how often a model that fails is asked", () =>
+    Effect.gen(function* () {
+      const where = yield* folders("attempts", { settings: `{"attempts": {"calls": 1}}` })
+      const fake = yield* FakeGemini.make(() => FakeGemini.failure(503, "overloaded", { retryAfter: "0" }))
+      const { status } = yield* asking(fake, where, ["ask", "hello", "--no-tools"])
+      assert.strictEqual(status, 1)
+      assert.lengthOf(
+        (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
+        1
+      )
+    })
+  )
+
   it.live("the answer is shown as it comes, and cannot steer the terminal", () =>
     Effect.gen(function* () {
       const seenFirst = yield* Deferred.make<void>()

@@ -448,6 +448,15 @@ layer(NodeServices.layer)("config doctor", (it) => {
     })
   )
 
+  it.effect("a key of blanks is none", () =>
+    Effect.gen(function* () {
+      const { run } = yield* among({ env: { GEMINI_API_KEY: "  ", GOOGLE_API_KEY: "AIza-x" } })
+      assert.match((yield* run("doctor")).out, /\nOK +key +GOOGLE_API_KEY is set\n/)
+      const { run: without } = yield* among({ env: { GEMINI_API_KEY: "  " } })
+      assert.match((yield* without("doctor")).out, /\nwarning +key +there is none for the model/)
+    })
+  )
+
   it.effect("says what to do about all that is wrong, and ends with status 1", () =>
     Effect.gen(function* () {
       const { run } = yield* among({

@@ -232,4 +232,18 @@ describe.skipIf(!Tmux.installed && !Tmux.required)("memory in a chat", () => {
       yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
     })
   )
+
+  it.live("a fact that begins with the word of a scope is asked about as any other, and stays whole", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-word", { trust: "trusted", work: { ".git/HEAD": "" } })
+      const screen = yield* chat(yield* serve(), where)
+      yield* screen.prompt()
+      yield* screen.say("/memory add global variables are forbidden")
+      yield* screen.until("Where does it belong?")
+      yield* screen.prompt("/memory add project: global variables are forbidden")
+      yield* screen.press("Enter")
+      yield* screen.until(/Remembered in/)
+      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "global variables are forbidden")
+    })
+  )
 })

@@ -251,7 +251,7 @@ export const talk = Effect.fn("chat.talk")(function* (
 
   /** Remembers a fact where the person says it belongs: it is never guessed. */
   const remember = Effect.fnUntraced(function* (words: string) {
-    const [, scope, fact = ""] = /^(?:(project|global)\b:?)?\s*([^]*)$/.exec(words) ?? []
+    const [, scope, fact = ""] = /^(?:(project|global)\s*:)?\s*([^]*)$/.exec(words) ?? []
     if (fact.trim() === "") return yield* say("Say the fact: /memory add project: Tests run with make check")
     const where = MemoryScope.literals.find((each) => each === scope)
     if (where === undefined) {

@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
+import type { SettingsFile } from "../../domain/Settings.ts"
 import { TokenCount, Usage } from "../../domain/Tokens.ts"
 import type { TurnPatience } from "../../services/ChatSettings.ts"
 import * as AgentTools from "../AgentTools.ts"
@@ -116,11 +117,14 @@ const noticeOf = (event: ChatEvent, title: string): string | undefined => {
   }
 }
 
-/** A script is not let wait as long as a person who sees why: some seconds, or the minute that a server asks for. */
-const patience: TurnPatience = {
-  call: { attempts: 4, first: 1_000, most: 8_000, asked: 60_000 },
-  answer: { attempts: 3, first: 1_000, most: 4_000 }
-}
+/**
+ * A script is not let wait as long as a person who sees why: some seconds, or the minute that a server asks for. How often it
+ * tries is said by the settings where they say it.
+ */
+const patienceFor = ({ attempts = {} }: SettingsFile): TurnPatience => ({
+  call: { attempts: attempts.calls ?? 4, first: 1_000, most: 8_000, asked: 60_000 },
+  answer: { attempts: attempts.answers ?? 3, first: 1_000, most: 4_000 }
+})
 
 /** Before the first event. */
 const nothingYet = (session: string | undefined): Report => ({
@@ -287,7 +291,9 @@ export const ask = Command.make(
         : (yield* stdio.stdoutIsTerminal)
           ? asItComes()
           : wholeAnswer
-    yield* Effect.mapError(chat.configure({ patience }), ({ message: why }) => failed(why))
+    yield* Effect.mapError(chat.configure({ patience: patienceFor(opened.settings) }), ({ message: why }) =>
+      failed(why)
+    )
     const run = yield* Ref.make(nothingYet(id))
     const titles = new Map<string, string>()
     let isCalling = false

@@ -29,6 +29,7 @@ import { Trust } from "../../services/Trust.ts"
 import { cut } from "../Columns.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
+import { keyVariable } from "../Key.ts"
 import * as Output from "../Output.ts"
 import { configImport } from "./configImport.ts"
 
@@ -345,15 +346,11 @@ const checkTrust = Effect.gen(function* () {
   })
 })
 
-const checkKey = Effect.gen(function* () {
-  const isSet = (name: string) =>
-    Effect.orElseSucceed(Effect.map(Config.option(Config.NonEmptyString(name)), Option.isSome), () => false)
-  const set = yield* Effect.filter(["GEMINI_API_KEY", "GOOGLE_API_KEY"], isSet)
-  const [first] = set
-  return first === undefined
+const checkKey = Effect.map(keyVariable, (name) =>
+  name === undefined
     ? warning("key", "there is none for the model: get one at https://aistudio.google.com/apikey, set GEMINI_API_KEY")
-    : ok("key", `${first} is set`)
-})
+    : ok("key", `${name} is set`)
+)
 
 const checkHooks = (files: ReadonlyArray<FileState>): ReadonlyArray<Check> => {
   const read = files.flatMap(({ file, place, state }) =>
