@@ -1,5 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem } from "effect"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -74,5 +74,5 @@ const program = Effect.gen(function* () {
   ])
 })
 
-await Effect.runPromise(program.pipe(Effect.provide([NodeServices.layer, Path.layer])))
+await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))
 rmSync(home, { recursive: true, force: true })

@@ -85,7 +85,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
   ["Turn", "Chat", "PromptWindow", "RecallTool"],
   ["CompressedLanguageModel", "CompressedChat", "Titles", "ReplayModel", "Replay"],
   ["FileChange", "WriteFile", "Replace", "WriteTodos", "AskUser", "ActivateSkill", "SaveMemory", "PlanMode", "Recall"],
-  ["ToolAnswer", "HookedCall", "ToolCall", "ToolRun", "AgentBounds", "AgentHooks", "Agent"],
+  ["ToolAnswer", "HookedCall", "ToolCall", "ToolRun", "RunBounds", "AgentHooks", "Agent"],
   ["LocalAgentRunner", "Subagents", "AgentMessages"]
 ]
 

@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { Equal, Predicate } from "effect"
 import { hooksOf } from "./HookSettings.ts"
 import { misfit, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
 
@@ -239,18 +239,6 @@ const jsonAt = (document: unknown, path: JsonPath): unknown =>
     document
   )
 
-/** Whether a value is as another, whatever order its names stand in. */
-const isSame = (one: unknown, other: unknown): boolean => {
-  if (isList(one) && isList(other))
-    return one.length === other.length && one.every((each, at) => isSame(each, other[at]))
-  if (!Predicate.isObject(one) || !Predicate.isObject(other) || isList(one) || isList(other)) return one === other
-  const names = Object.keys(one)
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isSame(one[name], other[name]))
-  )
-}
-
 /** Whether these settings say something at a path, or something else that would have to give way. */
 const isSet = (settings: unknown, path: SettingsPath): boolean =>
   path.some((_, at) => {
@@ -276,7 +264,7 @@ const put = (
   const whole = withValue({}, to, value)
   const wrong = misfit(whole)
   if (isSet(ours, to)) {
-    const same = isSame(valueAt(ours, to), value)
+    const same = Equal.equals(valueAt(ours, to), value)
     rows.kept.push({ from, to, why: same ? "is so here already" : "something else is set here, which stays" })
   } else if (wrong !== undefined) rows.left.push({ from, why: `expected ${wrong.expected}` })
   else if (unknownKeys(whole).length > 0) rows.left.push({ from, why: elsewhere })

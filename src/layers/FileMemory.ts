@@ -104,9 +104,9 @@ export const make = Effect.fnUntraced(function* (
   const places = Effect.gen(function* () {
     const root = yield* real(options.root)
     const added = yield* Effect.forEach(options.includeDirectories ?? [], real)
-    const globals = [...new Set([yield* real(options.geminiHome), yield* real(options.home)])]
-    const home = path.dirname(yield* real(options.geminiHome))
-    return { root, added, globals, home }
+    const geminiHome = yield* real(options.geminiHome)
+    const globals = [...new Set([geminiHome, yield* real(options.home)])]
+    return { root, added, globals, home: path.dirname(geminiHome) }
   })
   type Places = Effect.Success<typeof places>
 
@@ -325,10 +325,10 @@ export const make = Effect.fnUntraced(function* (
   const gate = yield* Semaphore.make(1)
 
   /** The deepest trusted folder of the workspace that a place lies in. */
-  const trustedRoot = Effect.fnUntraced(function* ({ added, home, root }: Places, place: string) {
+  const trustedRoot = Effect.fnUntraced(function* ({ added, home, root }: Places, place: string, isTrusted: Asked) {
     const around = [root, ...added].filter((folder) => folder !== home && isWithin(folder, place, path.sep))
     for (const folder of around.toSorted((a, b) => b.length - a.length)) {
-      if (yield* options.isTrusted(folder)) return folder
+      if (yield* isTrusted(folder)) return folder
     }
     return undefined
   })
@@ -376,7 +376,7 @@ export const make = Effect.fnUntraced(function* (
       }
     }
     for (const candidate of before.touched) {
-      if ((yield* trustedRoot(here, candidate.place)) === undefined) continue
+      if ((yield* trustedRoot(here, candidate.place, isTrusted)) === undefined) continue
       if (yield* isTrusted(path.dirname(candidate.place))) project.push(candidate)
     }
     const candidates = [
@@ -421,9 +421,9 @@ export const make = Effect.fnUntraced(function* (
     const imported = new Set((yield* loadInside).blocks.flatMap(({ imports }) => imports))
     const here = yield* places
     const folder = yield* folderOf(place)
-    const root = yield* trustedRoot(here, folder)
-    if (root === undefined) return undefined
     const isTrusted = asking()
+    const root = yield* trustedRoot(here, folder, isTrusted)
+    if (root === undefined) return undefined
     const folders = yield* Effect.filter(
       yield* searching(here, MemorySearch.between(root, folder, searchOf(here))),
       isTrusted

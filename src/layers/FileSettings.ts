@@ -44,7 +44,7 @@ import {
 } from "../domain/SettingsText.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
-import { look, read as readWhole } from "../services/RegularFile.ts"
+import { read as readWhole } from "../services/RegularFile.ts"
 import {
   type FileState,
   Settings,
@@ -96,7 +96,7 @@ const textOf = Effect.fnUntraced(function* (
   if (ByteSize.isGreaterThan(size, mostBytes)) {
     return yield* wrong(file, undefined, "expected settings; it has more than 1 MiB")
   }
-  const bytes = yield* Effect.andThen(look(place, quoted(file)), readWhole(place, quoted(file))).pipe(
+  const bytes = yield* readWhole(place, quoted(file)).pipe(
     Effect.mapError(({ message }) => new SettingsError({ file, key: undefined, isInput: true, message }))
   )
   const { text, valid } = decode(bytes)

@@ -22,8 +22,7 @@ export const admitted = Effect.fn("AgentHooks.admitted")(function* (
   const { blocked, context, stopped } = yield* hooked.fire({ _tag: "BeforeAgent", prompt })
   if (stopped !== undefined) return { _tag: "Stopped", why: stopped }
   if (blocked !== undefined) return { _tag: "Refused", why: blocked }
-  const parts = context === undefined || context.trim() === "" ? [] : [{ text: hookMessage(context) }]
-  return { _tag: "Goes", attached: parts.length === 0 ? [] : [{ parts }] }
+  return { _tag: "Goes", attached: context === undefined ? [] : [{ parts: [{ text: hookMessage(context) }] }] }
 })
 
 /** What becomes of a run whose model is done. */

@@ -287,7 +287,6 @@ export class Chat extends Context.Service<
 
     const cancelled: Ended = { outcome: Cancelled.make({}), dropped: undefined }
 
-    /** `committed` is told in the very step in which the conversation changes, whatever comes after it. */
     const place: Effect.Effect<HookPlace> = Effect.map(
       Effect.all([Ref.get(state), Ref.get(settings)]),
       ([{ started }, { cwd }]) => ({ session: started?.session, cwd: cwd ?? started?.cwd })
@@ -301,6 +300,7 @@ export class Chat extends Context.Service<
       yield* Ref.update(settings, (held) => (held.environment === environment ? held : { ...held, environment }))
     })
 
+    /** `committed` is told in the very step in which the conversation changes, whatever comes after it. */
     const compressing = Effect.fnUntraced(function* (
       policy: Policy,
       given: Compressing,

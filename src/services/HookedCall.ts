@@ -121,7 +121,7 @@ export const after = Effect.fnUntraced(function* (
   }
   const { context } = said
   return {
-    answer: context === undefined || context.trim() === "" ? answer : withAddition(answer, hookContext(context)),
+    answer: context === undefined ? answer : withAddition(answer, hookContext(context)),
     tail: tailOf(said.specific)
   }
 })

@@ -17,7 +17,7 @@ export const start = Effect.fn("SessionHooks.start")(function* (
   source: Source
 ): Effect.fn.Return<string | undefined> {
   const { context } = yield* hooked.fire({ _tag: "SessionStart", source })
-  return context === undefined || context.trim() === "" ? undefined : hookMessage(context)
+  return context === undefined ? undefined : hookMessage(context)
 })
 
 /** Tells hooks that it ends. What they say to that changes nothing. */

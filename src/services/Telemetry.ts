@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Metric, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
   type Activities,
@@ -127,9 +127,6 @@ export class Telemetry extends Context.Service<
       )
     }
   }
-
-  /** `make` as a layer. */
-  static readonly layer = (options: TelemetryOptions) => Layer.succeed(Telemetry, Telemetry.make(options))
 }
 
 /** Stands among the annotations of what is logged for telemetry, so that a terminal need not show it. */
