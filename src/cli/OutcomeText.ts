@@ -11,6 +11,7 @@ export const noopText: Record<NoopReason, string> = {
   empty: "the conversation is empty",
   "below threshold": "below the threshold; --force compresses all the same",
   "waiting for growth": "waiting for the conversation to grow after a failure; --force compresses all the same",
+  "already tried": "a model was asked to summarise just this before, in vain; --force asks again",
   "nothing to compress": "nothing to compress",
   "nothing shrank": "nothing got smaller",
   "vetoed by a hook": "a hook did not want it"

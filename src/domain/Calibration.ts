@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { outputText, type Part } from "./Content.ts"
-import { beginning, partTokens, scan } from "./Tokens.ts"
+import { beginning, partTokens, roundedTokens, scan } from "./Tokens.ts"
 import type * as Work from "./Work.ts"
 
 /**
@@ -64,7 +64,7 @@ export const size = (features: Features): number => classes.reduce((total, name)
 /**
  * Changes whenever features or the estimator below them do: factors learned for others mean nothing then.
  */
-export const featuresVersion = 2
+export const featuresVersion = 3
 
 type WordKind = "digit" | "lower" | "upper" | "joint" | "other"
 
@@ -223,17 +223,28 @@ const textsOf = (part: Part): ReadonlyArray<string> => {
   return [part.text ?? JSON.stringify(part)]
 }
 
-const frames = { part: 1, call: 8 }
+/** What the protocol puts round a call or a response (tokens, as the estimator has it). */
+const callFrame = 8
 
-/** Features of one part, as it stands in a request. */
+/** Features that come to as many tokens as the estimator says: it rounds every text by itself. */
+const rounded = (features: Features): Features => {
+  const exact = size(features)
+  const tokens = roundedTokens(exact)
+  if (exact === 0 || exact === tokens) return features
+  const amounts: Amounts = { ...features }
+  for (const name of classes) amounts[name] *= tokens / exact
+  return amounts
+}
+
+/** Features of one part, as it stands in a request: together the estimator's tokens. */
 export function* partFeatures(part: Part): Work.Work<Features> {
   yield 20
   if (part.inlineData !== undefined || part.fileData !== undefined) {
-    return { ...nothing, media: yield* partTokens(part, undefined), frame: frames.part }
+    return { ...nothing, media: yield* partTokens(part, undefined) }
   }
-  const called = part.functionCall !== undefined || part.functionResponse !== undefined
-  const found: Array<Features> = [{ ...nothing, frame: frames.part + (called ? frames.call : 0) }]
-  for (const text of textsOf(part)) found.push(yield* textFeatures(text))
+  const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
+  const found: Array<Features> = [{ ...nothing, frame: isCalled ? callFrame : 0 }]
+  for (const text of textsOf(part)) found.push(rounded(yield* textFeatures(text)))
   return sum(found)
 }
 
@@ -328,15 +339,30 @@ interface Fit {
 const rowsOf = ({ gram }: Calibration): ReadonlyArray<Vector> =>
   classes.map((_, i) => gram.slice(i * dimension, (i + 1) * dimension))
 
-/** Before any count, a factor is one, give or take one: little enough for the first counts to move it. */
-const priorPrecision = 1
+/**
+ * Before any count, every factor is one. Tokenizers differ in two ways: some count more of everything, and each has classes
+ * that it splits finer. So a factor may be off by what all share and by what is its own (standard deviations): a count of prose
+ * says much about code, too.
+ */
+const prior = { shared: 5, own: 0.25 }
+
+/** The inverse of the prior's covariance, by Sherman and Morrison. */
+const priorPrecision: ReadonlyArray<Vector> = classes.map((_, i) =>
+  classes.map((__, j) => {
+    const own = prior.own ** 2
+    const shared = prior.shared ** 2 / (own + dimension * prior.shared ** 2)
+    return ((i === j ? 1 : 0) - shared) / own
+  })
+)
+/** The prior's precision times its mean of ones. */
+const priorTarget: Vector = priorPrecision.map((row) => row.reduce((total, value) => total + value, 0))
 
 const solve = (calibration: Calibration, gram: ReadonlyArray<Vector>, noise: number): Fit => {
   const evidence = 1 / noise ** 2
   const covariance = inverse(
-    gram.map((row, i) => row.map((value, j) => value * evidence + (i === j ? priorPrecision : 0)))
+    gram.map((row, i) => row.map((value, j) => value * evidence + (priorPrecision[i]?.[j] ?? 0)))
   )
-  const target = calibration.moment.map((value) => value * evidence + priorPrecision)
+  const target = calibration.moment.map((value, i) => value * evidence + (priorTarget[i] ?? 0))
   return { factors: covariance.map((row) => dot(row, target)), covariance, gram, noise }
 }
 
@@ -388,12 +414,16 @@ const boundBy = (found: Fit, features: Features): number => {
   const amounts = amountsOf(features)
   const total = size(features)
   const noise = deviations * Math.hypot(found.noise * total, expectedNoise.size * Math.sqrt(total * smallRequest))
-  return Math.max(0, dot(found.factors, amounts)) + doubt(found, amounts) + noise
+  // What other classes say of one that was never seen may raise its factor, never lower it.
+  const factors = found.factors.map((factor, i) => ((found.gram[i]?.[i] ?? 0) < seenAt ? Math.max(1, factor) : factor))
+  return Math.max(0, dot(factors, amounts)) + doubt(found, amounts) + noise
 }
 
-/** The likely count of a text with these features. Never an upper bound. */
-export const expected = (calibration: Calibration, features: Features): number =>
-  Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
+/** The likely count of a text with these features. Never an upper bound. Undefined: no count of this model is known. */
+export const expected = (calibration: Calibration, features: Features): number | undefined =>
+  calibration.observations === 0
+    ? undefined
+    : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
 
 /**
  * A count that the model's own does not exceed, in whole tokens: after a few dozen observations no more than 1 % below

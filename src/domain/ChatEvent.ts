@@ -18,6 +18,10 @@ export const AnswerFault = Schema.Literals([
 ])
 export type AnswerFault = typeof AnswerFault.Type
 
+/** What does not fit into the window. */
+export const Overflowing = Schema.Literals(["message", "tool results"])
+export type Overflowing = typeof Overflowing.Type
+
 /** A part of a request that cannot be made smaller. */
 export const Stubborn = Schema.Struct({ entry: Schema.NullOr(EntryId), what: Schema.String, tokens: TokenCount })
 export type Stubborn = typeof Stubborn.Type
@@ -99,9 +103,11 @@ export const ChatEvent = Schema.TaggedUnion({
   InvalidStream: { fault: AnswerFault, message: Schema.String },
   /** Nothing was sent: it would not fit. The conversation is what it was, and the message is the person's again. */
   ContextWindowWillOverflow: {
-    /** Tokens of the message. */
+    /** What did not fit: the message, or what tools answered to the calls before. */
+    what: Overflowing,
+    /** Its tokens. */
     estimated: TokenCount,
-    /** Tokens that were left for it. */
+    /** Tokens that were left for it; always fewer. */
     remaining: TokenCount,
     limit: TokenCount,
     /** What takes the room and cannot be made smaller, largest first. */

@@ -3,7 +3,7 @@ import * as Chain from "./Chain.ts"
 import {
   compressions,
   type Entry,
-  type EntryId,
+  EntryId,
   entryId,
   type Patch,
   sequenceOf,
@@ -32,7 +32,11 @@ export const Checkpoint = Schema.Struct({
   /** The next entry's number, and how often the conversation has changed. */
   next: Schema.Natural,
   version: Schema.Natural,
-  memory: Schema.Struct({ failed: Schema.Boolean, waitUntil: Schema.Finite }),
+  memory: Schema.Struct({
+    failed: Schema.Boolean,
+    waitUntil: Schema.Finite,
+    tried: Schema.optionalKey(Schema.Array(Schema.Struct({ from: EntryId, to: EntryId })))
+  }),
   model: Schema.optionalKey(Schema.String),
   pins: Schema.Array(Pin)
 })

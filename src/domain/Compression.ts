@@ -66,6 +66,15 @@ export const strategyDefaults = {
 } as const
 
 /**
+ * Whether a strategy goes by what the API reported of the last request, in the model's own tokens, as Gemini CLI does (March
+ * 2026); the others go by what the next request is expected to cost.
+ */
+export const goesByReport = (strategy: string): boolean => strategy === "gemini"
+
+/** Whether a strategy that failed waits for the conversation to grow before it tries again by itself. Gemini CLI does not. */
+export const waitsForGrowth = (strategy: string): boolean => strategy !== "gemini"
+
+/**
  * The share of the window that triggers a compression (spec 3.1 step 3): what was set here, else what an experiment says,
  * else 0.5. 0 counts as not set; 1 leaves the window to the guard alone.
  */
@@ -133,6 +142,8 @@ export const NoopReason = Schema.Literals([
   "empty",
   "below threshold",
   "waiting for growth",
+  /** A model was asked for a summary of these very messages before, in vain. */
+  "already tried",
   "nothing to compress",
   "nothing shrank",
   /** A hook did not want it (PreCompress). */
@@ -262,6 +273,33 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
   FailedSummarizer: ({ before }) => ({ before, after: before }),
   Cancelled: () => ({ before: 0, after: 0 })
 })
+
+/** What a model was paid for and did not help with: the range that was to be summarised. */
+export const triedBy = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
+  if (!("plan" in outcome) || callsOf(outcome).length === 0) return undefined
+  const step = outcome.plan.steps.find((each) => each._tag === "Summarize")
+  return step === undefined ? undefined : { from: step.from, to: step.to }
+}
+
+/** The outcome with other counts of the request before and after: those that a person is shown. */
+export const recounted = (outcome: Outcome, before: number, after: number): Outcome => {
+  const counts = { before: count(before), after: count(after) }
+  return Outcome.matchOrElse(
+    outcome,
+    {
+      Compressed: (made): Outcome => Compressed.make({ ...made, ...counts }),
+      ContentTruncated: (made) => ContentTruncated.make({ ...made, ...counts }),
+      Noop: (made) => Noop.make({ ...made, before: counts.before }),
+      FailedInflatedTokenCount: (made) => FailedInflatedTokenCount.make({ ...made, ...counts }),
+      FailedTokenCountError: (made) => FailedTokenCountError.make({ ...made, before: counts.before }),
+      FailedEmptySummary: (made) => FailedEmptySummary.make({ ...made, before: counts.before }),
+      FailedSummarizer: (made) => FailedSummarizer.make({ ...made, before: counts.before })
+    },
+    () => outcome
+  )
+}
+
+const count = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
 
 /** The model calls that were made and have to be paid for, however it ended. */
 export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> => ("calls" in outcome ? outcome.calls : [])

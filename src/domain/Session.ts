@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import * as Chain from "./Chain.ts"
+import { waitsForGrowth } from "./Compression.ts"
 import { Entry, EntryId, Patch } from "./Conversation.ts"
 import * as Conversation from "./Conversation.ts"
 import { afterUndo, type FailureMemory, freshMemory, remember } from "./FailureMemory.ts"
@@ -86,7 +87,11 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   at,
   status: Schema.String,
   forced: Schema.Boolean,
-  tokens: TokenCount
+  tokens: TokenCount,
+  /** Absent in logs from before: the default one. */
+  strategy: Schema.optionalKey(Schema.String),
+  /** What a model was paid for in vain. */
+  tried: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId }))
 })
 
 /** Everything that can happen to a conversation. The log is a list of these, and the conversation is their fold. */
@@ -156,19 +161,29 @@ export const step = (session: Session, event: SessionEvent): Session => {
       return { ...session, model: event.model }
     case "Pinned":
       return { ...session, pins: Chain.append(session.pins, event.pin, 0) }
-    case "Compressed":
+    case "Compressed": {
+      const next = Conversation.compressed(conversation, event.patch)
       return {
         ...session,
-        conversation: Conversation.compressed(conversation, event.patch),
+        conversation: next,
         ranges: dropped(session, event.dropped, event.patch),
         memory: remember(session.memory, {
           status: event.status,
           forced: event.trigger === "manual",
-          tokens: event.after
+          before: Conversation.viewTokens(conversation),
+          tokens: Conversation.viewTokens(next)
         })
       }
+    }
     case "CompressionFailed":
-      return { ...session, memory: remember(session.memory, event) }
+      return {
+        ...session,
+        memory: remember(session.memory, {
+          ...event,
+          tokens: Conversation.viewTokens(conversation),
+          waits: event.strategy === undefined || waitsForGrowth(event.strategy)
+        })
+      }
     case "Masked":
       return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
     case "Undone": {
@@ -176,7 +191,7 @@ export const step = (session: Session, event: SessionEvent): Session => {
       return {
         ...session,
         conversation: restored,
-        memory: afterUndo(session.memory, Conversation.viewTokens(restored))
+        memory: afterUndo(session.memory, Conversation.viewTokens(restored), conversation.undoable?.value.patch.drop)
       }
     }
     case "Redone":

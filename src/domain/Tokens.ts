@@ -61,8 +61,11 @@ export const scan = (text: string, start: number, end: number, from: Progress): 
   return { cost, place }
 }
 
+/** A text's cost in whole tokens. */
+export const roundedTokens = (tokens: number): number => Math.max(1, Math.round(tokens))
+
 /** In whole tokens; only the empty text has none. */
-const tokensOf = (text: string, { cost }: Progress): number => (text === "" ? 0 : Math.max(1, Math.round(cost / 100)))
+const tokensOf = (text: string, { cost }: Progress): number => (text === "" ? 0 : roundedTokens(cost / 100))
 
 /** Estimated tokens of a text, sliced: the same number as at once. */
 export function* textTokens(text: string): Work<number> {

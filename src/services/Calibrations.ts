@@ -19,6 +19,11 @@ export class Calibrations extends Context.Service<
      */
     readonly upperBound: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number>
     /**
+     * The model's likely count of these parts, in tokens: what people are shown and what triggers go by. Undefined while
+     * no count of this model is known. Never fails.
+     */
+    readonly expected: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number | undefined>
+    /**
      * Learns from a count that the API reported for exactly these parts: every part of the request, the system
      * instruction and tool declarations too where the count includes them (see `partsOf`). What cannot be stored is still
      * known until the program ends; that is warned of once. Never fails.
@@ -71,6 +76,9 @@ export const make = (
     return {
       upperBound: Effect.fn("Calibrations.upperBound")(function* (model, parts) {
         return Calibration.upperBound(of(model), yield* featuresOf(parts))
+      }),
+      expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
+        return Calibration.expected(of(model), yield* featuresOf(parts))
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
         const features = yield* featuresOf(parts)

@@ -4,12 +4,16 @@ import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
   Cancelled,
   type Decision,
+  FailedInflatedTokenCount,
   type Outcome,
+  goesByReport,
   patchOf,
   type Plan,
   type Policy,
+  recounted,
   statusOf,
-  tokensOf
+  tokensOf,
+  triedBy
 } from "../domain/Compression.ts"
 import { defaultBound, resultText } from "../domain/Bounded.ts"
 import * as Chain from "../domain/Chain.ts"
@@ -29,6 +33,7 @@ import {
 import {
   canRedo,
   canUndo,
+  compressed,
   type Conversation,
   type Draft,
   entries,
@@ -36,11 +41,13 @@ import {
   type Entry,
   environmentTokens,
   type Patch,
+  view,
   viewTokens
 } from "../domain/Conversation.ts"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import type { Handle } from "../domain/Handle.ts"
 import { type HookOutcome, type Trigger, unsaid } from "../domain/Hook.ts"
+import { projecting, requestTokens } from "../domain/Projection.ts"
 import { recall } from "../domain/Recall.ts"
 import { type Pin, recallableOf, type Session, type SessionEvent, step } from "../domain/Session.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -104,6 +111,8 @@ interface Compressing extends CompressOptions {
   readonly advice?: HookOutcome | undefined
   /** Without it nothing can be sent (law 3): no hook may refuse it. */
   readonly mustFit?: boolean | undefined
+  /** Whether an outcome that makes the request larger is refused, whatever its strategy says (law 4). */
+  readonly guarded?: boolean | undefined
 }
 
 /** What a program puts behind a message: files that it names, words of a hook. Not the user's words (law 6). */
@@ -144,9 +153,17 @@ export class Chat extends Context.Service<
     readonly contents: Effect.Effect<ReadonlyArray<Content>>
     /** How the conversation is held; `model` is the one that is asked. */
     readonly settings: Effect.Effect<ChatSettings>
-    /** The share of the window that a compression waits for, and the tokens of the next request without its message. */
+    /**
+     * The tokens of the next request without its message, as the model is known to count, and the share of the window that a
+     * compression waits for. `isEstimate`: no count of this model is known yet.
+     */
     readonly usage: Effect.Effect<
-      { readonly tokens: number; readonly limit: number; readonly threshold: number },
+      {
+        readonly tokens: number
+        readonly limit: number
+        readonly threshold: number
+        readonly isEstimate: boolean
+      },
       TokenCountError
     >
     /** Changes how the conversation is held from the next turn on; another model is noted in the log. */
@@ -262,14 +279,10 @@ export class Chat extends Context.Service<
     /** How a compression is done that nobody said more about: as the settings have it, in the window as it is. */
     const policyOf = Effect.fnUntraced(function* ({ focus, policy }: CompressOptions) {
       if (policy !== undefined) return policy
-      const { threshold, tokens, window } = yield* turns.beside
+      const { tokens } = yield* turns.beside
       const { conversation } = yield* Ref.get(state)
-      return {
-        ...window.policy(window.room),
-        threshold,
-        overhead: TokenCount.make(Math.ceil(tokens + environmentTokens(conversation))),
-        ...(focus === undefined ? {} : { focus })
-      }
+      const made = yield* turns.policy(tokens + environmentTokens(conversation))
+      return focus === undefined ? made : { ...made, focus }
     })
 
     // --- compression -------------------------------------------------------------------------------------------------
@@ -305,8 +318,9 @@ export class Chat extends Context.Service<
       policy: Policy,
       given: Compressing,
       committed: (outcome: Outcome) => void = () => {}
-    ) {
+    ): Effect.fn.Return<Outcome, PlanRefused | SessionStoreError | TokenCountError> {
       const { cancel, forced = true, mustFit = false, plan, tell } = given
+      const { scale = 1, tokens: before } = yield* turns.sized(forced && !mustFit && policy.summarizer === "model")
       // What has to fit nobody asked for.
       const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
       const hooked = Hooked.make(hooks, yield* place, (event) =>
@@ -318,15 +332,28 @@ export class Chat extends Context.Service<
         // Of an empty conversation nobody is told (spec 3.1 step 1).
         const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))
         const request = { ...requestOf(session, policy, forced), advice, mustFit }
-        return yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+        const ended = yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+        return given.guarded === true ? yield* guarded(session.conversation, ended) : ended
       })
-      const { dropped, outcome } = yield* cancel === undefined
+      const { dropped, outcome: made } = yield* cancel === undefined
         ? work
         : Effect.raceFirst(work, Effect.as(cancel, cancelled))
       const at = yield* Clock.currentTimeMillis
-      const patch = patchOf(outcome)
-      const { after, before } = tokensOf(outcome)
-      const status = statusOf(outcome)
+      const patch = patchOf(made)
+      const status = statusOf(made)
+      const own = tokensOf(made)
+      const counts = { before: TokenCount.make(own.before), after: TokenCount.make(own.after) }
+      /**
+       * The outcome in the model's tokens. What a strategy counted that goes by reports holds no instruction and no tools on one
+       * side: where something changed, what would be sent is told in its place.
+       */
+      const shown = (tokens: number, by: number): Outcome => {
+        if (goesByReport(policy.strategy)) {
+          return patch === undefined ? made : recounted(made, before * scale, tokens * by)
+        }
+        const after = made._tag === "FailedInflatedTokenCount" ? made.after : own.after
+        return recounted(made, own.before * scale, after * by)
+      }
       if (patch !== undefined) {
         const event: SessionEvent = {
           _tag: "Compressed",
@@ -335,27 +362,40 @@ export class Chat extends Context.Service<
           strategy: policy.strategy,
           // In the log it says whether it was forced: by a person, or because nothing else would fit.
           trigger: forced ? "manual" : "auto",
-          before: TokenCount.make(before),
-          after: TokenCount.make(after),
+          ...counts,
           patch,
           ...(dropped === undefined ? {} : { dropped })
         }
         yield* Effect.uninterruptible(
           Effect.andThen(
             commit(event),
-            Effect.sync(() => committed(outcome))
+            Effect.map(Ref.get(state), ({ conversation }) =>
+              committed(shown(policy.overhead + viewTokens(conversation), scale))
+            )
           )
         )
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
-        yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
+        const tried = triedBy(made)
+        yield* commit({
+          _tag: "CompressionFailed",
+          at,
+          status,
+          forced,
+          tokens: counts.before,
+          strategy: policy.strategy,
+          ...(tried === undefined ? {} : { tried })
+        })
       }
       const ended = (work: Effect.Effect<void>) => (cancel === undefined ? work : Effect.raceFirst(work, cancel))
       if (patch !== undefined) yield* ended(renewed)
+      const { scale: by = 1, tokens } = yield* turns.sized(false)
+      const outcome = shown(tokens, patch === undefined ? scale : by)
+      const { after, before: held } = tokensOf(outcome)
       const told = hooked.fire({
         _tag: "PostCompress",
         trigger,
         status,
-        before: TokenCount.make(before),
+        before: TokenCount.make(held),
         after: TokenCount.make(after)
       })
       yield* ended(Effect.asVoid(told))
@@ -373,13 +413,14 @@ export class Chat extends Context.Service<
       settings: Ref.get(settings),
       hooks,
       place,
-      compress: (policy, forced, committed, advice, emit) =>
+      compress: (policy, forced, mustFit, committed, advice, emit) =>
         Effect.catchTag(
           compressing(
             policy,
             {
               forced,
-              mustFit: forced,
+              mustFit,
+              guarded: true,
               advice,
               tell: (message) => Effect.asVoid(emit({ _tag: "Notice", source: "hook", message }))
             },
@@ -425,12 +466,13 @@ export class Chat extends Context.Service<
         unmasked = { total, next: total + least - gain }
         return
       }
+      const { scale = 1 } = yield* turns.sized(false)
       yield* commit({ _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
       yield* emit({
         _tag: "ToolOutputMasked",
         parts: shorten.length,
-        before: TokenCount.make(viewTokens(conversation)),
-        after: TokenCount.make(viewTokens((yield* Ref.get(state)).conversation))
+        before: TokenCount.make(Math.round(viewTokens(conversation) * scale)),
+        after: TokenCount.make(Math.round(viewTokens((yield* Ref.get(state)).conversation) * scale))
       })
     })
 
@@ -521,16 +563,16 @@ export class Chat extends Context.Service<
         record(pending, draftOf(arriving, answeredBy, yield* Clock.currentTimeMillis))
       )
       const { usage } = arriving
-      if (usage !== null && usage.prompt > 0 && isSame) yield* beside.window.learn(ready, usage.prompt)
+      if (usage !== null && usage.prompt > 0 && isSame) yield* turns.learn(beside, ready, usage.prompt)
       const { citations, finishReason = "" } = arriving
       if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
-      const { conversation } = yield* Ref.get(state)
+      const now = yield* turns.sized(false)
       yield* emit({
         _tag: "Finished",
         reason: finishReason,
         usage,
         answer: entry.id,
-        tokens: TokenCount.make(Math.ceil(beside.tokens + ready.environment + viewTokens(conversation))),
+        tokens: TokenCount.make(Math.ceil(now.tokens * (now.scale ?? 1))),
         limit
       })
     })
@@ -611,10 +653,10 @@ export class Chat extends Context.Service<
         model: Turn.askedModel(session, of)
       })),
       usage: Effect.gen(function* () {
-        const { threshold, tokens, window } = yield* turns.beside
-        const { conversation } = yield* Ref.get(state)
-        const all = tokens + environmentTokens(conversation) + viewTokens(conversation)
-        return { tokens: Math.ceil(all), limit: window.room, threshold }
+        const { threshold, window } = yield* turns.beside
+        const { scale, tokens } = yield* turns.sized(false)
+        const limit = window.room
+        return { tokens: Math.ceil(tokens * (scale ?? 1)), limit, threshold, isEstimate: scale === undefined }
       }),
       configure: (changes) => alone("a change of its settings", configure(changes)),
       send,
@@ -670,6 +712,22 @@ const nothingTried = { total: 0, next: 0 }
 /** Of a command the last lines say how it ended. */
 const shellTool = "run_shell_command"
 
+/**
+ * A compression that makes the request larger is none (law 4). A strategy that goes by reports holds the API's count of one side
+ * against its own estimate of the other, so it may think otherwise.
+ */
+const guarded = Effect.fnUntraced(function* (conversation: Conversation, ended: Ended) {
+  const { outcome } = ended
+  if (outcome._tag !== "Compressed") return ended
+  const before = requestTokens(yield* Work.run(projecting(view(conversation))))
+  const after = requestTokens(yield* Work.run(projecting(view(compressed(conversation, outcome.patch)))))
+  if (after <= before) return ended
+  const { calls, plan } = outcome
+  const counts = { before: TokenCount.make(Math.round(before)), after: TokenCount.make(Math.round(after)) }
+  const failed = FailedInflatedTokenCount.make({ ...counts, reason: "inflated", plan, stubborn: [], calls })
+  return { outcome: failed, dropped: undefined }
+})
+
 const ranged = (session: Session, handle: Handle): string | undefined =>
   recall({ entries: [], ranges: Chain.toArray(session.ranges) }, handle)?.text
 
@@ -695,9 +753,10 @@ export const failureEvent = (error: TurnError): ChatEvent => {
     case "StoppedByHook":
       return { _tag: "HookStopped", message: error.message, refused: true }
     case "ContextOverflow": {
-      const { estimated, limit, message, remaining, stubborn: parts, text: words } = error
+      const { estimated, limit, message, remaining, stubborn: parts, text: words, what } = error
       return {
         _tag: "ContextWindowWillOverflow",
+        what,
         estimated,
         remaining,
         limit,

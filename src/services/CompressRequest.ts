@@ -1,7 +1,7 @@
 import type { Outcome, Policy } from "../domain/Compression.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { HookOutcome } from "../domain/Hook.ts"
-import type { FailureMemory } from "../domain/FailureMemory.ts"
+import { type FailureMemory, isTried, type Tried } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { Pin } from "../domain/Session.ts"
 import type { HandleIndex } from "./Intake.ts"
@@ -34,3 +34,7 @@ export interface Ended {
   readonly outcome: Outcome
   readonly dropped: Handle | undefined
 }
+
+/** Whether a model was paid for this range before, in vain, and no person asks for it again (law 4). */
+export const isPaidInVain = ({ forced, memory, mustFit = false, policy }: CompressRequest, range: Tried): boolean =>
+  policy.summarizer === "model" && (!forced || mustFit) && isTried(memory, range)

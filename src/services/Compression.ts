@@ -31,7 +31,7 @@ import {
 } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import type { CompressRequest, Ended } from "./CompressRequest.ts"
+import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
 import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
@@ -308,6 +308,13 @@ const attempt = Effect.fn("Compression.attempt")(
         .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
         .join("\n")
     )
+    const isInVain = isPaidInVain(request, summarize)
+    if (isInVain && !policy.ladder) {
+      return {
+        outcome: Domain.Noop.make({ reason: "already tried", before: plan.before }),
+        dropped: undefined
+      }
+    }
     const wanted: SummaryRequest = {
       entries: dropped.map((item) => item.entry),
       kept,
@@ -318,7 +325,7 @@ const attempt = Effect.fn("Compression.attempt")(
       said: saidIn(entries(conversation)),
       verify: summarize.verify,
       // Above the first rung the model has had its chance.
-      by: plan.rung === 0 ? policy.summarizer : "extractive",
+      by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
       fallback: policy.ladder,
       model: policy.model,
       family: request.family

@@ -26,7 +26,7 @@ import {
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import type { CompressRequest, Ended } from "./CompressRequest.ts"
+import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
 import { extractive, Summarizer, type SummarizerError } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
@@ -136,6 +136,10 @@ const summarised = Effect.fnUntraced(function* (
   const all = view(request.conversation)
   const from = all.findIndex((item) => item.entry.id === step?.from)
   const to = all.findIndex((item) => item.entry.id === step?.to)
+  // The original pays for an empty summary again on every turn.
+  if (step !== undefined && isPaidInVain(request, step)) {
+    return nothing({ reason: "already tried", before: plan.before })
+  }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { answers, calls } = yield* answersTo(request, decision, dropped)
   const counted = yield* apiCount(request, decision, answers)

@@ -1,17 +1,25 @@
-import { Context, Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { Context, Duration, Effect, Schedule, Schema, Semaphore, Stream } from "effect"
 import { Arriving, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
-import { AnswerFault, type ChatEvent, Stubborn } from "../domain/ChatEvent.ts"
-import { type Outcome, type Policy, statusOf, thresholdOf, tokensOf } from "../domain/Compression.ts"
-import { type Content, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
+import { AnswerFault, type ChatEvent, Overflowing, Stubborn } from "../domain/ChatEvent.ts"
+import {
+  defaultPolicy,
+  goesByReport,
+  type Outcome,
+  type Policy,
+  statusOf,
+  thresholdOf,
+  tokensOf
+} from "../domain/Compression.ts"
+import { type Content, hasResponses, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
 import {
   type Entry,
   entryId,
-  environmentTokens,
   itemParts,
   itemTokens,
   sum,
   view,
   viewItem,
+  type ViewItem,
   viewTokens
 } from "../domain/Conversation.ts"
 import type { HookOutcome } from "../domain/Hook.ts"
@@ -44,11 +52,15 @@ export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidA
   }
 }
 
-/** A message that does not fit, however much is compressed (spec 4). Nothing was sent, the conversation is what it was. Tokens. */
+/**
+ * A message, or the results of tools, that do not fit however much is compressed. Nothing was sent; the conversation is what it was.
+ * All counts are the model's tokens, as its own count or what is known of its counting says.
+ */
 export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
-  /** The message's. */
+  what: Overflowing,
+  /** Tokens of what was about to be sent: the message, or without one the results of tools that were to be answered. */
   estimated: TokenCount,
-  /** What was left for it. */
+  /** Tokens that were left for it; always fewer. */
   remaining: TokenCount,
   limit: TokenCount,
   /** What takes the room and cannot be made smaller, largest first. */
@@ -57,8 +69,12 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
   text: Schema.String
 }) {
   override get message() {
-    const whole = this.estimated > this.limit ? "this message alone does not fit" : "the message does not fit"
-    return `${whole}: it has about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; shorten it, or use a model with a larger window`
+    const what =
+      this.what === "tool results"
+        ? "the tools' results do not fit: they have"
+        : `${this.estimated > this.limit ? "this message alone" : "the message"} does not fit: it has`
+    const mend = this.what === "tool results" ? "ask for less at once" : "shorten it"
+    return `${what} about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; ${mend}, or use a model with a larger window`
   }
 }
 
@@ -127,10 +143,11 @@ export interface Conversing {
   readonly hooks: HookSystem["Service"]
   /** What hooks are told of where that is. */
   readonly place: Effect.Effect<HookPlace>
-  /** Compresses it once; `committed` is told in the very step in which it changes. `advice`: what hooks said to that. */
+  /** Compresses it once; `mustFit`: nothing can be sent without it; `committed` is told in the very step in which it changes. `advice`: what hooks said to that. */
   readonly compress: (
     policy: Policy,
     forced: boolean,
+    mustFit: boolean,
     committed: (outcome: Outcome) => void,
     advice: HookOutcome | undefined,
     emit: Emit
@@ -183,6 +200,8 @@ interface Tried {
 const ownOf = ({ models }: ChatSettings, name: string) =>
   models !== undefined && Object.hasOwn(models, name) ? models[name] : undefined
 
+const hasResults = (items: ReadonlyArray<ViewItem>): boolean => items.some(({ entry }) => hasResponses(entry.content))
+
 const windowOf = (of: ChatSettings, name: string): number => ownOf(of, name)?.window ?? of.window ?? tokenLimit(name)
 
 /** What takes the turns of one conversation, one at a time. */
@@ -197,6 +216,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   let measured: Window.Measured | undefined
   /** What the request that was made last held: the view, and the message behind it. */
   let latest: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
+  /** What the provider counted for the last request, and the view with its answer. */
+  let reported: { readonly view: ViewChain; readonly prompt: number } | undefined
+  /** The view that the window's scale was looked up or reported for. */
+  let scaled: ViewChain
 
   /** The window of the model that is asked, and what goes with every request. Made anew when either changes. */
   const besides = Effect.fnUntraced(function* (): Effect.fn.Return<Beside, TokenCountError> {
@@ -235,6 +258,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   let isChanged = false
 
   const outgoing = new Outgoing()
+  const following = yield* Semaphore.make(1)
   /** A compression that happened and that nobody has been told of yet. */
   let untold: ChatEvent | undefined
 
@@ -243,7 +267,6 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       const { conversation } = yield* conversing.session
       // A compression may have changed what goes with the request.
       const { opening, parts: around, tokens: aroundTokens } = yield* besides()
-      yield* Work.run(outgoing.follow(conversation.view, opening.length > 0))
       const next =
         pending === undefined
           ? []
@@ -257,7 +280,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
               }),
               ...attachedFrom(pending.attached, conversation.next + 1).map(viewItem)
             ]
-      const { contents, environment, parts, tokens } = outgoing.request(next)
+      // Who reads while a turn is taken follows another view: one at a time.
+      const { contents, environment, parts, tokens } = yield* following.withPermit(
+        Effect.map(Work.run(outgoing.follow(conversation.view, opening.length > 0)), () => outgoing.request(next))
+      )
       return {
         contents: [...opening, ...contents],
         environment,
@@ -267,32 +293,89 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       }
     })
 
+  /**
+   * What would leave now, without a message: the estimator's tokens, and the model's for one of these. Undefined: nothing is
+   * known of the model. `ask`: see `Window.scaleOf`.
+   */
+  const sized = Effect.fnUntraced(function* (
+    ask: boolean
+  ): Effect.fn.Return<{ readonly tokens: number; readonly scale: number | undefined }, TokenCountError> {
+    const { window } = yield* besides()
+    const { conversation } = yield* conversing.session
+    const isNew = !continues(conversation.view, scaled, undefined)
+    const request = yield* readyWith(undefined, 1)
+    scaled = conversation.view
+    const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined)
+    return { tokens: request.tokens, scale }
+  })
+
+  /** The model's tokens of a request that could leave now. `isNew`: another one than was looked at last. */
+  const likelyOf = ({ window }: Beside, request: Ready, isNew: boolean) =>
+    Effect.map(window.scaleOf(request, isNew, false), (scale) =>
+      TokenCount.make(Math.round(request.tokens * (scale ?? 1)))
+    )
+
+  /** The refusal in the numbers that it was made by, so that what did not fit is always more than what was left for it. */
   const overflow = Effect.fnUntraced(function* (
     beside: Beside,
-    pending: Pending | undefined
+    pending: Pending | undefined,
+    { estimated, tokens }: Window.WindowOverflow
   ): Effect.fn.Return<ContextOverflow> {
     const { conversation } = yield* conversing.session
-    const estimated = pendingTokens(pending)
-    const kept = new Set<string>(view(conversation).map(({ entry }) => entry.id))
+    const items = view(conversation)
+    const by = tokens / Math.max(1, estimated)
+    const counted = (size: number) => TokenCount.make(Math.max(0, Math.round(size * by)))
+    const answers = items.slice(items.findLastIndex(({ entry }) => entry.content.role === "model") + 1)
+    const own = pending === undefined ? sum(answers.map(itemTokens)) : pendingTokens(pending)
+    const what = pending === undefined && hasResults(answers) ? "tool results" : "message"
+    const kept = new Set<string>(items.map(({ entry }) => entry.id))
     const others: ReadonlyArray<Stubborn> = [
-      ...(estimated === 0 ? [] : [{ entry: null, what: "this message", tokens: TokenCount.make(estimated) }]),
+      ...(pending === undefined ? [] : [{ entry: null, what: "this message", tokens: counted(own) }]),
       ...(beside.tokens === 0
         ? []
-        : [{ entry: null, what: "system instruction and tools", tokens: TokenCount.make(beside.tokens) }]),
-      ...stubborn(conversation, kept)
+        : [{ entry: null, what: "system instruction and tools", tokens: counted(beside.tokens) }]),
+      ...stubborn(conversation, kept).map((one) => ({ ...one, tokens: counted(one.tokens) }))
     ]
+    const limit = beside.window.room
+    const size = Math.min(tokens, counted(own))
     return new ContextOverflow({
-      estimated: TokenCount.make(estimated),
-      remaining: TokenCount.make(
-        Math.max(
-          0,
-          Math.floor(beside.window.room - beside.tokens - environmentTokens(conversation) - viewTokens(conversation))
-        )
-      ),
-      limit: TokenCount.make(beside.window.room),
+      what,
+      estimated: TokenCount.make(size),
+      remaining: TokenCount.make(Math.max(0, Math.min(limit - (tokens - size), size - 1))),
+      limit: TokenCount.make(limit),
       stubborn: [...others].sort((one, other) => other.tokens - one.tokens).slice(0, 5),
       text: pending === undefined ? "" : plainText(pending.content)
     })
+  })
+
+  /** What the provider counted for the last request, as long as the view is that request's with more at its end. */
+  const promptOf = ({ conversation }: Session): number | undefined =>
+    reported !== undefined && continues(conversation.view, reported.view, undefined) ? reported.prompt : undefined
+
+  /**
+   * Whether a strategy that goes by the last report is due: by that, or where there is none (resumed, compressed just now) by
+   * its own estimate, which it makes itself. Undefined: the strategy does not go by it.
+   */
+  const dueByReport = Effect.fnUntraced(function* ({ of, threshold, window }: Beside) {
+    if (!goesByReport(of.policy?.strategy ?? defaultPolicy.strategy)) return undefined
+    const session = yield* conversing.session
+    if (viewTokens(session.conversation) < session.memory.waitUntil) return false
+    const prompt = promptOf(session)
+    return prompt === undefined || prompt >= threshold * window.window
+  })
+
+  /** The policy in the terms of such a strategy: the window itself, and what was counted. */
+  const byReport = Effect.fnUntraced(function* ({ of, threshold, window }: Beside, policy: Policy) {
+    if (!goesByReport(policy.strategy)) return policy
+    const prompt = promptOf(yield* conversing.session)
+    return {
+      ...policy,
+      toolBudget: of.policy?.toolBudget ?? defaultPolicy.toolBudget,
+      ...(of.policy?.snapshotBudget === undefined ? {} : { snapshotBudget: of.policy.snapshotBudget }),
+      limit: TokenCount.make(window.window),
+      threshold: Math.min(1, threshold),
+      ...(prompt === undefined ? {} : { promptTokens: TokenCount.make(prompt) })
+    }
   })
 
   /** A request that surely fits, after the compressions that it takes (law 3). */
@@ -311,16 +394,22 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     // What was measured says nothing of a request that does not hold all of it: after an undo, a turn that failed.
     if (latest === undefined || !continues(conversation.view, latest.view, latest.message)) measured = undefined
     latest = { view: conversation.view, message: pending?.content }
-    if (beside.window.isSmall(first.tokens + (first.free ?? 0), measured)) return first
+    yield* sized(false)
+    const isDue = yield* dueByReport(beside)
+    if (isDue !== true && beside.window.isSmall(first.tokens + (first.free ?? 0), measured)) return first
     const overhead = beside.tokens + first.environment + pendingTokens(pending)
     const { memory } = yield* conversing.session
+    let sent = first
     const fitting = yield* beside.window
       .fit(
         {
           request: now,
+          isDue,
           compress: Effect.fnUntraced(function* (policy, forced) {
+            const had = yield* likelyOf(beside, sent, false)
             const outcome = yield* conversing.compress(
-              { ...policy, overhead: TokenCount.make(Math.ceil(overhead)) },
+              { ...(yield* byReport(beside, policy)), overhead: TokenCount.make(Math.ceil(overhead)) },
+              forced && !goesByReport(policy.strategy),
               forced,
               (made) => {
                 untold = compressedEvent(made, beside.window.room)
@@ -328,8 +417,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
               advice,
               emit
             )
-            if (outcome._tag !== "Noop") yield* emit(compressedEvent(outcome, beside.window.room))
-            else if (outcome.reason === "vetoed by a hook") {
+            sent = yield* now
+            const has = yield* likelyOf(beside, sent, true)
+            if (outcome._tag !== "Noop") {
+              yield* emit({ ...compressedEvent(outcome, beside.window.room), before: had, after: has })
+            } else if (outcome.reason === "vetoed by a hook") {
               const why = outcome.detail === undefined ? "" : `: ${outcome.detail}`
               yield* emit({ _tag: "Notice", source: "hook", message: `a hook put the compression off${why}` })
             }
@@ -343,11 +435,13 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
           free: first.free ?? 0,
           what: "what no compression can make smaller does not fit"
         },
-        memory.waitUntil
+        // The mark is the view's: what else the request holds is added to it.
+        memory.waitUntil === 0 ? 0 : memory.waitUntil + first.tokens - viewTokens(conversation)
       )
-      .pipe(Effect.catchTag("WindowOverflow", () => Effect.flatMap(overflow(beside, pending), Effect.fail)))
+      .pipe(Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(beside, pending, over), Effect.fail)))
     measured = fitting.measured
     latest = { view: (yield* conversing.session).conversation.view, message: pending?.content }
+    scaled = latest.view
     return fitting.request
   })
 
@@ -487,6 +581,22 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   return {
     beside: besides(),
     answered,
+    /** The next request, without its message: see above. With `ask` a model is asked of which nothing is known. */
+    sized,
+    /** How is compressed by hand: to the room, in the estimator's tokens, or as a strategy wants that goes by reports. */
+    policy: Effect.fnUntraced(function* (overhead: number) {
+      const beside = yield* besides()
+      const { scale: by = 1 } = yield* sized(false)
+      const policy = yield* byReport(beside, beside.window.policy(Math.max(1, Math.floor(beside.window.room / by)), by))
+      return { ...policy, overhead: TokenCount.make(Math.ceil(overhead)) }
+    }),
+    /** Learns from what the provider counted for a request, now that its answer is in the conversation. */
+    learn: Effect.fnUntraced(function* ({ window }: Beside, request: Window.Weighed, prompt: number) {
+      yield* window.learn(request, prompt)
+      const { conversation } = yield* conversing.session
+      scaled = conversation.view
+      reported = { view: conversation.view, prompt }
+    }),
     /** The compression that a cancelled turn could not tell of any more, once. */
     untold: () => {
       const event = untold
@@ -513,7 +623,7 @@ const eventsOf = ({ parts }: ModelChunk): ReadonlyArray<ChatEvent> => [
   ...parts.filter(isCall).map((part): ChatEvent => ({ _tag: "ToolCallRequest", call: part.functionCall }))
 ]
 
-const compressedEvent = (outcome: Outcome, limit: number): ChatEvent => {
+const compressedEvent = (outcome: Outcome, limit: number): Extract<ChatEvent, { _tag: "ChatCompressed" }> => {
   const { after, before } = tokensOf(outcome)
   return {
     _tag: "ChatCompressed",

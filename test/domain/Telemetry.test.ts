@@ -56,6 +56,7 @@ describe("what is told of an event", () => {
     { _tag: "HookStopped", message: words, refused: true },
     {
       _tag: "ContextWindowWillOverflow",
+      what: "message",
       estimated: TokenCount.make(1),
       remaining: TokenCount.make(1),
       limit: TokenCount.make(1),

@@ -42,11 +42,13 @@ const worthCompressing = 0.25
 
 /** What is said where a message does not fit, with the numbers and what can be done (spec 4). */
 export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
-  const { estimated, limit, remaining, stubborn } = event
+  const { estimated, limit, remaining, stubborn, what } = event
   const size = `about ${Output.number(estimated)} tokens`
-  const isAlone = estimated > limit
-  const advice =
-    isAlone || limit - remaining <= worthCompressing * limit
+  const isMessage = what === "message"
+  const isAlone = isMessage && estimated > limit
+  const advice = !isMessage
+    ? "Ask for less at once, or take a model with a larger window (/model)."
+    : isAlone || limit - remaining <= worthCompressing * limit
       ? "Shorten it, or take a model with a larger window (/model)."
       : "Shorten it, try /compress, or take a model with a larger window (/model)."
   const most = (isAlone ? [] : stubborn)
@@ -57,7 +59,7 @@ export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindo
   return [
     isAlone
       ? `This message alone is too large: it has ${size}, the whole window ${Output.number(limit)}.`
-      : `This message does not fit: it has ${size}, and ${Output.number(remaining)} of the window of ${Output.number(limit)} are left.`,
+      : `${isMessage ? "This message does not fit: it has" : "The tools' results do not fit: they have"} ${size}, and ${Output.number(remaining)} of the window of ${Output.number(limit)} are left.`,
     "Nothing was sent.",
     advice,
     ...(most.length === 0 ? [] : [`What cannot be made smaller: ${most.join(", ")}.`])

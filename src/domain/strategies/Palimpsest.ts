@@ -2,7 +2,6 @@ import type { Decision, Plan, PlanStep, Policy } from "../Compression.ts"
 import { hasResponses, isCall, isResponse, outputText, type Part, payload } from "../Content.ts"
 import {
   type Conversation,
-  entryTokens,
   itemParts,
   itemTokens,
   pairing,
@@ -361,7 +360,7 @@ export const stubborn = (
             ? "tool output"
             : "user text"
           : "model message",
-      tokens: tokenCount(entryTokens(item.entry))
+      tokens: tokenCount(itemTokens(item))
     }))
     .sort((a, b) => b.tokens - a.tokens)
     .slice(0, 5)

@@ -47,6 +47,7 @@ const retry: ChatEvent = {
 }
 const overflow = (change: Partial<Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>>): ChatEvent => ({
   _tag: "ContextWindowWillOverflow",
+  what: "message",
   estimated: tokens(1_200),
   remaining: tokens(800),
   limit: tokens(10_000),
