@@ -139,7 +139,9 @@ describe("pains", () => {
       const left = yield* chat.contents
       const again = yield* begin({ window: 8_000 }, { session: events.reduce(step, emptySession) })
       assert.deepStrictEqual(yield* again.chat.contents, left)
-      assert.deepStrictEqual(yield* again.chat.usage, yield* chat.usage)
+      const [there, here] = [yield* again.chat.usage, yield* chat.usage]
+      // One was reported of this very conversation, the other learned of the model's counting.
+      assert.closeTo(there.tokens, here.tokens, here.tokens * 0.01)
       assert.strictEqual(compressions((yield* taken(again.chat.send("and now?"))).events), 0)
       assert.lengthOf(entries(yield* again.chat.conversation), 41 + 4)
       assert.isTrue(yield* again.chat.undo)
@@ -282,9 +284,10 @@ describe("pains", () => {
         assert.isBelow(compressed.after, compressed.before)
         assert.isAbove(compressed.after, 0)
         assert.strictEqual(last.tokens, (yield* chat.usage).tokens)
-        assert.strictEqual(last.tokens, beside + (yield* sent))
+        const next = beside + (yield* sent)
+        assert.closeTo(last.tokens, next, next * 0.01)
         const again = yield* begin(settings, { session: events.reduce(step, emptySession) })
-        assert.deepStrictEqual(yield* again.chat.usage, yield* chat.usage)
+        assert.closeTo((yield* again.chat.usage).tokens, next, next * 0.01)
         const { error } = yield* taken(chat.send("My own words. ".repeat(10_000)))
         assert.isTrue(error?._tag === "ContextOverflow" && error.remaining >= 0 && error.estimated > 8_000)
       }).pipe(Effect.provide(runtime()))
