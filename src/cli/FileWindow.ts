@@ -1,7 +1,7 @@
 import { Effect, type Stdio } from "effect"
 import { printable } from "../domain/Inspection.ts"
 import { isGoogles, unknownWindow } from "../domain/Models.ts"
-import { withDefaults } from "../domain/Settings.ts"
+import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
 import type { Model } from "../services/Model.ts"
 import * as ModelWindows from "../services/ModelWindows.ts"
 import { Settings } from "../services/Settings.ts"
@@ -10,6 +10,13 @@ import { badInput, type ExitError } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 
 /** The window that a conversation from a file goes on in. */
+
+/** The settings of all places, without what is to be said about them: a file is looked at, nothing is begun. */
+export const settings: Effect.Effect<SettingsFile, ExitError, Settings> = Effect.gen(function* () {
+  const { read } = yield* Settings
+  const found = yield* Effect.mapError(read, ({ message }) => badInput(printable(message)))
+  return found.settings
+})
 
 /** Formats whose conversations go on with a model of ours where they name none. */
 const isOurs = ({ format }: Loaded): boolean => format === "palimpsest" || format === "contents" || format === "gemini"
@@ -21,10 +28,9 @@ const isOurs = ({ format }: Loaded): boolean => format === "palimpsest" || forma
  */
 export const of = Effect.fn("FileWindow.of")(function* (
   loaded: Loaded,
+  settings: SettingsFile,
   { asks, hint }: { readonly asks: boolean; readonly hint: string }
-): Effect.fn.Return<number, ExitError, Model | Settings | Stdio.Stdio> {
-  const { read } = yield* Settings
-  const { settings } = yield* Effect.mapError(read, ({ message }) => badInput(printable(message)))
+): Effect.fn.Return<number, never, Model | Stdio.Stdio> {
   const { model, started } = loaded.session
   const name = model ?? started?.model ?? (isOurs(loaded) ? withDefaults(settings).model : undefined)
   if (name === undefined) {

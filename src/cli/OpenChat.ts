@@ -143,8 +143,8 @@ const chatSettings = Effect.fnUntraced(function* (
  * Refuses a model that the provider does not have, before anything is begun with it; says what is assumed of one that nobody
  * knows: offline, a new model must not be out of reach.
  */
-const checkModel = Effect.fnUntraced(function* (
-  { model: name, models, window }: ChatSettings,
+export const checkModel = Effect.fnUntraced(function* (
+  { model: name, models, window }: Pick<ChatSettings, "model" | "models" | "window">,
   isNamed: boolean
 ): Effect.fn.Return<void, ExitError, Model | Stdio.Stdio> {
   const standing = yield* Output.progress("asking about the model")(ModelWindows.standing(name, models))
@@ -282,9 +282,7 @@ export const open = Effect.fn("OpenChat.open")(function* (
   let isEmpty = false
   // Added first, so that it runs last: after the session was closed.
   yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
-  const chats = yield* Layer.build(
-    Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, held)))
-  )
+  const chats = yield* Layer.build(Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, held))))
   const chat = yield* orStoreFailure(Context.get(chats, Chats).open(id))
   const isNew = there === undefined
   if (isNew) {

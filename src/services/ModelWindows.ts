@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { isGoogles, knownModel, nearestModel, unknownWindow } from "../domain/Models.ts"
 import { Model } from "./Model.ts"
 
@@ -6,6 +6,9 @@ import { Model } from "./Model.ts"
 
 /** What somebody set for single models, by name. */
 export type OwnWindows = Readonly<Record<string, { readonly window?: number | undefined }>>
+
+/** What the user set for single models, for whoever holds no settings, such as a summarizer. By default nothing. */
+export const Own = Context.Reference<OwnWindows>("palimpsest/services/ModelWindows/Own", { defaultValue: () => ({}) })
 
 /** The window of a model, and who says so. Tokens. */
 export interface ModelWindow {
@@ -37,11 +40,11 @@ const asked = Effect.fnUntraced(function* (name: string): Effect.fn.Return<Model
 })
 
 /** What somebody set for a model, if they did. */
-const set = (own: OwnWindows | undefined, name: string): number | undefined =>
-  own !== undefined && Object.hasOwn(own, name) ? own[name]?.window : undefined
+const set = (own: OwnWindows, name: string): number | undefined =>
+  Object.hasOwn(own, name) ? own[name]?.window : undefined
 
 /** Without asking anybody: what was set for the model, else the table's, else the default. */
-export const offline = (name: string, own?: OwnWindows): ModelWindow => {
+export const offline = (name: string, own: OwnWindows = {}): ModelWindow => {
   const known = knownModel(name)
   const window = set(own, name)
   if (window !== undefined) return { window, sharesWindow: known?.sharesWindow ?? false, source: "settings" }
@@ -50,12 +53,15 @@ export const offline = (name: string, own?: OwnWindows): ModelWindow => {
     : { window: known.window, sharesWindow: known.sharesWindow, source: "table" }
 }
 
-/** The window of a model: what was set for it, else the table's, else the provider's, else the default. Never fails. */
+/**
+ * The window of a model: what was set for it (`own`, else `Own`), else the table's, else the provider's, else the default.
+ * Never fails.
+ */
 export const of = Effect.fn("ModelWindows.of")(function* (
   name: string,
   own?: OwnWindows
 ): Effect.fn.Return<ModelWindow, never, Model> {
-  const here = offline(name, own)
+  const here = offline(name, own ?? (yield* Own))
   return here.source === "assumed" ? yield* asked(name) : here
 })
 
@@ -79,9 +85,7 @@ export const standing = Effect.fn("ModelWindows.standing")(function* (
   if (here.source === "settings" || (here.source === "table" && isGoogles(name))) return { _tag: "Known" }
   const { source } = yield* asked(name)
   if (source === "missing") return { _tag: "Missing", nearest: nearestModel(name, isGoogles) }
-  return source === "provider" || here.source === "table"
-    ? { _tag: "Known" }
-    : { _tag: "Unknown", window: here.window }
+  return source === "provider" || here.source === "table" ? { _tag: "Known" } : { _tag: "Unknown", window: here.window }
 })
 
 /** Why a model is not taken, for the person. */

@@ -5,12 +5,7 @@ import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { call, outputText, type Part, response, text } from "../../src/domain/Content.ts"
-import {
-  estimateText,
-  estimatorVersion,
-  partTokens,
-  textTokens
-} from "../../src/domain/Tokens.ts"
+import { estimateText, estimatorVersion, partTokens, textTokens } from "../../src/domain/Tokens.ts"
 import { claudeReader } from "../../src/domain/transcripts/Claude.ts"
 import { piReader } from "../../src/domain/transcripts/Pi.ts"
 import { isProblem } from "../../src/domain/transcripts/Transcript.ts"

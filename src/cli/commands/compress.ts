@@ -25,6 +25,7 @@ import { TokenCount } from "../../domain/Tokens.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
 import * as Export from "../../services/Export.ts"
+import * as ModelWindows from "../../services/ModelWindows.ts"
 import type { Loaded } from "../../services/Transcripts.ts"
 import { blobFolderOf, TempStore } from "../../services/TempStore.ts"
 import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitError.ts"
@@ -32,6 +33,7 @@ import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
 import { hasKey } from "../Key.ts"
 import { failureLine, noopText } from "../OutcomeText.ts"
+import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
 
 /** A plan in a file: with what it was made for, so that it is refused when the conversation has changed since. */
@@ -403,10 +405,14 @@ export const compress = Command.make(
     const strategy = yield* checked(input)
     const loaded = yield* Input.load(input)
     const { session } = loaded
+    const settings = yield* FileWindow.settings
+    const { models = {} } = settings
     const summarizer = yield* summarizerOf(input)
     // The provider is asked only where it is about to be asked for a snapshot anyway.
     const asks = summarizer === "model" && !input.plan
-    const limit = input.limit ?? (yield* FileWindow.of(loaded, { asks, hint: "; --limit N says it for once" }))
+    if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
+    const limit =
+      input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
     const policy = policyOf(input, loaded, limit, summarizer, strategy)
     const options = { policy, forced: input.force }
     const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
@@ -415,6 +421,7 @@ export const compress = Command.make(
     if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
     const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
     const outcome = yield* chat.compress({ ...options, plan }).pipe(
+      Effect.provideService(ModelWindows.Own, models),
       Output.progress("compressing"),
       Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
     )

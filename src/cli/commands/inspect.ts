@@ -415,7 +415,10 @@ export const inspect = Command.make(
       ...(yield* Work.run(inspectConversation(conversation, about))),
       dropped: droppedRanges(loaded.session),
       skipped: loaded.skipped,
-      next: yield* nextCompression(loaded.session, yield* FileWindow.of(loaded, { asks: false, hint: "" })),
+      next: yield* nextCompression(
+        loaded.session,
+        yield* FileWindow.of(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
+      ),
       torn: loaded.torn ?? null
     }
     if (input.html !== undefined) yield* writePage(input.html, report, conversation)
