@@ -14,6 +14,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
   [
     "Model",
     "LanguageModelBridge",
+    "ModelWindow",
     "TokenCounter",
     "Calibration",
     "TempStore",

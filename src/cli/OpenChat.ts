@@ -16,6 +16,7 @@ import type { Compression } from "../services/Compression.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
 import type { HookSystem } from "../services/HookSystem.ts"
 import type { Model } from "../services/Model.ts"
+import * as ModelWindows from "../services/ModelWindows.ts"
 import * as SessionRetention from "../services/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../services/SessionStore.ts"
 import { type Found, Settings } from "../services/Settings.ts"
@@ -138,6 +139,25 @@ const chatSettings = Effect.fnUntraced(function* (
   }
 })
 
+/**
+ * Refuses a model that the provider does not have, before anything is begun with it; says what is assumed of one that nobody
+ * knows: offline, a new model must not be out of reach.
+ */
+export const checkModel = Effect.fnUntraced(function* (
+  { model: name, models, window }: Pick<ChatSettings, "model" | "models" | "window">,
+  isNamed: boolean
+): Effect.fn.Return<void, ExitError, Model | Stdio.Stdio> {
+  const standing = yield* Output.progress("asking about the model")(ModelWindows.standing(name, models))
+  if (standing._tag === "Missing") {
+    const where = isNamed ? "" : `; the settings or PALIMPSEST_MODEL name it`
+    return yield* badInput(`${printable(ModelWindows.missingText(name, standing.nearest))}${where}`)
+  }
+  if (standing._tag === "Unknown") {
+    const assumed = window ?? standing.window
+    yield* Output.notice(printable(ModelWindows.unknownText(name, assumed)))
+  }
+})
+
 /** A failure of the store in one line; of a session in use also since when, as a person says it. */
 export const storeFailure = Effect.fnUntraced(function* (error: SessionStoreError): Effect.fn.Return<ExitError> {
   const { reason } = error
@@ -254,14 +274,15 @@ export const open = Effect.fn("OpenChat.open")(function* (
 > {
   const { files, settings } = yield* readSettings
   const { id, there } = yield* target(wanted)
+  const held = yield* chatSettings(wanted, settings)
+  // A session that is there and goes on with its own model was told about it when it took that.
+  if (wanted.model !== undefined || there === undefined) yield* checkModel(held, wanted.model !== undefined)
   yield* retain(settings, id)
   const store = yield* SessionStore
   let isEmpty = false
   // Added first, so that it runs last: after the session was closed.
   yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
-  const chats = yield* Layer.build(
-    Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, yield* chatSettings(wanted, settings))))
-  )
+  const chats = yield* Layer.build(Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, held))))
   const chat = yield* orStoreFailure(Context.get(chats, Chats).open(id))
   const isNew = there === undefined
   if (isNew) {
@@ -276,16 +297,18 @@ export const open = Effect.fn("OpenChat.open")(function* (
   return { chat, id, title: there?.title, isNew, settings, files }
 })
 
-/** A conversation that nobody keeps: it is held in memory, for as long as the program runs. */
+/**
+ * A conversation that nobody keeps: it is held in memory, for as long as the program runs. `isLook`: nothing is sent, so
+ * nobody is asked whether there is such a model.
+ */
 export const passing = Effect.fn("OpenChat.passing")(function* (
-  wanted: Wanted
+  wanted: Wanted,
+  isLook = false
 ): Effect.fn.Return<Opened, ExitError, EnvFiles | Path.Path | Runtime | Settings | Stdio.Stdio> {
   const { files, settings } = yield* readSettings
-  const chat = yield* Chat.make({
-    log: { append: () => Effect.void },
-    session: emptySession,
-    settings: yield* chatSettings(wanted, settings)
-  })
+  const held = yield* chatSettings(wanted, settings)
+  if (!isLook) yield* checkModel(held, wanted.model !== undefined)
+  const chat = yield* Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings: held })
   return { chat, id: undefined, title: undefined, isNew: true, settings, files }
 })
 

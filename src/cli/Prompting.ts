@@ -9,7 +9,7 @@ import * as Output from "./Output.ts"
 
 /** What would be sent from this folder before anything is said: as for a chat, but nobody is told that one begins. */
 export const assemble = Effect.fn("Prompting.assemble")(function* ({ model, plan, size }: PromptFlags) {
-  const opened = yield* OpenChat.passing({ model })
+  const opened = yield* OpenChat.passing({ model }, true)
   const { settings } = opened
   const stdio = yield* Stdio.Stdio
   const sized = size === undefined ? settings : { ...settings, prompt: { ...settings.prompt, size } }

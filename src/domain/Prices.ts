@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { bareName } from "./Models.ts"
 import type { Usage } from "./Tokens.ts"
 
 /** What a model's tokens cost, and what a conversation has cost. */
@@ -189,16 +190,6 @@ const longestName = 200
 /** Whether a number goes on at `end`: `gpt-5` is no beginning of `gpt-5.2`, nor `opus-4-1` of `opus-4-10`. */
 const isInsideNumber = (name: string, end: number): boolean =>
   /^\d$/.test(name.charAt(end - 1)) && /^\.?\d/.test(name.slice(end, end + 2))
-
-/** The name as its maker writes it: without the provider that passes it on, `claude-sonnet-4.5` as `claude-sonnet-4-5`. */
-const bareName = (name: string): string => {
-  const bare = name
-    .toLowerCase()
-    .slice(name.lastIndexOf("/") + 1)
-    .replace(/^(?:[a-z-]+\.)?anthropic\./, "")
-    .replace("@", "-")
-  return bare.startsWith("claude") ? bare.replaceAll(".", "-") : bare
-}
 
 /** The price of a model: of the keys that begin its name, the longest. */
 export const priceOf = (table: PriceTable, model: string): ModelPrice | undefined => {

@@ -334,7 +334,7 @@ export const Settings = Schema.Struct({
         ),
         window: Schema.optionalKey(
           Positive.annotate({
-            description: "This model's window",
+            description: "This model's window, also of one that is not known here",
             expected: "a whole number of tokens, such as 200000"
           })
         )
@@ -390,7 +390,7 @@ export const Settings = Schema.Struct({
   ),
   window: Schema.optionalKey(
     Positive.annotate({
-      description: "The model's window, where it is not the known one",
+      description: "The window of every model that models does not name, in place of the known one",
       expected: "a whole number of tokens, such as 200000"
     })
   ),

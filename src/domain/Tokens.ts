@@ -22,17 +22,6 @@ export const Usage = Schema.Struct({
 })
 export type Usage = typeof Usage.Type
 
-/** The window of a model nobody told us about (spec 2). */
-export const defaultLimit = 1_048_576
-
-const limits: ReadonlyArray<readonly [name: RegExp, tokens: number]> = [
-  [/^gemma-4-/, 256_000],
-  [/^gemini-1\.5-pro/, 2_097_152]
-]
-
-/** The window of a model, in tokens: input, and where they share it, the answer too (spec 2). */
-export const tokenLimit = (model: string): number => limits.find(([name]) => name.test(model))?.[1] ?? defaultLimit
-
 /** Written into every log, so that counts made by another estimator are told from ours. */
 export const estimatorVersion = "classes-3"
 

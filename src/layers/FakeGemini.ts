@@ -62,6 +62,8 @@ export interface FakeGemini {
   readonly url: string
   /** All whole requests for a known method so far. */
   readonly requests: Effect.Effect<ReadonlyArray<FakeRequest>>
+  /** The names of the models that were asked about so far, in order. These requests are not among `requests`. */
+  readonly lookups: Effect.Effect<ReadonlyArray<string>>
   /** All that happened so far. `at` is in milliseconds of the clock the server was made with. */
   readonly sightings: Effect.Effect<ReadonlyArray<Sighting>>
   /** Waits for request `index`, counted from 0. */
@@ -175,6 +177,24 @@ export const rateLimited = (seconds: number): Answer =>
     ]
   })
 
+/** What the API says of a model. */
+export const description = (name: string, window: number, output: number): Answer =>
+  json({
+    name: `models/${name}`,
+    version: "001",
+    displayName: name,
+    inputTokenLimit: window,
+    outputTokenLimit: output,
+    supportedGenerationMethods: ["generateContent", "countTokens"]
+  })
+
+/** The API has no such model. */
+export const noModel = (name: string): Answer =>
+  failure(
+    404,
+    `models/${name} is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods.`
+  )
+
 /** No more requests today. */
 export const dailyQuota: Answer = failure(429, "You exceeded your current quota.", {
   details: [
@@ -243,6 +263,7 @@ export const replay = (file: string): Effect.Effect<Script, Schema.SchemaError> 
 // The server
 
 const route = /^\/(?<version>v1|v1beta)\/models\/(?<model>[^/:?]+):(?<method>\w+)(?:\?|$)/
+const modelRoute = /^\/(?:v1|v1beta)\/models\/(?<model>[^/:?]+)(?:\?|$)/
 const isMethod = Schema.is(Method)
 const keyHeader = "x-goog-api-key"
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
@@ -328,12 +349,14 @@ const slots = <A>() => {
 export interface Options {
   /** The only key that is accepted; any other gets `keyInvalid`. Without it every key is. */
   readonly key?: string
+  /** What is said of a model that is asked about (default: `noModel`). */
+  readonly describe?: (name: string) => Answer
 }
 
 /**
  * Starts a server at a free port of the loopback interface. It answers what the script says, for `generateContent`,
- * `streamGenerateContent` and `countTokens` under `/v1` and `/v1beta`, and 404 for the rest, which is not recorded. When
- * the scope closes, so do all sockets.
+ * `streamGenerateContent` and `countTokens` under `/v1` and `/v1beta`, what `describe` says for GET of a model, and 404 for
+ * the rest, which is not recorded. When the scope closes, so do all sockets.
  */
 export const make = Effect.fnUntraced(function* (
   script: Script,
@@ -341,6 +364,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<FakeGemini, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const requests: Array<FakeRequest> = []
+  const lookups: Array<string> = []
   const sightings: Array<Sighting> = []
   const received = slots<FakeRequest>()
   const closed = slots<boolean>()
@@ -365,9 +389,15 @@ export const make = Effect.fnUntraced(function* (
 
   const handle = Effect.fnUntraced(function* (incoming: http.IncomingMessage, outgoing: http.ServerResponse) {
     const request = readRequest(incoming, yield* bodyText(incoming))
+    const accepted = options.key === undefined || incoming.headers[keyHeader] === options.key
+    const named = incoming.method === "GET" ? modelRoute.exec(incoming.url ?? "")?.groups?.["model"] : undefined
+    if (named !== undefined) {
+      const name = decodeURIComponent(named)
+      lookups.push(name)
+      return yield* play(accepted ? (options.describe ?? noModel)(name) : keyInvalid, outgoing)
+    }
     if (request === undefined) return yield* play(failure(404, `${incoming.url} is not here`), outgoing)
     const recorded = record(request, incoming.socket, outgoing)
-    const accepted = options.key === undefined || incoming.headers[keyHeader] === options.key
     return yield* play(accepted ? script(recorded) : keyInvalid, outgoing)
   })
 
@@ -398,6 +428,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     url,
     requests: Effect.sync(() => [...requests]),
+    lookups: Effect.sync(() => [...lookups]),
     sightings: Effect.sync(() => [...sightings]),
     received: (index) => Deferred.await(received(index)),
     closed: (index) => Deferred.await(closed(index))

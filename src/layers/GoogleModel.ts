@@ -14,6 +14,7 @@ import {
   Model,
   type ModelAnswer,
   type ModelChunk,
+  type ModelDescription,
   ModelError,
   type ModelErrorReason,
   type ModelRequest,
@@ -40,9 +41,16 @@ export interface Timeouts {
   /** For each piece of `stream`: the first since the request, every other since the one before was taken. */
   readonly chunk: Duration.Input
   readonly countTokens: Duration.Input
+  /** For what the API says of a model. */
+  readonly describe: Duration.Input
 }
 
-const defaultTimeouts: Timeouts = { generate: "120 seconds", chunk: "60 seconds", countTokens: "30 seconds" }
+const defaultTimeouts: Timeouts = {
+  generate: "120 seconds",
+  chunk: "60 seconds",
+  countTokens: "30 seconds",
+  describe: "5 seconds"
+}
 
 // Configuration
 
@@ -89,6 +97,8 @@ interface Exchange {
   /** Undefined until the head of the answer is there. */
   status: number | undefined
   retryAfter: Duration.Duration | undefined
+  /** Whether it failed because there is no such model. */
+  isNoModel: boolean
 }
 
 /** Seconds, or a date: then as long as from the server's own date, whatever our clock says. */
@@ -127,6 +137,8 @@ type Detail = typeof Detail.Type
 /** An error as Google's servers write it. */
 interface Complaint {
   readonly message: string
+  /** The server's own word: NOT_FOUND, INVALID_ARGUMENT, … */
+  readonly status?: string | undefined
   readonly details: ReadonlyArray<Detail>
 }
 
@@ -134,6 +146,7 @@ const ErrorBody = Schema.fromJsonString(
   Schema.Struct({
     error: Schema.Struct({
       message: Schema.optionalKey(Schema.String),
+      status: Schema.optionalKey(Schema.String),
       details: Schema.optionalKey(Schema.Array(Schema.Unknown))
     })
   })
@@ -150,6 +163,7 @@ const complaintOf = (text: string): Complaint =>
         ? complaintOf(error.message.trim())
         : {
             message: error.message ?? "",
+            status: error.status,
             details: (error.details ?? []).flatMap((detail) => Option.toArray(readDetail(detail)))
           }
   })
@@ -228,6 +242,17 @@ const statusOf = (error: unknown): number | undefined =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/**
+ * Whether the API says that it has no such model, or that this can be no model's name. A gateway that does not know the path
+ * says nothing about models, and neither does a key that is refused.
+ */
+const isNoModel = (error: unknown): boolean => {
+  const complaint = complaintOf(messageOf(error))
+  return statusOf(error) === 404
+    ? complaint.status === "NOT_FOUND"
+    : statusOf(error) === 400 && complaint.status === "INVALID_ARGUMENT" && !isKeyRefused(complaint)
+}
+
 /** Node's own limits for a head and between two pieces. */
 const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
 
@@ -300,6 +325,12 @@ const readGenerateResponse = Schema.decodeUnknownEffect(GenerateResponse)
 
 const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
 const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
+
+const ModelResponse = Schema.Struct({
+  inputTokenLimit: Schema.optionalKey(Schema.Natural),
+  outputTokenLimit: Schema.optionalKey(Schema.Natural)
+})
+const readModelResponse = Schema.decodeUnknownEffect(ModelResponse)
 
 const usageOf = (counts: typeof Counts.Type): Usage => ({
   prompt: counts.promptTokenCount ?? 0,
@@ -418,6 +449,7 @@ const parameters = (request: ModelRequest, abortSignal: AbortSignal): GenerateCo
 
 /** One request: the SDK's functions for it, and how to call them. */
 interface Call {
+  readonly exchange: Readonly<Exchange>
   readonly models: Models
   /** The signal it gives aborts the request until the promise settles, no longer. */
   readonly run: <A>(call: (signal: AbortSignal) => Promise<A>) => Effect.Effect<A, ModelError>
@@ -432,7 +464,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
     if (secret === undefined) return yield* failed(new AuthenticationError({ kind: "MissingKey" }))
     if (!isSendable(secret)) return yield* failed(new AuthenticationError({ kind: "InvalidKey" }))
     const { GoogleGenAI } = yield* Effect.promise(() => import("@google/genai/web"))
-    const exchange: Exchange = { sent: false, status: undefined, retryAfter: undefined }
+    const exchange: Exchange = { sent: false, status: undefined, retryAfter: undefined, isNoModel: false }
     const { models } = new GoogleGenAI({
       apiKey: secret,
       vertexai: false,
@@ -440,11 +472,15 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
       httpOptions: { baseUrl: baseUrl.href, fetch: noting(exchange) }
     })
     return {
+      exchange,
       models,
       run: (call) =>
         Effect.tryPromise({
           try: (signal) => call(signal),
-          catch: (error) => failed(reasonOf(error, hide(messageOf(error)), exchange, baseUrl.host))
+          catch: (error) => {
+            exchange.isNoModel = isNoModel(error)
+            return failed(reasonOf(error, hide(messageOf(error)), exchange, baseUrl.host))
+          }
         })
     }
   })
@@ -483,6 +519,33 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
     return totalTokens
   }, within(timeouts.countTokens))
 
+  /** What the API said, by name: it does not change while the program runs. Failures are not kept. */
+  const described = new Map<string, ModelDescription | undefined>()
+
+  const describe = Effect.fn("Model.describe")(function* (
+    model: string
+  ): Effect.fn.Return<ModelDescription | undefined, ModelError> {
+    yield* Effect.annotateCurrentSpan({ model })
+    if (described.has(model)) return described.get(model)
+    const { exchange, models, run } = yield* open
+    const response = yield* run((abortSignal) => models.get({ model, config: { abortSignal } })).pipe(
+      Effect.catch((error) => (exchange.isNoModel ? Effect.undefined : Effect.fail(error)))
+    )
+    const limits =
+      response === undefined
+        ? undefined
+        : yield* readModelResponse(response).pipe(Effect.mapError((error) => unusable(hide(error.message))))
+    if (limits !== undefined && limits.inputTokenLimit === undefined) {
+      return yield* unusable("it does not say how large a request may be")
+    }
+    const description =
+      limits?.inputTokenLimit === undefined
+        ? undefined
+        : { window: limits.inputTokenLimit, output: limits.outputTokenLimit }
+    described.set(model, description)
+    return description
+  }, within(timeouts.describe))
+
   /** Where a stream stands: how to get its pieces, and whether one of them said that it is finished. */
   interface Progress {
     readonly pieces: Effect.Effect<{ readonly next: Effect.Effect<IteratorResult<unknown>, ModelError> }, ModelError>
@@ -516,7 +579,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
       Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
     )
 
-  return { generate, stream, countTokens }
+  return { generate, stream, countTokens, describe }
 })
 
 /**
@@ -527,5 +590,5 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
 export const layerWith = (timeouts: Partial<Timeouts>): Layer.Layer<Model, Config.ConfigError> =>
   Layer.effect(Model, make({ ...defaultTimeouts, ...timeouts }))
 
-/** `layerWith` 120 s for an answer, 60 s for a piece of a stream, 30 s for a count. */
+/** `layerWith` 120 s for an answer, 60 s for a piece of a stream, 30 s for a count, 5 s for what the API says of a model. */
 export const layer: Layer.Layer<Model, Config.ConfigError> = layerWith({})

@@ -24,11 +24,14 @@ export interface ChatSettings {
   readonly routed?: string | undefined
   /** The folder the conversation is about; noted in a session that begins. */
   readonly cwd?: string | undefined
-  /** The model's window, where it is not the known one (`tokenLimit`). */
+  /** The model's window, where it is not the known one (`ModelWindows.of`). */
   readonly window?: number | undefined
   /** What holds for single models, by name, in the place of `window` and `threshold`. */
   readonly models?: Readonly<Record<string, ModelSettings>> | undefined
-  /** What is kept of the window for the answer; 0, for models whose answer has a limit of its own. */
+  /**
+   * What is kept of the window for the answer. Absent: 0 for models whose answer has a limit of its own; for those whose
+   * answer shares the window `generation.maxOutputTokens`, else 16,384 tokens or a quarter of a small window.
+   */
   readonly reserve?: number | undefined
   /** Share of the window that triggers a compression (`thresholdOf`). */
   readonly threshold?: number | undefined

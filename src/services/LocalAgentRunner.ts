@@ -43,6 +43,7 @@ import type { HookSystem } from "./HookSystem.ts"
 import { rangeHandle } from "./Intake.ts"
 import type { McpOffer } from "./McpServers.ts"
 import type { Model } from "./Model.ts"
+import * as ModelWindows from "./ModelWindows.ts"
 import type { SessionStore } from "./SessionStore.ts"
 import { select, type TempStore } from "./TempStore.ts"
 import type { TokenCounter } from "./TokenCounter.ts"
@@ -344,6 +345,23 @@ const settingsFor = (
   }
 }
 
+/** Refuses a model that the provider does not have; says what is assumed of one that nobody knows. */
+const checkModel = Effect.fnUntraced(function* (
+  { model, name }: LocalAgent,
+  { models }: ChatSettings,
+  { activity }: Task
+): Effect.fn.Return<void, AgentFailure, Model> {
+  const standing = yield* ModelWindows.standing(model, models)
+  if (standing._tag === "Missing") {
+    return yield* failure(
+      `the agent ${name} cannot start: ${ModelWindows.missingText(model, standing.nearest)}; its definition names it`
+    )
+  }
+  if (standing._tag === "Unknown") {
+    yield* activity({ _tag: "Failed", message: ModelWindows.unknownText(model, standing.window) })
+  }
+})
+
 /** Begins the agent's own conversation; its session where it is kept. */
 const conversation = Effect.fnUntraced(function* (
   { session: parent, sessions }: Parent,
@@ -408,6 +426,7 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const at = yield* Clock.currentTimeMillis
   const about = yield* parent.settings
   const model = definition.model === "inherit" ? about.model : definition.model
+  if (model !== about.model) yield* checkModel(definition, about, task)
   const given = {
     query: task.prompt,
     model,

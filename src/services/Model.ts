@@ -157,6 +157,14 @@ export const Grounding = Schema.Struct({
 })
 export type Grounding = typeof Grounding.Type
 
+/** What a provider says of one of its models. Tokens. */
+export interface ModelDescription {
+  /** The largest request. */
+  readonly window: number
+  /** The longest answer; undefined where the provider does not say. */
+  readonly output: number | undefined
+}
+
 /** A piece of an answer as it arrives. */
 export const ModelChunk = Schema.Struct({
   parts: Schema.Array(Part),
@@ -191,6 +199,11 @@ export class Model extends Context.Service<
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelChunk, ModelError>
     /** Tokens of the request's contents as the provider counts them. */
     readonly countTokens: (request: ModelRequest) => Effect.Effect<number, ModelError>
+    /**
+     * What the provider says of a model; undefined: it has none of this name. Answers are kept, so that each model is asked
+     * about once. Absent where the provider cannot be asked.
+     */
+    readonly describe?: (model: string) => Effect.Effect<ModelDescription | undefined, ModelError>
   }
 >()("palimpsest/services/Model") {
   /** No model is configured: every call says so. */

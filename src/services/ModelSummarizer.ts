@@ -6,9 +6,9 @@ import { modelFor } from "../domain/ModelPurpose.ts"
 import { projectItems } from "../domain/Projection.ts"
 import { isSnapshot, parse, type Snapshot } from "../domain/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
-import { tokenLimit } from "../domain/Tokens.ts"
 import { Calibrations, count, partsOf } from "./Calibrations.ts"
 import { Model, type ModelAnswer, type ModelError, type ModelRequest, retries, shortPatience } from "./Model.ts"
+import * as ModelWindows from "./ModelWindows.ts"
 import {
   type Answered,
   type AnswersRequest,
@@ -50,7 +50,8 @@ const reserve = 16_384
 const fits = Effect.fnUntraced(function* (
   request: ModelRequest
 ): Effect.fn.Return<boolean, never, Model | Calibrations> {
-  const room = tokenLimit(request.model) - reserve
+  const { window } = yield* ModelWindows.of(request.model)
+  const room = window - reserve
   const calibrations = yield* Calibrations
   const bound = yield* calibrations.upperBound(request.model, partsOf(request))
   return bound <= room || (yield* count(request)).tokens <= room

@@ -8,21 +8,27 @@ import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import { defaultPolicy, type Outcome, type Policy } from "../domain/Compression.ts"
 import { type Part, text } from "../domain/Content.ts"
+import { defaultReserve, knownModel, unknownWindow } from "../domain/Models.ts"
 import { countedParts } from "../domain/PromptContent.ts"
-import { tokenLimit } from "../domain/Tokens.ts"
 import { toModelError } from "./LanguageModelBridge.ts"
 import { TokenCounter } from "./TokenCounter.ts"
 import * as Window from "./Window.ts"
 
 /** How much of a model's window prompts may take, and how they are made to. */
 export interface WindowOptions {
-  /** The window in tokens. Absent: by `model`, or by the model's name where its layer says it. */
+  /**
+   * The window in tokens. Absent: by `model`, or by the model's name where its layer says it. Of a model that is not in the
+   * table (`domain/Models`) 32,768 tokens are assumed, and a warning says so.
+   */
   readonly window?: number | undefined
   /** The model's name: its window, and what has been learned of its counting, go by it. */
   readonly model?: string | undefined
   /** Share of the window that triggers a compression (default 0.5). */
   readonly threshold?: number | undefined
-  /** Tokens of the window that are left for the answer (default 16,384, at most a quarter of the window). */
+  /**
+   * Tokens of the window that are left for the answer. Absent: 0 for models whose answer has a limit of its own, else 16,384,
+   * at most a quarter of the window.
+   */
   readonly reserve?: number | undefined
   /**
    * How is compressed. A model writes the snapshot where `ModelSummarizer.layer` stands behind `Compression`, else code does;
@@ -62,8 +68,6 @@ export interface Fitting {
   readonly measured: Window.Measured
 }
 
-/** Tokens of the default reserve for the answer, and the most it takes of a small window. */
-const defaultReserve = { tokens: 16_384, share: 0.25 }
 /** The name under which is learned what nobody named. */
 const unnamed = "effect/ai"
 
@@ -121,11 +125,17 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const known = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? known
   const model = name ?? unnamed
-  const size = options.window ?? tokenLimit(model)
+  const limits = knownModel(model)
+  const size = options.window ?? limits?.window ?? unknownWindow
+  if (options.window === undefined && limits === undefined) {
+    yield* Effect.logWarning(
+      `the window of ${name ?? "a model without a name"} is not known: ${size} tokens are assumed; set the option window`
+    )
+  }
   const window = yield* Window.make({
     model,
     window: size,
-    reserve: options.reserve ?? Math.min(defaultReserve.tokens, Math.floor(size * defaultReserve.share)),
+    reserve: options.reserve ?? (limits?.sharesWindow === false ? 0 : defaultReserve(size)),
     threshold: options.threshold ?? defaultPolicy.threshold,
     policy: options.policy
   })

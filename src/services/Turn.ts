@@ -23,10 +23,11 @@ import {
   viewTokens
 } from "../domain/Conversation.ts"
 import type { HookOutcome } from "../domain/Hook.ts"
+import { isGoogles, reserveFor } from "../domain/Models.ts"
 import { Outgoing, type Request } from "../domain/Outgoing.ts"
 import type { Session } from "../domain/Session.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
-import { TokenCount, tokenLimit } from "../domain/Tokens.ts"
+import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import { Calibrations, count as countRequest, partsBeside } from "./Calibrations.ts"
 import { type ChatSettings, defaultPatience } from "./ChatSettings.ts"
@@ -35,6 +36,7 @@ import { doubling, Model, type ModelChunk, type ModelError, type ModelRequest, r
 import * as Hooked from "./Hooked.ts"
 import type { HookPlace, HookSystem } from "./HookSystem.ts"
 import * as ModelHooks from "./ModelHooks.ts"
+import * as ModelWindows from "./ModelWindows.ts"
 import type { SessionStoreError } from "./SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
 import * as Window from "./Window.ts"
@@ -170,8 +172,6 @@ const continues = (view: ViewChain, earlier: ViewChain, message: Content | undef
   return node === earlier && (message === undefined || next?.value.entry.content === message)
 }
 
-const isGoogles = (model: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.test(model)
-
 /** The model that a session asks: its own, unless that came with another agent's file and is none that can be asked here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
   if (settings.routed !== undefined) return settings.routed
@@ -202,7 +202,17 @@ const ownOf = ({ models }: ChatSettings, name: string) =>
 
 const hasResults = (items: ReadonlyArray<ViewItem>): boolean => items.some(({ entry }) => hasResponses(entry.content))
 
-const windowOf = (of: ChatSettings, name: string): number => ownOf(of, name)?.window ?? of.window ?? tokenLimit(name)
+/** A model's window, and how much of it is kept for the answer. What the settings leave open is asked for. */
+const windowOf = (of: ChatSettings, name: string) =>
+  Effect.map(
+    of.window === undefined || ownOf(of, name)?.window !== undefined
+      ? ModelWindows.of(name, of.models)
+      : Effect.succeed({ ...ModelWindows.offline(name), window: of.window }),
+    ({ sharesWindow, window }) => ({
+      window,
+      reserve: of.reserve ?? reserveFor({ sharesWindow }, window, of.generation?.maxOutputTokens)
+    })
+  )
 
 /** What takes the turns of one conversation, one at a time. */
 export const make = Effect.fnUntraced(function* (conversing: Conversing) {
@@ -234,8 +244,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const threshold = thresholdOf(share, yield* experiments.number(compressionThreshold))
     const window = yield* Window.make({
       model: name,
-      window: windowOf(of, name),
-      reserve: of.reserve ?? 0,
+      ...(yield* Effect.provideContext(windowOf(of, name), context)),
       threshold,
       policy: of.policy,
       recount: (all) =>
@@ -484,7 +493,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
 
   /** Whether another model's window surely holds a request (law 3). */
   const fits = (of: ChatSettings, name: string, parts: ReadonlyArray<Part>) =>
-    Effect.map(calibrations.upperBound(name, parts), (most) => most <= windowOf(of, name) - (of.reserve ?? 0))
+    Effect.zipWith(
+      calibrations.upperBound(name, parts),
+      Effect.provideContext(windowOf(of, name), context),
+      (most, { reserve, window }) => most <= window - reserve
+    )
 
   const once = Effect.fnUntraced(function* (
     beside: Beside,

@@ -12,6 +12,8 @@ import * as Tmux from "./tmux.ts"
 
 const said = (text: string, options?: FakeGemini.ResponseOptions) => FakeGemini.response([{ text }], options)
 const piece = (text: string) => said(text, { finishReason: null })
+/** A provider that has every model. */
+const anyModel = (name: string) => FakeGemini.description(name, 1_000_000, 8_192)
 const answer = FakeGemini.sse(piece("Forty"), said("-two"))
 
 /** A home and a working folder of this test's own. */
@@ -287,7 +289,7 @@ describe("ask", () => {
 
   it.effect("--session keeps the conversation, --resume and --continue go on with it", () =>
     Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => answer)
+      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
       const own = yield* folders("kept")
       yield* asking(fake, own, ["ask", "one", "--session", "work"])
       yield* asking(fake, own, ["ask", "two", "--resume", "1"])
@@ -323,7 +325,7 @@ describe("ask", () => {
 
   it.effect("the model is the flag's, else the environment's, else the settings', and a wrong key is told", () =>
     Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => answer)
+      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
       const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
       const env = { PALIMPSEST_MODEL: "of-env" }
       const first = yield* asking(fake, own, ["ask", "x"])

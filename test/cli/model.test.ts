@@ -34,7 +34,9 @@ const folderFor = (name: string) =>
 describe("compress --summarizer model", () => {
   it.effect("asks twice, believes nothing, and tells what it cost", () =>
     Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(said(snapshot), said(snapshot)))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(said(snapshot), said(snapshot)), {
+        describe: (name) => FakeGemini.description(name, 1_000_000, 8_192)
+      })
       const { status, stderr, stdout } = yield* run(
         ["compress", example, "--force", "--summarizer", "model", "--model", "gemini-test", "--json"],
         { env: env(fake) }

@@ -5,14 +5,7 @@ import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { call, outputText, type Part, response, text } from "../../src/domain/Content.ts"
-import {
-  defaultLimit,
-  estimateText,
-  estimatorVersion,
-  partTokens,
-  textTokens,
-  tokenLimit
-} from "../../src/domain/Tokens.ts"
+import { estimateText, estimatorVersion, partTokens, textTokens } from "../../src/domain/Tokens.ts"
 import { claudeReader } from "../../src/domain/transcripts/Claude.ts"
 import { piReader } from "../../src/domain/transcripts/Pi.ts"
 import { isProblem } from "../../src/domain/transcripts/Transcript.ts"
@@ -449,26 +442,5 @@ describe("parts", () => {
   it("a part that nobody knows counts as its JSON", () => {
     const part: Part = { executableCode: { code: "print(1)".repeat(50) } }
     assert.strictEqual(ofPart(part), estimateText(JSON.stringify(part)))
-  })
-})
-
-describe("windows", () => {
-  it("spec 2: every Gemini model and every unknown one has 1,048,576 tokens", () => {
-    assert.strictEqual(defaultLimit, 1_048_576)
-    for (const model of [
-      "gemini-2.5-pro",
-      "gemini-2.5-flash",
-      "gemini-3-pro-preview",
-      "gemini-1.5-flash",
-      "claude-x",
-      ""
-    ]) {
-      assert.strictEqual(tokenLimit(model), 1_048_576)
-    }
-  })
-  it("spec 2: gemma-4 has 256,000, gemini-1.5-pro 2,097,152", () => {
-    assert.strictEqual(tokenLimit("gemma-4-31b-it"), 256_000)
-    assert.strictEqual(tokenLimit("gemma-4-26b-a4b-it"), 256_000)
-    assert.strictEqual(tokenLimit("gemini-1.5-pro"), 2_097_152)
   })
 })

@@ -10,7 +10,7 @@ import { defaultMasking } from "../../src/domain/Masking.ts"
 import { usualRouting } from "../../src/domain/RoutingWindow.ts"
 import { correctionOf, defaults, loopsOf, routerOf, Settings, type SettingsFile } from "../../src/domain/Settings.ts"
 import { valueAt, withValue } from "../../src/domain/SettingsKey.ts"
-import { tokenLimit } from "../../src/domain/Tokens.ts"
+import { tokenLimit, unknownWindow } from "../../src/domain/Models.ts"
 import { seedSize } from "../../src/domain/ToolOutput.ts"
 import { defaultPatience } from "../../src/services/ChatSettings.ts"
 import { FileLimits } from "../../src/services/FileLimits.ts"
@@ -286,8 +286,10 @@ describe("constants of the seeds are settings with the seeds' value", () => {
     })
   }
 
-  it("a window that is not set is the seeds'", () => {
-    assert.strictEqual(tokenLimit("some model"), 1_048_576)
+  it("a window that is not set is the seeds' for the models they know; one that nobody knows is small, not large", () => {
+    assert.strictEqual(tokenLimit("gemini-2.5-pro"), 1_048_576)
+    assert.strictEqual(tokenLimit("gemma-4-31b-it"), 256_000)
+    assert.strictEqual(tokenLimit("some model"), unknownWindow)
   })
 
   it("lines that stay of a result, which no table names, are the seeds' too (seed 000)", () => {

@@ -779,3 +779,74 @@ describe("the recordings of gemini-cli", () => {
     )
   }
 })
+
+describe("what the API says of a model", () => {
+  const describing = Effect.fnUntraced(function* (
+    answer: (name: string) => Fake.Answer,
+    timeouts: Partial<GoogleModel.Timeouts> = {}
+  ) {
+    const fake = yield* Fake.make(Fake.queue(), { describe: answer })
+    const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: fake.url }, timeouts))
+    const { describe: ask } = yield* Effect.provide(Model, context)
+    return { fake, ask: ask ?? (() => Effect.die(new Error("it cannot be asked"))) }
+  })
+
+  it.live("is asked once for each model", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* describing((name) => Fake.description(name, 1_048_576, 65_536))
+      const said = { window: 1_048_576, output: 65_536 }
+      assert.deepStrictEqual(yield* ask("gemini-9-pro"), said)
+      assert.deepStrictEqual(yield* ask("gemini-9-pro"), said)
+      assert.deepStrictEqual(yield* ask("models/gemini-9-flash"), said)
+      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro", "gemini-9-flash"])
+      assert.isEmpty(yield* fake.requests)
+    })
+  )
+
+  it.live("a model it does not have is no failure, and neither is a name that can be none", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* describing((name) =>
+        name === "a b" ? Fake.failure(400, "* GetModelRequest.name: unexpected model name format") : Fake.noModel(name)
+      )
+      assert.isUndefined(yield* ask("nope"))
+      assert.isUndefined(yield* ask("nope"))
+      assert.isUndefined(yield* ask("a b"))
+      assert.deepStrictEqual(yield* fake.lookups, ["nope", "a b"])
+    })
+  )
+
+  const failures: ReadonlyArray<readonly [what: string, answer: Fake.Answer, reason: ModelErrorReason["_tag"]]> = [
+    ["a gateway that knows no such path", [Fake.head(404), Fake.write("<html>not here</html>")], "InvalidRequestError"],
+    ["a gateway with an error of its own", Fake.json({ detail: "Not Found" }, 404), "InvalidRequestError"],
+    ["a key that is refused", Fake.keyInvalid, "AuthenticationError"],
+    ["a server that fails", Fake.failure(503, "overloaded"), "InternalProviderError"],
+    ["a connection that breaks", [Fake.drop], "NetworkError"],
+    ["an answer without limits", Fake.json({ name: "models/x" }), "InvalidResponseError"]
+  ]
+  for (const [what, answer, reason] of failures) {
+    it.live(`${what} says nothing about the model, and is asked again`, () =>
+      Effect.gen(function* () {
+        const { ask, fake } = yield* describing(() => answer)
+        for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(ask("gemini-x"))).reason._tag, reason)
+        assert.lengthOf(yield* fake.lookups, 2)
+      })
+    )
+  }
+
+  it.live("interrupted or late, it closes its socket", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const closed = yield* Deferred.make<void>()
+      const hanging = Effect.onInterrupt(Effect.andThen(Deferred.succeed(asked, undefined), Effect.never), () =>
+        Deferred.succeed(closed, undefined)
+      )
+      const { ask } = yield* describing(() => [Fake.wait(hanging)])
+      const fiber = yield* Effect.forkChild(ask("gemini-x"))
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.await(closed)
+      const late = yield* describing(() => [Fake.stall], { describe: "50 millis" })
+      assert.strictEqual((yield* Effect.flip(late.ask("gemini-x"))).reason._tag, "TimeoutError")
+    })
+  )
+})

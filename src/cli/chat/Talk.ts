@@ -15,6 +15,7 @@ import * as Work from "../../domain/Work.ts"
 import { ChatTerminal, type Completion } from "../../services/ChatTerminal.ts"
 import * as Export from "../../services/Export.ts"
 import type { Model } from "../../services/Model.ts"
+import * as ModelWindows from "../../services/ModelWindows.ts"
 import { SessionFiles } from "../../services/SessionFiles.ts"
 import { SessionStore } from "../../services/SessionStore.ts"
 import type { BlobFolder, TempStore } from "../../services/TempStore.ts"
@@ -383,7 +384,23 @@ export const talk = Effect.fn("chat.talk")(function* (
         `The model is ${(yield* chat.settings).model}, with a window of ${Output.number(limit)} tokens.`
       )
     }
+    const { models, window } = yield* chat.settings
+    const asked = yield* terminal.during("asking about the model", (interrupted) =>
+      Effect.raceFirst(
+        Effect.asSome(ModelWindows.standing(wanted, models)),
+        Effect.as(interrupted, Option.none<ModelWindows.Standing>())
+      )
+    )
+    if (Option.isNone(asked)) return yield* say("Cancelled; the model stays the same.")
+    const standing = asked.value
+    if (standing._tag === "Missing") {
+      return yield* say(TurnScreen.sentence(printable(ModelWindows.missingText(wanted, standing.nearest))))
+    }
     yield* chat.configure({ model: wanted })
+    if (standing._tag === "Unknown") {
+      const assumed = window ?? standing.window
+      yield* say(TurnScreen.sentence(printable(ModelWindows.unknownText(wanted, assumed))))
+    }
     // Another model may write another summary.
     yield* Ref.set(compressedAt, -1)
     const { limit, tokens } = yield* chat.usage

@@ -21,16 +21,19 @@ import { printable } from "../../domain/Inspection.ts"
 import { payload } from "../../domain/Content.ts"
 import { project, sentJson } from "../../domain/Projection.ts"
 import { type Session, type SessionEvent, spillBytes } from "../../domain/Session.ts"
-import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import { TokenCount } from "../../domain/Tokens.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
 import * as Export from "../../services/Export.ts"
+import * as ModelWindows from "../../services/ModelWindows.ts"
 import type { Loaded } from "../../services/Transcripts.ts"
 import { blobFolderOf, TempStore } from "../../services/TempStore.ts"
 import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitError.ts"
+import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
 import { hasKey } from "../Key.ts"
 import { failureLine, noopText } from "../OutcomeText.ts"
+import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
 
 /** A plan in a file: with what it was made for, so that it is refused when the conversation has changed since. */
@@ -74,7 +77,7 @@ const flags = {
   ),
   model: Input.optional(Flag.String("model")).pipe(Flag.withDescription("The summarizing model")),
   limit: Input.optional(Input.size("limit")).pipe(
-    Flag.withDescription("The model's window, in tokens (default: by model)")
+    Flag.withDescription("The model's window, in tokens (default: by the name of the model that goes on with it)")
   ),
   threshold: Input.share("threshold").pipe(
     Flag.withDescription("Share of the window from which on a conversation is compressed"),
@@ -136,6 +139,7 @@ const summarizerOf = (input: Flags) =>
 const policyOf = (
   input: Flags,
   loaded: Loaded,
+  limit: number,
   summarizer: Policy["summarizer"],
   strategy: keyof typeof strategyDefaults
 ): Policy => {
@@ -147,7 +151,7 @@ const policyOf = (
     summarizer,
     // Who asks for a model wants to hear that it failed.
     ladder: input.summarizer !== "model",
-    limit: TokenCount.make(input.limit ?? tokenLimit(loaded.session.started?.model ?? "")),
+    limit: TokenCount.make(limit),
     threshold: input.threshold,
     preserve: input.preserve,
     minGain: input.minGain ?? defaults.minGain,
@@ -401,7 +405,15 @@ export const compress = Command.make(
     const strategy = yield* checked(input)
     const loaded = yield* Input.load(input)
     const { session } = loaded
-    const policy = policyOf(input, loaded, yield* summarizerOf(input), strategy)
+    const settings = yield* FileWindow.settings
+    const { models = {} } = settings
+    const summarizer = yield* summarizerOf(input)
+    // The provider is asked only where it is about to be asked for a snapshot anyway.
+    const asks = summarizer === "model" && !input.plan
+    if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
+    const limit =
+      input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
+    const policy = policyOf(input, loaded, limit, summarizer, strategy)
     const options = { policy, forced: input.force }
     const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
     const events = yield* Ref.make(loaded.events)
@@ -409,6 +421,7 @@ export const compress = Command.make(
     if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
     const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
     const outcome = yield* chat.compress({ ...options, plan }).pipe(
+      Effect.provideService(ModelWindows.Own, models),
       Output.progress("compressing"),
       Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
     )

@@ -25,6 +25,7 @@ import {
   type SettingsError,
   type SettingsPlace
 } from "../../services/Settings.ts"
+import * as ModelWindows from "../../services/ModelWindows.ts"
 import { Trust } from "../../services/Trust.ts"
 import { cut } from "../Columns.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
@@ -366,8 +367,11 @@ const modelName = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.-]*$/
 
 const checkModel = (settings: SettingsFile): Check => {
   const { model } = withDefaults(settings)
+  const { source, window } = ModelWindows.offline(model, settings.models)
   return modelName.test(model)
-    ? ok("model", model)
+    ? source === "assumed"
+      ? warning("model", ModelWindows.unknownText(model, settings.window ?? window))
+      : ok("model", model)
     : problem("model", `${JSON.stringify(model)} is no name of a model; try palimpsest config set model gemini-2.5-pro`)
 }
 

@@ -8,12 +8,13 @@ import { type Compaction, viewSizes } from "../../domain/Compactions.ts"
 import { inspect as inspectConversation, printable } from "../../domain/Inspection.ts"
 import { builtIn, parsePrices, type Prices } from "../../domain/Prices.ts"
 import type { Session } from "../../domain/Session.ts"
-import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import { TokenCount } from "../../domain/Tokens.ts"
 import * as Work from "../../domain/Work.ts"
 import { Compression } from "../../services/Compression.ts"
 import { HandleIndex } from "../../services/Intake.ts"
 import * as Export from "../../services/Export.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
+import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 import { renderPage } from "../Page.ts"
@@ -305,9 +306,9 @@ const droppedRanges = (session: Session): Report["dropped"] =>
   })
 
 /** What the standard policy would do in the window of the conversation's model. */
-const nextCompression = Effect.fnUntraced(function* (session: Session) {
+const nextCompression = Effect.fnUntraced(function* (session: Session, window: number) {
   const compression = yield* Compression
-  const policy = { ...defaultPolicy, limit: TokenCount.make(tokenLimit(session.started?.model ?? "")) }
+  const policy = { ...defaultPolicy, limit: TokenCount.make(window) }
   const request = { conversation: session.conversation, memory: freshMemory, policy, held: new HandleIndex() }
   const forced = yield* compression.plan({ ...request, forced: true })
   const next: Report["next"] = {
@@ -414,7 +415,10 @@ export const inspect = Command.make(
       ...(yield* Work.run(inspectConversation(conversation, about))),
       dropped: droppedRanges(loaded.session),
       skipped: loaded.skipped,
-      next: yield* nextCompression(loaded.session),
+      next: yield* nextCompression(
+        loaded.session,
+        yield* FileWindow.of(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
+      ),
       torn: loaded.torn ?? null
     }
     if (input.html !== undefined) yield* writePage(input.html, report, conversation)
