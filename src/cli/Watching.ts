@@ -41,7 +41,7 @@ const grace = "3 seconds"
 
 /** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
 export const addHooks = Effect.fn("Watching.addHooks")(function* (
-  { files, id, settings }: Pick<Opened, "files" | "id" | "settings">,
+  { files, id, settings }: Pick<Opened, "files" | "settings"> & Partial<Pick<Opened, "id">>,
   tell: People["tell"],
   isTrusted: Effect.Effect<boolean>
 ): Effect.fn.Return<

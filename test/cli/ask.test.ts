@@ -194,17 +194,6 @@ describe("ask", () => {
     })
   )
 
-  it.effect("400 dots in a row stop nothing", () =>
-    Effect.gen(function* () {
-      const dots = ".".repeat(400)
-      const fake = yield* FakeGemini.make(FakeGemini.queue(FakeGemini.sse(said(dots))))
-      const own = yield* folders("dots")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
-      assert.deepStrictEqual([status, String(stdout), stderr], [0, `${dots}\n`, ""])
-      assert.lengthOf(yield* fake.requests, 1)
-    })
-  )
-
   it.effect("--json is one document", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(answer))

@@ -136,6 +136,7 @@ describe("repeated content (spec 12)", () => {
     // Gemini CLI lets them pass where a piece of the stream holds nothing else.
     ["400 dots in a row are none", ".".repeat(400), false],
     ["nor are rows of progress", `${".".repeat(72)}\n`.repeat(20), false],
+    ["a page full of rows of dots is one", `${".".repeat(72)}\n`.repeat(40), true],
     ["nor dots between spaces, and those of another kind", `. · …${" .".repeat(400)}\n`, false],
     ["words between rows of dots count all the same", `...\n${sentence}\n`.repeat(12), true],
     [
