@@ -152,6 +152,26 @@ describe("BeforeModel", () => {
   )
 })
 
+describe("BeforeModel, of what is not set", () => {
+  it.effect("gets a config all the same: scripts look into it without asking", () =>
+    Effect.gen(function* () {
+      const { events, hooked: own } = yield* hooked({})
+      const { generation: _generation, ...bare } = request
+      yield* ModelHooks.before(own, bare, 0, fits)
+      assert.deepStrictEqual(of(events, "BeforeModel")[0]?.request.config, {})
+    })
+  )
+
+  it.effect("answers in the model's place without a decision, too", () =>
+    Effect.gen(function* () {
+      const { hooked: own } = yield* hooked({
+        BeforeModel: { hookSpecificOutput: { llm_response: { text: "cached" } } }
+      })
+      assert.deepInclude(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", answer: "cached" })
+    })
+  )
+})
+
 describe("BeforeToolSelection", () => {
   const rows: ReadonlyArray<
     readonly [rule: string, config: unknown, tools: ModelRequest["tools"], mustCall: true | undefined]
