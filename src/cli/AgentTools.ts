@@ -30,7 +30,7 @@ export const flags = {
 
 /** Puts an agent to a conversation. What it has started ends with the scope. Its tools are loaded when there is need of them. */
 export const make = Effect.fn("AgentTools.make")(function* (
-  opened: Pick<Opened, "chat" | "files" | "id" | "isNew" | "settings">,
+  opened: Pick<Opened, "chat" | "files" | "id" | "isNew" | "session" | "settings">,
   wanted: Wanted,
   people: People
 ): Effect.fn.Return<Worker, ExitError, Runtime | Scope.Scope> {

@@ -3,14 +3,14 @@ import { Flag } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { entries } from "../domain/Conversation.ts"
 import { printable } from "../domain/Inspection.ts"
-import { emptySession } from "../domain/Session.ts"
+import { emptySession, step } from "../domain/Session.ts"
 import { exactly, latest, type Named, named } from "../domain/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
 import { strategyDefaults } from "../domain/Compression.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import type { Calibrations } from "../services/Calibrations.ts"
 import { Chat, type TurnError } from "../services/Chat.ts"
-import { ChatDefaults, type ChatSettings, defaultPatience } from "../services/ChatSettings.ts"
+import { ChatDefaults, type ChatSettings, defaultPatience, startedWith } from "../services/ChatSettings.ts"
 import { Chats } from "../services/Chats.ts"
 import type { Compression } from "../services/Compression.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
@@ -71,6 +71,8 @@ export interface Opened {
   readonly chat: Chat["Service"]
   /** The session's id; undefined where nothing is kept. */
   readonly id: string | undefined
+  /** By what hooks know it: the same, or the id that it has for as long as the program runs. */
+  readonly session: string
   /** What it is called so far. */
   readonly title: string | undefined
   /** Whether it begins now. */
@@ -205,6 +207,12 @@ export const resolve = Effect.fn("OpenChat.resolve")(function* (
 
 const isId = (name: string) => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
+/** The id of a conversation that begins. */
+const freshId = Effect.gen(function* () {
+  const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
+  return yield* random.uuidV7()
+})
+
 /** Which session is meant: one that is there, or the id of one that begins. */
 const target = Effect.fnUntraced(function* (
   wanted: Wanted
@@ -219,8 +227,7 @@ const target = Effect.fnUntraced(function* (
     return { id: there.id, there }
   }
   if (wanted.session === undefined) {
-    const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
-    return { id: yield* random.uuidV7(), there: undefined }
+    return { id: yield* freshId, there: undefined }
   }
   const { session } = wanted
   const store = yield* SessionStore
@@ -294,7 +301,7 @@ export const open = Effect.fn("OpenChat.open")(function* (
   } else if (wanted.model !== undefined) {
     yield* Effect.mapError(chat.configure({ model: wanted.model }), (error) => failed(printable(error.message)))
   }
-  return { chat, id, title: there?.title, isNew, settings, files }
+  return { chat, id, session: id, title: there?.title, isNew, settings, files }
 })
 
 /**
@@ -308,8 +315,13 @@ export const passing = Effect.fn("OpenChat.passing")(function* (
   const { files, settings } = yield* readSettings
   const held = yield* chatSettings(wanted, settings)
   if (!isLook) yield* checkModel(held, wanted.model !== undefined)
-  const chat = yield* Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings: held })
-  return { chat, id: undefined, title: undefined, isNew: true, settings, files }
+  const session = yield* freshId
+  const chat = yield* Chat.make({
+    log: { append: () => Effect.void },
+    session: step(emptySession, startedWith(held, session, yield* Clock.currentTimeMillis)),
+    settings: held
+  })
+  return { chat, id: undefined, session, title: undefined, isNew: true, settings, files }
 })
 
 /** What to do without a key: how to get one, and what works without. Two lines. */

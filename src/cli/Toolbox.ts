@@ -90,7 +90,7 @@ const ownTools = Effect.fnUntraced(function* (settings: SettingsFile) {
 })
 
 /** What is opened, as far as an agent needs to know. */
-type Session = Pick<Opened, "chat" | "files" | "id" | "isNew" | "settings">
+type Session = Pick<Opened, "chat" | "files" | "id" | "isNew" | "session" | "settings">
 
 const noServers: McpOffer = { tools: [], problems: [] }
 
@@ -388,7 +388,7 @@ export const make = Effect.fn("Toolbox.make")(function* (
   yield* Watching.addHooks(opened, tell, trusted(root))
   const telemetry = yield* Watching.telemetry(opened)
   const source = wanted.isCleared === true ? "clear" : opened.isNew ? "startup" : "resume"
-  const session = wanted.isLook === true ? Watching.untold : yield* Watching.session(id, source, tell)
+  const session = wanted.isLook === true ? Watching.untold : yield* Watching.session(opened.session, source, tell)
 
   const setting: Setting = { opened, people, approval, workspace, memory, plans, isTrusted: isRootTrusted }
   const {

@@ -41,7 +41,7 @@ const grace = "3 seconds"
 
 /** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
 export const addHooks = Effect.fn("Watching.addHooks")(function* (
-  { files, settings }: Pick<Opened, "files" | "settings">,
+  { files, id, settings }: Pick<Opened, "files" | "settings"> & Partial<Pick<Opened, "id">>,
   tell: People["tell"],
   isTrusted: Effect.Effect<boolean>
 ): Effect.fn.Return<
@@ -64,7 +64,8 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
     cwd,
     isTrusted,
     passed: passEnvironment,
-    transcript: of,
+    // Where the conversation is not kept there is no file; its path is empty then, as in Gemini CLI.
+    ...(id === undefined ? {} : { transcript: of }),
     plans: path.join(home, "plans"),
     grace
   })

@@ -3,6 +3,9 @@ import { type Content, isCall, isText, isThought, type Part } from "./Content.ts
 import type { Usage } from "./Tokens.ts"
 import { visibleText } from "./VisibleText.ts"
 
+/** The Gemini API's own word for a finish reason that was not given: an answer that calls a tool is taken without one. */
+export const unspecified = "FINISH_REASON_UNSPECIFIED"
+
 /** From the pieces of a stream to one answer: consolidated (spec 1.4), validated (spec 1.5), and what is sent of it. */
 
 /** A piece of an answer, as far as it matters here. */

@@ -89,7 +89,7 @@ export const ChatEvent = Schema.TaggedUnion({
   },
   /** The answer is complete, and in the log together with its message. */
   Finished: {
-    /** `STOP`, `MAX_TOKENS`, … as the provider names it. */
+    /** `STOP`, `MAX_TOKENS`, … as the provider names it; `FINISH_REASON_UNSPECIFIED` where it named none. */
     reason: Schema.String,
     usage: Schema.NullOr(Usage),
     answer: EntryId,

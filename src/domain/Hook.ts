@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { TokenCount } from "./Tokens.ts"
+import { TokenCount, Usage } from "./Tokens.ts"
 
 /** What happens to a conversation that others may look into or change: events, and what may be said to them (spec 8). */
 
@@ -50,8 +50,13 @@ export const HookEvent = Schema.TaggedUnion({
   BeforeModel: { request: HookRequest },
   /** The same, for who only wants to say which tools may be called. */
   BeforeToolSelection: { request: HookRequest },
-  /** A piece of the answer came. `text` is its text; `finishReason` stands on the last one. */
-  AfterModel: { request: HookRequest, text: Schema.String, finishReason: Schema.NullOr(Schema.String) }
+  /** A piece of the answer came. `text` is its text; `finishReason` and, as a rule, `usage` stand on the last one. */
+  AfterModel: {
+    request: HookRequest,
+    text: Schema.String,
+    finishReason: Schema.NullOr(Schema.String),
+    usage: Schema.optionalKey(Usage)
+  }
 })
 export type HookEvent = typeof HookEvent.Type
 /** The name of an event, as settings write it. */

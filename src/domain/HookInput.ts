@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { HookEvent } from "./Hook.ts"
+import type { Usage } from "./Tokens.ts"
 
 /** What a command is told of an event: the JSON on its standard input (spec 8). */
 
@@ -31,6 +32,13 @@ const tool = (event: { readonly tool: string; readonly input: unknown; readonly 
   tool_name: event.tool,
   tool_input: event.input,
   ...(event.asked === undefined ? {} : { original_request_name: event.asked })
+})
+
+/** What an answer cost so far, as the Gemini API names it: thoughts count in the total alone. */
+const usageMetadata = ({ answer, prompt, thoughts }: Usage): object => ({
+  promptTokenCount: prompt,
+  candidatesTokenCount: answer,
+  totalTokenCount: prompt + answer + thoughts
 })
 
 const own: (event: HookEvent) => object = (event) => {
@@ -65,13 +73,16 @@ const own: (event: HookEvent) => object = (event) => {
       return {
         llm_request: event.request,
         llm_response: {
-          text: event.text,
+          // A piece that holds only calls, or only says how the answer ended, has no text.
+          ...(event.text === "" ? {} : { text: event.text }),
           candidates: [
             {
-              content: { role: "model", parts: [event.text] },
-              ...(event.finishReason === null ? {} : { finishReason: event.finishReason })
+              content: { role: "model", parts: event.text === "" ? [] : [event.text] },
+              ...(event.finishReason === null ? {} : { finishReason: event.finishReason }),
+              index: 0
             }
-          ]
+          ],
+          ...(event.usage === undefined ? {} : { usageMetadata: usageMetadata(event.usage) })
         }
       }
   }

@@ -4,8 +4,8 @@
  * as its length: one rolling hash gives the chunk that ends at a character, tells apart the texts between two chunks,
  * and gives back the characters themselves where they have to be compared.
  *
- * Left out are code between fences, table rows and dividers; list items, headings and quotes begin anew, so that
- * only a repetition within one of them counts. A chunk between whose occurrences stand many different texts is the common
+ * Left out are code between fences, table rows, dividers and rows of dots, which report progress or lead to a page number
+ * and are no circle; list items, headings, quotes and dividers begin anew, so that only a repetition within one of them counts. A chunk between whose occurrences stand many different texts is the common
  * beginning of a list and no loop.
  */
 
@@ -87,6 +87,8 @@ const isDividing = (code: number): boolean =>
   code === 61 ||
   code === 124 ||
   (code >= 0x2500 && code <= 0x257f)
+/** Full stop, middle dot, ellipsis. They make a row that is left out, but begin nothing anew: three of them stand in any text. */
+const isDot = (code: number): boolean => code === 46 || code === 0xb7 || code === 0x2026
 /** What stands at the left edge of a table. */
 const isEdge = (code: number): boolean => code === 124 || code === 0x2502 || code === 0x2503 || code === 0x2551
 
@@ -94,7 +96,7 @@ const hashMark = 35
 const closing = 41
 const fullStop = 46
 const quoteMark = 62
-/** Dividing characters that make a line a divider. */
+/** Dividing characters or dots that make a line one of nothing else. */
 const dividing = 3
 
 /** From one occurrence of a chunk to the next. */
@@ -296,7 +298,7 @@ export class RepeatedText {
 
   /** The first character of a line that is none of those that say at once what it is. */
   private opened(code: number): void {
-    this.dividers = isDividing(code) ? 1 : 0
+    this.dividers = isDividing(code) || isDot(code) ? 1 : 0
     if (isBullet(code)) this.line = bullet
     else if (this.dividers === 1) this.line = divider
     else if (code === hashMark) this.line = hashes
@@ -305,10 +307,11 @@ export class RepeatedText {
 
   /** One more character of a line that is a divider as long as nothing else stands in it. */
   private divided(code: number): boolean {
-    const isMore = isDividing(code)
+    const isLine = isDividing(code)
+    const isMore = isLine || isDot(code)
     this.line = isMore || isBlank(code) ? divider : plain
     if (isMore) this.dividers += 1
-    if (isMore && this.dividers === dividing) this.forget()
+    if (isLine && this.dividers === dividing) this.forget()
     return this.line === plain || this.dividers < dividing
   }
 

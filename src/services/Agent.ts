@@ -187,13 +187,23 @@ const working = Effect.fn("Agent.run")(
     const original = input.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
     // What a program asks for is no message of a person.
     const isPersons = whose === undefined && !isSilent(input)
-    const entry = isPersons ? yield* unlessStopped(admitted(hooked, original)) : undefined
+    /** Tells hooks of a prompt. What they add to it; undefined: the run is over, and that was told. */
+    const entered = Effect.fnUntraced(function* (prompt: string, sent: Sent, isAgain: boolean) {
+      const entry = yield* unlessStopped(admitted(hooked, prompt))
+      if (entry === undefined || (yield* isStopped)) {
+        yield* end
+        return undefined
+      }
+      if (entry._tag === "Goes") return entry.attached
+      if (entry._tag === "Stopped") yield* append(chat, yield* keptOf(chat, sent))
+      // The user's message is back in their hands only where nothing was done about it.
+      yield* emit({ _tag: "HookStopped", message: entry.why, refused: entry._tag === "Refused" && !isAgain })
+      return undefined
+    })
+    const first = { message: input, author: whose, attached: given }
+    const added = isPersons ? yield* entered(original, first, false) : []
+    if (added === undefined) return
     if (yield* isStopped) return yield* end
-    if (entry?._tag === "Refused") return yield* emit({ _tag: "HookStopped", message: entry.why, refused: true })
-    if (entry?._tag === "Stopped") {
-      yield* append(chat, yield* keptOf(chat, { message: input, author: whose, attached: given }))
-      return yield* emit({ _tag: "HookStopped", message: entry.why, refused: false })
-    }
 
     yield* equip(profile)
     const model = profile.route === undefined ? undefined : yield* unlessStopped(profile.route(input))
@@ -213,7 +223,7 @@ const working = Effect.fn("Agent.run")(
 
     let message: ReadonlyArray<Part> = input
     let author = whose
-    let attached = [...given, ...(entry?.attached ?? [])]
+    let attached: ReadonlyArray<Attachment> = [...given, ...added]
     /** How often hooks had the model go on that took itself for done. */
     let continued = 0
     const tell = (lines: ReadonlyArray<string>) =>
@@ -282,6 +292,10 @@ const working = Effect.fn("Agent.run")(
         yield* hooked.say(`the work goes on, as a hook wants: ${shortLine(goesOn, mostShown)}`)
         message = [text(hookMessage(goesOn))]
         author = "program"
+        // A prompt like any other, as Gemini CLI takes it: the hooks that look at prompts are told of it.
+        const more = yield* entered(goesOn, { message, author, attached }, true)
+        if (more === undefined) return
+        attached = more
         continue
       }
       let loop: Loop | undefined

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Option, Queue, Ref, Schema, Semaphore, Stream } from "effect"
-import type { Arriving } from "../domain/Answer.ts"
+import { type Arriving, unspecified } from "../domain/Answer.ts"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
   Cancelled,
@@ -564,7 +564,7 @@ export class Chat extends Context.Service<
       )
       const { usage } = arriving
       if (usage !== null && usage.prompt > 0 && isSame) yield* turns.learn(beside, ready, usage.prompt)
-      const { citations, finishReason = "" } = arriving
+      const { citations, finishReason = unspecified } = arriving
       if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
       const now = yield* turns.sized(false)
       yield* emit({

@@ -2,6 +2,8 @@ import { Context, type Effect } from "effect"
 import type { OutputBound } from "../domain/Bounded.ts"
 import type { Policy } from "../domain/Compression.ts"
 import type { MaskLimits } from "../domain/Masking.ts"
+import { logVersion, type Started } from "../domain/Session.ts"
+import { estimatorVersion } from "../domain/Tokens.ts"
 import type { Generation, ModelRequest, Patience } from "./Model.ts"
 
 /** How often is tried again when a call fails, and when an answer cannot be used. */
@@ -69,4 +71,15 @@ export const defaultPatience: TurnPatience = {
 /** How conversations are held where nobody says otherwise. */
 export const ChatDefaults = Context.Reference<ChatSettings>("palimpsest/services/ChatDefaults", {
   defaultValue: () => ({ model: "gemini-2.5-flash" })
+})
+
+/** How a session begins that is held like this. */
+export const startedWith = ({ cwd, model }: ChatSettings, session: string, at: number): Started => ({
+  _tag: "Started",
+  version: logVersion,
+  session,
+  at,
+  estimator: estimatorVersion,
+  model,
+  ...(cwd === undefined ? {} : { cwd })
 })

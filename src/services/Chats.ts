@@ -1,9 +1,8 @@
 import { Clock, Context, Effect, Exit, Layer, RcMap, Scope } from "effect"
-import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
-import { estimatorVersion } from "../domain/Tokens.ts"
+import { emptySession, step } from "../domain/Session.ts"
 import type { Calibrations } from "./Calibrations.ts"
 import { Chat } from "./Chat.ts"
-import { ChatDefaults } from "./ChatSettings.ts"
+import { ChatDefaults, startedWith } from "./ChatSettings.ts"
 import type { Compression } from "./Compression.ts"
 import type { HookSystem } from "./HookSystem.ts"
 import type { Model } from "./Model.ts"
@@ -34,15 +33,7 @@ export class Chats extends Context.Service<
       )
 
       const begin = Effect.fnUntraced(function* (id: string) {
-        const started: Started = {
-          _tag: "Started",
-          version: logVersion,
-          session: id,
-          at: yield* Clock.currentTimeMillis,
-          estimator: estimatorVersion,
-          model: settings.model,
-          ...(settings.cwd === undefined ? {} : { cwd: settings.cwd })
-        }
+        const started = startedWith(settings, id, yield* Clock.currentTimeMillis)
         return { log: yield* store.create(started), session: step(emptySession, started), complete: true }
       })
 

@@ -21,8 +21,7 @@ import type { Handle } from "../domain/Handle.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
 import { rangeText } from "../domain/Recall.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
-import { emptySession, logVersion, type Started, step } from "../domain/Session.ts"
-import { estimatorVersion } from "../domain/Tokens.ts"
+import { emptySession, type Started, step } from "../domain/Session.ts"
 import * as Agent from "./Agent.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import {
@@ -36,7 +35,7 @@ import {
 import type { Approval } from "./Approval.ts"
 import type { Calibrations } from "./Calibrations.ts"
 import { Chat } from "./Chat.ts"
-import type { ChatSettings } from "./ChatSettings.ts"
+import { type ChatSettings, startedWith } from "./ChatSettings.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import type { Compression } from "./Compression.ts"
 import type { HookSystem } from "./HookSystem.ts"
@@ -362,27 +361,21 @@ const checkModel = Effect.fnUntraced(function* (
   }
 })
 
-/** Begins the agent's own conversation; its session where it is kept. */
+/** Begins the agent's own conversation; its session is written down where it is kept. */
 const conversation = Effect.fnUntraced(function* (
   { session: parent, sessions }: Parent,
   id: string,
   at: number,
   settings: ChatSettings
 ) {
-  if (sessions === undefined) {
-    return yield* Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings })
-  }
   const started: Started = {
-    _tag: "Started",
-    version: logVersion,
-    session: id,
-    at,
-    estimator: estimatorVersion,
-    model: settings.model,
-    ...(parent === undefined ? {} : { parent }),
-    ...(settings.cwd === undefined ? {} : { cwd: settings.cwd })
+    ...startedWith(settings, id, at),
+    ...(parent === undefined ? {} : { parent })
   }
-  const log = yield* Effect.mapError(sessions.create(started), ({ message }) => failure(message))
+  const log =
+    sessions === undefined
+      ? { append: () => Effect.void }
+      : yield* Effect.mapError(sessions.create(started), ({ message }) => failure(message))
   return yield* Chat.make({ log, session: step(emptySession, started), settings })
 })
 

@@ -145,6 +145,7 @@ export interface ModelRequest {
 export const Generation = Schema.Struct({
   temperature: Schema.optionalKey(Schema.Finite),
   topP: Schema.optionalKey(Schema.Finite),
+  topK: Schema.optionalKey(Schema.Finite),
   maxOutputTokens: Schema.optionalKey(Schema.Natural),
   thinkingBudget: Schema.optionalKey(Schema.Int)
 })

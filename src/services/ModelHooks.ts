@@ -35,7 +35,7 @@ const messagesOf = ({ contents }: ModelRequest): HookRequest["messages"] =>
   })
 
 /** The settings of a request that hooks see and may change. */
-const changeable = ["temperature", "topP", "maxOutputTokens"] as const
+const changeable = ["temperature", "topP", "topK", "maxOutputTokens"] as const
 
 const toldOf = (request: ModelRequest): HookRequest => {
   const { generation = {}, mustCall, tools } = request
@@ -45,7 +45,8 @@ const toldOf = (request: ModelRequest): HookRequest => {
   return {
     model: request.model,
     messages: messagesOf(request),
-    ...(Object.keys(config).length === 0 ? {} : { config }),
+    // Always there, as in Gemini CLI: scripts look into it without asking. What is not set is the provider's choice.
+    config,
     ...(tools === undefined ? {} : { toolConfig: { mode: mustCall === true ? "ANY" : "AUTO" } })
   }
 }
@@ -173,7 +174,7 @@ const answerIn = (specific: Readonly<Record<string, unknown>>): string | undefin
 }
 
 /**
- * A request as hooks let it leave. They may name another model whose window is no smaller, set temperature, topP and
+ * A request as hooks let it leave. They may name another model whose window is no smaller, set temperature, topP, topK and
  * maxOutputTokens, add messages at the end, which are marked as not the user's, and say which tools may be called. What else they
  * want changed is told to the person and stays as it was. `spare`: tokens that may surely be added (law 3).
  */
@@ -188,7 +189,10 @@ export const before = Effect.fn("ModelHooks.before")(function* (
   if (hooked.has("BeforeModel")) {
     const said = yield* hooked.fire({ _tag: "BeforeModel", request: hookRequest(request) })
     if (said.stopped !== undefined) return { _tag: "Stopped", why: said.stopped }
-    if (said.blocked !== undefined) return { _tag: "Blocked", why: said.blocked, answer: answerIn(said.specific) }
+    const answer = answerIn(said.specific)
+    if (said.blocked !== undefined) return { _tag: "Blocked", why: said.blocked, answer }
+    // An answer alone says the same, as Gemini CLI documents it (its code also wants the decision).
+    if (answer !== undefined) return { _tag: "Blocked", why: "a hook answered", answer }
     const wanted = said.specific["llm_request"]
     if (Predicate.isObject(wanted)) {
       const other = wanted["model"]
@@ -235,7 +239,8 @@ export const after = Effect.fn("ModelHooks.after")(function* (
     _tag: "AfterModel",
     request: hookRequest(request),
     text: words,
-    finishReason: chunk.finishReason ?? null
+    finishReason: chunk.finishReason ?? null,
+    ...(chunk.usage === undefined ? {} : { usage: chunk.usage })
   })
   if (said.stopped !== undefined) return { _tag: "Stopped", why: said.stopped }
   if (said.blocked !== undefined) return { _tag: "Blocked", why: said.blocked, answer: answerIn(said.specific) }

@@ -152,6 +152,50 @@ describe("ask", () => {
     })
   )
 
+  it.effect("a call that comes without a finish reason is run, and nothing is said of that", () =>
+    Effect.gen(function* () {
+      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(FakeGemini.sse(FakeGemini.response([call], { finishReason: null })), answer)
+      )
+      const own = yield* folders("unfinished-call")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
+      const { calls, finishReason, turns } = JSON.parse(String(stdout))
+      assert.deepStrictEqual([status, calls.length, finishReason, turns], [0, 1, "STOP", 2])
+      assert.notInclude(stderr, "reason")
+      assert.notInclude(stderr, "ended its answer")
+      assert.include(JSON.stringify((yield* fake.requests)[1]?.body), "functionResponse")
+    })
+  )
+
+  it.effect("an answer to results that ends without a reason is printed, and said not to be whole perhaps", () =>
+    Effect.gen(function* () {
+      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(
+          FakeGemini.sse(FakeGemini.response([call])),
+          FakeGemini.sse(said("Forty", { finishReason: null }))
+        )
+      )
+      const own = yield* folders("unfinished-answer")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
+      assert.strictEqual(status, 0)
+      assert.deepInclude(JSON.parse(String(stdout)), { answer: "Forty", finishReason: "FINISH_REASON_UNSPECIFIED" })
+      assert.match(stderr, /^palimpsest: the model gave no reason for the end of its answer; it may not be whole$/m)
+    })
+  )
+
+  it.effect("an answer that cannot be used is asked for four times, as a chat does", () =>
+    Effect.gen(function* () {
+      const empty = FakeGemini.sse(FakeGemini.response([{ text: "" }]))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, empty, empty, answer))
+      const own = yield* folders("four-attempts")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Forty-two\n"])
+      assert.include(stderr, "(attempt 4)")
+    })
+  )
+
   it.effect("--json is one document", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(answer))

@@ -21,6 +21,7 @@ import {
   turnsOf,
   write
 } from "./scene.ts"
+import * as Workflow from "../support/workflow.ts"
 import * as Tmux from "./tmux.ts"
 
 /** Hooks that are commands, through the built program: what they are told, and what comes of what they say. */
@@ -123,7 +124,13 @@ describe("hooks of Gemini CLI", () => {
         of("SessionEnd").map(({ reason }) => reason),
         ["exit", "exit"]
       )
-      assert.strictEqual(of("BeforeAgent").at(-1)?.["prompt"], "Go on")
+      assert.deepStrictEqual(
+        of("BeforeAgent")
+          .map(({ prompt }) => prompt)
+          .slice(1),
+        // What an answer is sent back with is a prompt, too.
+        ["say what you tested", "Go on", "say what you tested"]
+      )
       assert.deepInclude(of("AfterAgent")[1], { prompt_response: "I tested it with [key].", stop_hook_active: true })
       assert.strictEqual(of("Notification")[0]?.["notification_type"], "ToolPermission")
       const [compressed] = of("PostCompress").filter(({ status }) => status === "COMPRESSED")
@@ -132,6 +139,45 @@ describe("hooks of Gemini CLI", () => {
       const { tool_name: tool, tool_response: response } = of("AfterTool")[0] ?? {}
       assert.strictEqual(tool, "write_file")
       assert.include(JSON.stringify(response), "llmContent")
+    })
+  )
+})
+
+describe("a workflow of hooks", () => {
+  const ran = Effect.fnUntraced(function* (name: string, ...flags: ReadonlyArray<string>) {
+    const where = yield* place(name, { home: { "settings.json": Workflow.settings() } })
+    yield* Effect.sync(() => Workflow.install(where.cwd))
+    const fake = yield* serve(...Workflow.answers)
+    const { status, stderr, stdout } = yield* runs(where, fake, ["ask", Workflow.prompt, "--approve", "all", ...flags])
+    assert.deepStrictEqual([status, String(stdout)], [0, "Noted. Checked: b.txt.\n"], stderr)
+    return { where, stderr, requests: yield* turnsOf(fake) }
+  })
+
+  it.live("has all the effects that it has in Gemini CLI", () =>
+    Effect.gen(function* () {
+      const { requests, stderr, where } = yield* ran("hooks-workflow")
+      const effects = Workflow.effects({ cwd: where.cwd, stderr, requests })
+      assert.lengthOf(Object.keys(effects), 14)
+      assert.deepStrictEqual(effects, Workflow.expected)
+      // Nothing is kept, so there is an id for as long as the program runs, and no file.
+      for (const { session_id: session, transcript_path: file } of Workflow.heard(where.cwd)) {
+        assert.match(String(session), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+        assert.strictEqual(file, "")
+      }
+    })
+  )
+
+  it.live("is told of the file of a conversation that is kept", () =>
+    Effect.gen(function* () {
+      const { requests, stderr, where } = yield* ran("hooks-workflow-kept", "--session", "kept")
+      assert.deepStrictEqual(Workflow.effects({ cwd: where.cwd, stderr, requests }), Workflow.expected)
+      const file = path.join(where.home, "sessions", "kept.jsonl")
+      for (const input of Workflow.heard(where.cwd)) {
+        assert.deepInclude(input, { session_id: "kept", transcript_path: file })
+      }
+      // What hooks added travels with the user's message and is not the user's: each entry says so.
+      const lines = jsonLines(file).map((line) => JSON.stringify(line))
+      assert.isTrue(lines.some((line) => line.includes("House rule") && line.includes('"author":"program"')))
     })
   )
 })

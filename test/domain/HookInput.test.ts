@@ -64,14 +64,33 @@ const cases: ReadonlyArray<readonly [HookEvent, object]> = [
     { _tag: "AfterModel", request, text: "so", finishReason: null },
     {
       llm_request: request,
-      llm_response: { text: "so", candidates: [{ content: { role: "model", parts: ["so"] } }] }
+      llm_response: { text: "so", candidates: [{ content: { role: "model", parts: ["so"] }, index: 0 }] }
     }
   ],
   [
     { _tag: "AfterModel", request, text: "so", finishReason: "STOP" },
     {
       llm_request: request,
-      llm_response: { text: "so", candidates: [{ content: { role: "model", parts: ["so"] }, finishReason: "STOP" }] }
+      llm_response: {
+        text: "so",
+        candidates: [{ content: { role: "model", parts: ["so"] }, finishReason: "STOP", index: 0 }]
+      }
+    }
+  ],
+  [
+    {
+      _tag: "AfterModel",
+      request,
+      text: "",
+      finishReason: "STOP",
+      usage: { prompt: 70, answer: 5, thoughts: 20, cached: 60 }
+    },
+    {
+      llm_request: request,
+      llm_response: {
+        candidates: [{ content: { role: "model", parts: [] }, finishReason: "STOP", index: 0 }],
+        usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 5, totalTokenCount: 95 }
+      }
     }
   ]
 ]

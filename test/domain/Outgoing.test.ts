@@ -50,9 +50,24 @@ const environmentOf = (conversation: Conversation): number =>
 
 /** What the request has to be, made anew from the whole view. */
 const expected = (conversation: Conversation, next: ReadonlyArray<ViewItem>) => {
-  const sent = projectItems([...view(conversation), ...next])
+  const items = [...view(conversation), ...next]
+  const sent = projectItems(items)
+  const entries = new Map(items.map(({ entry }) => [entry.id, entry]))
+  // A program's words go into the message that they stand behind, unless that is a result or nobody's.
+  const contents: Array<Content> = []
+  let isOpen: boolean = false
+  for (const { content, entry: id } of sent) {
+    const { author } = entries.get(id) ?? {}
+    const made = signed(wireContent(content))
+    const last = contents.at(-1)
+    const goesOn: boolean = isOpen && author === "program" && content.role === "user"
+    if (goesOn && last !== undefined) contents.splice(-1, 1, { ...last, parts: [...last.parts, ...made.parts] })
+    else contents.push(made)
+    const answers = entries.get(id)?.content.parts.some((part) => part.functionResponse !== undefined) === true
+    isOpen = goesOn || (content.role === "user" && (author === undefined || author === "program") && !answers)
+  }
   return {
-    contents: JSON.stringify(sent.map(({ content }) => signed(wireContent(content)))),
+    contents: JSON.stringify(contents),
     parts: JSON.stringify(sent.flatMap(({ content }) => content.parts)),
     // The projection counts an environment message with the request, not with the conversation.
     tokens: requestTokens(sent) + environmentOf(conversation)

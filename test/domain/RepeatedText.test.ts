@@ -20,7 +20,7 @@ const found = (text: string, size = 7): boolean => foundAt(text, [size]) > 0
 
 const table = /^\s*[|│┃║]$/
 const anew = /^\s*(?:>|#+\s|\d+[.)]\s|[-*+•‣◦]\s)$/
-const divider = /^\s*[-*+_=|\u2500-\u257f][-*+_=|\u2500-\u257f\s]*$/
+const divider = /^\s*[-*+_=|\u2500-\u257f.·…][-*+_=|\u2500-\u257f.·…\s]*$/
 const open = /^\s*(?:#*|\d+[.)]?|[•‣◦])$/
 
 /** The rules of spec 12 with a substring at each place: slow, and as plain as can be. */
@@ -72,7 +72,7 @@ const naive = (text: string, { chunk: size = 50, history = 5_000, times = 10 }: 
         }
         if (divider.test(line)) {
           const count = line.replace(/\s/g, "").length
-          if (count === 3 && character.trim() !== "") tracked = ""
+          if (count === 3 && character.trim() !== "" && !/[.·…]/.test(character)) tracked = ""
           if (count >= 3) continue
         } else if (!open.test(line)) {
           kind = "plain"
@@ -132,6 +132,17 @@ describe("repeated content (spec 12)", () => {
       "dividers are none, however long",
       `${"-".repeat(400)}\n${"=".repeat(400)}\n${"─".repeat(400)}\n`.repeat(5),
       false
+    ],
+    // Gemini CLI lets them pass where a piece of the stream holds nothing else.
+    ["400 dots in a row are none", ".".repeat(400), false],
+    ["nor are rows of progress", `${".".repeat(72)}\n`.repeat(20), false],
+    ["a page full of rows of dots is one", `${".".repeat(72)}\n`.repeat(40), true],
+    ["nor dots between spaces, and those of another kind", `. · …${" .".repeat(400)}\n`, false],
+    ["words between rows of dots count all the same", `...\n${sentence}\n`.repeat(12), true],
+    [
+      "and so do words that dots lead into",
+      `... and so on, and so on, and so on it goes. ${sentence}\n`.repeat(12),
+      true
     ],
     ["dividers begin anew", `${fifty}\n---\n`.repeat(40), false],
     ["within one item of a list words count", `- ${sentence.repeat(12)}`, true],

@@ -77,8 +77,8 @@ describe("BeforeModel", () => {
       ["another model whose window holds it", { model: "gemini-2.5-pro" }, { model: "gemini-2.5-pro" }],
       [
         "settings, beside those that hooks do not see",
-        { config: { temperature: 0, topP: 0.9, maxOutputTokens: 100 } },
-        { generation: { temperature: 0, topP: 0.9, maxOutputTokens: 100, thinkingBudget: 7 } }
+        { config: { temperature: 0, topP: 0.9, topK: 40, maxOutputTokens: 100 } },
+        { generation: { temperature: 0, topP: 0.9, topK: 40, maxOutputTokens: 100, thinkingBudget: 7 } }
       ],
       [
         "messages at the end, marked as not the user's",
@@ -107,7 +107,7 @@ describe("BeforeModel", () => {
     ["a model whose window may not hold it (law 3)", { model: "gemma-4-27b" }, "may not fit the window of gemma"],
     ["a model without a name", { model: 7 }, "has to be a name"],
     ["a setting of a wrong type", { config: { temperature: "hot" } }, "wrong value (temperature)"],
-    ["a setting that is none of these", { config: { topK: 1 } }, "only temperature, topP, maxOutputTokens"],
+    ["a setting that is none of these", { config: { seed: 1 } }, "only temperature, topP, topK, maxOutputTokens"],
     ["what was said before", { messages: [{ role: "user", content: "stop" }] }, "only be added at the end"],
     ["fewer messages", { messages: [] }, "only be added at the end"],
     ["a message of the model", { messages: [...told, { role: "model", content: "yes" }] }, "no message of the model"],
@@ -148,6 +148,26 @@ describe("BeforeModel", () => {
       }
       const { hooked: own } = yield* hooked({ BeforeModel: { continue: false, stopReason: "halt" } })
       assert.deepStrictEqual(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Stopped", why: "halt" })
+    })
+  )
+})
+
+describe("BeforeModel, of what is not set", () => {
+  it.effect("gets a config all the same: scripts look into it without asking", () =>
+    Effect.gen(function* () {
+      const { events, hooked: own } = yield* hooked({})
+      const { generation: _generation, ...bare } = request
+      yield* ModelHooks.before(own, bare, 0, fits)
+      assert.deepStrictEqual(of(events, "BeforeModel")[0]?.request.config, {})
+    })
+  )
+
+  it.effect("answers in the model's place without a decision, too", () =>
+    Effect.gen(function* () {
+      const { hooked: own } = yield* hooked({
+        BeforeModel: { hookSpecificOutput: { llm_response: { text: "cached" } } }
+      })
+      assert.deepInclude(yield* ModelHooks.before(own, request, 0, fits), { _tag: "Blocked", answer: "cached" })
     })
   )
 })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { isCall } from "../../src/domain/Content.ts"
+import { isCall, text, user } from "../../src/domain/Content.ts"
 import { entries } from "../../src/domain/Conversation.ts"
 import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
 import * as Agent from "../../src/services/Agent.ts"
@@ -83,6 +83,34 @@ describe("BeforeAgent", () => {
     })
   )
 
+  it.effect("adds to the prompt's own message: it is the last of the user's that is sent, and that hooks see", () =>
+    Effect.gen(function* () {
+      const { calls, run, told } = yield* hookedAgent(
+        { tools: [upper], answers: once },
+        { BeforeAgent: { hookSpecificOutput: { additionalContext: "it is late" } } }
+      )
+      const given = { attached: [{ parts: [text("A file.")] }] }
+      yield* Stream.runDrain(run("please read it", given))
+      const words = `${runtimeMark} What a hook adds:\n<hook_context>\nit is late\n</hook_context>`
+      const [first, second] = yield* calls
+      const sent = user(
+        text("please read it"),
+        text(`${runtimeMark} What follows was put here by a program, not by the user.`),
+        text("A file."),
+        text(words)
+      )
+      assert.deepStrictEqual(first?.request.contents, [sent])
+      // It stays what it was.
+      assert.deepStrictEqual(second?.request.contents.slice(0, 1), [sent])
+      for (const name of ["BeforeModel", "BeforeToolSelection", "AfterModel"] as const) {
+        for (const { request } of of(told, name)) {
+          const last = request.messages.findLast(({ role }) => role === "user")
+          assert.match(last?.content ?? "", /^please read it\n[^]*it is late/)
+        }
+      }
+    })
+  )
+
   it.effect("is told once a run, and not of what a program asks for", () =>
     Effect.gen(function* () {
       const { run, told } = yield* hookedAgent({ tools: [upper], answers: [...once, ...once] }, {})
@@ -141,6 +169,48 @@ describe("AfterAgent", () => {
         )
       })
   )
+
+  it.effect("blocks: its reason is a prompt that BeforeAgent is told of, and may add to", () =>
+    Effect.gen(function* () {
+      const { calls, run, told } = yield* hookedAgent(
+        { answers: [saying("done"), saying("tested, too")] },
+        {
+          BeforeAgent: ({ prompt }) => ({ hookSpecificOutput: { additionalContext: `about: ${prompt}` } }),
+          AfterAgent: ({ isAgain }) => (isAgain ? undefined : { decision: "deny", reason: "run the tests" })
+        }
+      )
+      yield* Stream.runDrain(run("go"))
+      assert.deepStrictEqual(
+        of(told, "BeforeAgent").map(({ prompt }) => prompt),
+        ["go", "run the tests"]
+      )
+      const [, second] = yield* calls
+      const last = second?.request.contents.at(-1)
+      assert.lengthOf(last?.parts ?? [], 2)
+      assert.match(JSON.stringify(last), /run the tests[^]*about: run the tests/)
+    })
+  )
+
+  for (const [rule, output, lines] of [
+    ["refuses its reason: nothing more is asked, and the user's message stays", { decision: "block", reason: "no" }, 2],
+    ["stops at its reason: that is recorded, nothing more is asked", { continue: false, stopReason: "no" }, 3]
+  ] as const) {
+    it.effect(`blocks, and BeforeAgent ${rule}`, () =>
+      Effect.gen(function* () {
+        const { calls, chat, run } = yield* hookedAgent(
+          { answers: [saying("done")] },
+          {
+            BeforeAgent: ({ prompt }) => (prompt === "go" ? undefined : output),
+            AfterAgent: { decision: "block", reason: "again" }
+          }
+        )
+        const { events } = yield* taken(run("go"))
+        assert.deepStrictEqual(events.at(-1), { _tag: "HookStopped", message: "no", refused: false })
+        assert.lengthOf(yield* transcript(chat), lines)
+        assert.lengthOf(yield* calls, 1)
+      })
+    )
+  }
 
   it.effect("blocks with a flood: its reason is bounded, and cannot pass for the runtime's words", () =>
     Effect.gen(function* () {
@@ -579,7 +649,8 @@ describe("interrupted at every suspension point", () => {
             assert.isFalse(contents.at(-1)?.parts.some(isCall) ?? false, `interrupted at ${k}`)
             if (Exit.isSuccess(exit)) {
               finished += 1
-              assert.lengthOf(contents, 7)
+              // Each of the two prompts has the words of the hook behind it.
+              assert.lengthOf(contents, 8)
             }
           }),
         7

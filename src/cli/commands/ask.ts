@@ -1,9 +1,10 @@
 import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { unspecified } from "../../domain/Answer.ts"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
-import type { SettingsFile } from "../../domain/Settings.ts"
+import { type SettingsFile, withDefaults } from "../../domain/Settings.ts"
 import { TokenCount, Usage } from "../../domain/Tokens.ts"
 import type { TurnPatience } from "../../services/ChatSettings.ts"
 import * as AgentTools from "../AgentTools.ts"
@@ -84,8 +85,26 @@ const noticeWidth = 160
 
 const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
 
-/** What a person hears of a run on stderr, beside the answer. `title`: what the call was, where the event answers one. */
-const noticeOf = (event: ChatEvent, title: string): string | undefined => {
+/** How the end of an answer is told, where there is more to tell than that it ended. */
+const endOf = (reason: string, isCalling: boolean): string | undefined => {
+  switch (reason) {
+    case "STOP":
+      return undefined
+    case "MAX_TOKENS":
+      return "the answer was cut off: it reached the most tokens that the model may answer with"
+    case unspecified:
+      // A call is whole by itself: it is run, and the answer is still to come.
+      return isCalling ? undefined : "the model gave no reason for the end of its answer; it may not be whole"
+    default:
+      return `the model ended its answer with ${reason}`
+  }
+}
+
+/**
+ * What a person hears of a run on stderr, beside the answer. `title`: what the call was, where the event answers one;
+ * `isCalling`: whether the turn asked for tools.
+ */
+const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string | undefined => {
   switch (event._tag) {
     case "Retry":
       // What the person could do is done for them.
@@ -107,11 +126,7 @@ const noticeOf = (event: ChatEvent, title: string): string | undefined => {
     case "Citation":
       return `quoted: ${event.text.split("\n").join(", ")}`
     case "Finished":
-      return event.reason === "STOP"
-        ? undefined
-        : event.reason === "MAX_TOKENS"
-          ? "the answer was cut off: it reached the most tokens that the model may answer with"
-          : `the model ended its answer with ${event.reason}`
+      return endOf(event.reason, isCalling)
     default:
       return undefined
   }
@@ -119,11 +134,12 @@ const noticeOf = (event: ChatEvent, title: string): string | undefined => {
 
 /**
  * A script is not let wait as long as a person who sees why: some seconds, or the minute that a server asks for. How often it
- * tries is said by the settings where they say it.
+ * tries is said by the settings where they say it. An answer that cannot be used is asked for as often as in a chat (Gemini
+ * CLI, today; in March 2026 it asked twice): that costs seconds, and the next one as a rule is good.
  */
-const patienceFor = ({ attempts = {} }: SettingsFile): TurnPatience => ({
-  call: { attempts: attempts.calls ?? 4, first: 1_000, most: 8_000, asked: 60_000 },
-  answer: { attempts: attempts.answers ?? 3, first: 1_000, most: 4_000 }
+const patienceFor = (settings: SettingsFile): TurnPatience => ({
+  call: { attempts: settings.attempts?.calls ?? 4, first: 1_000, most: 8_000, asked: 60_000 },
+  answer: { attempts: withDefaults(settings).attempts.answers, first: 1_000, most: 4_000 }
 })
 
 /** Before the first event. */
@@ -304,7 +320,7 @@ export const ask = Command.make(
       const title = event._tag === "ToolCallResponse" ? (titles.get(event.id) ?? event.name) : ""
       yield* Ref.update(run, (before) => after(before, event, title))
       yield* printer.event(event)
-      const notice = input.streamJson ? undefined : noticeOf(event, title)
+      const notice = input.streamJson ? undefined : noticeOf(event, title, isCalling)
       if (notice !== undefined) yield* Output.notice(notice)
     })
     const end = Effect.flatMap(Ref.get(run), printer.end)
