@@ -3,13 +3,13 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts"],
+    globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts", "test/support/machine.ts"],
     // Loading Effect costs more than most tests: workers keep their modules from file to file.
     pool: "threads",
     isolate: false,
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 60_000,
-    reporters: ["default"]
+    reporters: ["default", "./test/support/skippedTests.ts"]
   }
 })

@@ -21,6 +21,7 @@ import {
   turnsOf,
   write
 } from "./scene.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** Hooks that are commands, through the built program: what they are told, and what comes of what they say. */
@@ -268,7 +269,7 @@ describe("a hook", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("a hook in a chat", () => {
+needs("tmux")("a hook in a chat", () => {
   it.live("is ended with all that it started by Ctrl+C, and the chat goes on", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-cancel", {

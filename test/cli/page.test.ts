@@ -1,23 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync } from "node:fs"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { chromium, type Page } from "playwright-core"
+import { needs, programOf } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { everything, hostile } from "./page/pages.ts"
 import { run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
-
-const browser = [
-  process.env["CHROMIUM_PATH"] ?? "",
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome"
-].find((file) => file !== "" && existsSync(file))
 
 const flags = [
   "--headless",
@@ -36,7 +29,11 @@ const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_T
 const context = Effect.acquireRelease(
   Effect.flatMap(scratch, (folder) =>
     Effect.promise(() =>
-      chromium.launchPersistentContext(folder, { headless: true, executablePath: browser ?? "", args: flags })
+      chromium.launchPersistentContext(folder, {
+        headless: true,
+        executablePath: programOf("Chromium") ?? "",
+        args: flags
+      })
     )
   ),
   (opened) => Effect.promise(() => opened.close())
@@ -363,9 +360,4 @@ const tests = () => {
   )
 }
 
-describe("the page in a browser", () => {
-  if (browser !== undefined) tests()
-  else if (process.env["CI"] === undefined || process.env["CI"] === "") {
-    it.skip("install chromium, or set CHROMIUM_PATH, to see the page tested in a browser", () => {})
-  } else it("needs a browser", () => assert.fail("install chromium, or set CHROMIUM_PATH"))
-})
+needs("Chromium")("the page in a browser", tests)

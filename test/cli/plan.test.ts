@@ -15,6 +15,7 @@ import {
   textsOf,
   turnsOf
 } from "./scene.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** Plans, through the built program: nothing is changed before a person approved one, and it is not forgotten. */
@@ -53,7 +54,7 @@ describe("ask --approve plan", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("a plan in a chat", () => {
+needs("tmux")("a plan in a chat", () => {
   it.live("is shown and approved; a compression takes neither the plan nor where it is", () =>
     Effect.gen(function* () {
       const where = yield* place("plan-chat", { work: { "long.txt": long } })

@@ -1,23 +1,12 @@
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { execFile, execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 
-/** Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. */
-
-const version = (): string | undefined => {
-  try {
-    return execFileSync("tmux", ["-V"], { encoding: "utf8" }).trim()
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether there is a tmux. */
-export const installed = version() !== undefined
-
-/** Whether tests that need a terminal have to run: on the build machine what cannot be tested is not skipped. */
-export const required = process.env["CI"] !== undefined && process.env["CI"] !== ""
+/**
+ * Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. Groups of tests that use
+ * it ask for tmux (`needs("tmux")`).
+ */
 
 class TmuxError extends Schema.TaggedError<TmuxError>()("TmuxError", { message: Schema.String }) {}
 
@@ -43,9 +32,9 @@ export interface Screen {
   readonly capture: Effect.Effect<string, TmuxError>
   /** Waits until the screen shows something, and answers what; fails with the screen when it does not within 30 seconds. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
-  /** What the program put into the clipboard. */
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
+  /** What the program put into the clipboard. */
   readonly clipboard: Effect.Effect<string, TmuxError>
   /** Gives the screen another size. */
   readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
@@ -95,7 +84,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
   )
   yield* Effect.acquireRelease(
     tmux([
-      ..."set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
+      ..."set-option -g default-shell /bin/sh ; set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
         " "
       ),
       ...`new-session -d -x ${width} -y ${height}`.split(" "),

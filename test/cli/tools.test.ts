@@ -17,6 +17,7 @@ import {
   serve,
   turnsOf
 } from "./scene.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** Tools through the built program: what runs, what is asked, and what the model is told, against a Gemini API on loopback. */
@@ -330,7 +331,7 @@ describe("ask with tools", () => {
   )
 })
 
-const terminal = describe.skipIf(!Tmux.installed && !Tmux.required)
+const terminal = needs("tmux")
 
 terminal("a chat with tools", () => {
   it.live("asks before a command runs: once, no with a word, always", () =>

@@ -13,7 +13,7 @@ import type { ToolResult } from "../../src/domain/ToolResult.ts"
 import type { Answer, ApprovalMode } from "../../src/domain/Approval.ts"
 import { Approval } from "../../src/services/Approval.ts"
 import { Environment } from "../../src/services/Environment.ts"
-import { watched } from "../support/processGroups.ts"
+import { untilNone, watched } from "../support/processGroups.ts"
 import { type McpOffer, type McpOptions, McpServers } from "../../src/services/McpServers.ts"
 import type { CallContext, ToolFailure } from "../../src/services/Tool.ts"
 
@@ -259,7 +259,7 @@ describe("processes", () => {
       assert.strictEqual(left().length, 2)
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(groups.length, 2)
-      assert.deepStrictEqual(left(), [])
+      yield* untilNone(left)
     }).pipe(Effect.provide(clients))
   )
 
