@@ -501,7 +501,10 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("is old or new when it is interrupted while a call hangs", () =>
+  it.effect.each([
+    ["goes on at once", Effect.yieldNow],
+    ["goes on when all else is done", undefined]
+  ] as const)("is old or new when it is interrupted while a call hangs that then %s", ([, moment]) =>
     Effect.gen(function* () {
       for (const { name, number } of yield* callsOf(real)) {
         const folder = yield* freshFolder
@@ -510,7 +513,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
         const fiber = yield* Effect.forkChild(write(real, folder, acknowledged).pipe(Effect.provide(faulty.layer)))
         yield* faulty.hanging
         const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-        yield* Effect.yieldNow
+        yield* moment ?? faulty.quiet
         yield* faulty.release
         yield* Fiber.join(interrupting)
         yield* faulty.settled
