@@ -5,7 +5,6 @@ import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import path from "node:path"
 import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
 import { needs } from "../support/machine.ts"
-import * as Tmux from "./tmux.ts"
 
 /** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
 

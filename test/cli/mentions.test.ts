@@ -5,7 +5,6 @@ import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
 import { needs } from "../support/machine.ts"
-import * as Tmux from "./tmux.ts"
 
 /** Files that a message names with `@`, through the built program. */
 

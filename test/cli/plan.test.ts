@@ -16,7 +16,6 @@ import {
   turnsOf
 } from "./scene.ts"
 import { needs } from "../support/machine.ts"
-import * as Tmux from "./tmux.ts"
 
 /** Plans, through the built program: nothing is changed before a person approved one, and it is not forgotten. */
 

@@ -18,7 +18,6 @@ import {
   turnsOf
 } from "./scene.ts"
 import { needs } from "../support/machine.ts"
-import * as Tmux from "./tmux.ts"
 
 /** Tools through the built program: what runs, what is asked, and what the model is told, against a Gemini API on loopback. */
 

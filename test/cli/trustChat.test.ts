@@ -5,7 +5,6 @@ import path from "node:path"
 import { chat, environment, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
 import { run } from "./program.ts"
 import { needs } from "../support/machine.ts"
-import * as Tmux from "./tmux.ts"
 
 /** A folder that brings all that a folder may bring, through the built program: what of it counts, and when. */
 

@@ -263,7 +263,7 @@ needs("git")("beside git", () =>
               .sort()
           )
         }),
-      { arbitrary: { runs: 150 }, timeout: 60_000 }
+      { arbitrary: { runs: 150 } }
     )
   })
 )

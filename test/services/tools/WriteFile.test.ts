@@ -1,5 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, layer, vi } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { Effect, Exit, FileSystem, Layer } from "effect"
 import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
@@ -9,9 +9,6 @@ import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { inMemory, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 import { workspace } from "./editing.ts"
-
-// Hundreds of real files; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000 })
 
 layer(NodeServices.layer)("write_file", (it) => {
   it.effect("seed 004: the result is the diff and the file's name; folders are made", () =>
