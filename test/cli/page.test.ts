@@ -139,7 +139,7 @@ const shown = (page: Page) =>
   evaluate<Array<string>>(page, `[...document.querySelectorAll("li.message:not([hidden])")].map((row) => row.id)`)
 /** Waits without evaluating anything later on: the page's policy forbids that. */
 const untilFiltered = (page: Page, told: RegExp) =>
-  page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached", timeout: 10_000 })
+  page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached" })
 
 const tests = () => {
   for (const scheme of ["light", "dark"] as const) {
