@@ -48,6 +48,12 @@ export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<
   }
 })
 
+/** Waits until what a process does is there to be seen, and what it said by then has been read. */
+export const untilThere = Effect.fnUntraced(function* <E, R>(look: Effect.Effect<boolean, E, R>) {
+  while (!(yield* look)) yield* moment
+  yield* moment
+})
+
 /** Watches a spawner: the group of every process it started, and those of them where something is still at work. */
 export const watched = Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => {
   const groups: Array<number> = []
