@@ -12,6 +12,9 @@ import { run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
 
+/** Milliseconds for what a busy machine does late; playwright gives up after 30 seconds. */
+const patience = 300_000
+
 const flags = [
   "--headless",
   "--no-sandbox",
@@ -49,6 +52,7 @@ const open = Effect.fnUntraced(function* (file: string, { scheme = "light", widt
   const opened = yield* context
   return yield* Effect.promise(async () => {
     const page = await opened.newPage()
+    page.setDefaultTimeout(patience)
     const url = pathToFileURL(file).href
     const problems: Array<string> = []
     page.on("console", (message) => problems.push(`console: ${message.text()}`))

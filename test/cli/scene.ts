@@ -168,7 +168,7 @@ export const chat = Effect.fnUntraced(function* (
 export const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
     Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(1_500)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(15_000)])),
     Effect.map((text) => text.trim())
   )
 

@@ -43,7 +43,7 @@ const moment = Effect.callback<void>((resume) => void setTimeout(() => resume(Ef
 /** Waits until none of these is left: a process that was killed ends when a busy machine gets to it. */
 export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<unknown>) {
   for (let look = 0; left().length > 0; look += 1) {
-    if (look > 3_000) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
+    if (look > 30_000) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
     yield* moment
   }
 })
