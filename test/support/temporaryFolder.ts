@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { chmodSync, statfsSync, writeFileSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 
@@ -26,6 +26,28 @@ const isUsable = async (): Promise<boolean> => {
   }
 }
 
+/** Removes what a run left behind that was killed: its number is in the name of its folder, and an hour has passed. */
+const clear = async (parent: string): Promise<void> => {
+  for (const name of await readdir(parent)) {
+    const [, pid] = /^pal-test-(\d+)-/.exec(name) ?? []
+    if (pid === undefined || isRunning(Number(pid))) continue
+    const folder = path.join(parent, name)
+    const age = await stat(folder).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0
+    )
+    if (age > 3_600_000) await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"
+  }
+}
+
 /**
  * One folder for all that tests write, removed when the run is over. Tests find it as PALIMPSEST_TEST_FOLDER, and what they
  * start puts its temporary files there, too.
@@ -33,7 +55,8 @@ const isUsable = async (): Promise<boolean> => {
 export default async function setup(): Promise<() => Promise<void>> {
   const own = process.env["TMPDIR"]
   const parent = (own === undefined || own === "") && (await isUsable()) ? memory : tmpdir()
-  const folder = await mkdtemp(path.join(parent, "pal-test-"))
+  await clear(parent)
+  const folder = await mkdtemp(path.join(parent, `pal-test-${process.pid}-`))
   process.env["PALIMPSEST_TEST_FOLDER"] = folder
   process.env["TMPDIR"] = folder
   return () => rm(folder, { recursive: true, force: true, maxRetries: 3 })
