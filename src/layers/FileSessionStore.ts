@@ -245,7 +245,8 @@ export const layer = (
       const writeWhole = (file: string, text: string, flag: "w" | "wx") =>
         Effect.scoped(
           Effect.gen(function* () {
-            const handle = yield* fs.open(file, { flag, mode: 0o600 })
+            // Interrupted, a call under way can still make the file, after its caller has removed it.
+            const handle = yield* Effect.uninterruptible(fs.open(file, { flag, mode: 0o600 }))
             // Interrupted, the write would go on behind our back, into whatever file gets the number of this one.
             yield* Effect.uninterruptible(handle.writeAll(Bytes.encode(text)))
             yield* handle.sync

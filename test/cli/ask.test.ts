@@ -6,6 +6,7 @@ import { ChatEvent } from "../../src/domain/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `ask` against a Gemini API on loopback, as a user's shell runs it. */
@@ -505,8 +506,4 @@ const onTerminal = () => {
   )
 }
 
-describe("ask on a terminal", () => {
-  if (Tmux.installed) onTerminal()
-  else if (!Tmux.required) it.skip("install tmux to see ask tested on a terminal", () => {})
-  else it("needs a terminal", () => assert.fail("install tmux"))
-})
+needs("tmux")("ask on a terminal", onTerminal)

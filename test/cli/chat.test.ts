@@ -5,6 +5,7 @@ import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `palimpsest chat` as it is built, on a real terminal and in a pipe, against a Gemini API on loopback. */
@@ -193,7 +194,7 @@ const only = Effect.fnUntraced(function* (home: string) {
   return row
 })
 
-const terminal = describe.skipIf(!Tmux.installed && !Tmux.required)
+const terminal = needs("tmux")
 
 terminal("a chat on a terminal", () => {
   it.live("streams, and Ctrl+C cancels what is going on and nothing else", () =>

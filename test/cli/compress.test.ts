@@ -113,8 +113,7 @@ describe("compress", () => {
   for (const name of ["claude-code-1512-lines", "pi-1019-lines", "claude-code-subagent"] as const) {
     it.effect(
       `${name}: what left is recalled byte for byte, from the original and what was written, after a second compression too`,
-      () => recalls(name),
-      { timeout: 120_000 }
+      () => recalls(name)
     )
   }
 

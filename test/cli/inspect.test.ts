@@ -334,7 +334,7 @@ describe("the next compression", () => {
     "waits for what the planner would wait for, though it is asked once",
     [scripts],
     ([script]) => property(law, worldOf())(script),
-    { arbitrary: thousand("inspect, next", 60), timeout: 60_000 }
+    { arbitrary: thousand("inspect, next", 60) }
   )
 })
 

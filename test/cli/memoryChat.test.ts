@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import path from "node:path"
 import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
-import * as Tmux from "./tmux.ts"
+import { needs } from "../support/machine.ts"
 
 /** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
 
@@ -46,6 +46,7 @@ describe("memory of the program", () => {
       Effect.gen(function* () {
         const where = yield* place("memory-bad", {
           trust: "trusted",
+          user: { "outside.md": "Rule: be outside.\n" },
           work: {
             ".git/HEAD": "ref: refs/heads/main\n",
             "GEMINI.md": `Rule: be blue.\n\n${bad.map(([reference]) => reference).join("\n")}\n`,
@@ -59,7 +60,7 @@ describe("memory of the program", () => {
         })
         execFileSync("mkfifo", [path.join(where.cwd, "fifo.md")])
         symlinkSync("loop.md", path.join(where.cwd, "loop.md"))
-        symlinkSync("/etc/passwd", path.join(where.cwd, "out.md"))
+        symlinkSync(path.join(where.user, "outside.md"), path.join(where.cwd, "out.md"))
         for (const name of ["c", "d"]) mkdirSync(path.join(where.cwd, name))
         execFileSync("mkfifo", [path.join(where.cwd, "c", "GEMINI.md")])
         symlinkSync("GEMINI.md", path.join(where.cwd, "d", "GEMINI.md"))
@@ -191,7 +192,7 @@ describe("settings of the program", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("memory in a chat", () => {
+needs("tmux")("memory in a chat", () => {
   it.live("is shown and added to; a model that remembers asks where; all of it is in the next request", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-chat", {

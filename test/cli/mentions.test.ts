@@ -4,7 +4,7 @@ import { symlinkSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
-import * as Tmux from "./tmux.ts"
+import { needs } from "../support/machine.ts"
 
 /** Files that a message names with `@`, through the built program. */
 
@@ -157,7 +157,7 @@ describe("@ references of ask", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("@ references of a chat", () => {
+needs("tmux")("@ references of a chat", () => {
   it.live("are shown as a call of a tool, and sent with the message", () =>
     Effect.gen(function* () {
       const where = yield* place("at-chat", { work: files })

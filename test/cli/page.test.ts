@@ -1,23 +1,19 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync } from "node:fs"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { chromium, type Page } from "playwright-core"
+import { needs, programOf } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { everything, hostile } from "./page/pages.ts"
 import { run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
 
-const browser = [
-  process.env["CHROMIUM_PATH"] ?? "",
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome"
-].find((file) => file !== "" && existsSync(file))
+/** Milliseconds for what a busy machine does late; playwright gives up after 30 seconds. */
+const patience = 300_000
 
 const flags = [
   "--headless",
@@ -36,7 +32,11 @@ const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_T
 const context = Effect.acquireRelease(
   Effect.flatMap(scratch, (folder) =>
     Effect.promise(() =>
-      chromium.launchPersistentContext(folder, { headless: true, executablePath: browser ?? "", args: flags })
+      chromium.launchPersistentContext(folder, {
+        headless: true,
+        executablePath: programOf("Chromium") ?? "",
+        args: flags
+      })
     )
   ),
   (opened) => Effect.promise(() => opened.close())
@@ -52,6 +52,7 @@ const open = Effect.fnUntraced(function* (file: string, { scheme = "light", widt
   const opened = yield* context
   return yield* Effect.promise(async () => {
     const page = await opened.newPage()
+    page.setDefaultTimeout(patience)
     const url = pathToFileURL(file).href
     const problems: Array<string> = []
     page.on("console", (message) => problems.push(`console: ${message.text()}`))
@@ -142,7 +143,7 @@ const shown = (page: Page) =>
   evaluate<Array<string>>(page, `[...document.querySelectorAll("li.message:not([hidden])")].map((row) => row.id)`)
 /** Waits without evaluating anything later on: the page's policy forbids that. */
 const untilFiltered = (page: Page, told: RegExp) =>
-  page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached", timeout: 10_000 })
+  page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached" })
 
 const tests = () => {
   for (const scheme of ["light", "dark"] as const) {
@@ -363,9 +364,4 @@ const tests = () => {
   )
 }
 
-describe("the page in a browser", () => {
-  if (browser !== undefined) tests()
-  else if (process.env["CI"] === undefined || process.env["CI"] === "") {
-    it.skip("install chromium, or set CHROMIUM_PATH, to see the page tested in a browser", () => {})
-  } else it("needs a browser", () => assert.fail("install chromium, or set CHROMIUM_PATH"))
-})
+needs("Chromium")("the page in a browser", tests)

@@ -15,7 +15,7 @@ import {
   textsOf,
   turnsOf
 } from "./scene.ts"
-import * as Tmux from "./tmux.ts"
+import { needs } from "../support/machine.ts"
 
 /** Plans, through the built program: nothing is changed before a person approved one, and it is not forgotten. */
 
@@ -53,7 +53,7 @@ describe("ask --approve plan", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("a plan in a chat", () => {
+needs("tmux")("a plan in a chat", () => {
   it.live("is shown and approved; a compression takes neither the plan nor where it is", () =>
     Effect.gen(function* () {
       const where = yield* place("plan-chat", { work: { "long.txt": long } })

@@ -1,8 +1,8 @@
 import { Effect, Schedule } from "effect"
-import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import { processes, untilNone } from "../support/processGroups.ts"
 import { type Around, type Ended, program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
 
@@ -168,27 +168,18 @@ export const chat = Effect.fnUntraced(function* (
 export const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
     Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(1_500)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(15_000)])),
     Effect.map((text) => text.trim())
   )
 
 /** Those of the processes that are at work; dead ones that nobody has reaped yet are not. */
 export const living = (pids: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const { stdout } = spawnSync("ps", ["-A", "-o", "pid=,stat="], { encoding: "utf8" })
-  const now = stdout.split("\n").map((line) => line.trim().split(/\s+/))
-  return pids.filter((pid) => now.some(([id, state = "Z"]) => Number(id) === pid && !state.startsWith("Z")))
+  const now = new Set(processes().map(({ pid }) => pid))
+  return pids.filter((pid) => now.has(pid))
 }
 
 /** Waits until none of these processes is at work. */
-export const gone = (pids: ReadonlyArray<number>) =>
-  Effect.sync(() => living(pids)).pipe(
-    Effect.filterOrFail(
-      (left) => left.length === 0,
-      (left) => new Error(`still at work: ${left.join(", ")}`)
-    ),
-    Effect.retry(Schedule.max([Schedule.spaced(50), Schedule.recurs(300)])),
-    Effect.orDie
-  )
+export const gone = (pids: ReadonlyArray<number>) => untilNone(() => living(pids))
 
 /** The lines of a file, each JSON. */
 export const jsonLines = (file: string): ReadonlyArray<Args> =>

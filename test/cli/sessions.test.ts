@@ -5,6 +5,7 @@ import path from "node:path"
 import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { type Around, example, program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `sessions …` as a user's shell runs it, in a home of each test's own. */
@@ -238,8 +239,4 @@ const onTerminal = () => {
   }
 }
 
-describe("sessions on a terminal", () => {
-  if (Tmux.installed) onTerminal()
-  else if (!Tmux.required) it.skip("install tmux to see sessions tested on a terminal", () => {})
-  else it("needs a terminal", () => assert.fail("install tmux"))
-})
+needs("tmux")("sessions on a terminal", onTerminal)

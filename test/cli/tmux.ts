@@ -1,23 +1,12 @@
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { execFile, execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 
-/** Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. */
-
-const version = (): string | undefined => {
-  try {
-    return execFileSync("tmux", ["-V"], { encoding: "utf8" }).trim()
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether there is a tmux. */
-export const installed = version() !== undefined
-
-/** Whether tests that need a terminal have to run: on the build machine what cannot be tested is not skipped. */
-export const required = process.env["CI"] !== undefined && process.env["CI"] !== ""
+/**
+ * Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. Groups of tests that use
+ * it ask for tmux (`needs("tmux")`).
+ */
 
 class TmuxError extends Schema.TaggedError<TmuxError>()("TmuxError", { message: Schema.String }) {}
 
@@ -41,11 +30,11 @@ export interface Screen {
   readonly paste: (text: string) => Effect.Effect<void, TmuxError>
   /** What is shown now; no white space at the ends of lines and of the screen. */
   readonly capture: Effect.Effect<string, TmuxError>
-  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within 30 seconds. */
+  /** Waits until the screen shows something, and answers what; fails with the screen when it does not within five minutes. */
   readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
-  /** What the program put into the clipboard. */
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
+  /** What the program put into the clipboard. */
   readonly clipboard: Effect.Effect<string, TmuxError>
   /** Gives the screen another size. */
   readonly resize: (width: number, height: number) => Effect.Effect<void, TmuxError>
@@ -55,7 +44,7 @@ const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** A screen is looked at this often, and so many times. */
 const everyMillis = 50
-const looks = 600
+const looks = 6_000
 
 /** Starts a program on a server of its own, which ends with the scope. The screen stays when the program has ended. */
 export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.Return<Screen, TmuxError, Scope.Scope> {
@@ -95,7 +84,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
   )
   yield* Effect.acquireRelease(
     tmux([
-      ..."set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
+      ..."set-option -g default-shell /bin/sh ; set-option -g remain-on-exit on ; set-option -g status off ; set-option -g escape-time 0 ; set-option -s set-clipboard on ;".split(
         " "
       ),
       ...`new-session -d -x ${width} -y ${height}`.split(" "),

@@ -17,7 +17,7 @@ import {
   serve,
   turnsOf
 } from "./scene.ts"
-import * as Tmux from "./tmux.ts"
+import { needs } from "../support/machine.ts"
 
 /** Tools through the built program: what runs, what is asked, and what the model is told, against a Gemini API on loopback. */
 
@@ -43,7 +43,7 @@ const isAlive = (pid: number) => {
 const lineOf = (file: string) =>
   Effect.sync(() => (existsSync(file) ? readFileSync(file, "utf8") : "")).pipe(
     Effect.filterOrFail((text) => text.endsWith("\n")),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(1_500)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(15_000)])),
     Effect.map((text) => text.trim())
   )
 
@@ -330,7 +330,7 @@ describe("ask with tools", () => {
   )
 })
 
-const terminal = describe.skipIf(!Tmux.installed && !Tmux.required)
+const terminal = needs("tmux")
 
 terminal("a chat with tools", () => {
   it.live("asks before a command runs: once, no with a word, always", () =>

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { chat, environment, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
 import { run } from "./program.ts"
-import * as Tmux from "./tmux.ts"
+import { needs } from "../support/machine.ts"
 
 /** A folder that brings all that a folder may bring, through the built program: what of it counts, and when. */
 
@@ -114,7 +114,7 @@ describe("a chat in a pipe", () => {
   )
 })
 
-describe.skipIf(!Tmux.installed && !Tmux.required)("the question whether a folder is trusted", () => {
+needs("tmux")("the question whether a folder is trusted", () => {
   it.live("is left open by Ctrl+C, asked again, answered once, and never asked again", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-chat", { work: folder })

@@ -187,19 +187,8 @@ describe("stability", () => {
     { arbitrary: { runs: 500, seed: "apart" } }
   )
 
-  it("is quick where a pattern could go back and forth", () => {
-    for (const trap of [
-      "a.".repeat(50_000),
-      "/".repeat(100_000),
-      "a-".repeat(50_000),
-      "a/".repeat(50_000),
-      "=".repeat(100_000),
-      "A".repeat(100_000)
-    ]) {
-      const started = performance.now()
-      anchorsOf(trap)
-      assert.isBelow(performance.now() - started, 2_000, trap.slice(0, 4))
-    }
+  it("patterns do not go back and forth: what took quadratic time would not end within the test's limit", () => {
+    for (const trap of ["a.", "/", "a-", "a/", "=", "A"]) assert.isAtLeast(anchorsOf(trap.repeat(2_000_000)).size, 0)
   })
 })
 

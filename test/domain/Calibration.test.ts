@@ -250,7 +250,7 @@ describe.each(oracles)("learned from %s", (_, oracle) => {
           assert.isAtLeast(overshoot(calibration, oracle, mixed(random, kindNames)), -0.01, `mixed, seed ${seed}`)
         }
       }),
-    { arbitrary: { runs: 200 }, timeout: 60_000 }
+    { arbitrary: { runs: 200 } }
   )
 
   it("is under 15 % above the truth on average, and comes closer", () => {

@@ -843,7 +843,7 @@ describe("every conversation", () => {
     "has a report whose sums agree, whatever was compressed, undone and done again",
     [scripts],
     ([script]) => property(law, worldOf())(script),
-    { arbitrary: thousand("inspection", 300), timeout: 60_000 }
+    { arbitrary: thousand("inspection", 300) }
   )
 })
 

@@ -304,8 +304,7 @@ describe("shell", () => {
     assert.deepStrictEqual(shellFileActions(command), actions)
   })
 
-  it("a command of a megabyte takes no time", () => {
-    const started = performance.now()
+  it("a command of a megabyte: what took quadratic time would not end within the test's limit", () => {
     for (const trap of [
       "a".repeat(1_000_000),
       '"'.repeat(1_000_001),
@@ -315,6 +314,5 @@ describe("shell", () => {
     ]) {
       assert.isArray(shellFileActions(trap))
     }
-    assert.isBelow(performance.now() - started, 2_000)
   })
 })

@@ -338,7 +338,7 @@ describe("any interleaving", () => {
       Effect.map(wrong(given), (problem) => {
         if (problem !== undefined) assert.fail(problem)
       }),
-    { arbitrary: thousand, timeout: 120_000 }
+    { arbitrary: thousand }
   )
 
   it("and all of that did happen", () => {

@@ -158,7 +158,7 @@ describe("a conversation carried from any format to any other and back", () => {
     "keeps texts, calls, responses, ids, authors and order, compressed or not",
     [scripts],
     ([script]) => property(law, worldOf())(script),
-    { arbitrary: thousand("carried", 400), timeout: 240_000 }
+    { arbitrary: thousand("carried", 400) }
   )
 
   it.effect.prop(
@@ -177,7 +177,7 @@ describe("a conversation carried from any format to any other and back", () => {
         ),
         worldOf()
       )(script),
-    { arbitrary: thousand("carried as contents", 500), timeout: 120_000 }
+    { arbitrary: thousand("carried as contents", 500) }
   )
 
   describe("mutants are noticed", () => {

@@ -159,14 +159,14 @@ describe("law 1: nothing is lost", () => {
     "every part and every dropped range comes back, in memory and after a restart",
     [scripts],
     ([script]) => property(nothingIsLost, worldOf())(script),
-    { arbitrary: thousand("law 1"), timeout: 120_000 }
+    { arbitrary: thousand("law 1") }
   )
 
   it.effect.prop(
     "snapshots that compressions inserted come back as well",
     [scripts],
     ([script]) => property(noSnapshotIsLost, worldOf())(script),
-    { arbitrary: thousand("law 1, snapshots", 300), timeout: 120_000 }
+    { arbitrary: thousand("law 1, snapshots", 300) }
   )
 
   it.effect.prop(
@@ -176,7 +176,7 @@ describe("law 1: nothing is lost", () => {
       Effect.scoped(Effect.flatMap(onDisk, (world) => property(nothingIsLost, world)(script))).pipe(
         Effect.provide(NodeServices.layer)
       ),
-    { arbitrary: thousand("law 1, files", 60), timeout: 120_000 }
+    { arbitrary: thousand("law 1, files", 60) }
   )
 
   describe("notices", () => {

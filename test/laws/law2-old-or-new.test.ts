@@ -306,7 +306,7 @@ describe("law 2: old or new", () => {
         const stopped = yield* cancelled(worldOf(), script)
         return stopped.violation === undefined ? true : yield* Effect.fail(stopped.violation)
       }).pipe(inWorld(worldOf())),
-    { arbitrary: { runs: 14, seed: "law 2", size: 10, maxShrinks: 100 }, timeout: 120_000 }
+    { arbitrary: { runs: 14, seed: "law 2", size: 10, maxShrinks: 100 } }
   )
 
   it.effect.prop(
@@ -335,7 +335,7 @@ describe("law 2: old or new", () => {
         }).pipe(inWorld(world))
         return true
       }),
-    { arbitrary: { runs: 1_000, seed: "law 2, trouble", size: 10, maxShrinks: 100 }, timeout: 120_000 }
+    { arbitrary: { runs: 1_000, seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
   )
 
   it.effect("a log that hangs: reading goes on, an interruption waits, and counts as after", () =>

@@ -159,19 +159,18 @@ describe("law 4: always progress", () => {
     "a compression gains what it claims, or changes nothing and says why",
     [scripts],
     ([script]) => property(progress, worldOf())(script),
-    { arbitrary: thousand("law 4"), timeout: 120_000 }
+    { arbitrary: thousand("law 4") }
   )
 
   it.effect.prop("what is sent gets smaller, too", [scripts], ([script]) => property(sendsLess, worldOf())(script), {
-    arbitrary: thousand("law 4, sent", 500),
-    timeout: 120_000
+    arbitrary: thousand("law 4, sent", 500)
   })
 
   it.effect.prop(
     "twenty compressions in a row stay within the window",
     [scripts],
     ([script]) => property(staysBounded, worldOf())(script),
-    { arbitrary: thousand("law 4, twenty", 50), timeout: 120_000 }
+    { arbitrary: thousand("law 4, twenty", 50) }
   )
 
   it.effect.prop(
@@ -185,7 +184,7 @@ describe("law 4: always progress", () => {
         )(script),
         property(progress, worldOf({ summarizer: summarizing(() => " ") }))(script)
       ),
-    { arbitrary: thousand("law 4, bad summarizers", 100), timeout: 120_000 }
+    { arbitrary: thousand("law 4, bad summarizers", 100) }
   )
 
   it.effect("the cases of the laws reach what there is to reach", () =>

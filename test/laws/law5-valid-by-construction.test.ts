@@ -151,42 +151,42 @@ describe("law 5: valid by construction", () => {
     "every state that can be reached is sent as a legal conversation",
     [scripts],
     ([script]) => property(isLegal(realProject), worldOf())(script),
-    { arbitrary: thousand("law 5"), timeout: 120_000 }
+    { arbitrary: thousand("law 5") }
   )
 
   it.effect.prop(
     "a compression parts no call from its response",
     [scripts],
     ([script]) => property(partsNoPair, worldOf())(script),
-    { arbitrary: thousand("law 5, pairs", 500), timeout: 120_000 }
+    { arbitrary: thousand("law 5, pairs", 500) }
   )
 
   it.effect.prop(
     "a conversation that is legal is sent as it is",
     [talks],
     ([script]) => property(keepsTheLegal(realProject), worldOf())(script),
-    { arbitrary: thousand("law 5, identity"), timeout: 120_000 }
+    { arbitrary: thousand("law 5, identity") }
   )
 
   it.effect.prop(
     "an exchange that is legal is sent as it is, whatever came before",
     [talks],
     ([script]) => property(keepsTheExchange(realProject), worldOf())(script),
-    { arbitrary: thousand("law 5, exchange", 500), timeout: 120_000 }
+    { arbitrary: thousand("law 5, exchange", 500) }
   )
 
   it.effect.prop(
     "a response is sent as answer to the call that it answered",
     [talks],
     ([script]) => property(keepsThePairs(realProject), worldOf())(script),
-    { arbitrary: thousand("law 5, answers", 500), timeout: 120_000 }
+    { arbitrary: thousand("law 5, answers", 500) }
   )
 
   it.effect.prop(
     "calls and responses in the wrong role do not make it illegal",
     [swappedTalks],
     ([script]) => property(isLegal(realProject), worldOf())(script),
-    { arbitrary: thousand("law 5, roles", 200), timeout: 120_000 }
+    { arbitrary: thousand("law 5, roles", 200) }
   )
 
   describe("notices", () => {

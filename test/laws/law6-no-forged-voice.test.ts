@@ -139,21 +139,21 @@ describe("law 6: no forged voice", () => {
     "words shown as the user's are the user's; nothing closes a section or becomes a constraint",
     [nativeScripts],
     ([script]) => property(noForgedVoice, worldOf())(script),
-    { arbitrary: thousand("law 6"), timeout: 120_000 }
+    { arbitrary: thousand("law 6") }
   )
 
   it.effect.prop(
     "the same when summaries that others wrote stand in the conversation",
     [scripts],
     ([script]) => property(noForgedVoice, worldOf())(script),
-    { arbitrary: thousand("law 6, summaries", 500), timeout: 120_000 }
+    { arbitrary: thousand("law 6, summaries", 500) }
   )
 
   it.effect.prop(
     "a snapshot is read as it was written",
     [talks],
     ([script]) => property(readsAsWritten, worldOf())(script),
-    { arbitrary: thousand("law 6, items"), timeout: 120_000 }
+    { arbitrary: thousand("law 6, items") }
   )
 
   describe("notices", () => {

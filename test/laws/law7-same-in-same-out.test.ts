@@ -44,7 +44,7 @@ describe("law 7: same in, same out", () => {
     "a conversation played again gives the same log, the same outcomes and the same request",
     [scripts],
     ([script]) => property(sameAgain, worldOf())(script),
-    { arbitrary: thousand("law 7"), timeout: 120_000 }
+    { arbitrary: thousand("law 7") }
   )
 
   describe("notices", () => {

@@ -1,17 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { existsSync } from "node:fs"
 import { createServer } from "node:http"
 import * as ChromiumBrowser from "../../src/layers/ChromiumBrowser.ts"
 import { Browser, BrowserFailure, type Targets } from "../../src/services/Browser.ts"
-
-const chromium = [
-  process.env["CHROMIUM_PATH"] ?? "",
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome"
-].find((file) => file !== "" && existsSync(file))
+import { needs } from "../support/machine.ts"
 
 const pages: Readonly<Record<string, string>> = {
   "/": `<title>First</title><h1>Welcome</h1><a href="/second">Go on</a><form action="/found"><label>Word <input name="q"></label></form>`,
@@ -127,10 +120,9 @@ const tests = () => {
 
 const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)
 
-describe("a browser", () => {
-  if (chromium !== undefined) tests()
-  else it.skip("install chromium, or set CHROMIUM_PATH, to see pages opened", () => {})
+needs("Chromium in its sandbox")("a browser", tests)
 
+describe("a browser", () => {
   it.live("that is not there is said in one sentence", () =>
     Effect.gen(function* () {
       const { message } = yield* Browser.use((browser) => browser.open(targets)).pipe(Effect.flip)

@@ -1,5 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, layer, vi } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
 import { memoryText } from "../../src/domain/MemoryText.ts"
@@ -11,8 +11,6 @@ import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { watchedFiles } from "../support/watchedFiles.ts"
 import { temporaryFolder, writeFiles } from "../support/workspaces.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 type Options = Partial<Omit<FileMemory.FileMemoryOptions, "home" | "geminiHome" | "root">> & { readonly cwd?: string }
 

@@ -11,11 +11,13 @@ import {
   FileSystem,
   Layer,
   Logger,
+  Queue,
   References,
   Schema,
   Stream,
   Tracer
 } from "effect"
+import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"
 import { execPath } from "node:process"
 import { inspect } from "node:util"
@@ -511,12 +513,20 @@ describe("traps of the SDK", () => {
     })
   )
 
+  /** Lets what a socket delivered be worked on, whatever clock the test has. */
+  const turns = Effect.promise(async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  })
+
   for (const way of everyWay) {
-    it.live(`its timeout: ours is a TimeoutError, and the socket closes (${way})`, () =>
+    it.effect(`its timeout: ours is a TimeoutError, and the socket closes (${way})`, () =>
       Effect.gen(function* () {
         const timeouts = { generate: "50 millis", chunk: "50 millis", countTokens: "50 millis" } as const
         const { fake, model } = yield* against(always([Fake.stall]), timeouts)
-        const { reason } = yield* Effect.flip(ways(model)[way])
+        const asking = yield* Effect.forkChild(Effect.flip(ways(model)[way]))
+        yield* fake.received(0)
+        yield* TestClock.adjust("50 millis")
+        const { reason } = yield* Fiber.join(asking)
         assert.deepStrictEqual(plain(reason), { _tag: "TimeoutError", seconds: 0.05 })
         assert.isFalse(yield* fake.closed(0))
         assert.lengthOf(yield* fake.requests, 1)
@@ -524,35 +534,49 @@ describe("traps of the SDK", () => {
     )
   }
 
-  it.live("a stream that stalls after a piece times out, after handing that on", () =>
+  it.effect("a stream that stalls after a piece times out, after handing that on", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always([...Fake.sse(checkpoint), Fake.stall]), { chunk: "200 millis" })
-      const taken: Array<unknown> = []
-      const { reason } = yield* model.stream(question).pipe(
-        Stream.runForEach((chunk) => Effect.sync(() => void taken.push(chunk))),
-        Effect.flip
+      const taken = yield* Queue.unbounded<unknown>()
+      const asking = yield* model.stream(question).pipe(
+        Stream.runForEach((chunk) => Queue.offer(taken, chunk)),
+        Effect.flip,
+        Effect.forkChild
       )
+      yield* Queue.take(taken)
+      yield* turns
+      yield* TestClock.adjust("200 millis")
+      const { reason } = yield* Fiber.join(asking)
       assert.strictEqual(reason._tag, "TimeoutError")
-      assert.lengthOf(taken, 1)
+      assert.strictEqual(yield* Queue.size(taken), 0)
       assert.isFalse(yield* fake.closed(0))
     })
   )
 
-  it.live("each piece of a stream has the whole time, and the consumer's own time does not count", () =>
+  it.effect("each piece of a stream has the whole time, and the consumer's own time does not count", () =>
     Effect.gen(function* () {
-      const pause = Fake.wait(Effect.sleep("150 millis"))
+      const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>(), Deferred.make<void>()])
+      const [one, two, three] = gates.map((gate) => Fake.wait(Deferred.await(gate)))
       const piece = Fake.event(checkpoint)
-      const { model } = yield* against(
-        always([...Fake.sse(), piece, pause, piece, pause, piece, pause, Fake.event(hello)]),
-        {
-          chunk: "400 millis"
-        }
-      )
-      const chunks = yield* model.stream(question).pipe(
+      const script = [...Fake.sse(), piece, one, piece, two, piece, three, Fake.event(hello)]
+      const { model } = yield* against(always(script.flatMap((step) => step ?? [])), { chunk: "400 millis" })
+      const taken = yield* Queue.unbounded<unknown>()
+      const asking = yield* model.stream(question).pipe(
+        Stream.tap((chunk) => Queue.offer(taken, chunk)),
         Stream.tap(({ finishReason }) => (finishReason === "STOP" ? Effect.sleep("450 millis") : Effect.void)),
-        Stream.runCollect
+        Stream.runCollect,
+        Effect.forkChild
       )
-      assert.lengthOf(chunks, 4)
+      for (const gate of gates) {
+        yield* Queue.take(taken)
+        yield* turns
+        yield* TestClock.adjust("399 millis")
+        yield* Deferred.succeed(gate, undefined)
+      }
+      yield* Queue.take(taken)
+      yield* turns
+      yield* TestClock.adjust("450 millis")
+      assert.lengthOf(yield* Fiber.join(asking), 4)
     })
   )
 

@@ -9,6 +9,7 @@ import path from "node:path"
 import { PassThrough } from "node:stream"
 import * as NodeTerminal from "../../src/layers/NodeTerminal.ts"
 import { ChatTerminal, type Inquiry, type Question } from "../../src/services/ChatTerminal.ts"
+import { needs } from "../support/machine.ts"
 import * as Tmux from "../cli/tmux.ts"
 
 const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "terminal-")))
@@ -616,8 +617,4 @@ const inTmux = () => {
   )
 }
 
-describe("on a terminal", () => {
-  if (Tmux.installed) inTmux()
-  else if (!Tmux.required) it.skip("install tmux to see the chat tested on a terminal", () => {})
-  else it("needs a terminal", () => assert.fail("install tmux"))
-})
+needs("tmux")("on a terminal", inTmux)

@@ -508,7 +508,7 @@ export const sessionStoreContract = (variant: SessionStoreVariant) => {
           if (complete) assert.deepStrictEqual(session, told)
           assert.deepStrictEqual(yield* reopened("s1").pipe(Effect.provide(storage)), { session: told, torn: 0 })
         }).pipe(Effect.scoped),
-      { arbitrary: { runs: variant.runs }, timeout: 120_000 }
+      { arbitrary: { runs: variant.runs } }
     )
   })
 }

@@ -1,4 +1,4 @@
-import { assert, describe, layer, vi } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
@@ -25,9 +25,6 @@ import {
   sessionStoreContract,
   started
 } from "./SessionStore.contract.ts"
-
-// Hundreds of real files each; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000 })
 
 /** A folder for sessions that does not exist yet. */
 const freshFolder = Effect.gen(function* () {

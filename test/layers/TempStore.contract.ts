@@ -141,7 +141,7 @@ export const tempStoreContract = (variant: TempStoreVariant) => {
             assert.isTrue(found.length === bytes.length && found.every((byte, index) => byte === bytes[index]))
           }
         }).pipe(Effect.provide(Layer.unwrap(variant.make)), Effect.scoped),
-      { arbitrary: { runs: variant.runs }, timeout: 60_000 }
+      { arbitrary: { runs: variant.runs } }
     )
   })
 }

@@ -1,4 +1,4 @@
-import { assert, describe, layer, vi } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
 import * as Bytes from "../../src/domain/Bytes.ts"
@@ -9,9 +9,6 @@ import { TempStore } from "../../src/services/TempStore.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { tempStoreContract } from "./TempStore.contract.ts"
-
-// Hundreds of real files each; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000 })
 
 tempStoreContract({
   name: "FileTempStore",

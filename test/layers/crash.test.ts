@@ -1,4 +1,4 @@
-import { assert, layer, vi } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, Exit, Fiber, FileSystem, Layer, Path, Ref, References } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,9 +17,6 @@ import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as ForgetfulFileSystem from "../support/ForgetfulFileSystem.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { appended, entry, fileBlobs, fold, seen, started } from "./SessionStore.contract.ts"
-
-// Hundreds of real files each; a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000 })
 
 /** create + append + append: a line, and a line with two parts in the blob store. */
 const events: ReadonlyArray<SessionEvent> = [
@@ -330,34 +327,31 @@ const flatten = (runs: ReadonlyArray<{ readonly violations: ReadonlyArray<string
   runs.flatMap((run) => run.violations)
 
 layer(NodeServices.layer)("a session after a crash", (it) => {
-  it.effect(
-    "opens with every whole line, wherever in the last three it was cut off",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const folder = yield* freshFolder
-        const all = [...events, next, appended(4, textPart("last, and 😀"))]
-        yield* SessionStore.use((store) =>
-          Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(all.slice(1), log.append))
-        ).pipe(Effect.scoped, Effect.provide(real(folder)))
-        const file = path.join(folder.sessions, "s1.jsonl")
-        const bytes = yield* fs.readFile(file)
-        const ends = [...bytes.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []))
-        assert.strictEqual(ends.length, all.length)
-        const store = yield* Layer.build(real(folder))
-        for (let cut = ends.at(-4) ?? 0; cut <= bytes.length; cut += 1) {
-          yield* fs.writeFile(file, bytes.subarray(0, cut))
-          const { session, torn } = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(
-            Effect.provide(store)
-          )
-          const whole = ends.filter((end) => end <= cut)
-          assert.deepStrictEqual(session, fold(all.slice(0, whole.length)))
-          assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
-          assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
-        }
-      }),
-    60_000
+  it.effect("opens with every whole line, wherever in the last three it was cut off", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* freshFolder
+      const all = [...events, next, appended(4, textPart("last, and 😀"))]
+      yield* SessionStore.use((store) =>
+        Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach(all.slice(1), log.append))
+      ).pipe(Effect.scoped, Effect.provide(real(folder)))
+      const file = path.join(folder.sessions, "s1.jsonl")
+      const bytes = yield* fs.readFile(file)
+      const ends = [...bytes.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []))
+      assert.strictEqual(ends.length, all.length)
+      const store = yield* Layer.build(real(folder))
+      for (let cut = ends.at(-4) ?? 0; cut <= bytes.length; cut += 1) {
+        yield* fs.writeFile(file, bytes.subarray(0, cut))
+        const { session, torn } = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(
+          Effect.provide(store)
+        )
+        const whole = ends.filter((end) => end <= cut)
+        assert.deepStrictEqual(session, fold(all.slice(0, whole.length)))
+        assert.strictEqual(torn, cut - (whole.at(-1) ?? 0))
+        assert.strictEqual(Number((yield* fs.stat(file)).size), cut - torn)
+      }
+    })
   )
 
   it.effect(
@@ -391,91 +385,84 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
             })
           )
         }
-      }),
-    60_000
+      })
   )
 
-  it.effect(
-    "law 2: after a power cut at any moment, everything acknowledged is there, and nothing half",
-    () =>
-      Effect.gen(function* () {
-        const total = yield* powerCut(Infinity)
-        assert.isAtLeast(total, 60)
-        for (let n = 1; n <= total; n += 1) yield* powerCut(n)
-      }),
-    60_000
+  it.effect("law 2: after a power cut at any moment, everything acknowledged is there, and nothing half", () =>
+    Effect.gen(function* () {
+      const total = yield* powerCut(Infinity)
+      assert.isAtLeast(total, 60)
+      for (let n = 1; n <= total; n += 1) yield* powerCut(n)
+    })
   )
 
-  it.effect(
-    "a rename or a removal that fails or is interrupted at any moment leaves the old or the new",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const prepared = Effect.gen(function* () {
-          const folder = yield* freshFolder
-          yield* write(real, folder, yield* Ref.make(0))
-          yield* SessionStore.use((store) => store.rename("s1", "old")).pipe(Effect.provide(real(folder)))
-          return folder
-        })
-        const operations = {
-          rename: SessionStore.use((store) => store.rename("s1", "new")),
-          remove: SessionStore.use((store) => store.remove("s1"))
+  it.effect("a rename or a removal that fails or is interrupted at any moment leaves the old or the new", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const prepared = Effect.gen(function* () {
+        const folder = yield* freshFolder
+        yield* write(real, folder, yield* Ref.make(0))
+        yield* SessionStore.use((store) => store.rename("s1", "old")).pipe(Effect.provide(real(folder)))
+        return folder
+      })
+      const operations = {
+        rename: SessionStore.use((store) => store.rename("s1", "new")),
+        remove: SessionStore.use((store) => store.remove("s1"))
+      }
+      /** The session is there, whole, under either title; or nothing of it is listed, and what is left can be cleared. */
+      const check = Effect.fnUntraced(function* (folder: Folder, what: keyof typeof operations, succeeded: boolean) {
+        const listed = yield* SessionStore.use((store) => store.summaries).pipe(Effect.provide(real(folder)))
+        if (what === "remove" && listed.length === 0) {
+          const cleared = yield* operations.remove.pipe(Effect.provide(real(folder)), Effect.exit)
+          assert.strictEqual(Exit.isFailure(cleared), (yield* names(folder.sessions)).length === 0 && succeeded)
+          assert.deepStrictEqual(yield* names(folder.sessions), [])
+          return
         }
-        /** The session is there, whole, under either title; or nothing of it is listed, and what is left can be cleared. */
-        const check = Effect.fnUntraced(function* (folder: Folder, what: keyof typeof operations, succeeded: boolean) {
-          const listed = yield* SessionStore.use((store) => store.summaries).pipe(Effect.provide(real(folder)))
-          if (what === "remove" && listed.length === 0) {
-            const cleared = yield* operations.remove.pipe(Effect.provide(real(folder)), Effect.exit)
-            assert.strictEqual(Exit.isFailure(cleared), (yield* names(folder.sessions)).length === 0 && succeeded)
-            assert.deepStrictEqual(yield* names(folder.sessions), [])
-            return
+        assert.deepStrictEqual([listed.length, what === "remove" && succeeded], [1, false])
+        const title = listed[0]?.title
+        assert.include(what === "rename" ? (succeeded ? ["new"] : ["old", "new"]) : ["old"], title)
+        assert.deepStrictEqual((yield* names(folder.sessions)).sort(), ["s1.jsonl", "s1.jsonl.blobs", "s1.title"])
+        const found = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
+          Effect.provide(real(folder))
+        )
+        assert.deepStrictEqual(found.session, states.at(-1))
+      })
+      for (const what of ["rename", "remove"] as const) {
+        const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+        yield* operations[what].pipe(Effect.provide(Layer.provide(real(yield* prepared), counting.layer)))
+        for (const { number } of yield* counting.calls) {
+          for (const verdict of ["fail", "half"] as const) {
+            const folder = yield* prepared
+            const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, verdict))
+            const exit = yield* operations[what].pipe(
+              Effect.provide(Layer.provide(real(folder), faulty.layer)),
+              Effect.exit
+            )
+            yield* check(folder, what, Exit.isSuccess(exit))
           }
-          assert.deepStrictEqual([listed.length, what === "remove" && succeeded], [1, false])
-          const title = listed[0]?.title
-          assert.include(what === "rename" ? (succeeded ? ["new"] : ["old", "new"]) : ["old"], title)
-          assert.deepStrictEqual((yield* names(folder.sessions)).sort(), ["s1.jsonl", "s1.jsonl.blobs", "s1.title"])
-          const found = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
-            Effect.provide(real(folder))
-          )
-          assert.deepStrictEqual(found.session, states.at(-1))
-        })
-        for (const what of ["rename", "remove"] as const) {
-          const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-          yield* operations[what].pipe(Effect.provide(Layer.provide(real(yield* prepared), counting.layer)))
-          for (const { number } of yield* counting.calls) {
-            for (const verdict of ["fail", "half"] as const) {
-              const folder = yield* prepared
-              const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, verdict))
-              const exit = yield* operations[what].pipe(
-                Effect.provide(Layer.provide(real(folder), faulty.layer)),
-                Effect.exit
-              )
-              yield* check(folder, what, Exit.isSuccess(exit))
-            }
-          }
-          const base = yield* fs.makeTempDirectoryScoped()
-          const template = yield* prepared
-          const folder = (k: number) => folderAt(path.join(base, `${what}${k}`))
-          const points = yield* interruptSweep(
-            (k) =>
-              Effect.gen(function* () {
-                const here = yield* folder(k)
-                yield* Effect.uninterruptible(fs.copy(template.sessions, here.sessions))
-                yield* operations[what].pipe(Effect.provide(real(here)))
-              }),
-            (exit, k) =>
-              Effect.gen(function* () {
-                const here = yield* folder(k)
-                if ((yield* names(here.sessions)).length > 0 || Exit.isSuccess(exit)) {
-                  yield* check(here, what, Exit.isSuccess(exit))
-                }
-              })
-          )
-          assert.isAtLeast(points, 10)
         }
-      }),
-    60_000
+        const base = yield* fs.makeTempDirectoryScoped()
+        const template = yield* prepared
+        const folder = (k: number) => folderAt(path.join(base, `${what}${k}`))
+        const points = yield* interruptSweep(
+          (k) =>
+            Effect.gen(function* () {
+              const here = yield* folder(k)
+              yield* Effect.uninterruptible(fs.copy(template.sessions, here.sessions))
+              yield* operations[what].pipe(Effect.provide(real(here)))
+            }),
+          (exit, k) =>
+            Effect.gen(function* () {
+              const here = yield* folder(k)
+              if ((yield* names(here.sessions)).length > 0 || Exit.isSuccess(exit)) {
+                yield* check(here, what, Exit.isSuccess(exit))
+              }
+            })
+        )
+        assert.isAtLeast(points, 10)
+      }
+    })
   )
 
   it.effect("is old or new whichever call of the file system fails", () =>
@@ -501,7 +488,10 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("is old or new when it is interrupted while a call hangs", () =>
+  it.effect.each([
+    ["goes on at once", Effect.yieldNow],
+    ["goes on when all else is done", undefined]
+  ] as const)("is old or new when it is interrupted while a call hangs that then %s", ([, moment]) =>
     Effect.gen(function* () {
       for (const { name, number } of yield* callsOf(real)) {
         const folder = yield* freshFolder
@@ -510,7 +500,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
         const fiber = yield* Effect.forkChild(write(real, folder, acknowledged).pipe(Effect.provide(faulty.layer)))
         yield* faulty.hanging
         const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-        yield* Effect.yieldNow
+        yield* moment ?? faulty.quiet
         yield* faulty.release
         yield* Fiber.join(interrupting)
         yield* faulty.settled
@@ -558,42 +548,39 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect(
-    "goes on in the same log after an append was interrupted at any suspension point",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* freshFolder
-        const interrupted = (k: number) => appended(2 * k, textPart(`${k} ${"x".repeat(9_000)}`))
-        const after = (k: number) => appended(2 * k + 1, textPart(`after ${k}`))
-        const done: Array<boolean> = []
-        yield* Effect.gen(function* () {
-          const log = yield* SessionStore.use((store) => store.create(started("s1")))
-          yield* interruptSweep(
-            (k) => log.append(interrupted(k)),
-            (exit, k) => {
-              done.push(Exit.isSuccess(exit))
-              return log.append(after(k))
-            }
-          )
-        }).pipe(Effect.scoped, Effect.provide(real(folder)))
-        assert.isAtLeast(done.length, 100)
-        const { session } = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
-          Effect.provide(real(folder))
+  it.effect("goes on in the same log after an append was interrupted at any suspension point", () =>
+    Effect.gen(function* () {
+      const folder = yield* freshFolder
+      const interrupted = (k: number) => appended(2 * k, textPart(`${k} ${"x".repeat(9_000)}`))
+      const after = (k: number) => appended(2 * k + 1, textPart(`after ${k}`))
+      const done: Array<boolean> = []
+      yield* Effect.gen(function* () {
+        const log = yield* SessionStore.use((store) => store.create(started("s1")))
+        yield* interruptSweep(
+          (k) => log.append(interrupted(k)),
+          (exit, k) => {
+            done.push(Exit.isSuccess(exit))
+            return log.append(after(k))
+          }
         )
-        const found = new Set(entries(session.conversation).map(({ id }) => sequenceOf(id)))
-        const order = [...found]
-        assert.deepStrictEqual(
-          order,
-          order.toSorted((a, b) => a - b)
-        )
-        assert.strictEqual(order.length, entries(session.conversation).length)
-        for (const [index, success] of done.entries()) {
-          assert.isTrue(found.has(2 * index + 3))
-          // An interruption during the commit counts as after it.
-          if (success) assert.isTrue(found.has(2 * index + 2))
-        }
-      }),
-    60_000
+      }).pipe(Effect.scoped, Effect.provide(real(folder)))
+      assert.isAtLeast(done.length, 100)
+      const { session } = yield* Effect.scoped(SessionStore.use((store) => store.open("s1"))).pipe(
+        Effect.provide(real(folder))
+      )
+      const found = new Set(entries(session.conversation).map(({ id }) => sequenceOf(id)))
+      const order = [...found]
+      assert.deepStrictEqual(
+        order,
+        order.toSorted((a, b) => a - b)
+      )
+      assert.strictEqual(order.length, entries(session.conversation).length)
+      for (const [index, success] of done.entries()) {
+        assert.isTrue(found.has(2 * index + 3))
+        // An interruption during the commit counts as after it.
+        if (success) assert.isTrue(found.has(2 * index + 2))
+      }
+    })
   )
 
   it.effect("opening is interrupted at once when a read hangs, and closing waits for a hung disk only so long", () =>
@@ -621,27 +608,21 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect(
-    "is old or new when it is interrupted at any suspension point",
-    () =>
-      Effect.gen(function* () {
-        assert.isAtLeast(yield* sweep(real), 500)
-      }),
-    120_000
+  it.effect("is old or new when it is interrupted at any suspension point", () =>
+    Effect.gen(function* () {
+      assert.isAtLeast(yield* sweep(real), 500)
+    })
   )
 })
 
 layer(NodeServices.layer)("the checks above can fail", (it) => {
-  it.effect(
-    "and do not, for a store without a flaw",
-    () =>
-      Effect.gen(function* () {
-        const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])
-        const runs = yield* Effect.forEach(writes, (n) => withFault(naive("none"), FaultyFileSystem.nthWriteHalf(n)))
-        assert.deepStrictEqual(flatten(runs), [])
-        assert.isAtLeast(yield* sweep(naive("none")), 200)
-      }),
-    120_000
+  it.effect("and do not, for a store without a flaw", () =>
+    Effect.gen(function* () {
+      const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])
+      const runs = yield* Effect.forEach(writes, (n) => withFault(naive("none"), FaultyFileSystem.nthWriteHalf(n)))
+      assert.deepStrictEqual(flatten(runs), [])
+      assert.isAtLeast(yield* sweep(naive("none")), 200)
+    })
   )
 
   it.effect("no truncation after a failed write", () =>
@@ -653,13 +634,10 @@ layer(NodeServices.layer)("the checks above can fail", (it) => {
     })
   )
 
-  it.effect(
-    "an interruptible write",
-    () =>
-      Effect.gen(function* () {
-        assert.include(yield* Effect.flip(sweep(naive("interruptible write"))), "torn")
-      }),
-    120_000
+  it.effect("an interruptible write", () =>
+    Effect.gen(function* () {
+      assert.include(yield* Effect.flip(sweep(naive("interruptible write"))), "torn")
+    })
   )
 
   it.effect("a blob put after its line", () =>

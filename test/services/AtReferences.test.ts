@@ -6,7 +6,7 @@ import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
 import { type AtOptions, events, expand, type Expanded, shares, sizes } from "../../src/services/AtReferences.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
 import { Workspace } from "../../src/services/Workspace.ts"
-import { inMemory, onDisk, writeFiles } from "../support/workspaces.ts"
+import { inMemory, onDisk, temporaryFolder, writeFiles } from "../support/workspaces.ts"
 
 const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 0])
 const counter = TokenCounter.layerEstimate
@@ -329,8 +329,10 @@ describe("hostile files", () => {
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
-      yield* fs.symlink("/etc/hostname", `${root}/out`)
-      yield* fs.symlink("/etc", `${root}/etc`)
+      const outside = yield* temporaryFolder
+      yield* writeFiles(outside, { hostname: "here", "a.conf": "x" })
+      yield* fs.symlink(`${outside}/hostname`, `${root}/out`)
+      yield* fs.symlink(outside, `${root}/etc`)
       yield* fs.symlink(`${root}/ignored.ts`, `${root}/cloak.ts`)
       yield* fs.symlink(`${root}/a.ts`, `${root}/b.ts`)
       yield* fs.symlink(`${root}/round2`, `${root}/round1`)

@@ -10,7 +10,7 @@ import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as CommandHooks from "../../src/services/CommandHooks.ts"
 import { Environment } from "../../src/services/Environment.ts"
 import { type Hook, HookSystem } from "../../src/services/HookSystem.ts"
-import { watched } from "../support/processGroups.ts"
+import { untilNone, watched } from "../support/processGroups.ts"
 
 const fixture = path.join(import.meta.dirname, "..", "fixtures", "hooks")
 
@@ -324,7 +324,7 @@ describe("a command that does not behave", () => {
         }).pipe(Effect.scoped, Effect.provide(processes.layer))
         // The scope of the hooks waits for the end of what it interrupted.
         assert.strictEqual(processes.groups.length, 1)
-        assert.deepStrictEqual(processes.left(), [])
+        yield* untilNone(processes.left)
       })
     )
   )
@@ -344,7 +344,7 @@ describe("a command that does not behave", () => {
           yield* Fiber.interrupt(fiber)
         }).pipe(Effect.scoped, Effect.provide(processes.layer))
         assert.strictEqual(processes.groups.length, 1)
-        assert.deepStrictEqual(processes.left(), [])
+        yield* untilNone(processes.left)
       })
     )
   )
@@ -353,7 +353,7 @@ describe("a command that does not behave", () => {
     live(
       Effect.gen(function* () {
         const processes = yield* watched
-        const outcome = yield* said({ command: "sleep 5 & echo done" }).pipe(
+        const outcome = yield* said({ command: "sleep 600 & echo done" }).pipe(
           Effect.scoped,
           Effect.provide(processes.layer)
         )
@@ -387,7 +387,7 @@ describe("a command that does not behave", () => {
           Effect.provide(processes.layer)
         )
         assert.deepStrictEqual(failures, [{ hook: "hook", message: "no answer within 300ms" }])
-        assert.deepStrictEqual(processes.left(), [])
+        yield* untilNone(processes.left)
       })
     )
   )

@@ -102,8 +102,7 @@ describe("Export.write", () => {
               }
             }
             assert.isAbove(n, 6)
-          }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-        { timeout: 60_000 }
+          }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
       )
     }
   }

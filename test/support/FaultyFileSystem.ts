@@ -51,6 +51,8 @@ export interface Faulty {
   readonly release: Effect.Effect<void>
   /** Waits until the call that hung has ended. */
   readonly settled: Effect.Effect<void>
+  /** Waits until nothing but the call that hangs is under way, and nothing more is asked for. */
+  readonly quiet: Effect.Effect<void>
 }
 
 const broken = (method: string) =>
@@ -67,6 +69,14 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
   const calls: Array<Call> = []
   let mutating = 0
   let writes = 0
+  let running = 0
+
+  const tracked = <A, R>(call: Effect.Effect<A, PlatformError.PlatformError, R>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => void (running += 1)),
+      () => call,
+      () => Effect.sync(() => void (running -= 1))
+    )
 
   const strike = <A, R>(
     name: string,
@@ -89,7 +99,7 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
       calls.push(seen)
       switch (fault(seen)) {
         case "pass":
-          return call
+          return tracked(call)
         case "fail":
           return Effect.fail(broken(name))
         case "half":
@@ -181,6 +191,16 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
     calls: Effect.sync(() => [...calls]),
     hanging: Deferred.await(hanging),
     release: Effect.asVoid(Deferred.succeed(released, undefined)),
-    settled: Deferred.await(settled)
+    settled: Deferred.await(settled),
+    quiet: Effect.callback((resume) => {
+      // What goes on after a call asks for the next within a few turns of the event loop.
+      let turns = 0
+      const look = () => {
+        turns = running === 0 ? turns + 1 : 0
+        if (turns > 20) resume(Effect.void)
+        else setImmediate(look)
+      }
+      look()
+    })
   }
 })

@@ -1,14 +1,20 @@
 import { spawn } from "node:child_process"
+import { writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 /**
  * An MCP server over standard input and output, in few lines and of many tempers: the first argument says which. Written by
- * hand, so that it can do what no library lets it do.
+ * hand, so that it can do what no library lets it do. A second argument names a file that it makes when it has said all that it
+ * says unasked, and has listed its tools.
  */
 
 const temper = process.argv[2] ?? "plain"
 
-const send = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
+const send = (message: unknown, then?: () => void): void =>
+  void process.stdout.write(`${JSON.stringify(message)}\n`, then)
+const ready = () => {
+  if (process.argv[3] !== undefined) writeFileSync(process.argv[3], "")
+}
 const anything = { type: "object", additionalProperties: true }
 
 const tools = [
@@ -63,7 +69,7 @@ const reply = (message: Record<string, unknown>): void => {
   const params = isRecord(message["params"]) ? message["params"] : {}
   if (method === "initialize") {
     if (temper === "hangs") return
-    if (temper === "speaks something else") return send({ hello: "world" })
+    if (temper === "speaks something else") return send({ hello: "world" }, ready)
     send({
       jsonrpc: "2.0",
       id,
@@ -76,7 +82,7 @@ const reply = (message: Record<string, unknown>): void => {
     })
   } else if (method === "server/discover") {
     send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })
-  } else if (method === "tools/list") send({ jsonrpc: "2.0", id, result: { tools: listed() } })
+  } else if (method === "tools/list") send({ jsonrpc: "2.0", id, result: { tools: listed() } }, ready)
   else if (method === "tools/call") {
     const name = String(params["name"])
     if (name === "never") return

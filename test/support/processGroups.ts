@@ -1,17 +1,58 @@
 import { Effect, Layer } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import { spawnSync } from "node:child_process"
+import { execFileSync } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 
-/** The groups that have a process at work. Dead ones that nobody has reaped yet are none. */
-const living = (): ReadonlySet<number> => {
-  const { stdout } = spawnSync("ps", ["-A", "-o", "pgid=,stat="], { encoding: "utf8" })
-  return new Set(
-    stdout.split("\n").flatMap((line) => {
-      const [group, state = "Z"] = line.trim().split(/\s+/)
-      return state.startsWith("Z") ? [] : [Number(group)]
-    })
-  )
+/** A process at work. */
+export interface Process {
+  readonly pid: number
+  readonly group: number
 }
+
+/** Field 3 of `/proc/<pid>/stat` is the state, field 5 the group; the second is a name that may hold anything. */
+const fromProc = (pid: string): ReadonlyArray<Process> => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    const [state = "Z", , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    return state === "Z" || state === "X" ? [] : [{ pid: Number(pid), group: Number(group) }]
+  } catch {
+    // It has ended since the folder was listed.
+    return []
+  }
+}
+
+const fromPs = (): ReadonlyArray<Process> =>
+  execFileSync("ps", ["-A", "-o", "pid=,pgid=,stat="], { encoding: "utf8" })
+    .split("\n")
+    .flatMap((line) => {
+      const [pid, group, state = "Z"] = line.trim().split(/\s+/)
+      return state.startsWith("Z") ? [] : [{ pid: Number(pid), group: Number(group) }]
+    })
+
+/** All processes at work: not those that ended and that nobody has reaped. Small systems have `/proc` and no `ps`. */
+export const processes = (): ReadonlyArray<Process> =>
+  existsSync("/proc/self/stat")
+    ? readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name))
+        .flatMap(fromProc)
+    : fromPs()
+
+/** A turn of the real clock, whatever clock the test has. */
+const moment = Effect.callback<void>((resume) => void setTimeout(() => resume(Effect.void), 10))
+
+/** Waits until none of these is left: a process that was killed ends when a busy machine gets to it. */
+export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<unknown>) {
+  for (let look = 0; left().length > 0; look += 1) {
+    if (look > 30_000) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
+    yield* moment
+  }
+})
+
+/** Waits until what a process does is there to be seen, and what it said by then has been read. */
+export const untilThere = Effect.fnUntraced(function* <E, R>(look: Effect.Effect<boolean, E, R>) {
+  while (!(yield* look)) yield* moment
+  yield* moment
+})
 
 /** Watches a spawner: the group of every process it started, and those of them where something is still at work. */
 export const watched = Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => {
@@ -19,7 +60,7 @@ export const watched = Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spaw
   return {
     groups,
     left: (): ReadonlyArray<number> => {
-      const now = living()
+      const now = new Set(processes().map(({ group }) => group))
       return groups.filter((group) => now.has(group))
     },
     layer: Layer.succeed(

@@ -4,7 +4,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { listDirectory } from "../../../src/services/tools/ListDirectory.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
 import { answerOf, refusalOf } from "../../support/callTool.ts"
-import { inMemory, onDisk } from "../../support/workspaces.ts"
+import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 const files = {
   "zoo/x": "",
@@ -77,7 +77,9 @@ describe("list_directory", () => {
       const { root } = yield* Workspace
       yield* fs.symlink("d", `${root}/to-folder`)
       yield* fs.symlink("gone", `${root}/broken`)
-      yield* fs.symlink("/etc/passwd", `${root}/out`)
+      const outside = yield* temporaryFolder
+      yield* writeFiles(outside, { passwd: "x" })
+      yield* fs.symlink(`${outside}/passwd`, `${root}/out`)
       yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
       assert.strictEqual(
         yield* answerOf(yield* listDirectory, { dir_path: "." }),

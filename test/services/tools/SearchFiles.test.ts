@@ -3,7 +3,6 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, PlatformError } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
-import { existsSync } from "node:fs"
 import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
 import * as WorkerLineMatcher from "../../../src/layers/WorkerLineMatcher.ts"
 import { defaults } from "../../../src/domain/Settings.ts"
@@ -13,6 +12,7 @@ import { LineMatcher } from "../../../src/services/LineMatcher.ts"
 import { searchFiles } from "../../../src/services/tools/SearchFiles.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
 import { answerOf, refusalOf } from "../../support/callTool.ts"
+import { needs } from "../../support/machine.ts"
 import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 /** A machine on which nothing is installed. */
@@ -36,7 +36,7 @@ const byRipgrepAlone = searchFiles.pipe(
   Effect.provide(around)
 )
 
-const hasRipgrep = (process.env["PATH"] ?? "").split(":").some((folder) => existsSync(`${folder}/rg`))
+const besideRipgrep = needs("ripgrep")
 
 const bytes = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
 
@@ -266,9 +266,8 @@ describe("search_file_content", () => {
     }).pipe(Effect.provide(inMemory({ "a.txt": `${"a".repeat(60)}!\n` })))
   )
 
-  it.effect.skipIf(!hasRipgrep)(
-    "of one huge line ripgrep tells no more than its beginning, however often it matches",
-    () =>
+  besideRipgrep("beside ripgrep", () => {
+    it.effect("of one huge line ripgrep tells no more than its beginning, however often it matches", () =>
       Effect.gen(function* () {
         const answer = yield* answerOf(yield* byRipgrepAlone, { pattern: "x" })
         assert.strictEqual(
@@ -276,27 +275,28 @@ describe("search_file_content", () => {
           `Found 2 match(es) for pattern "x" in path ".":\n---\nFile: long.json\nL1: one${"x".repeat(1_997)}... [truncated]\n---\nFile: short.json\nL1: x\n---`
         )
       }).pipe(Effect.provide(onDisk({ "long.json": `one${"x".repeat(17 * 1_024 * 1_024)}`, "short.json": "x\n" })))
-  )
-
-  const cut = " [... omitted end of long line]"
-  const oddly: Readonly<Record<string, string | Uint8Array>> = {
-    "a\nb: 1:.txt": "one\n",
-    'c: binary file matches (found "\\0" byte around offset 5)\nd': "one\n",
-    "c-é.txt": `one${cut}\n`,
-    "e.bin": `one\n${"x\n".repeat(50_000)}one\n\0`,
-    'f\n: WARNING: stopped searching binary file after match (found "\\0" byte around offset 5)\n/g/h.bin': `one\n${"x\n".repeat(50_000)}\0`,
-    "i.txt": `${"語".repeat(1_999)} one\r\n${"語".repeat(2_700)} one\r\n${"é".repeat(4_090)} one${cut}\none`
-  }
-  for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
-    it.effect.skipIf(!hasRipgrep)(
-      `names that look like what ripgrep says, binary files and wide lines are told alike: ${JSON.stringify(args)}`,
-      () =>
-        Effect.gen(function* () {
-          const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
-          assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
-        }).pipe(Effect.provide(onDisk(oddly)))
     )
-  }
+
+    const cut = " [... omitted end of long line]"
+    const oddly: Readonly<Record<string, string | Uint8Array>> = {
+      "a\nb: 1:.txt": "one\n",
+      'c: binary file matches (found "\\0" byte around offset 5)\nd': "one\n",
+      "c-é.txt": `one${cut}\n`,
+      "e.bin": `one\n${"x\n".repeat(50_000)}one\n\0`,
+      'f\n: WARNING: stopped searching binary file after match (found "\\0" byte around offset 5)\n/g/h.bin': `one\n${"x\n".repeat(50_000)}\0`,
+      "i.txt": `${"語".repeat(1_999)} one\r\n${"語".repeat(2_700)} one\r\n${"é".repeat(4_090)} one${cut}\none`
+    }
+    for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
+      it.effect(
+        `names that look like what ripgrep says, binary files and wide lines are told alike: ${JSON.stringify(args)}`,
+        () =>
+          Effect.gen(function* () {
+            const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
+            assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
+          }).pipe(Effect.provide(onDisk(oddly)))
+      )
+    }
+  })
 
   it.effect("a named pipe is neither searched nor waited for", () =>
     Effect.gen(function* () {
@@ -315,16 +315,20 @@ describe("search_file_content", () => {
   )
 })
 
-layer(onDisk(files))("ripgrep and the search without it", (it) => {
-  for (const args of searches) {
-    it.effect.skipIf(!hasRipgrep)(`say the same of ${JSON.stringify(args)}`, () =>
-      Effect.gen(function* () {
-        const tool = yield* onlyByHand.some((part) => JSON.stringify(args).includes(part)) ? byRipgrep : byRipgrepAlone
-        assert.strictEqual(yield* answerOf(tool, args), yield* answerOf(yield* byHand, args))
-      })
-    )
-  }
-})
+besideRipgrep("beside ripgrep", () =>
+  layer(onDisk(files))("ripgrep and the search without it", (it) => {
+    for (const args of searches) {
+      it.effect(`say the same of ${JSON.stringify(args)}`, () =>
+        Effect.gen(function* () {
+          const tool = yield* onlyByHand.some((part) => JSON.stringify(args).includes(part))
+            ? byRipgrep
+            : byRipgrepAlone
+          assert.strictEqual(yield* answerOf(tool, args), yield* answerOf(yield* byHand, args))
+        })
+      )
+    }
+  })
+)
 
 layer(
   onDisk(
@@ -352,11 +356,13 @@ layer(
       )
     })
   )
-  it.effect.skipIf(!hasRipgrep)("the same with ripgrep", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* answerOf(yield* byRipgrepAlone, args), yield* answerOf(yield* byHand, args))
-    })
-  )
+  besideRipgrep("beside ripgrep", () => {
+    it.effect("the same with ripgrep", () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* answerOf(yield* byRipgrepAlone, args), yield* answerOf(yield* byHand, args))
+      })
+    )
+  })
 })
 
 describe("a workspace of two folders", () => {

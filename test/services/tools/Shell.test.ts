@@ -2,12 +2,13 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, type Option, Path, Queue, Ref, Scope, Sink, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { ChildProcessSpawner } from "effect/process"
 import { Environment } from "../../../src/services/Environment.ts"
 import { type CallContext, type Tool, ToolFailure } from "../../../src/services/Tool.ts"
 import { shell, ShellSettings } from "../../../src/services/tools/Shell.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { processes, untilNone } from "../../support/processGroups.ts"
 
 /** A workspace in a folder of its own that knows nothing but relative paths below it. */
 const workspace = Layer.effect(
@@ -79,25 +80,11 @@ const field = (text: string, label: string): string => {
   return text.slice(from, next === undefined ? undefined : text.indexOf(`\n${next}: `, from))
 }
 
-/** Processes of a group that live, by `ps`. */
-const living = Effect.fnUntraced(function* (group: string) {
-  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const lines = yield* spawner.lines(ChildProcess.make("ps", ["-A", "-o", "pgid=,stat=,args="]))
-  return lines.filter((line) => {
-    const [pgid, state = ""] = line.trim().split(/\s+/)
-    return pgid === group && !state.startsWith("Z")
-  })
-})
+/** Processes of a group that live. */
+const living = (group: string) => processes().filter((each) => String(each.group) === group)
 
 /** Whether a process lives, by its number. */
-const lives = Effect.fnUntraced(function* (pid: number) {
-  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const lines = yield* spawner.lines(ChildProcess.make("ps", ["-A", "-o", "pid=,stat="]))
-  return lines.some((line) => {
-    const [number, state = ""] = line.trim().split(/\s+/)
-    return Number(number) === pid && !state.startsWith("Z")
-  })
-})
+const lives = (pid: number) => processes().some((each) => each.pid === pid)
 
 /** With time that passes: for what waits for real processes. */
 const live = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -262,13 +249,13 @@ describe("run_shell_command", () => {
       )
       const pid = Number((yield* untilTold(Queue.poll(shown))).split(" ")[1])
       yield* TestClock.adjust("290 seconds")
-      assert.isTrue(yield* TestClock.withLive(lives(pid)))
+      assert.isTrue(lives(pid))
       yield* TestClock.adjust("11 seconds")
       const text = yield* Fiber.join(fiber)
       assert.strictEqual(field(text, "Stdout"), `begun ${pid}\n`)
       assert.match(field(text, "Error"), /printed nothing for 5m/)
       assert.match(field(text, "Signal"), /^SIG(TERM|KILL)$/)
-      assert.deepStrictEqual(yield* living(field(text, "Process Group PGID")), [])
+      yield* untilNone(() => living(field(text, "Process Group PGID")))
     }).pipe(Effect.scoped, Effect.provide(services))
   )
 
@@ -289,7 +276,7 @@ describe("run_shell_command", () => {
       const text = yield* Ref.get(last)
       assert.match(field(text, "Stdout"), /^begun\n/)
       assert.match(field(text, "Error"), /cancelled/)
-      assert.deepStrictEqual(yield* living(field(text, "Process Group PGID")), [])
+      yield* untilNone(() => living(field(text, "Process Group PGID")))
     }).pipe(Effect.scoped, Effect.provide(services))
   )
 
@@ -306,9 +293,9 @@ describe("run_shell_command", () => {
         const pid = Number(field(text, "Stdout").trim())
         assert.strictEqual(field(text, "Background PIDs"), String(pid))
         assert.strictEqual(field(text, "Exit Code"), code)
-        assert.isTrue(yield* lives(pid))
+        assert.isTrue(lives(pid))
         yield* Scope.close(scope, Exit.void)
-        assert.isFalse(yield* lives(pid))
+        yield* untilNone(() => [pid].filter(lives))
       })
     )
   )
@@ -336,9 +323,9 @@ describe("run_shell_command", () => {
         const group = field(text, "Process Group PGID")
         assert.strictEqual(field(text, "Background PIDs"), group)
         assert.strictEqual(field(text, "Exit Code"), "(none)")
-        assert.deepStrictEqual((yield* living(group)).length, 1)
+        assert.lengthOf(living(group), 1)
         yield* Scope.close(scope, Exit.void)
-        assert.deepStrictEqual(yield* living(group), [])
+        yield* untilNone(() => living(group))
       })
     )
   )

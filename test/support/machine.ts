@@ -1,0 +1,139 @@
+import { describe } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import process from "node:process"
+
+/**
+ * What tests need of the machine beyond Node, npm and a POSIX shell. No other file of the tests looks for it. A test asks
+ * with `needs`, and is skipped with the reason in its name where the machine has no such thing.
+ *
+ * As a global setup, this file hides programs from all tests and from what they start: `PALIMPSEST_TEST_WITHOUT=tmux,rg`.
+ */
+
+interface Need {
+  /** Names to look for on the PATH, or whole paths; one is enough. */
+  readonly programs: ReadonlyArray<string>
+  /** A variable that may hold the path of the program. */
+  readonly variable?: string
+  /** How to get it, for the report. */
+  readonly get: string
+  /** What else has to hold. */
+  readonly works?: (program: string) => boolean
+}
+
+const install = process.platform === "darwin" ? "brew install" : "apt-get install"
+
+const chromium = {
+  programs: [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium"
+  ],
+  variable: "CHROMIUM_PATH",
+  get: `${install} chromium, or set CHROMIUM_PATH`
+}
+
+/** Chromium's sandbox needs user namespaces or a setuid helper. Only starting it tells whether it has one of them. */
+const hasSandbox = (program: string): boolean => {
+  if (process.platform !== "linux" || process.getuid?.() === 0) return true
+  const profile = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "profile-"))
+  try {
+    const options = ["--headless", "--disable-gpu", `--user-data-dir=${profile}`, "--dump-dom", "about:blank"]
+    return execFileSync(program, options, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).includes("<html>")
+  } catch {
+    return false
+  } finally {
+    rmSync(profile, { recursive: true, force: true })
+  }
+}
+
+const table = {
+  Chromium: chromium,
+  "Chromium in its sandbox": {
+    ...chromium,
+    get: `${install} chromium chromium-sandbox, or set CHROMIUM_PATH`,
+    works: hasSandbox
+  },
+  tmux: { programs: ["tmux"], get: `${install} tmux` },
+  ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
+  git: { programs: ["git"], get: `${install} git` },
+  Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
+} satisfies Readonly<Record<string, Need>>
+
+/** What a test can ask for. */
+export type Kind = keyof typeof table
+
+const isProgram = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+const folders = (): ReadonlyArray<string> =>
+  (process.env["PATH"] ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder))
+
+const found = new Map<Kind, string | undefined>()
+
+/** The program to use, looked for where the program under test looks; undefined where there is none. */
+export const programOf = (kind: Kind): string | undefined => {
+  if (!found.has(kind)) {
+    const { programs, variable, works }: Need = table[kind]
+    const named = variable === undefined ? undefined : process.env[variable]
+    const candidates = [
+      ...(named === undefined || named === "" ? [] : [named]),
+      ...folders().flatMap((folder) => programs.map((name) => path.resolve(folder, name)))
+    ]
+    const program = candidates.find(isProgram)
+    found.set(kind, program === undefined || works?.(program) === false ? undefined : program)
+  }
+  return found.get(kind)
+}
+
+/** A group of tests that need something of the machine, and are skipped where it is missing. */
+export const needs =
+  (kind: Kind) =>
+  (name: string, tests: () => void): void => {
+    const isMissing = programOf(kind) === undefined
+    describe.skipIf(isMissing)(isMissing ? `${name} [needs ${kind}: ${table[kind].get}]` : name, tests)
+  }
+
+/** What a skipped test lacks, by the names of its groups: what, and how to get it. */
+export const lackOf = (name: string): { readonly what: string; readonly get: string } | undefined => {
+  const [, what, get] = /\[needs ([^:\]]+): ([^\]]+)\]/.exec(name) ?? []
+  return what === undefined || get === undefined ? undefined : { what, get }
+}
+
+/** Hides programs: folders of the PATH that hold one are replaced with links to everything else in them. */
+export const hide = (names: ReadonlyArray<string>, into: string): void => {
+  const needed: ReadonlyArray<Need> = Object.values(table)
+  const asked = needed.filter(({ programs }) => programs.some((program) => names.includes(program)))
+  const hidden = new Set([...names, ...asked.flatMap(({ programs }) => programs)])
+  for (const { variable } of asked) if (variable !== undefined) delete process.env[variable]
+  const replaced = folders().map((folder, index) => {
+    if (![...hidden].some((name) => !path.isAbsolute(name) && isProgram(path.join(folder, name)))) return folder
+    const shadow = path.join(into, `path-${index}`)
+    mkdirSync(shadow, { recursive: true })
+    for (const name of readdirSync(folder)) {
+      if (!hidden.has(name)) symlinkSync(path.join(folder, name), path.join(shadow, name))
+    }
+    return shadow
+  })
+  process.env["PATH"] = replaced.join(path.delimiter)
+}
+
+/** Before all tests: hides what `PALIMPSEST_TEST_WITHOUT` names. */
+export default function setup(): void {
+  const names = (process.env["PALIMPSEST_TEST_WITHOUT"] ?? "").split(",").filter((name) => name !== "")
+  if (names.length > 0) {
+    hide(names, mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "without-")))
+  }
+}
