@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    exclude: ["test/peers/**"],
     globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts"],
     // Loading Effect costs more than most tests: workers keep their modules from file to file.
     pool: "threads",

@@ -216,7 +216,12 @@ export const Outcome = Schema.TaggedUnion({
     stubborn: Schema.Array(Stubborn),
     calls: Schema.Array(SummaryCall)
   },
-  FailedTokenCountError: { before: TokenCount, message: Schema.String },
+  FailedTokenCountError: {
+    before: TokenCount,
+    message: Schema.String,
+    /** Absent: none was made. */
+    calls: Schema.optionalKey(Schema.Array(SummaryCall))
+  },
   FailedEmptySummary: { before: TokenCount, plan: Plan, calls: Schema.Array(SummaryCall) },
   FailedSummarizer: {
     before: TokenCount,
@@ -264,7 +269,8 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
 })
 
 /** The model calls that were made and have to be paid for, however it ended. */
-export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> => ("calls" in outcome ? outcome.calls : [])
+export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>
+  "calls" in outcome ? (outcome.calls ?? []) : []
 
 /** What a compression changes, if it changes anything. */
 export const patchOf = (outcome: Outcome): Patch | undefined =>

@@ -131,13 +131,11 @@ const counted = Effect.fn("ModelSummarizer.count")(function* ({
   family
 }: CountRequest): Effect.fn.Return<number, SummarizerError, Model> {
   const service = yield* Model
-  return yield* service
-    .countTokens({ model: family ?? modelOf({ family, model: undefined }), contents })
-    .pipe(
-      Effect.mapError((error) =>
-        failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error))
-      )
-    )
+  return yield* service.countTokens({ model: family ?? modelOf({ family, model: undefined }), contents }).pipe(
+    // Two answers have been paid for when this is asked.
+    Effect.retry(retries(shortPatience)),
+    Effect.mapError((error) => failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error)))
+  )
 })
 
 const write = Effect.fn("ModelSummarizer.write")(function* (

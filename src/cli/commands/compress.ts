@@ -85,7 +85,9 @@ const flags = {
     Flag.withDefault(false)
   ),
   failed: Flag.Boolean("failed").pipe(
-    Flag.withDescription("Start as if a summary had failed before"),
+    Flag.withDescription(
+      "Start as if a summary had failed before, so that no model is asked: strategy gemini only shortens tool outputs, palimpsest has code write the snapshot"
+    ),
     Flag.withDefault(false)
   ),
   tokens: Input.optional(Input.size("tokens")).pipe(

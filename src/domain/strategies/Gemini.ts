@@ -69,7 +69,8 @@ const responseCost = (answer: FunctionResponse, depth: number, rates: Rates): nu
   if (!Array.isArray(answer.parts) || depth >= deepest) return own
   let nested = 0
   for (const part of answer.parts) nested += isPart(part) ? partCost(part, depth + 1, rates) : jsonCost(part)
-  return own + nested
+  // The original estimates nested parts by the same function, which rounds down once more.
+  return own + Math.floor(nested)
 }
 
 const mediaCost = (part: Part): number => {
@@ -239,7 +240,8 @@ const walked = (
   const number = walk.number
   walk.number += 1
   const save: Save = { number, file: fileNameOf(answer.name, number), ...at, text: whole }
-  if (options.failedSaves?.has(number) === true) {
+  // Where there is no response at all, the original has nothing to save, fails and keeps the part.
+  if (options.failedSaves?.has(number) === true || answer.response === undefined) {
     walk.used += tokens
     walk.outputs.push({ ...save, saved: false, replacement: undefined })
     return part
@@ -585,8 +587,8 @@ export type Conclusion =
     }
 
 /**
- * What the API counted, where it was asked. The original goes on with its own estimate when that fails (leave it out); say
- * "failed" to end as a counting error, which the original cannot (spec 2).
+ * What the API counted, where it was asked; absent: nothing had to be asked, and the estimate counts. "failed": it was asked in
+ * vain, which ends as a counting error. The original never ends so: it takes its estimate then.
  */
 export type ApiCount = number | "failed" | undefined
 
