@@ -37,6 +37,12 @@ const replacements: Readonly<Record<string, ReadonlyArray<{ readonly what: strin
       what: "`Output too large. Showing first ${headChars.toLocaleString()} and last ${tailChars.toLocaleString()} characters. For full output see: ${outputFile}",
       by: "`[palimpsest: written by the runtime, not by the user] Shown are the first ${headChars.toLocaleString('en-US')} and last ${tailChars.toLocaleString('en-US')} characters of this output. All of it: ${path.basename(outputFile)} (recall h_0000000000)"
     },
+    // A cut through a pair of surrogates leaves out all of the character.
+    {
+      what: "contentStr.slice(0, headChars);",
+      by: "contentStr.slice(0, headChars).replace(/[\\uD800-\\uDBFF]$/, '');"
+    },
+    { what: "contentStr.slice(-tailChars);", by: "contentStr.slice(-tailChars).replace(/^[\\uDC00-\\uDFFF]/, '');" },
     { what: "${omittedChars.toLocaleString()} characters", by: "${omittedChars.toLocaleString('en-US')} characters" }
   ]
 }
