@@ -160,6 +160,8 @@ export const AuditResult = Schema.Struct({
 /** One call of a model on the way to a snapshot: what it answered and what it cost. */
 export const SummaryCall = Schema.Struct({
   purpose: Schema.Literals(["generate", "verify"]),
+  /** What telemetry knows it by: the compression's, with `-verify` behind it for the second call. */
+  promptId: Schema.optionalKey(Schema.String),
   model: Schema.String,
   /** Messages sent, the instruction among them. */
   messages: Schema.Natural,
@@ -168,6 +170,13 @@ export const SummaryCall = Schema.Struct({
   usage: Schema.NullOr(Usage)
 })
 export type SummaryCall = typeof SummaryCall.Type
+
+/** What telemetry calls the part that a model plays in a compression, as Gemini CLI does (LlmRole.UTILITY_COMPRESSOR). */
+export const summarizerRole = "utility_compressor"
+
+/** The prompt id of one of the two calls of a compression. */
+export const callPromptId = (promptId: string, purpose: SummaryCall["purpose"]): string =>
+  purpose === "verify" ? `${promptId}-verify` : promptId
 
 /** What a model's snapshot held that nobody had said. */
 export const Doubts = Schema.Struct({

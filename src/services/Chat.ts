@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Option, Queue, Ref, Schema, Semaphore, S
 import type { Arriving } from "../domain/Answer.ts"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
+  callsOf,
   Cancelled,
   type Decision,
   type Outcome,
@@ -292,6 +293,16 @@ export class Chat extends Context.Service<
       ([{ started }, { cwd }]) => ({ session: started?.session, cwd: cwd ?? started?.cwd })
     )
 
+    /**
+     * What telemetry knows a compression by: Gemini CLI's `compress-<ms>` where a person asked for it, else the turn it comes
+     * before, which is the session's and the entry that the turn goes on with.
+     */
+    const promptIdOf = Effect.fnUntraced(function* (isAsked: boolean): Effect.fn.Return<string> {
+      if (isAsked) return `compress-${yield* Clock.currentTimeMillis}`
+      const { conversation, started } = yield* Ref.get(state)
+      return `${started?.session ?? "chat"}:${entryId(conversation.next)}`
+    })
+
     /** What goes with each request is told as things are now, where something left the window. */
     const renewed = Effect.gen(function* () {
       const { renew } = yield* Ref.get(settings)
@@ -307,6 +318,7 @@ export class Chat extends Context.Service<
       committed: (outcome: Outcome) => void = () => {}
     ) {
       const { cancel, forced = true, mustFit = false, plan, tell } = given
+      const promptId = yield* promptIdOf(forced && !mustFit)
       // What has to fit nobody asked for.
       const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
       const hooked = Hooked.make(hooks, yield* place, (event) =>
@@ -317,7 +329,7 @@ export class Chat extends Context.Service<
         const isEmpty = session.conversation.view === undefined
         // Of an empty conversation nobody is told (spec 3.1 step 1).
         const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))
-        const request = { ...requestOf(session, policy, forced), advice, mustFit }
+        const request = { ...requestOf(session, policy, forced), advice, mustFit, promptId }
         return yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
       })
       const { dropped, outcome } = yield* cancel === undefined
@@ -356,7 +368,14 @@ export class Chat extends Context.Service<
         trigger,
         status,
         before: TokenCount.make(before),
-        after: TokenCount.make(after)
+        after: TokenCount.make(after),
+        promptId,
+        calls: callsOf(outcome).map(({ model, promptId: id = promptId, purpose, usage }) => ({
+          promptId: id,
+          purpose,
+          model,
+          usage
+        }))
       })
       yield* ended(Effect.asVoid(told))
       return outcome

@@ -321,7 +321,8 @@ const attempt = Effect.fn("Compression.attempt")(
       by: plan.rung === 0 ? policy.summarizer : "extractive",
       fallback: policy.ladder,
       model: policy.model,
-      family: request.family
+      family: request.family,
+      promptId: request.promptId
     }
     const summary = yield* summarised(request, plan, wanted)
     if (summary.text.trim() === "") {

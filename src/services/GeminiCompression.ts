@@ -101,13 +101,15 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls: [] }
   }
   const summarizer = yield* Summarizer
-  const first = firstCall(decision, "compress")
+  const promptId = request.promptId ?? "compress"
+  const first = firstCall(decision, promptId)
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
+    promptId,
     system: first.system,
     generate: first.contents,
-    verify: (summary) => secondCall(decision, "compress", summary).contents
+    verify: (summary) => secondCall(decision, promptId, summary).contents
   })
   return { answers: answered, calls: answered.calls }
 })

@@ -1,6 +1,13 @@
 import { Predicate, Schema } from "effect"
 import { firstUnits, lastUnits } from "../Bytes.ts"
-import type { Decision, NoopReason, PlanStep, Policy } from "../Compression.ts"
+import {
+  callPromptId,
+  type Decision,
+  type NoopReason,
+  type PlanStep,
+  type Policy,
+  summarizerRole
+} from "../Compression.ts"
 import {
   type Content,
   type FunctionResponse,
@@ -515,14 +522,14 @@ export const modelAlias = (name: string): CompressionModel => compressionModels.
 /** One call, not streamed. */
 export interface CompressionCall {
   readonly promptId: string
-  readonly role: "utility_compressor"
+  readonly role: typeof summarizerRole
   readonly system: string
   readonly contents: ReadonlyArray<Content>
 }
 
 const compressionCall = (promptId: string, contents: ReadonlyArray<Content>): CompressionCall => ({
   promptId,
-  role: "utility_compressor",
+  role: summarizerRole,
   system: compressionInstruction,
   contents
 })
@@ -533,7 +540,7 @@ export const firstCall = ({ anchor, summarized }: Summarize, promptId: string): 
 
 /** Step 10: made whatever the first answer was, and without its question. */
 export const secondCall = ({ summarized }: Summarize, promptId: string, summary: string): CompressionCall =>
-  compressionCall(`${promptId}-verify`, [...summarized, model(text(summary)), user(text(critiqueRequest))])
+  compressionCall(callPromptId(promptId, "verify"), [...summarized, model(text(summary)), user(text(critiqueRequest))])
 
 // --- The conclusion: spec 3.1, steps 11 to 16 ---
 
