@@ -76,15 +76,17 @@ const answerOf = (answer: GeminiCase["answers"][number]) => {
   return answer === "nothing" ? { candidates: [] } : { candidates: [{ content: { role: "model", parts: answer } }] }
 }
 
+const temporary = mkdtempSync(path.join(tmpdir(), "original-"))
+const noFolder = path.join(temporary, "file")
+writeFileSync(noFolder, "")
+
 /** One case, from the history to what became of it. */
 const run = async (one: GeminiCase): Promise<OriginalRun> => {
-  const temporary = mkdtempSync(path.join(tmpdir(), "original-"))
-  const noFolder = path.join(temporary, "file")
-  writeFileSync(noFolder, "")
   const calls: Array<OriginalRun["calls"][number]> = []
   const limit: number = tokenLimit(one.model)
   let hook: string | undefined
   let number = 0
+  let isSaving = false
   let counted = 0
   const config: Record<string, unknown> = {
     getHookSystem: () => ({
@@ -96,10 +98,17 @@ const run = async (one: GeminiCase): Promise<OriginalRun> => {
       one.threshold === undefined || one.threshold === 0 ? undefined : one.threshold,
     getNextCompressionTruncationId: () => {
       number += 1
+      isSaving = true
       return number
     },
-    // A file in place of a folder: what is saved there fails.
-    storage: { getProjectTempDir: () => (one.brokenSaves.includes(number) ? noFolder : "/tmp/of-the-project") },
+    // A file in place of a folder: what is saved there fails. The environment message names the folder too.
+    storage: {
+      getProjectTempDir: () => {
+        const isBroken = isSaving && one.brokenSaves.includes(number)
+        isSaving = false
+        return isBroken ? noFolder : temporary
+      }
+    },
     getTruncateToolOutputThreshold: () => Math.min(40_000, 4 * (limit - one.promptTokens)),
     getBaseLlmClient: () => ({
       generateContent: async (request: {
@@ -134,10 +143,7 @@ const run = async (one: GeminiCase): Promise<OriginalRun> => {
       return config
     }
   }
-  const [first] = await getInitialChatHistory(
-    { ...config, storage: { getProjectTempDir: () => "/tmp/of-the-project" } },
-    []
-  )
+  const [first] = await getInitialChatHistory(config, [])
   const environment = first.content
   const history = one.environment ? [environment, ...one.contents] : one.contents
   const wrapped = history.map((content) => ({ id: "x", content }))

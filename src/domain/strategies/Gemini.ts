@@ -20,7 +20,7 @@ import {
   user
 } from "../Content.ts"
 import { type Conversation, itemParts, view, type ViewItem } from "../Conversation.ts"
-import { curatedIndexes } from "../Curation.ts"
+import { curatedIndexes, shownContent } from "../Curation.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { runtimeMark } from "../RuntimeMark.ts"
 import { type SectionName, sectionNames } from "../Snapshot.ts"
@@ -641,13 +641,10 @@ export interface GeminiPlanOptions {
 export const formOf = ({ outputForm }: Pick<Policy, "outputForm">): PlaceholderForm =>
   outputForm === "last-lines" ? "last-lines" : "head-tail-chars"
 
-const shown = (item: ViewItem): Content =>
-  item.shortened.size === 0 ? item.entry.content : { ...item.entry.content, parts: itemParts(item) }
-
 /** The items of the view that are curated: what `GeminiRequest.contents` is made of, the environment message included. */
 export const curatedItems = (conversation: Conversation): ReadonlyArray<ViewItem> => {
   const items = view(conversation)
-  return curatedIndexes(items.map(shown), "older").flatMap((index) => items[index] ?? [])
+  return curatedIndexes(items.map(shownContent), "older").flatMap((index) => items[index] ?? [])
 }
 
 /** The decision's request for a conversation. */
@@ -656,7 +653,7 @@ export const requestOf = (
   policy: Policy,
   { failedSaves, firstNumber, forced, lastPromptTokens, memory }: GeminiPlanOptions
 ): GeminiRequest => ({
-  contents: items.map(shown),
+  contents: items.map(shownContent),
   environment: items.find((item) => item.entry.author === "environment")?.entry.content,
   lastPromptTokens,
   limit: policy.limit,
