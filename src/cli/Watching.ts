@@ -39,6 +39,10 @@ const lastWords = { usual: "10 seconds", hurried: "1500 millis" } as const
 /** Together with that less than the program waits for its end after a signal. */
 const grace = "3 seconds"
 
+/** Whether the settings hang any command on what happens. */
+export const hasHooks = ({ files }: Pick<Opened, "files">): boolean =>
+  [files.home, files.workspace].some(({ hooks = {} }) => Object.keys(hooks).length > 0)
+
 /** Adds the commands that the settings hang on what happens: those of the person, and of a folder that is trusted. */
 export const addHooks = Effect.fn("Watching.addHooks")(function* (
   { files, id, settings }: Pick<Opened, "files" | "settings"> & Partial<Pick<Opened, "id">>,
@@ -49,7 +53,7 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
   never,
   ChildProcessSpawner | Environment | Ground | HookSystem | Path.Path | Scope.Scope | SessionFiles
 > {
-  if ([files.home, files.workspace].every(({ hooks = {} }) => Object.keys(hooks).length === 0)) return
+  if (!hasHooks({ files })) return
   const hooks = yield* HookSystem
   const { home, knownHooks } = yield* Ground
   const { of } = yield* SessionFiles

@@ -156,7 +156,7 @@ const start = Effect.gen(function* () {
 const program = Command.make("palimpsest", {}, () => start).pipe(
   Command.withDescription("Conversations of any length: what leaves the window stays recallable"),
   Command.withSubcommands([
-    compress,
+    compress(tools),
     inspect,
     recall,
     replay.pipe(Command.provide(Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer))),

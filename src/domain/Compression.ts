@@ -171,6 +171,8 @@ export const AuditResult = Schema.Struct({
 /** One call of a model on the way to a snapshot: what it answered and what it cost. */
 export const SummaryCall = Schema.Struct({
   purpose: Schema.Literals(["generate", "verify"]),
+  /** What telemetry knows it by: the compression's, with `-verify` behind it for the second call. */
+  promptId: Schema.optionalKey(Schema.String),
   model: Schema.String,
   /** Messages sent, the instruction among them. */
   messages: Schema.Natural,
@@ -179,6 +181,13 @@ export const SummaryCall = Schema.Struct({
   usage: Schema.NullOr(Usage)
 })
 export type SummaryCall = typeof SummaryCall.Type
+
+/** What telemetry calls the part that a model plays in a compression, as Gemini CLI does (LlmRole.UTILITY_COMPRESSOR). */
+export const summarizerRole = "utility_compressor"
+
+/** The prompt id of one of the two calls of a compression. */
+export const callPromptId = (promptId: string, purpose: SummaryCall["purpose"]): string =>
+  purpose === "verify" ? `${promptId}-verify` : promptId
 
 /** What a model's snapshot held that nobody had said. */
 export const Doubts = Schema.Struct({
@@ -227,7 +236,12 @@ export const Outcome = Schema.TaggedUnion({
     stubborn: Schema.Array(Stubborn),
     calls: Schema.Array(SummaryCall)
   },
-  FailedTokenCountError: { before: TokenCount, message: Schema.String },
+  FailedTokenCountError: {
+    before: TokenCount,
+    message: Schema.String,
+    /** Absent: none was made. */
+    calls: Schema.optionalKey(Schema.Array(SummaryCall))
+  },
   FailedEmptySummary: { before: TokenCount, plan: Plan, calls: Schema.Array(SummaryCall) },
   FailedSummarizer: {
     before: TokenCount,
@@ -302,7 +316,8 @@ export const recounted = (outcome: Outcome, before: number, after: number): Outc
 const count = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
 
 /** The model calls that were made and have to be paid for, however it ended. */
-export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> => ("calls" in outcome ? outcome.calls : [])
+export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>
+  "calls" in outcome ? (outcome.calls ?? []) : []
 
 /** What a compression changes, if it changes anything. */
 export const patchOf = (outcome: Outcome): Patch | undefined =>

@@ -1,4 +1,5 @@
 import type { Content, Part } from "./Content.ts"
+import { type Conversation, itemParts, view, type ViewItem } from "./Conversation.ts"
 
 /** Which messages of a history are sent (spec 1.2). */
 
@@ -46,3 +47,33 @@ export const curatedIndexes = (contents: ReadonlyArray<Content>, rule: ValidityR
 /** The curated history itself. */
 export const curate = (contents: ReadonlyArray<Content>, rule: ValidityRule = "older"): Array<Content> =>
   curatedIndexes(contents, rule).flatMap((index) => contents[index] ?? [])
+
+/** The message of an item of the view, with the parts that were shortened as they are shown. */
+export const shownContent = (item: ViewItem): Content =>
+  item.shortened.size === 0 ? item.entry.content : { ...item.entry.content, parts: itemParts(item) }
+
+/** How a conversation's history is wanted. */
+export interface HistoryOptions {
+  /** Without what is not sent: model messages that are empty or broken, with those they stand in a row with. */
+  readonly curated?: boolean
+  /** What counts as broken; default: as Gemini CLI had it in March 2026. */
+  readonly rule?: ValidityRule
+}
+
+/**
+ * The messages of a conversation as they are after its compressions, whatever the strategy: all of them, or only those that
+ * are curated. This is `getHistory(curated)` of Gemini CLI; what left the view is still in `entries(conversation)`.
+ *
+ * @example
+ * ```ts
+ * const conversation = yield* chat.conversation
+ * const sent = history(conversation, { curated: true })
+ * ```
+ */
+export const history = (
+  conversation: Conversation,
+  { curated = false, rule = "older" }: HistoryOptions = {}
+): Array<Content> => {
+  const contents = view(conversation).map(shownContent)
+  return curated ? curate(contents, rule) : contents
+}

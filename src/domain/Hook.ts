@@ -45,7 +45,24 @@ export const HookEvent = Schema.TaggedUnion({
   /** Before a compression is attempted, and before it is known whether it will come to one (spec 3.1 step 2). */
   PreCompress: { trigger: Trigger },
   /** After one ended, however it did. */
-  PostCompress: { trigger: Trigger, status: Schema.String, before: TokenCount, after: TokenCount },
+  PostCompress: {
+    trigger: Trigger,
+    status: Schema.String,
+    before: TokenCount,
+    after: TokenCount,
+    /** What the compression is known by, and its calls of a model, without what was said. */
+    promptId: Schema.optionalKey(Schema.String),
+    calls: Schema.optionalKey(
+      Schema.Array(
+        Schema.Struct({
+          promptId: Schema.String,
+          purpose: Schema.String,
+          model: Schema.String,
+          usage: Schema.NullOr(Usage)
+        })
+      )
+    )
+  },
   /** A request is about to leave. */
   BeforeModel: { request: HookRequest },
   /** The same, for who only wants to say which tools may be called. */

@@ -64,7 +64,8 @@ const own: (event: HookEvent) => object = (event) => {
         trigger: event.trigger,
         status: event.status,
         tokens_before: event.before,
-        tokens_after: event.after
+        tokens_after: event.after,
+        ...(event.promptId === undefined ? {} : { prompt_id: event.promptId })
       }
     case "BeforeModel":
     case "BeforeToolSelection":

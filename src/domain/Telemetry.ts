@@ -1,6 +1,8 @@
 import { Schema } from "effect"
 import type { ChatEvent } from "./ChatEvent.ts"
+import { summarizerRole } from "./Compression.ts"
 import type { HookEvent } from "./Hook.ts"
+import type { Usage } from "./Tokens.ts"
 
 /** What is told of a run to who watches over many: numbers and names, no words of anybody's (spec 12; seed 003, Telemetry). */
 
@@ -29,6 +31,13 @@ export const nameTold = (given: string): string => (name.test(given) ? given : u
 
 const told = (name: string, attributes: TelemetryRecord["attributes"] = {}): Told => ({ name, attributes })
 
+const usageTold = ({ answer, cached, prompt, thoughts }: Usage): TelemetryRecord["attributes"] => ({
+  prompt_tokens: prompt,
+  answer_tokens: answer,
+  thought_tokens: thoughts,
+  cached_tokens: cached
+})
+
 /**
  * What is told of an event; undefined: nothing. Compressions are told by `compressionTold`, which hears of all of them. `prompts`:
  * whether what people, models and tools said may be told too. `tool`: the tool that a call was answered by; undefined: nobody
@@ -47,10 +56,7 @@ export const eventTold = (event: ChatEvent, prompts: boolean, tool?: string): To
         ...(event.usage === null
           ? {}
           : {
-              prompt_tokens: event.usage.prompt,
-              answer_tokens: event.usage.answer,
-              thought_tokens: event.usage.thoughts,
-              cached_tokens: event.usage.cached
+              ...usageTold(event.usage)
             })
       })
     case "Retry":
@@ -122,12 +128,31 @@ export class ToolsSeen {
 export const compressionTold = ({
   after,
   before,
+  promptId,
   status,
   trigger
 }: Extract<HookEvent, { _tag: "PostCompress" }>): Told | undefined =>
   status === "NOOP"
     ? undefined
-    : told("chat_compression", { tokens_before: before, tokens_after: after, status, trigger })
+    : told("chat_compression", {
+        tokens_before: before,
+        tokens_after: after,
+        status,
+        trigger,
+        ...(promptId === undefined ? {} : { prompt_id: nameTold(promptId) })
+      })
+
+/** What is told of the calls of a model that a compression made, in their order; of each what it cost. */
+export const summaryCallsTold = ({ calls = [] }: Extract<HookEvent, { _tag: "PostCompress" }>): ReadonlyArray<Told> =>
+  calls.map(({ model, promptId, purpose, usage }) =>
+    told("summary_call", {
+      prompt_id: nameTold(promptId),
+      role: summarizerRole,
+      purpose,
+      model: nameTold(model),
+      ...(usage === null ? {} : usageTold(usage))
+    })
+  )
 
 /** What a person's message is told as, where prompts may be told. */
 export const promptTold = (text: string): Told => told("prompt", { text })

@@ -2,18 +2,48 @@ import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
 import { decode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
-import { Experiments } from "../services/Experiments.ts"
+import { experimentKeys, Experiments } from "../services/Experiments.ts"
 import { read } from "../services/RegularFile.ts"
 
 /** No experiments are that long. */
 const mostBytes = 1_048_576
 
-const Numbers = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
+const Numbers = Schema.Record(Schema.String, Schema.Finite)
+
+/** What Gemini CLI gets from its server, and reads from the file that GEMINI_EXP names: flags by number. */
+const Flags = Schema.Struct({
+  flags: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({ flagId: Schema.optionalKey(Schema.Int), floatValue: Schema.optionalKey(Schema.Finite) })
+    )
+  ),
+  experimentIds: Schema.optionalKey(Schema.Array(Schema.Unknown))
+})
+
+/** Whether an object is in Gemini CLI's format: one of plain numbers has neither of its keys. */
+const isOfFlags = (value: object): boolean => "flags" in value || "experimentIds" in value
+
+const decodeFlags = Schema.decodeUnknownEffect(Flags)
+const decodeNumbers = Schema.decodeUnknownEffect(Numbers)
+
+/** The numbers of a file, by name or by number. */
+const numbersOf = Effect.fnUntraced(function* (text: string) {
+  const value = yield* Schema.decodeEffect(Schema.fromJsonString(Schema.Unknown))(text)
+  if (typeof value !== "object" || value === null || !isOfFlags(value)) return yield* decodeNumbers(value)
+  const { flags = [] } = yield* decodeFlags(value)
+  return Object.fromEntries(
+    flags.flatMap(({ flagId, floatValue }) =>
+      flagId === undefined || floatValue === undefined ? [] : [[String(flagId), floatValue]]
+    )
+  )
+})
 
 /**
- * Experiments as numbers by name in one JSON object: the file that GEMINI_EXP names (spec 15), else this one. It is read
- * once, at the first use. A missing file means that there are none; one that cannot be used too, with one warning: what is
- * no regular file is not opened, and what is more than 1 MiB is not read.
+ * Experiments from the file that GEMINI_EXP names, else from this one: a JSON object of numbers by name or by Gemini CLI's
+ * number (`{"CONTEXT_COMPRESSION_THRESHOLD": 0.3}`, `{"45740197": 0.3}`), or in the format that Gemini CLI itself reads
+ * (`{"flags": [{"flagId": 45740197, "floatValue": 0.3}]}`). It is read once, at the first use. A missing file means that there
+ * are none; one that cannot be used too, with one warning: what is no regular file is not opened, and what is more than
+ * 1 MiB is not read.
  */
 export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSystem> =>
   Layer.effect(
@@ -27,7 +57,7 @@ export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSy
         fs.realPath(place).pipe(
           Effect.flatMap((real) => read(real, quoted(place), mostBytes)),
           Effect.map(decode),
-          Effect.flatMap(({ text, valid }) => Schema.decodeEffect(Numbers)(valid ? text : "")),
+          Effect.flatMap(({ text, valid }) => numbersOf(valid ? text : "")),
           Effect.provideService(FileSystem.FileSystem, fs),
           Effect.catchIf(
             (error) => error._tag === "PlatformError" && isNotFound(error),
@@ -35,7 +65,7 @@ export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSy
           ),
           Effect.catch(() =>
             Effect.as(
-              Effect.logWarning(`${quoted(place)} is left out; expected a JSON object of numbers by name`),
+              Effect.logWarning(`${quoted(place)} is left out; expected a JSON object of numbers by name, or of flags`),
               none
             )
           )
@@ -44,7 +74,8 @@ export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSy
       return {
         number: Effect.fn("Experiments.number")(function* (name) {
           const known = yield* numbers
-          return Object.hasOwn(known, name) ? known[name] : undefined
+          const key = [name, ...(experimentKeys.get(name) ?? [])].find((one) => Object.hasOwn(known, one))
+          return key === undefined ? undefined : known[key]
         })
       }
     })

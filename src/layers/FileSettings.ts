@@ -16,6 +16,7 @@ import { decode } from "../domain/Bytes.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import { diskTrouble, isNotThere } from "../domain/DiskTrouble.ts"
 import { nearest } from "../domain/Nearest.ts"
+import { pathText, translated } from "../domain/GeminiSettings.ts"
 import { isHomeOnly, notHeeded, type SettingsFile } from "../domain/Settings.ts"
 import {
   dotted,
@@ -49,6 +50,7 @@ import {
   type FileState,
   Settings,
   SettingsError,
+  type SettingsOrigin,
   type SettingsPlace,
   type SettingsSource
 } from "../services/Settings.ts"
@@ -125,15 +127,44 @@ const readFile = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
   const text = yield* textOf(file)
   if (text === undefined) return undefined
-  const refused = ({ key, message }: SettingsProblem) => wrong(file, key, message)
   const json = jsonOf(text)
-  if (Result.isFailure(json)) return yield* refused(json.failure)
-  const names = environmentNames(json.success)
+  if (Result.isFailure(json)) return yield* wrong(file, json.failure.key, json.failure.message)
+  return yield* filledIn(file, json.success, mayHave)
+})
+
+/** Settings of a file with the variables that they name. */
+const filledIn = Effect.fnUntraced(function* (
+  file: string,
+  written: Readonly<Record<string, unknown>>,
+  mayHave: (values: Variables) => Variables
+): Effect.fn.Return<ReadFile, SettingsError> {
+  const names = environmentNames(written)
   const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
   const given = mayHave(Object.fromEntries(values))
   const withheld = values.flatMap(([name, value]) => (value === undefined || given[name] !== undefined ? [] : [name]))
-  const read = settingsOf(json.success, given)
-  return Result.isFailure(read) ? yield* refused(read.failure) : { ...read.success, withheld: new Set(withheld) }
+  const read = settingsOf(written, given)
+  return Result.isFailure(read)
+    ? yield* wrong(file, read.failure.key, read.failure.message)
+    : { ...read.success, withheld: new Set(withheld) }
+})
+
+/**
+ * What Gemini CLI's settings of a folder say here: the keys that `config import gemini` takes, and a line for each value that
+ * cannot be what it should be. All else in it is for Gemini CLI alone.
+ */
+const readGeminiFile = Effect.fnUntraced(function* (
+  file: string,
+  mayHave: (values: Variables) => Variables
+): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+  const text = yield* textOf(file)
+  if (text === undefined) return undefined
+  const json = jsonOf(text)
+  if (Result.isFailure(json)) return yield* wrong(file, json.failure.key, json.failure.message)
+  const { left, taken } = translated(json.success, {})
+  const unfit = left.find(({ why }) => why.startsWith("expected "))
+  if (unfit !== undefined) return yield* wrong(file, pathText(unfit.from), unfit.why)
+  const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})
+  return yield* filledIn(file, Predicate.isObject(own) ? { ...own } : {}, mayHave)
 })
 
 const settingsFile = (path: Path.Path, home: string): string => path.resolve(home, "settings.json")
@@ -216,9 +247,17 @@ interface Looked {
   readonly read: ReadSettings
 }
 
+/** What the files of some places, or of all, say together: only the first has a say in what counts at home alone. */
+const merged = (files: ReadonlyArray<Looked>, ...of: ReadonlyArray<SettingsOrigin>): SettingsFile => {
+  const [first = {}, ...others] = files
+    .filter(({ state: { place } }) => of.length === 0 || of.includes(place))
+    .map(({ read: { settings } }) => settings)
+  return others.reduce(mergeSettings, first)
+}
+
 /**
- * Settings from `settings.json` in this home folder, then `.palimpsest/settings.json` in the working folder where that is
- * trusted, then the environment, the later one winning (CLI contract, Environment). Files are read when they are asked for;
+ * Settings from `settings.json` in this home folder, then, in the working folder where that is trusted, from Gemini CLI's
+ * `.gemini/settings.json` and from `.palimpsest/settings.json`, then the environment, the later one winning. Files are read when they are asked for;
  * none is made. The environment is that of the time when the layer is built, with the `.env` files beneath it.
  */
 export const layer = (
@@ -259,17 +298,19 @@ export const layer = (
       ]
 
       const lookAt = Effect.fnUntraced(function* (
-        place: SettingsPlace,
+        place: SettingsOrigin,
+        file: string,
         why: Effect.Effect<string | undefined, SettingsError>
       ): Effect.fn.Return<Looked> {
-        const file = fileOf(place)
         const of = (state: FileState["state"], read = nothingRead): Looked => ({ state: { place, file, state }, read })
         return yield* Effect.gen(function* () {
           if ((yield* here(realOf(file))) === undefined) return of({ _tag: "Absent" })
           const left = yield* why
           if (left !== undefined) return of({ _tag: "LeftOut", why: left })
           const isHome = place === "home"
-          const read = yield* here(readFile(file, isHome ? undefined : commands))
+          const read = yield* here(
+            place === "gemini" ? readGeminiFile(file, commands) : readFile(file, isHome ? undefined : commands)
+          )
           if (read === undefined) return of({ _tag: "Absent" })
           const notices = noticesOf(file, read, isHome)
           const heeded = isHome
@@ -283,10 +324,10 @@ export const layer = (
         }).pipe(Effect.catch((error) => Effect.succeed(of({ _tag: "Broken", error }))))
       })
 
-      /** Why nothing is taken of the working folder's file: the folder is not trusted, or the one that a link leads to. */
-      const whyNot = Effect.gen(function* () {
-        const [homeReal, hereReal] = [yield* here(realOf(homeFile)), yield* here(realOf(fileOf("workspace")))]
-        if (homeFile === fileOf("workspace") || (hereReal !== undefined && homeReal === hereReal)) return "same"
+      /** Why nothing is taken of a file of the working folder: the folder is not trusted, or the one that a link leads to. */
+      const whyNot = Effect.fnUntraced(function* (file: string): Effect.fn.Return<string | undefined, SettingsError> {
+        const [homeReal, hereReal] = [yield* here(realOf(homeFile)), yield* here(realOf(file))]
+        if (homeFile === file || (hereReal !== undefined && homeReal === hereReal)) return "same"
         const leads = hereReal === undefined ? [] : [path.dirname(hereReal)]
         for (const [index, folder] of [path.resolve("."), ...leads].entries()) {
           const standing = yield* Effect.result(trust(folder))
@@ -303,8 +344,11 @@ export const layer = (
       })
 
       const all = Effect.gen(function* () {
-        const own = yield* lookAt("home", Effect.undefined)
-        const theirs = yield* lookAt("workspace", whyNot)
+        const folderFile = fileOf("workspace")
+        const geminiFile = path.resolve(".gemini", "settings.json")
+        const own = yield* lookAt("home", homeFile, Effect.undefined)
+        const beneath = yield* lookAt("gemini", geminiFile, whyNot(geminiFile))
+        const theirs = yield* lookAt("workspace", folderFile, whyNot(folderFile))
         const { silent, ...said } = yield* Effect.provideService(
           readEnvironment,
           ConfigProvider.ConfigProvider,
@@ -316,9 +360,9 @@ export const layer = (
             ({ name, path: key }) => `${name}: ${key[0] ?? ""} counts in ${quoted(homeFile)} only; it was left out`
           )
         }
-        const { state } = theirs.state
-        const isSame = state._tag === "LeftOut" && state.why === "same"
-        const files = isSame ? [own] : [own, theirs]
+        // Most folders have no settings of Gemini CLI: of those that are not there nobody is told.
+        const isTold = ({ state: { state } }: Looked) => !(state._tag === "LeftOut" && state.why === "same")
+        const files = [own, ...(beneath.state.state._tag === "Absent" ? [] : [beneath]), theirs].filter(isTold)
         const notices = [
           ...files.flatMap(({ state: { file, state: how } }) =>
             how._tag === "Counts"
@@ -329,31 +373,27 @@ export const layer = (
           ),
           ...environment.notices
         ]
-        return { own, theirs, files, environment, notices }
+        return { files, environment, notices }
       })
 
       const states = Effect.gen(function* () {
-        const { environment, files, own, theirs } = yield* all
+        const { environment, files } = yield* all
         const stray = yield* Effect.provideService(strayVariables, ConfigProvider.ConfigProvider, provider)
         return {
           files: files.map(({ state }) => state),
           variables: environment.set,
           broken: environment.broken,
           notices: [...environment.notices, ...stray],
-          settings: [own.read.settings, theirs.read.settings, fromEnvironment(environment.settings)].reduce(
-            mergeSettings
-          )
+          settings: mergeSettings(merged(files), fromEnvironment(environment.settings))
         }
       })
 
       const read = Effect.gen(function* () {
-        const { environment, files, notices, own, theirs } = yield* all
+        const { environment, files, notices } = yield* all
         for (const { state } of files) if (state.state._tag === "Broken") return yield* state.state.error
         const [first] = environment.broken
         if (first !== undefined) return yield* first
-        const settings = [own.read.settings, theirs.read.settings, fromEnvironment(environment.settings)].reduce(
-          mergeSettings
-        )
+        const settings = mergeSettings(merged(files), fromEnvironment(environment.settings))
         const layers = [
           ...files.map(({ read: { written }, state: { file, place } }) => ({
             written,
@@ -378,7 +418,7 @@ export const layer = (
           notices,
           written,
           sources: new Map(sources),
-          files: { home: own.read.settings, workspace: theirs.read.settings }
+          files: { home: merged(files, "home"), workspace: merged(files, "gemini", "workspace") }
         }
       })
 

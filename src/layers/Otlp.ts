@@ -22,7 +22,16 @@ export interface OtlpOptions {
 const shutdownTimeout = "2 seconds"
 
 /** Attributes of spans that are names. All others may hold somebody's words. */
-const names: ReadonlySet<string> = new Set(["model", "tool", "status", "strategy", "trigger"])
+const names: ReadonlySet<string> = new Set([
+  "model",
+  "prompt_id",
+  "purpose",
+  "role",
+  "status",
+  "strategy",
+  "tool",
+  "trigger"
+])
 
 const nameOf = (error: unknown): string => {
   if (typeof error !== "object" || error === null) return "failure"

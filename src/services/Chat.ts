@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Option, Queue, Ref, Schema, Semaphore, S
 import { type Arriving, unspecified } from "../domain/Answer.ts"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
 import {
+  callsOf,
   Cancelled,
   type Decision,
   FailedInflatedTokenCount,
@@ -305,6 +306,16 @@ export class Chat extends Context.Service<
       ([{ started }, { cwd }]) => ({ session: started?.session, cwd: cwd ?? started?.cwd })
     )
 
+    /**
+     * What telemetry knows a compression by: Gemini CLI's `compress-<ms>` where a person asked for it, else the turn it comes
+     * before, which is the session's and the entry that the turn goes on with.
+     */
+    const promptIdOf = Effect.fnUntraced(function* (isAsked: boolean): Effect.fn.Return<string> {
+      if (isAsked) return `compress-${yield* Clock.currentTimeMillis}`
+      const { conversation, started } = yield* Ref.get(state)
+      return `${started?.session ?? "chat"}:${entryId(conversation.next)}`
+    })
+
     /** What goes with each request is told as things are now, where something left the window. */
     const renewed = Effect.gen(function* () {
       const { renew } = yield* Ref.get(settings)
@@ -321,6 +332,7 @@ export class Chat extends Context.Service<
     ): Effect.fn.Return<Outcome, PlanRefused | SessionStoreError | TokenCountError> {
       const { cancel, forced = true, mustFit = false, plan, tell } = given
       const { scale = 1, tokens: before } = yield* turns.sized(forced && !mustFit && policy.summarizer === "model")
+      const promptId = yield* promptIdOf(forced && !mustFit)
       // What has to fit nobody asked for.
       const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
       const hooked = Hooked.make(hooks, yield* place, (event) =>
@@ -331,7 +343,7 @@ export class Chat extends Context.Service<
         const isEmpty = session.conversation.view === undefined
         // Of an empty conversation nobody is told (spec 3.1 step 1).
         const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))
-        const request = { ...requestOf(session, policy, forced), advice, mustFit }
+        const request = { ...requestOf(session, policy, forced), advice, mustFit, promptId }
         const ended = yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
         return given.guarded === true ? yield* guarded(session.conversation, ended) : ended
       })
@@ -348,6 +360,8 @@ export class Chat extends Context.Service<
        * side: where something changed, what would be sent is told in its place.
        */
       const shown = (tokens: number, by: number): Outcome => {
+        // Who gave the policy wants what came of it, as its strategy counts.
+        if (given.policy !== undefined) return made
         if (goesByReport(policy.strategy)) {
           return patch === undefined ? made : recounted(made, before * scale, tokens * by)
         }
@@ -396,7 +410,14 @@ export class Chat extends Context.Service<
         trigger,
         status,
         before: TokenCount.make(held),
-        after: TokenCount.make(after)
+        after: TokenCount.make(after),
+        promptId,
+        calls: callsOf(outcome).map(({ model, promptId: id = promptId, purpose, usage }) => ({
+          promptId: id,
+          purpose,
+          model,
+          usage
+        }))
       })
       yield* ended(Effect.asVoid(told))
       return outcome

@@ -18,6 +18,8 @@ export interface CompressRequest {
   /** Handles the session has given out. */
   readonly held: HandleIndex
   readonly cwd?: string | undefined
+  /** What telemetry knows its calls of a model by; absent: `compress`. */
+  readonly promptId?: string | undefined
   /** The model the conversation is held with. */
   readonly family?: string | undefined
   /**

@@ -328,7 +328,8 @@ const attempt = Effect.fn("Compression.attempt")(
       by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
       fallback: policy.ladder,
       model: policy.model,
-      family: request.family
+      family: request.family,
+      promptId: request.promptId
     }
     const summary = yield* summarised(request, plan, wanted)
     if (summary.text.trim() === "") {
@@ -371,8 +372,26 @@ const attempt = Effect.fn("Compression.attempt")(
     })
 )
 
+/** Why code writes the snapshot that a model was to write: a summary failed before, and nobody insists on another one. */
+const failedBefore = {
+  reason: "failed before",
+  message: "a summary failed before, so that no model was asked for another one"
+} as const
+
 /** The snapshot: what a hook gave for the first plan, else what the summarizer writes. */
 const summarised = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  wanted: SummaryRequest
+): Effect.fn.Return<Summary, SummarizerError, Summarizer> {
+  if (wanted.by === "model" && request.memory.failed && !request.forced) {
+    const summary = yield* written(request, plan, { ...wanted, by: "extractive" })
+    return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
+  }
+  return yield* written(request, plan, wanted)
+})
+
+const written = Effect.fnUntraced(function* (
   { advice }: CompressRequest,
   { rung }: Domain.Plan,
   wanted: SummaryRequest

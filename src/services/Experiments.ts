@@ -11,5 +11,13 @@ export const Experiments = Context.Reference<ExperimentsShape>("palimpsest/servi
   defaultValue: () => ({ number: () => Effect.undefined })
 })
 
-/** The experiment that says when a conversation is compressed (spec 3.1 step 3). */
-export const compressionThreshold = "compressionThreshold"
+/** The experiment that sets the share of the window at which a conversation is compressed, under Gemini CLI's name for it. */
+export const compressionThreshold = "CONTEXT_COMPRESSION_THRESHOLD"
+
+/**
+ * Other keys an experiment may stand under, the first that is set counts: Gemini CLI's number for it, and the name that this
+ * program gave it before.
+ */
+export const experimentKeys: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  [compressionThreshold, ["45740197", "compressionThreshold"]]
+])

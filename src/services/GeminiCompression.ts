@@ -7,6 +7,7 @@ import { saidIn } from "../domain/Evidence.ts"
 import {
   acknowledgement,
   type Answers,
+  type ApiCount,
   concluding,
   countedParts,
   curatedItems,
@@ -100,30 +101,38 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls: [] }
   }
   const summarizer = yield* Summarizer
-  const first = firstCall(decision, "compress")
+  const promptId = request.promptId ?? "compress"
+  const first = firstCall(decision, promptId)
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
+    promptId,
     system: first.system,
     generate: first.contents,
-    verify: (summary) => secondCall(decision, "compress", summary).contents
+    verify: (summary) => secondCall(decision, promptId, summary).contents
   })
   return { answers: answered, calls: answered.calls }
 })
 
-/** The original asks the API only where there are media, and goes on with its own estimate when that fails (spec 2). */
+/**
+ * What the API counts of the new history. Only media are worth asking for, as in the original. Where no model takes part, none
+ * is asked. A count that fails ends the compression with the status that exists for it; the original goes on with its
+ * estimate (Gemini CLI, March 2026), which for media can be wrong by any factor.
+ */
 const apiCount = Effect.fnUntraced(function* (
-  { family }: CompressRequest,
+  { family, policy }: CompressRequest,
   decision: Summarize,
   answers: Answers
-): Effect.fn.Return<number | undefined, never, Summarizer> {
-  const parts = countedParts(decision, layoutOf(decision, finalSummary(answers)))
-  if (!needsApiCount(parts)) return undefined
+): Effect.fn.Return<{ readonly tokens: ApiCount; readonly problem: string }, never, Summarizer> {
+  const summary = finalSummary(answers)
+  const parts = countedParts(decision, layoutOf(decision, summary))
+  if (policy.summarizer !== "model" || summary === "" || !needsApiCount(parts))
+    return { tokens: undefined, problem: "" }
   const summarizer = yield* Summarizer
-  return yield* Effect.orElseSucceed(
-    summarizer.count({ family, contents: [{ role: "user", parts }] }),
-    (): number | undefined => undefined
-  )
+  return yield* Effect.match(summarizer.count({ family, contents: [{ role: "user", parts }] }), {
+    onSuccess: (tokens) => ({ tokens, problem: "" }),
+    onFailure: ({ message }) => ({ tokens: "failed" as const, problem: message })
+  })
 })
 
 const summarised = Effect.fnUntraced(function* (
@@ -143,15 +152,14 @@ const summarised = Effect.fnUntraced(function* (
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { answers, calls } = yield* answersTo(request, decision, dropped)
   const counted = yield* apiCount(request, decision, answers)
-  const conclusion = yield* Work.run(concluding(decision, answers, counted))
+  const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
   const before = TokenCount.make(conclusion.before)
   if (!("summary" in conclusion)) {
-    const message = "the new history was not counted"
     return {
       outcome:
         conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
           ? Domain.FailedEmptySummary.make({ before, plan, calls })
-          : Domain.FailedTokenCountError.make({ before, message }),
+          : Domain.FailedTokenCountError.make({ before, message: counted.problem, calls }),
       dropped: undefined
     }
   }
@@ -228,8 +236,9 @@ const decided = Effect.fnUntraced(function* (
     const decision = yield* Work.run(deciding(requestOf(items, request.policy, { ...given, failedSaves })))
     const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
     let again = false
-    for (const { file, number, text: whole } of outputs.filter((output) => output.number > saved)) {
+    for (const { file, number, saved: isSaved, text: whole } of outputs.filter((output) => output.number > saved)) {
       saved = number
+      if (!isSaved) continue
       const put = yield* Effect.result(store.put(encode(whole)))
       if (put._tag === "Success") continue
       yield* Effect.logDebug(`${file} was not saved: ${put.failure.message}`)

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import type { Degraded, SummaryCall } from "../domain/Compression.ts"
+import { callPromptId, type Degraded, summarizerRole, type SummaryCall } from "../domain/Compression.ts"
 import { type Content, isText, model as modelSays, plainText, text, user } from "../domain/Content.ts"
 import { viewItem } from "../domain/Conversation.ts"
 import { modelFor } from "../domain/ModelPurpose.ts"
@@ -82,11 +82,13 @@ const chosen = (answers: ReadonlyArray<string>): Snapshot | undefined =>
   [...answers].reverse().map(parse).find(isSnapshot)
 
 /** Asks a model and notes the call; what fails brings along the calls until then. */
-const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
-  Effect.fnUntraced(function* (
+const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "compress") =>
+  Effect.fn("ModelSummarizer.call")(function* (
     purpose: SummaryCall["purpose"],
     messages: ReadonlyArray<Content>
   ): Effect.fn.Return<string, Unusable, Model | Calibrations> {
+    const promptId = callPromptId(of, purpose)
+    yield* Effect.annotateCurrentSpan({ prompt_id: promptId, role: summarizerRole, purpose, model: name })
     const service = yield* Model
     const calibrations = yield* Calibrations
     const request: ModelRequest = { model: name, contents: messages, systemInstruction: system }
@@ -100,7 +102,7 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>) =>
     )
     const said = answerText(answer)
     const { finishReason, usage } = answer
-    calls.push({ purpose, model: name, messages: messages.length, answer: said, finishReason, usage })
+    calls.push({ purpose, promptId, model: name, messages: messages.length, answer: said, finishReason, usage })
     if (usage !== null) yield* calibrations.observe(name, partsOf(request), usage.prompt)
     return said
   })
@@ -118,7 +120,7 @@ const answers = Effect.fn("ModelSummarizer.answers")(function* (
   request: AnswersRequest
 ): Effect.fn.Return<Answered, SummarizerError, Model | Calibrations> {
   const calls: Array<SummaryCall> = []
-  const ask = asking(modelOf(request), request.system, calls)
+  const ask = asking(modelOf(request), request.system, calls, request.promptId)
   return yield* Effect.gen(function* () {
     const summary = yield* ask("generate", request.generate)
     const verified = yield* ask("verify", request.verify(summary))
@@ -132,13 +134,11 @@ const counted = Effect.fn("ModelSummarizer.count")(function* ({
   family
 }: CountRequest): Effect.fn.Return<number, SummarizerError, Model> {
   const service = yield* Model
-  return yield* service
-    .countTokens({ model: family ?? modelOf({ family, model: undefined }), contents })
-    .pipe(
-      Effect.mapError((error) =>
-        failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error))
-      )
-    )
+  return yield* service.countTokens({ model: family ?? modelOf({ family, model: undefined }), contents }).pipe(
+    // Two answers have been paid for when this is asked.
+    Effect.retry(retries(shortPatience)),
+    Effect.mapError((error) => failure(new Unusable({ reason: error.reason._tag, message: error.message }, [], error)))
+  )
 })
 
 const write = Effect.fn("ModelSummarizer.write")(function* (
@@ -147,7 +147,7 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   const name = modelOf(request)
   const contents = slice(request)
   const calls: Array<SummaryCall> = []
-  const ask = asking(name, compressionInstruction, calls)
+  const ask = asking(name, compressionInstruction, calls, request.promptId)
   const instruction = snapshotRequest(rendersSnapshot(contents) ? "merge" : "create")
   const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
   const second = request.verify

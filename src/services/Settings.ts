@@ -16,9 +16,12 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 /** The files settings stand in: one of the person's own, one of the working folder. */
 export type SettingsPlace = "home" | "workspace"
 
+/** The files settings are read from: Gemini CLI's own of the working folder is never written to. */
+export type SettingsOrigin = SettingsPlace | "gemini"
+
 /** Where a value comes from. */
 export interface SettingsSource {
-  readonly place: SettingsPlace | "environment"
+  readonly place: SettingsOrigin | "environment"
   /** The file, or the variable. */
   readonly name: string
 }
@@ -33,13 +36,16 @@ export interface Found {
   readonly written: unknown
   /** Where each value comes from, by its key (`memory.maxDirs`); lists that grow come from several. */
   readonly sources: ReadonlyMap<string, ReadonlyArray<SettingsSource>>
-  /** What each file says, as far as it is heeded: who must not mix them, as hooks must not, reads it here. */
+  /**
+   * What each place says, as far as it is heeded: who must not mix them, as hooks must not, reads it here. The working folder's
+   * are those of Gemini CLI there and our own above them.
+   */
   readonly files: Readonly<Record<SettingsPlace, SettingsFile>>
 }
 
 /** How it stands with one file. */
 export interface FileState {
-  readonly place: SettingsPlace
+  readonly place: SettingsOrigin
   readonly file: string
   readonly state:
     | { readonly _tag: "Absent" }

@@ -42,6 +42,8 @@ export interface SummaryRequest {
   readonly model: string | undefined
   /** The conversation's own model, whose family decides otherwise. */
   readonly family: string | undefined
+  /** What telemetry knows the calls by; absent: `compress`. */
+  readonly promptId?: string | undefined
 }
 
 /** A snapshot, who wrote it, and what is known about it. */
@@ -69,6 +71,7 @@ export const extractive = Effect.fnUntraced(function* (
 export interface AnswersRequest {
   readonly model: string | undefined
   readonly family: string | undefined
+  readonly promptId?: string | undefined
   readonly system: string
   readonly generate: ReadonlyArray<Content>
   /** The messages of the second call, made of what the first one answered. */

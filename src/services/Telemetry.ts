@@ -6,6 +6,7 @@ import {
   compressionTold,
   eventTold,
   promptTold,
+  summaryCallsTold,
   ToolsSeen,
   type Told
 } from "../domain/Telemetry.ts"
@@ -121,7 +122,11 @@ export class Telemetry extends Context.Service<
             event: "PostCompress",
             priority: 0,
             run: (event, { session }) =>
-              event._tag === "PostCompress" ? tell(session, compressionTold(event)) : Effect.void
+              event._tag === "PostCompress"
+                ? Effect.forEach([...summaryCallsTold(event), compressionTold(event)], (one) => tell(session, one), {
+                    discard: true
+                  })
+                : Effect.void
           }
         ])
       )

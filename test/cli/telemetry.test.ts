@@ -107,11 +107,30 @@ describe("telemetry", () => {
       )
       assert.deepInclude(attributes, { status: "COMPRESSED", trigger: "auto" })
       assert.isBelow(Number(attributes["tokens_after"]), Number(attributes["tokens_before"]))
+      // Both calls of the summary are known by the turn they came before.
+      const promptId = String(attributes["prompt_id"])
+      assert.match(promptId, /^s:e\d+$/)
+      const summaries: ReadonlyArray<Readonly<Record<string, unknown>>> = records
+        .filter(({ name }) => name === "summary_call")
+        .map((record) => Object(record["attributes"]))
+      assert.deepStrictEqual(
+        summaries.map((one) => [one["prompt_id"], one["role"], one["purpose"]]),
+        [
+          [promptId, "utility_compressor", "generate"],
+          [`${promptId}-verify`, "utility_compressor", "verify"]
+        ]
+      )
+      for (const one of summaries) assert.isAbove(Number(one["prompt_tokens"]), 0)
+      const traces = (got.get("/v1/traces") ?? []).join("\n")
+      for (const value of [promptId, `${promptId}-verify`, "utility_compressor"]) {
+        assert.include(traces, JSON.stringify(value))
+      }
 
       assert.includeMembers([...got.keys()], ["/v1/traces", "/v1/metrics", "/v1/logs"])
       const logs = (got.get("/v1/logs") ?? []).join("\n")
       assert.include(logs, "chat_compression")
       assert.include(logs, "tokens_before")
+      assert.include(logs, `${promptId}-verify`)
       assert.include((got.get("/v1/metrics") ?? []).join("\n"), "palimpsest_tokens_saved")
       const everything = [readFileSync(file, "utf8"), ...[...got.values()].flat()].join("\n")
       for (const word of words) assert.notInclude(everything, word)

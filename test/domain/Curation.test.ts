@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, type Content, model, type Part, response, text, user } from "../../src/domain/Content.ts"
-import { curate, curatedIndexes, isValidModel, type ValidityRule } from "../../src/domain/Curation.ts"
+import { append, empty as nothing, entryId } from "../../src/domain/Conversation.ts"
+import { curate, curatedIndexes, history, isValidModel, type ValidityRule } from "../../src/domain/Curation.ts"
 
 const said = (value: string): Content => user(text(value))
 const answered = (value: string): Content => model(text(value))
@@ -76,5 +77,19 @@ describe("validity", () => {
   })
   it.each(cases)("spec 1.2.5 (today): %s", (_, parts, __, newer) => {
     assert.strictEqual(isValidModel({ role: "model", parts }, "newer"), newer)
+  })
+})
+
+describe("history", () => {
+  it("of a conversation is all of its messages, or only the curated ones, whatever the strategy", () => {
+    const contents = [said("a"), answered("b"), empty, said("c"), answered("d")]
+    const conversation = contents.reduce(
+      (before, content) =>
+        append(before, { id: entryId(before.next), content, tokens: content.parts.map(() => 1), handles: [] }),
+      nothing
+    )
+    assert.deepStrictEqual(history(conversation), contents)
+    assert.deepStrictEqual(history(conversation, { curated: true }), curate(contents, "older"))
+    assert.deepStrictEqual(history(conversation, { curated: true, rule: "newer" }), curate(contents, "newer"))
   })
 })

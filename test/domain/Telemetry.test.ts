@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { ActivityBuffer, compressionTold, eventTold, ToolsSeen } from "../../src/domain/Telemetry.ts"
+import { ActivityBuffer, compressionTold, eventTold, summaryCallsTold, ToolsSeen } from "../../src/domain/Telemetry.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
 
 const record = (at: number) => ({ name: `n${at % 3}`, at, session: null, attributes: {} })
@@ -147,4 +147,34 @@ describe("what is told of an event", () => {
       )
     })
   }
+
+  it("each call of a compression is told with its prompt id, the role and what it cost, without words", () => {
+    const call = { promptId: "compress-7", purpose: "generate", model: "gemini-2.5-pro", usage: null }
+    const usage = { prompt: 10, answer: 5, thoughts: 1, cached: 2 }
+    const told = summaryCallsTold({
+      _tag: "PostCompress",
+      trigger: "manual",
+      status: "COMPRESSED",
+      before: TokenCount.make(100),
+      after: TokenCount.make(40),
+      promptId: "compress-7",
+      calls: [call, { ...call, promptId: "compress-7-verify", purpose: "verify", usage }]
+    })
+    const shared = { role: "utility_compressor", model: "gemini-2.5-pro" }
+    assert.deepStrictEqual(told, [
+      { name: "summary_call", attributes: { prompt_id: "compress-7", ...shared, purpose: "generate" } },
+      {
+        name: "summary_call",
+        attributes: {
+          prompt_id: "compress-7-verify",
+          ...shared,
+          purpose: "verify",
+          prompt_tokens: 10,
+          answer_tokens: 5,
+          thought_tokens: 1,
+          cached_tokens: 2
+        }
+      }
+    ])
+  })
 })

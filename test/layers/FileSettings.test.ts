@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process"
 import * as FileExperiments from "../../src/layers/FileExperiments.ts"
 import * as FileSettings from "../../src/layers/FileSettings.ts"
 import { EnvFiles } from "../../src/services/EnvFiles.ts"
-import { Experiments } from "../../src/services/Experiments.ts"
+import { compressionThreshold, Experiments } from "../../src/services/Experiments.ts"
 import * as FileTrust from "../../src/layers/FileTrust.ts"
 import { Settings } from "../../src/services/Settings.ts"
 import { type Standing, Trust } from "../../src/services/Trust.ts"
@@ -13,6 +13,8 @@ import { type Standing, Trust } from "../../src/services/Trust.ts"
 interface Files {
   readonly home?: string
   readonly here?: string
+  /** Gemini CLI's settings of the working folder. */
+  readonly gemini?: string
   readonly env?: Readonly<Record<string, string>>
   /** What an `.env` file says beneath that. */
   readonly dotEnv?: Readonly<Record<string, string>>
@@ -27,7 +29,7 @@ const trusted = () => Effect.succeed("trusted" as const)
 
 /** What is read where these files lie in the home folder and the working folder. */
 const laid = Effect.fnUntraced(function* (
-  { dotEnv = {}, env = {}, here, home, standing = "trusted" }: Files,
+  { dotEnv = {}, env = {}, gemini, here, home, standing = "trusted" }: Files,
   trust: (folder: string) => Effect.Effect<Standing> = () => Effect.succeed(standing)
 ) {
   const fs = yield* FileSystem.FileSystem
@@ -38,6 +40,10 @@ const laid = Effect.fnUntraced(function* (
   yield* fs.makeDirectory(folders.home)
   if (home !== undefined) yield* fs.writeFileString(path.join(folders.home, "settings.json"), home)
   if (here !== undefined) yield* fs.writeFileString(path.join(folders.here, ".palimpsest", "settings.json"), here)
+  if (gemini !== undefined) {
+    yield* fs.makeDirectory(path.join(folders.here, ".gemini"))
+    yield* fs.writeFileString(path.join(folders.here, ".gemini", "settings.json"), gemini)
+  }
   const inFolder = Layer.succeed(Path.Path, { ...path, resolve: (...parts) => path.resolve(folders.here, ...parts) })
   const settings = FileSettings.layer(folders.home, trust).pipe(
     Layer.provide(Layer.merge(inFolder, envFiles(dotEnv))),
@@ -75,7 +81,52 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
+  it.effect("Gemini CLI's settings of a trusted folder count above the home folder's and below our own", () =>
+    Effect.gen(function* () {
+      const gemini = `{
+        // as Gemini CLI has it
+        "model": { "name": "of-gemini", "compressionThreshold": 0.7 },
+        "context": { "fileName": "NOTES.md" }, "ui": { "theme": "dark" },
+        "hooks": { "PreCompress": [{ "hooks": [{ "type": "command", "command": "note" }] }] },
+        "mcpServers": { "files": { "command": "files-server" } }
+      }`
+      const home = `{"model": "of-home", "compressionThreshold": 0.2, "titles": false}`
+      const { result, root } = yield* reading({ gemini, home, here: `{"model": "of-here"}` })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const { files, notices, settings, sources } = result.success
+      assert.strictEqual(settings.model, "of-here")
+      assert.strictEqual(settings.compressionThreshold, 0.7)
+      assert.deepStrictEqual(settings.memory?.fileNames, ["NOTES.md"])
+      assert.strictEqual(settings.titles, false)
+      assert.isUndefined(settings.mcpServers)
+      const file = `${root}/here/.gemini/settings.json`
+      assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
+      assert.deepStrictEqual(notices, [
+        `${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`
+      ])
+      assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
+    })
+  )
+
+  it.effect("of a folder that is not trusted nothing of Gemini CLI's settings counts, and one line says so", () =>
+    Effect.gen(function* () {
+      const gemini = `{"model": {"compressionThreshold": 0.7}}`
+      const { result, root } = yield* reading({ gemini, standing: "unknown" })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `${root}/here/.gemini/settings.json was left out: the folder is not trusted; "palimpsest trust" says that it is`
+      ])
+    })
+  )
+
   for (const [rule, files, place] of [
+    [
+      "Gemini CLI's of the working folder",
+      { gemini: `{"model": {"compressionThreshold": 7}}` },
+      "here/.gemini/settings.json, model.compressionThreshold: expected a share"
+    ],
+    ["Gemini CLI's that are no JSON", { gemini: `{"model"` }, "here/.gemini/settings.json: expected JSON"],
     ["the home folder", { home: `{"window": "big"}` }, "home/settings.json, window: expected a whole number"],
     [
       "the working folder",
@@ -488,7 +539,7 @@ describe("FileExperiments", () => {
       const warnings: Array<unknown> = []
       const numbers = yield* Effect.gen(function* () {
         const { number } = yield* Experiments
-        return yield* Effect.forEach(["compressionThreshold", "compressionThreshold", "toString"], number)
+        return yield* Effect.forEach([compressionThreshold, compressionThreshold, "toString"], number)
       }).pipe(
         Effect.provide(
           FileExperiments.layer(env === undefined ? file : path.join(folder, "none.json")).pipe(
@@ -501,7 +552,17 @@ describe("FileExperiments", () => {
     })
 
     for (const [rule, content, number, warnings] of [
-      ["a number by its name", `{"compressionThreshold": 0.6, "other": 1}`, 0.6, 0],
+      ["a number by its name", `{"CONTEXT_COMPRESSION_THRESHOLD": 0.6, "other": 1}`, 0.6, 0],
+      ["a number by Gemini CLI's number", `{"45740197": 0.6}`, 0.6, 0],
+      ["a number by the name it had before", `{"compressionThreshold": 0.6}`, 0.6, 0],
+      ["the real name before the others", `{"45740197": 0.2, "CONTEXT_COMPRESSION_THRESHOLD": 0.6}`, 0.6, 0],
+      [
+        "a flag as Gemini CLI reads it",
+        `{"flags": [{"flagId": 1, "boolValue": true}, {"flagId": 45740197, "floatValue": 0.6}], "experimentIds": [9]}`,
+        0.6,
+        0
+      ],
+      ["none where flags are no list, with one warning", `{"flags": {"45740197": 0.6}}`, undefined, 1],
       ["none where there is no file", undefined, undefined, 0],
       ["none where the file is broken, with one warning", `{"compressionThreshold":`, undefined, 1],
       ["none where a value is no number, with one warning", `{"compressionThreshold": "0.6"}`, undefined, 1]

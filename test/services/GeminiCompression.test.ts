@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
-import { defaultPolicy, type Policy, statusOf, tokensOf } from "../../src/domain/Compression.ts"
+import { defaultPolicy, patchOf, type Policy, statusOf, tokensOf } from "../../src/domain/Compression.ts"
 import { call, type Content, model, response, text, user } from "../../src/domain/Content.ts"
 import { project } from "../../src/domain/Projection.ts"
 import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
@@ -9,18 +9,13 @@ import { TokenCount } from "../../src/domain/Tokens.ts"
 import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
 import { Chat } from "../../src/services/Chat.ts"
-import { Compression } from "../../src/services/Compression.ts"
+import { Compression, requestFor } from "../../src/services/Compression.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
-import {
-  AuthenticationError,
-  InternalProviderError,
-  Model,
-  ModelError,
-  type ModelRequest
-} from "../../src/services/Model.ts"
+import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../src/services/Model.ts"
 import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
 import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { Summarizer } from "../../src/services/Summarizer.ts"
+import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
 import { oracle } from "../support/geminiOracle.ts"
 
 /** The whole workflow under strategy `gemini`, held against what the original does (spec 3.1 to 3.7). */
@@ -69,7 +64,7 @@ const played = Effect.fnUntraced(function* (one: Case) {
     stream: () => Stream.die("unexpected call"),
     countTokens: () =>
       one.api === undefined
-        ? Effect.fail(new ModelError({ reason: new InternalProviderError({ status: 500 }) }))
+        ? Effect.fail(new ModelError({ reason: new AuthenticationError({ kind: "InvalidKey" }) }))
         : Effect.succeed(one.api)
   })
   const saves = yield* Ref.make(0)
@@ -185,7 +180,12 @@ describe("strategy gemini", () => {
     it.effect(`${name}: status, counts, calls, flag and history as the original's`, () =>
       Effect.gen(function* () {
         const { after, asked, outcome } = yield* played(one)
-        const original = expected(one)
+        const said = expected(one)
+        // Where its count fails the original estimates; here that is what the status is for.
+        const isUncounted = said.apiAsked && one.api === undefined
+        const original = isUncounted
+          ? { ...said, status: "COMPRESSION_FAILED_TOKEN_COUNT_ERROR", history: null, flag: one.failed }
+          : said
         assert.strictEqual(statusOf(outcome), original.status)
         assert.strictEqual(asked.length, original.calls.length)
         assert.strictEqual(after.memory.failed, original.flag)
@@ -223,4 +223,35 @@ describe("strategy gemini", () => {
       assert.isFalse(after.memory.failed)
     })
   )
+
+  for (const strategy of ["gemini", "palimpsest"] as const) {
+    it.effect(`${strategy}: a counter that fails ends as FailedTokenCountError, and nothing changes`, () =>
+      Effect.gen(function* () {
+        const canCount = yield* Ref.make(true)
+        const counter = Layer.succeed(TokenCounter, {
+          count: (parts) =>
+            Effect.flatMap(Ref.get(canCount), (can) =>
+              can
+                ? Effect.succeed(parts.map(() => 400))
+                : Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
+            )
+        })
+        const services = Compression.layer.pipe(
+          Layer.provide(Summarizer.layerExtractive),
+          Layer.provideMerge(Layer.mergeAll(counter, MemoryTempStore.layer, HookSystem.layer))
+        )
+        yield* Effect.gen(function* () {
+          const policy: Policy = { ...policyFor(base), strategy, summarizer: "extractive", ladder: true }
+          const request = yield* requestFor(
+            contents.map((content) => ({ content })),
+            policy
+          )
+          yield* Ref.set(canCount, false)
+          const { outcome } = yield* Compression.use(({ compress }) => compress({ ...request, forced: true }))
+          assert.strictEqual(statusOf(outcome), "COMPRESSION_FAILED_TOKEN_COUNT_ERROR")
+          assert.isUndefined(patchOf(outcome))
+        }).pipe(Effect.provide(services))
+      })
+    )
+  }
 })

@@ -52,6 +52,8 @@ describe("telemetry", () => {
         ["request", "turn", "chat_compression"]
       )
       const [, turn, compression] = records
+      // A person asked for it: Gemini CLI calls that `compress-<ms>`.
+      assert.match(String(compression?.attributes["prompt_id"]), /^compress-\d{13}$/)
       assert.isAbove(Number(turn?.attributes["prompt_tokens"]), 0)
       assert.isAbove(Number(compression?.attributes["tokens_before"]), Number(compression?.attributes["tokens_after"]))
       assert.notInclude(JSON.stringify(records), secret)

@@ -79,7 +79,7 @@ const raw = (parts: ReadonlyArray<Part>, depth: number, b: number): number => {
       const r = fr.response
       if (typeof r === "string") n += r.length / 4
       else if (r !== undefined && r !== null) n += JSON.stringify(r).length / 4
-      if (Array.isArray(fr.parts)) n += raw(fr.parts, depth + 1, b)
+      if (Array.isArray(fr.parts)) n += Math.floor(raw(fr.parts, depth + 1, b))
       total += n
       continue
     }
@@ -174,7 +174,7 @@ const truncate = (input: OracleInput) => {
         const file = `${Array.from({ length: tool.length }, (_, i) => tool[i] ?? "")
           .map((ch) => (/[A-Za-z0-9_-]/.test(ch) ? ch : "_"))
           .join("")}_${id}.txt`.toLowerCase()
-        const saved = !input.broken.includes(id)
+        const saved = r !== undefined && !input.broken.includes(id)
         saves.push({ id, file, text: s, at: `${c}/${p}`, saved })
         id++
         if (saved) {

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Ref, Schema } from "effect"
+import { Effect, FileSystem, Layer, Path, Ref, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { encode } from "../../domain/Bytes.ts"
 import {
@@ -24,10 +24,14 @@ import { type Session, type SessionEvent, spillBytes } from "../../domain/Sessio
 import { TokenCount } from "../../domain/Tokens.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
+import { ChatDefaults } from "../../services/ChatSettings.ts"
+import type { Environment } from "../../services/Environment.ts"
 import * as Export from "../../services/Export.ts"
 import * as ModelWindows from "../../services/ModelWindows.ts"
+import { SessionFiles } from "../../services/SessionFiles.ts"
 import type { Loaded } from "../../services/Transcripts.ts"
 import { blobFolderOf, TempStore } from "../../services/TempStore.ts"
+import { Trust } from "../../services/Trust.ts"
 import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitError.ts"
 import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
@@ -35,6 +39,8 @@ import { hasKey } from "../Key.ts"
 import { failureLine, noopText } from "../OutcomeText.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
+import * as Watching from "../Watching.ts"
+import type { Ground } from "../Worker.ts"
 
 /** A plan in a file: with what it was made for, so that it is refused when the conversation has changed since. */
 const PlanFile = Schema.Struct({ fingerprint: Schema.String, plan: Plan })
@@ -88,7 +94,9 @@ const flags = {
     Flag.withDefault(false)
   ),
   failed: Flag.Boolean("failed").pipe(
-    Flag.withDescription("Start as if a summary had failed before"),
+    Flag.withDescription(
+      "Start as if a summary had failed before, so that no model is asked: strategy gemini only shortens tool outputs, palimpsest has code write the snapshot"
+    ),
     Flag.withDefault(false)
   ),
   tokens: Input.optional(Input.size("tokens")).pipe(
@@ -397,79 +405,119 @@ const listNotice = (what: string, counts: Readonly<Record<string, number>>, comf
   return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)
 }
 
-/** `palimpsest compress <file>`. */
-export const compress = Command.make(
-  "compress",
-  flags,
-  Effect.fn("cli.compress")(function* (input) {
-    const strategy = yield* checked(input)
-    const loaded = yield* Input.load(input)
-    const { session } = loaded
-    const settings = yield* FileWindow.settings
-    const { models = {} } = settings
-    const summarizer = yield* summarizerOf(input)
-    // The provider is asked only where it is about to be asked for a snapshot anyway.
-    const asks = summarizer === "model" && !input.plan
-    if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
-    const limit =
-      input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
-    const policy = policyOf(input, loaded, limit, summarizer, strategy)
-    const options = { policy, forced: input.force }
-    const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
-    const events = yield* Ref.make(loaded.events)
-    const chat = yield* Chat.keep({ session: before, log: recording(events, session.started?.session ?? "") })
-    if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
-    const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
-    const outcome = yield* chat.compress({ ...options, plan }).pipe(
-      Effect.provideService(ModelWindows.Own, models),
-      Output.progress("compressing"),
-      Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
-    )
-    const out = input.inPlace ? input.file : input.out
-    if (out !== undefined) {
-      const byName = out.endsWith(".json") ? "contents" : "palimpsest"
-      const format = input.to ?? (input.inPlace ? loaded.format : byName)
-      const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
-        Output.progress(`writing ${out}`),
-        Effect.mapError((error) => failed(error.message))
-      )
-      yield* listNotice(`the format ${format} has no place for`, unheld, "the log beside the file keeps it")
-      if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they were no part of the conversation")
-    }
-    const after = yield* chat.session
-    const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
-    const report: Report = {
-      status: statusOf(outcome),
-      outcome: outcomeJson(outcome),
-      tokens: { ...tokensOf(outcome), limit: policy.limit },
-      ...layoutOf(session, outcome),
-      degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
-      elided: elidedParts(session, outcome, out, hashes),
-      snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
-      audit: outcome._tag === "Compressed" ? outcome.audit : null
-    }
-    if (input.json) {
-      const text = yield* Effect.orDie(Schema.encodeEffect(Schema.fromJsonString(Report))(report))
-      yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
-    } else {
-      yield* Output.text(
-        describe(report, outcome, recallHint(report, after.ranges?.value.handle, out, input.file), yield* Output.style)
-      )
-    }
-    const problem = failureLine(outcome)
-    if (problem !== undefined)
-      return yield* new Exit({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
+/**
+ * Adds the hooks of the settings, as a chat does. They run in the folder where the program runs, whatever folder the transcript
+ * names: that one may be anybody's. What they stand on is loaded only where there are some.
+ */
+const addHooks = Effect.fnUntraced(function* <E, R>(
+  file: string,
+  hooking: Layer.Layer<Environment | Ground, E, R>,
+  tell: (line: string) => Effect.Effect<void>
+) {
+  const found = yield* OpenChat.readSettings
+  if (!Watching.hasHooks(found)) return
+  const { of } = yield* Trust
+  const path = yield* Path.Path
+  const isTrusted = Effect.match(of(path.resolve(".")), {
+    onFailure: () => false,
+    onSuccess: (standing) => standing === "trusted"
   })
-).pipe(
-  Command.withDescription("Compress a conversation once; everything that leaves it stays recallable"),
-  Command.withExamples([
-    {
-      command: "palimpsest compress talk.jsonl --force --limit 64k",
-      description: "See what a window of 64,000 tokens would keep"
-    },
-    {
-      command: "palimpsest compress talk.jsonl --force --out small.jsonl",
-      description: "Write the compressed conversation"
-    }
-  ])
-)
+  yield* Watching.addHooks(found, tell, isTrusted).pipe(
+    Effect.provideService(SessionFiles, {
+      folder: path.resolve("."),
+      of: () => (file === "-" ? "" : path.resolve(file))
+    }),
+    Effect.provideContext(yield* Layer.build(hooking))
+  )
+})
+
+/** `palimpsest compress <file>`. `hooking`: what commands of hooks stand on. */
+export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>) =>
+  Command.make(
+    "compress",
+    flags,
+    Effect.fn("cli.compress")(function* (input) {
+      const strategy = yield* checked(input)
+      const stdio = yield* Effect.context<Stdio.Stdio>()
+      const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
+      yield* addHooks(input.file, hooking, tell)
+      const loaded = yield* Input.load(input)
+      const { session } = loaded
+      const settings = yield* FileWindow.settings
+      const { models = {} } = settings
+      const summarizer = yield* summarizerOf(input)
+      // The provider is asked only where it is about to be asked for a snapshot anyway.
+      const asks = summarizer === "model" && !input.plan
+      if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
+      const limit =
+        input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
+      const policy = policyOf(input, loaded, limit, summarizer, strategy)
+      const options = { policy, forced: input.force, tell }
+      const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
+      const events = yield* Ref.make(loaded.events)
+      const path = yield* Path.Path
+      const chat = yield* Chat.keep({
+        session: before,
+        log: recording(events, session.started?.session ?? ""),
+        settings: { ...(yield* ChatDefaults), cwd: path.resolve(".") }
+      })
+      if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
+      const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
+      const outcome = yield* chat.compress({ ...options, plan }).pipe(
+        Effect.provideService(ModelWindows.Own, models),
+        Output.progress("compressing"),
+        Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
+      )
+      const out = input.inPlace ? input.file : input.out
+      if (out !== undefined) {
+        const byName = out.endsWith(".json") ? "contents" : "palimpsest"
+        const format = input.to ?? (input.inPlace ? loaded.format : byName)
+        const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
+          Output.progress(`writing ${out}`),
+          Effect.mapError((error) => failed(error.message))
+        )
+        yield* listNotice(`the format ${format} has no place for`, unheld, "the log beside the file keeps it")
+        if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they were no part of the conversation")
+      }
+      const after = yield* chat.session
+      const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
+      const report: Report = {
+        status: statusOf(outcome),
+        outcome: outcomeJson(outcome),
+        tokens: { ...tokensOf(outcome), limit: policy.limit },
+        ...layoutOf(session, outcome),
+        degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
+        elided: elidedParts(session, outcome, out, hashes),
+        snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
+        audit: outcome._tag === "Compressed" ? outcome.audit : null
+      }
+      if (input.json) {
+        const text = yield* Effect.orDie(Schema.encodeEffect(Schema.fromJsonString(Report))(report))
+        yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
+      } else {
+        yield* Output.text(
+          describe(
+            report,
+            outcome,
+            recallHint(report, after.ranges?.value.handle, out, input.file),
+            yield* Output.style
+          )
+        )
+      }
+      const problem = failureLine(outcome)
+      if (problem !== undefined)
+        return yield* new Exit({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
+    }, Effect.scoped)
+  ).pipe(
+    Command.withDescription("Compress a conversation once; everything that leaves it stays recallable"),
+    Command.withExamples([
+      {
+        command: "palimpsest compress talk.jsonl --force --limit 64k",
+        description: "See what a window of 64,000 tokens would keep"
+      },
+      {
+        command: "palimpsest compress talk.jsonl --force --out small.jsonl",
+        description: "Write the compressed conversation"
+      }
+    ])
+  )

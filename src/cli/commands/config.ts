@@ -297,7 +297,7 @@ const warning = (check: string, message: string): Check => ({ check, status: "wa
 const problem = (check: string, message: string): Check => ({ check, status: "problem", message })
 
 const checkFile = ({ file, place, state }: FileState): ReadonlyArray<Check> => {
-  const name = `${place} settings`
+  const name = place === "gemini" ? "Gemini CLI's settings" : `${place} settings`
   switch (state._tag) {
     case "Absent":
       return [ok(name, `${file} is not there; nothing is set in it`)]
@@ -355,7 +355,9 @@ const checkKey = Effect.map(keyVariable, (name) =>
 
 const checkHooks = (files: ReadonlyArray<FileState>): ReadonlyArray<Check> => {
   const read = files.flatMap(({ file, place, state }) =>
-    state._tag === "Counts" ? [{ file, ...hooksOf(state.settings.hooks ?? {}, place) }] : []
+    state._tag === "Counts"
+      ? [{ file, ...hooksOf(state.settings.hooks ?? {}, place === "home" ? "home" : "workspace") }]
+      : []
   )
   const warnings = read.flatMap(({ file, warnings: all }) => all.map((text) => warning("hooks", `${file}: ${text}`)))
   const count = read.reduce((sum, { hooks }) => sum + hooks.length, 0)

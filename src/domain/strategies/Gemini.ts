@@ -1,6 +1,13 @@
 import { Predicate, Schema } from "effect"
 import { firstUnits, lastUnits } from "../Bytes.ts"
-import type { Decision, NoopReason, PlanStep, Policy } from "../Compression.ts"
+import {
+  callPromptId,
+  type Decision,
+  type NoopReason,
+  type PlanStep,
+  type Policy,
+  summarizerRole
+} from "../Compression.ts"
 import {
   type Content,
   type FunctionResponse,
@@ -13,7 +20,7 @@ import {
   user
 } from "../Content.ts"
 import { type Conversation, itemParts, view, type ViewItem } from "../Conversation.ts"
-import { curatedIndexes } from "../Curation.ts"
+import { curatedIndexes, shownContent } from "../Curation.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { runtimeMark } from "../RuntimeMark.ts"
 import { type SectionName, sectionNames } from "../Snapshot.ts"
@@ -69,7 +76,8 @@ const responseCost = (answer: FunctionResponse, depth: number, rates: Rates): nu
   if (!Array.isArray(answer.parts) || depth >= deepest) return own
   let nested = 0
   for (const part of answer.parts) nested += isPart(part) ? partCost(part, depth + 1, rates) : jsonCost(part)
-  return own + nested
+  // The original estimates nested parts by the same function, which rounds down once more.
+  return own + Math.floor(nested)
 }
 
 const mediaCost = (part: Part): number => {
@@ -239,7 +247,8 @@ const walked = (
   const number = walk.number
   walk.number += 1
   const save: Save = { number, file: fileNameOf(answer.name, number), ...at, text: whole }
-  if (options.failedSaves?.has(number) === true) {
+  // Where there is no response at all, the original has nothing to save, fails and keeps the part.
+  if (options.failedSaves?.has(number) === true || answer.response === undefined) {
     walk.used += tokens
     walk.outputs.push({ ...save, saved: false, replacement: undefined })
     return part
@@ -513,14 +522,14 @@ export const modelAlias = (name: string): CompressionModel => compressionModels.
 /** One call, not streamed. */
 export interface CompressionCall {
   readonly promptId: string
-  readonly role: "utility_compressor"
+  readonly role: typeof summarizerRole
   readonly system: string
   readonly contents: ReadonlyArray<Content>
 }
 
 const compressionCall = (promptId: string, contents: ReadonlyArray<Content>): CompressionCall => ({
   promptId,
-  role: "utility_compressor",
+  role: summarizerRole,
   system: compressionInstruction,
   contents
 })
@@ -531,7 +540,7 @@ export const firstCall = ({ anchor, summarized }: Summarize, promptId: string): 
 
 /** Step 10: made whatever the first answer was, and without its question. */
 export const secondCall = ({ summarized }: Summarize, promptId: string, summary: string): CompressionCall =>
-  compressionCall(`${promptId}-verify`, [...summarized, model(text(summary)), user(text(critiqueRequest))])
+  compressionCall(callPromptId(promptId, "verify"), [...summarized, model(text(summary)), user(text(critiqueRequest))])
 
 // --- The conclusion: spec 3.1, steps 11 to 16 ---
 
@@ -585,8 +594,8 @@ export type Conclusion =
     }
 
 /**
- * What the API counted, where it was asked. The original goes on with its own estimate when that fails (leave it out); say
- * "failed" to end as a counting error, which the original cannot (spec 2).
+ * What the API counted, where it was asked; absent: nothing had to be asked, and the estimate counts. "failed": it was asked in
+ * vain, which ends as a counting error. The original never ends so: it takes its estimate then.
  */
 export type ApiCount = number | "failed" | undefined
 
@@ -632,13 +641,10 @@ export interface GeminiPlanOptions {
 export const formOf = ({ outputForm }: Pick<Policy, "outputForm">): PlaceholderForm =>
   outputForm === "last-lines" ? "last-lines" : "head-tail-chars"
 
-const shown = (item: ViewItem): Content =>
-  item.shortened.size === 0 ? item.entry.content : { ...item.entry.content, parts: itemParts(item) }
-
 /** The items of the view that are curated: what `GeminiRequest.contents` is made of, the environment message included. */
 export const curatedItems = (conversation: Conversation): ReadonlyArray<ViewItem> => {
   const items = view(conversation)
-  return curatedIndexes(items.map(shown), "older").flatMap((index) => items[index] ?? [])
+  return curatedIndexes(items.map(shownContent), "older").flatMap((index) => items[index] ?? [])
 }
 
 /** The decision's request for a conversation. */
@@ -647,7 +653,7 @@ export const requestOf = (
   policy: Policy,
   { failedSaves, firstNumber, forced, lastPromptTokens, memory }: GeminiPlanOptions
 ): GeminiRequest => ({
-  contents: items.map(shown),
+  contents: items.map(shownContent),
   environment: items.find((item) => item.entry.author === "environment")?.entry.content,
   lastPromptTokens,
   limit: policy.limit,

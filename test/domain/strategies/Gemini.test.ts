@@ -599,7 +599,7 @@ describe("single rules", () => {
     ["a response by its JSON", [response("name", { output: "x" })], 4],
     ["a response of nothing", [{ functionResponse: { name: "name" } }], 1],
     ["three levels in a response", [nested(3)], 1],
-    ["the fourth level not", [nested(4)], 1],
+    ["the fourth level not, and each level rounded down", [nested(4)], 0],
     ["an image", [{ fileData: { mimeType: "image/webp", fileUri: "u" } }], 3_000],
     ["a PDF", [{ inlineData: { mimeType: "application/pdf", data: "x" } }], 25_800],
     ["text before media", [{ text: "abcd", inlineData: { mimeType: "image/png" } }], 1],
