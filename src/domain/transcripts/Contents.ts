@@ -368,6 +368,12 @@ export class Skipped {
   add(kind: string): void {
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
   }
+  /** One fewer of a kind: it was no part of what is skipped after all. */
+  take(kind: string): void {
+    const left = (this.kinds.get(kind) ?? 0) - 1
+    if (left > 0) this.kinds.set(kind, left)
+    else this.kinds.delete(kind)
+  }
   /** How many of each kind, in the order in which the kinds came up. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.kinds)
