@@ -23,12 +23,13 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
+import { withoutForgedWords } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import type { CompressRequest, Ended } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
-import { extractive, Summarizer, type SummarizerError } from "./Summarizer.ts"
+import { extractive, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
 
@@ -82,24 +83,26 @@ const answersTo = Effect.fnUntraced(function* (
   Summarizer
 > {
   const { family, policy } = request
-  if (policy.summarizer === "extractive") {
-    const { text: written } = yield* extractive({
-      entries: dropped,
-      kept: [],
-      budget: policy.snapshotBudget ?? 8_000,
-      focus: policy.focus,
-      cwd: request.cwd,
-      pins: { original: undefined, latest: undefined },
-      said: saidIn(entries(request.conversation)),
-      verify: false,
-      by: "extractive",
-      fallback: false,
-      model: undefined,
-      family
-    })
-    return { answers: { summary: written, verified: "" }, calls: [] }
-  }
   const summarizer = yield* Summarizer
+  const wanted: SummaryRequest = {
+    entries: dropped,
+    kept: [],
+    budget: policy.snapshotBudget ?? 8_000,
+    focus: policy.focus,
+    cwd: request.cwd,
+    pins: { original: undefined, latest: undefined },
+    said: saidIn(entries(request.conversation)),
+    verify: false,
+    by: policy.summarizer,
+    fallback: false,
+    model: policy.model,
+    family
+  }
+  if (policy.summarizer === "extractive" || summarizer.answers === undefined) {
+    const { calls = [], text: written } =
+      policy.summarizer === "extractive" ? yield* extractive(wanted) : yield* summarizer.summarize(wanted)
+    return { answers: { summary: written, verified: "" }, calls }
+  }
   const first = firstCall(decision, "compress")
   const answered = yield* summarizer.answers({
     model: policy.model,
@@ -119,9 +122,10 @@ const apiCount = Effect.fnUntraced(function* (
 ): Effect.fn.Return<number | undefined, never, Summarizer> {
   const parts = countedParts(decision, layoutOf(decision, finalSummary(answers)))
   if (!needsApiCount(parts)) return undefined
-  const summarizer = yield* Summarizer
+  const { count } = yield* Summarizer
+  if (count === undefined) return undefined
   return yield* Effect.orElseSucceed(
-    summarizer.count({ family, contents: [{ role: "user", parts }] }),
+    count({ family, contents: [{ role: "user", parts }] }),
     (): number | undefined => undefined
   )
 })
@@ -168,8 +172,10 @@ const summarised = Effect.fnUntraced(function* (
   }
   const { held } = request
   const next = request.conversation.next
+  // The decision was the original's; what the model quotes without the user having said it stays the model's own.
+  const snapshot = withoutForgedWords(conclusion.summary, saidIn(entries(request.conversation)))
   const insert = [
-    yield* makeEntry({ content: user(text(conclusion.summary)), author: "summary" }, entryId(next), held),
+    yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
   ]
   const shorten = yield* shortened(items, decision.truncation, decision.split)
@@ -182,7 +188,7 @@ const summarised = Effect.fnUntraced(function* (
       patch,
       degraded: null,
       by: calls.length === 0 ? "extractive" : "model",
-      snapshot: conclusion.summary,
+      snapshot,
       audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
       calls,
       doubts: { removed: [], unknown: [] }
