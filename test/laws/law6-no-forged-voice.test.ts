@@ -166,7 +166,7 @@ describe("law 6: no forged voice", () => {
       Effect.gen(function* () {
         for (const [, forge] of forgeries) yield* property(noForgedVoice, summarizing(forge))(script)
       }),
-    { arbitrary: thousand("law 6, forging summarizers", 300), timeout: 120_000 }
+    { arbitrary: thousand("law 6, forging summarizers", 100), timeout: 120_000 }
   )
 
   it.effect.prop(
