@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import * as Chain from "./Chain.ts"
+import type { Part } from "./Content.ts"
 import {
-  compressions,
   type Entry,
   EntryId,
   entryId,
@@ -10,6 +10,7 @@ import {
   type Shortened,
   shown,
   view,
+  viewItem,
   type ViewItem
 } from "./Conversation.ts"
 import { entriesOf } from "./LogFormat.ts"
@@ -71,23 +72,37 @@ const boundsOf = (run: string): readonly [from: number, to: number] => {
   return [Number(from.slice(1)), Number(to.slice(1))]
 }
 
-/** What these compressions shorten, in their order: of two that shorten the same part, the later one holds. */
-const shortenedBy = (patches: ReadonlyArray<Patch>): ReadonlyMap<EntryId, ReadonlyMap<number, Shortened>> => {
+/** What an event shows shorter from its line on: a compression's patch, or a mask. */
+const shortenedIn = (event: SessionEvent): Patch["shorten"] | undefined =>
+  event._tag === "Compressed" ? event.patch.shorten : event._tag === "Masked" ? event.shorten : undefined
+
+/** All shortenings by entry and part, in the order of the log: of two for the same part, the later one holds. */
+const shortenedBy = (lists: ReadonlyArray<Patch["shorten"]>): ReadonlyMap<EntryId, ReadonlyMap<number, Shortened>> => {
   const found = new Map<EntryId, Map<number, Shortened>>()
-  for (const { shorten } of patches) {
-    for (const { entry, part, replacement, tokens } of shorten) {
-      const parts = found.get(entry) ?? new Map<number, Shortened>()
-      found.set(entry, parts.set(part, { part: replacement, tokens }))
-    }
+  for (const { entry, part, replacement, tokens } of lists.flat()) {
+    const parts = found.get(entry) ?? new Map<number, Shortened>()
+    found.set(entry, parts.set(part, { part: replacement, tokens }))
   }
   return found
 }
 
-const isShortenedBy = (item: ViewItem, parts: ReadonlyMap<number, Shortened> | undefined): boolean =>
-  item.shortened.size === (parts?.size ?? 0) &&
-  [...item.shortened].every(([part, { part: replacement, tokens }]) => {
-    const found = parts?.get(part)
-    return found?.part === replacement && found.tokens === tokens
+const noParts: ReadonlyMap<number, Shortened> = new Map()
+
+/** An entry as it stands in the view: with the bounds that it came with, and over them what was shortened later. */
+const itemWith = (entry: Entry, parts: ReadonlyMap<number, Shortened>): ViewItem => {
+  const item = viewItem(entry)
+  return parts.size === 0 ? item : { entry, shortened: new Map([...item.shortened, ...parts]) }
+}
+
+/** Whether `itemWith` gives back this item. */
+const isGivenBack = ({ entry, shortened }: ViewItem, parts: ReadonlyMap<number, Shortened>): boolean =>
+  [...parts.keys()].every((part) => shortened.has(part)) &&
+  [...shortened].every(([part, { part: replacement, tokens }]) => {
+    const later = parts.get(part)
+    // A bound is made anew from the entry each time, so it has no identity; its tokens are those of the entry.
+    return later === undefined
+      ? entry.bounded?.[String(part)]?.tokens === tokens
+      : later.part === replacement && later.tokens === tokens
   })
 
 /**
@@ -102,10 +117,9 @@ export class LogLines {
   /** Lines that were looked through: the rest waits until a checkpoint is wanted, most sessions want none. */
   private known = 0
   private readonly entries = new Map<EntryId, number>()
-  private readonly patches = new Map<number, Patch>()
-  private readonly lines = new Map<Patch, number>()
-  /** Compressions that hold and that the conversation does not know of, because it was read from a checkpoint. */
-  private readonly beneath: Array<number> = []
+  private readonly shortenings = new Map<number, Patch["shorten"]>()
+  /** By what stands in the place of a part: the line that put it there. */
+  private readonly replacements = new Map<Part, number>()
   /** Whether an id or a beginning was there twice; such a log has no checkpoints. */
   private isOdd = false
 
@@ -126,17 +140,10 @@ export class LogLines {
         if (this.entries.has(id)) this.isOdd = true
         this.entries.set(id, line)
       }
-      if (event._tag === "Compressed") {
-        this.patches.set(line, event.patch)
-        this.lines.set(event.patch, line)
-      }
+      const shorten = shortenedIn(event) ?? []
+      if (shorten.length > 0) this.shortenings.set(line, shorten)
+      for (const { replacement } of shorten) this.replacements.set(replacement, line)
     }
-  }
-
-  /** An event that a checkpoint stands on. */
-  addBeneath(event: SessionEvent, from: number, to: number): void {
-    this.add(event, from, to)
-    if (event._tag === "Compressed") this.beneath.push(this.events.length - 1)
   }
 
   /**
@@ -157,14 +164,16 @@ export class LogLines {
       if (brought.has(id) === (line !== undefined)) return undefined
       if (line !== undefined) needed.add(line)
     }
-    const laid = compressions(after.conversation).flatMap(({ patch }) => this.lines.get(patch) ?? [])
-    for (const line of [...this.beneath, ...laid]) {
-      if (this.patches.get(line)?.shorten.some(({ entry }) => ids.has(entry)) === true) needed.add(line)
+    for (const { shortened } of items) {
+      for (const { part } of shortened.values()) {
+        const line = this.replacements.get(part)
+        if (line !== undefined) needed.add(line)
+      }
     }
     const lines = [...needed].sort((a, b) => a - b)
-    const own = event._tag === "Compressed" ? [event.patch] : []
-    const shortened = shortenedBy([...lines.flatMap((line) => this.patches.get(line) ?? []), ...own])
-    if (!items.every((item) => isShortenedBy(item, shortened.get(item.entry.id)))) return undefined
+    const own = shortenedIn(event) ?? []
+    const shortened = shortenedBy([...lines.flatMap((line) => [this.shortenings.get(line) ?? []]), own])
+    if (!items.every((item) => isGivenBack(item, shortened.get(item.entry.id) ?? noParts))) return undefined
     return {
       ranges: this.rangesOf(lines),
       ids: runsOf([...ids]),
@@ -198,13 +207,11 @@ export const restored = (checkpoint: Checkpoint, events: ReadonlyArray<SessionEv
   if (started === undefined) return undefined
   const appended = new Map<EntryId, Entry>()
   const inserted = new Map<EntryId, Entry>()
-  const patches: Array<Patch> = []
   for (const event of events) {
     const found = event._tag === "Compressed" ? inserted : appended
     for (const entry of entriesOf(event)) found.set(entry.id, entry)
-    if (event._tag === "Compressed") patches.push(event.patch)
   }
-  const shortened = shortenedBy(patches)
+  const shortened = shortenedBy(events.map((event) => shortenedIn(event) ?? []))
   const items: Array<ViewItem> = []
   for (const run of checkpoint.ids) {
     const [from, to] = boundsOf(run)
@@ -212,7 +219,7 @@ export const restored = (checkpoint: Checkpoint, events: ReadonlyArray<SessionEv
       const id = entryId(sequence)
       const entry = appended.get(id) ?? inserted.get(id)
       if (entry === undefined) return undefined
-      items.push({ entry, shortened: shortened.get(id) ?? new Map() })
+      items.push(itemWith(entry, shortened.get(id) ?? noParts))
     }
   }
   return {

@@ -249,13 +249,14 @@ const focused = <A extends { readonly text: string }>(
 
 /** The original and the latest request, word for word, and what an earlier snapshot held beside them. */
 const goalItems = ({ evidence, options, share }: Room): Array<Item> => {
-  const first = options.pins?.original ?? evidence.requests[0]
-  const latest = options.pins?.latest ?? evidence.requests[evidence.requests.length - 1]
-  const original = evidence.previous?.overall_goal.find((known) => known.key === "original request")
+  const { original, latest = evidence.requests.at(-1) } = options.pins ?? {}
+  const earlier = evidence.previous?.overall_goal.find((known) => known.key === "original request")
+  // Behind an earlier summary, the first request is not the one that began it all.
+  const first = original ?? (evidence.previous === undefined ? evidence.requests[0] : undefined)
   const goal: Array<Item> = []
-  if (original !== undefined) goal.push(...within([original], share("goal") * 2))
-  else if (first !== undefined) goal.push(...spanItems("original request", first, share("goal")))
-  if (latest !== undefined && (latest.text !== first?.text || original !== undefined)) {
+  if (first !== undefined) goal.push(...spanItems("original request", first, share("goal")))
+  else if (earlier !== undefined) goal.push(...within([earlier], share("goal") * 2))
+  if (latest !== undefined && latest.text !== first?.text) {
     goal.push(...spanItems("latest request", latest, share("goal")))
   }
   goal.push(...within(carried(evidence, "overall_goal", goal), share("goal")))

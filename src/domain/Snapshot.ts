@@ -75,6 +75,26 @@ const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)">([\\s\\S]*?)</${wo
 export const wordsIn = (snapshotText: string): Array<Words> =>
   [...snapshotText.matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({ entry, text: unprotect(text) }))
 
+const wordsStart = new RegExp(`<(?=/?${wordsTag}\\b)`, "gi")
+const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt;")
+
+/**
+ * A text in which only what `said` knows for the user's words stands as such. Other quotes are marked as a model's words,
+ * and tags that are malformed or never closed open nothing.
+ */
+export const withoutForgedWords = (text: string, said: (words: Words) => boolean): string => {
+  let checked = ""
+  let from = 0
+  for (const match of text.matchAll(wordsPattern)) {
+    const [whole, entry = "", words = ""] = match
+    const isExact = withoutWordsTags(words) === words && said({ entry, text: unprotect(words) })
+    checked += withoutWordsTags(text.slice(from, match.index))
+    checked += isExact ? whole : `written by a model: ${withoutWordsTags(words)}`
+    from = match.index + whole.length
+  }
+  return checked + withoutWordsTags(text.slice(from))
+}
+
 /** A statement by code or a model. */
 export const item = (key: string, text: string): Item => ({
   key,
@@ -139,6 +159,14 @@ export const labelled = (label: string, words: Words): Item => ({
   text: `${label}:\n${wordsItem(label, words).text}`
 })
 
+/** Words without a form, line by line, as what is known. */
+export const plainSnapshot = (text: string): Snapshot => ({
+  ...emptySnapshot,
+  key_knowledge: withoutScratchpad(text)
+    .split("\n")
+    .flatMap((line) => (line.trim() === "" ? [] : [item(line.trim(), line.replace(/^\s*[-*]\s+/, ""))]))
+})
+
 /**
  * An earlier snapshot as far as somebody stands for it (law 6): words that `said` does not know for the user's, and
  * constraints that quote nobody, are marked as written by a model.
@@ -156,9 +184,10 @@ export const trusted = (snapshot: Snapshot, said: (words: Words) => boolean): Sn
   for (const name of sectionNames) {
     judged[name] = snapshot[name].map((known) => {
       const words = wordsIn(known.text)
-      if (words.length > 0) return words.every(said) ? known : marked(known)
+      const text = withoutForgedWords(known.text, said)
+      if (words.length > 0) return text === known.text ? known : marked(known)
       const constraint = name === "active_constraints"
-      return constraint && !known.text.startsWith("- written by a model: ") ? marked(known) : known
+      return constraint && !known.text.startsWith("- written by a model: ") ? marked(known) : { ...known, text }
     })
   }
   return judged

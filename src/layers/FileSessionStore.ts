@@ -527,7 +527,7 @@ export const layer = (
           const reader = new LogReader(from, version)
           yield* scan(id, source, blobs, reader, { from, to }, (event, read) => {
             events.push(event)
-            lines.addBeneath(event, read.from, read.to)
+            lines.add(event, read.from, read.to)
             return undefined
           })
           // Half a line, or one that is none: these are not the ranges of this log.
@@ -539,7 +539,7 @@ export const layer = (
         const reader = new LogReader(line.from, version)
         const tail = yield* scan(id, source, blobs, reader, { from: line.from, to: size }, (event, read) => {
           if (read.from === line.from) {
-            lines.addBeneath(event, read.from, read.to)
+            lines.add(event, read.from, read.to)
             session = restored(checkpoint, [...events, event])
           } else if (session !== undefined) {
             // Without a checkpoint of its own it may need what was not read.

@@ -35,10 +35,10 @@ import { type CompressRequest, type Ended, isPaidInVain } from "./CompressReques
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
 import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
-import { type Summary, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
+import { Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
-import { given } from "./WrittenSnapshot.ts"
+import { given, type Verified, verified } from "./WrittenSnapshot.ts"
 
 /** The plan was made for another state of the conversation. Make a new one. */
 export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused", {
@@ -378,12 +378,12 @@ const failedBefore = {
   message: "a summary failed before, so that no model was asked for another one"
 } as const
 
-/** The snapshot: what a hook gave for the first plan, else what the summarizer writes. */
+/** The snapshot: what a hook gave for the first plan, else what the summarizer writes; both only as far as they hold. */
 const summarised = Effect.fnUntraced(function* (
   request: CompressRequest,
   plan: Domain.Plan,
   wanted: SummaryRequest
-): Effect.fn.Return<Summary, SummarizerError, Summarizer> {
+): Effect.fn.Return<Verified, SummarizerError, Summarizer> {
   if (wanted.by === "model" && request.memory.failed && !request.forced) {
     const summary = yield* written(request, plan, { ...wanted, by: "extractive" })
     return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
@@ -395,12 +395,12 @@ const written = Effect.fnUntraced(function* (
   { advice }: CompressRequest,
   { rung }: Domain.Plan,
   wanted: SummaryRequest
-): Effect.fn.Return<Summary, SummarizerError, Summarizer> {
+): Effect.fn.Return<Verified, SummarizerError, Summarizer> {
   const snapshot = advice?.specific["snapshot"]
   const made = rung === 0 && typeof snapshot === "string" ? yield* given(snapshot, wanted) : undefined
   if (made !== undefined && typeof made !== "string") return made
   const summarizer = yield* Summarizer
-  const summary = yield* summarizer.summarize(wanted)
+  const summary = yield* verified(yield* summarizer.summarize(wanted), wanted)
   return made === undefined
     ? summary
     : { ...summary, degraded: summary.degraded ?? { reason: "InvalidOutputError", message: made } }
@@ -460,7 +460,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
   }
 }
 
-interface MadeSummary extends Summary {
+interface MadeSummary extends Verified {
   readonly range: Handle
 }
 

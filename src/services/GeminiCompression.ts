@@ -24,12 +24,13 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
+import { withoutForgedWords } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
 import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
-import { extractive, Summarizer, type SummarizerError } from "./Summarizer.ts"
+import { extractive, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "./TokenCounter.ts"
 
@@ -83,25 +84,27 @@ const answersTo = Effect.fnUntraced(function* (
   Summarizer
 > {
   const { family, policy } = request
-  if (policy.summarizer === "extractive") {
-    const { text: written } = yield* extractive({
-      entries: dropped,
-      kept: [],
-      budget: policy.snapshotBudget ?? 8_000,
-      focus: policy.focus,
-      cwd: request.cwd,
-      pins: { original: undefined, latest: undefined },
-      said: saidIn(entries(request.conversation)),
-      verify: false,
-      by: "extractive",
-      fallback: false,
-      model: undefined,
-      family
-    })
-    return { answers: { summary: written, verified: "" }, calls: [] }
-  }
   const summarizer = yield* Summarizer
   const promptId = request.promptId ?? "compress"
+  const wanted: SummaryRequest = {
+    entries: dropped,
+    kept: [],
+    budget: policy.snapshotBudget ?? 8_000,
+    focus: policy.focus,
+    cwd: request.cwd,
+    pins: { original: undefined, latest: undefined },
+    said: saidIn(entries(request.conversation)),
+    verify: false,
+    by: policy.summarizer,
+    fallback: false,
+    model: policy.model,
+    family
+  }
+  if (policy.summarizer === "extractive" || summarizer.answers === undefined) {
+    const { calls = [], text: written } =
+      policy.summarizer === "extractive" ? yield* extractive(wanted) : yield* summarizer.summarize(wanted)
+    return { answers: { summary: written, verified: "" }, calls }
+  }
   const first = firstCall(decision, promptId)
   const answered = yield* summarizer.answers({
     model: policy.model,
@@ -128,8 +131,9 @@ const apiCount = Effect.fnUntraced(function* (
   const parts = countedParts(decision, layoutOf(decision, summary))
   if (policy.summarizer !== "model" || summary === "" || !needsApiCount(parts))
     return { tokens: undefined, problem: "" }
-  const summarizer = yield* Summarizer
-  return yield* Effect.match(summarizer.count({ family, contents: [{ role: "user", parts }] }), {
+  const { count } = yield* Summarizer
+  if (count === undefined) return { tokens: undefined, problem: "" }
+  return yield* Effect.match(count({ family, contents: [{ role: "user", parts }] }), {
     onSuccess: (tokens) => ({ tokens, problem: "" }),
     onFailure: ({ message }) => ({ tokens: "failed" as const, problem: message })
   })
@@ -180,8 +184,10 @@ const summarised = Effect.fnUntraced(function* (
   }
   const { held } = request
   const next = request.conversation.next
+  // The decision was the original's; what the model quotes without the user having said it stays the model's own.
+  const snapshot = withoutForgedWords(conclusion.summary, saidIn(entries(request.conversation)))
   const insert = [
-    yield* makeEntry({ content: user(text(conclusion.summary)), author: "summary" }, entryId(next), held),
+    yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
   ]
   const shorten = yield* shortened(items, decision.truncation, decision.split)
@@ -194,7 +200,7 @@ const summarised = Effect.fnUntraced(function* (
       patch,
       degraded: null,
       by: calls.length === 0 ? "extractive" : "model",
-      snapshot: conclusion.summary,
+      snapshot,
       audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
       calls,
       doubts: { removed: [], unknown: [] }

@@ -1,10 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { callPromptId, type Degraded, summarizerRole, type SummaryCall } from "../domain/Compression.ts"
 import { type Content, isText, model as modelSays, plainText, text, user } from "../domain/Content.ts"
-import { viewItem } from "../domain/Conversation.ts"
+import { type Entry, viewItem } from "../domain/Conversation.ts"
 import { modelFor } from "../domain/ModelPurpose.ts"
 import { projectItems } from "../domain/Projection.ts"
-import { isSnapshot, parse, type Snapshot } from "../domain/Snapshot.ts"
+import { isSnapshot, parse } from "../domain/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { Calibrations, count, partsOf } from "./Calibrations.ts"
 import { Model, type ModelAnswer, type ModelError, type ModelRequest, retries, shortPatience } from "./Model.ts"
@@ -19,12 +19,10 @@ import {
   SummarizerError,
   type SummaryRequest
 } from "./Summarizer.ts"
-import { believed } from "./WrittenSnapshot.ts"
 
 /**
- * The snapshot written by a model in two calls, generate and verify, and then not believed: parsed, stripped of words the
- * user never wrote and of exact facts nobody said, and completed by code with what it forgot. Where the model fails, says
- * nothing or nothing usable, code writes the snapshot if the request allows it, and the summary says so (`degraded`).
+ * The snapshot written by a model in two calls, generate and verify. Where the model fails, says nothing or nothing usable,
+ * code writes the snapshot if the request allows it, and the summary says so (`degraded`).
  */
 
 const answerText = (answer: ModelAnswer): string =>
@@ -57,11 +55,12 @@ const fits = Effect.fnUntraced(function* (
   return bound <= room || (yield* count(request)).tokens <= room
 })
 
-const rendersSnapshot = (contents: ReadonlyArray<Content>): boolean =>
-  contents.some((content) => plainText(content).includes("<state_snapshot>"))
+/** Whether an earlier snapshot is among what is summarised: one that a compression wrote, for a user can type the tag. */
+const holdsSnapshot = (entries: ReadonlyArray<Entry>): boolean =>
+  entries.some(({ author, content }) => author === "summary" && plainText(content).includes("<state_snapshot>"))
 
 interface Written {
-  readonly snapshot: Snapshot
+  readonly text: string
   readonly calls: ReadonlyArray<SummaryCall>
 }
 
@@ -77,9 +76,9 @@ class Unusable {
   }
 }
 
-/** The usable snapshot of two answers: the verified one, else the first. */
-const chosen = (answers: ReadonlyArray<string>): Snapshot | undefined =>
-  [...answers].reverse().map(parse).find(isSnapshot)
+/** The usable one of two answers: the verified one, else the first. */
+const chosen = (answers: ReadonlyArray<string>): string | undefined =>
+  answers.findLast((said) => isSnapshot(parse(said)))
 
 /** Asks a model and notes the call; what fails brings along the calls until then. */
 const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "compress") =>
@@ -148,7 +147,7 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   const contents = slice(request)
   const calls: Array<SummaryCall> = []
   const ask = asking(name, compressionInstruction, calls, request.promptId)
-  const instruction = snapshotRequest(rendersSnapshot(contents) ? "merge" : "create")
+  const instruction = snapshotRequest(holdsSnapshot(request.entries) ? "merge" : "create")
   const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
   const second = request.verify
     ? yield* ask("verify", [...contents, modelSays(text(first)), user(text(critiqueRequest))]).pipe(
@@ -156,8 +155,8 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
         Effect.catch((failure: Unusable) => (isSnapshot(parse(first)) ? Effect.succeed("") : Effect.fail(failure)))
       )
     : ""
-  const snapshot = chosen([first, second])
-  if (snapshot === undefined) {
+  const usable = chosen([first, second])
+  if (usable === undefined) {
     const empty = first.trim() === "" && second.trim() === ""
     return yield* Effect.fail(
       new Unusable(
@@ -171,13 +170,8 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
       )
     )
   }
-  return { snapshot, calls }
+  return { text: usable, calls }
 })
-
-const nothing: Pick<Summary, "audit" | "doubts"> = {
-  audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-  doubts: { removed: [], unknown: [] }
-}
 
 /** Snapshots by whatever `Model` answers; what its calls report is given to `Calibrations`. */
 export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer.effect(
@@ -190,12 +184,10 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
       ): Effect.fn.Return<Summary, SummarizerError> {
         if (request.by === "extractive") return yield* extractive(request)
         const written = yield* write(request).pipe(Effect.provideContext(context), Effect.result)
-        if (written._tag === "Success") {
-          return { ...(yield* believed(written.success.snapshot, request)), by: "model", calls: written.success.calls }
-        }
+        if (written._tag === "Success") return written.success
         const { calls, degraded } = written.failure
         if (request.fallback) return yield* extractive(request, { degraded, calls })
-        if (degraded.reason === "EmptySummary") return { ...nothing, text: "", by: "model", degraded: null, calls }
+        if (degraded.reason === "EmptySummary") return { text: "", calls }
         return yield* failure(written.failure)
       }),
       answers: (request) => Effect.provideContext(answers(request), context),

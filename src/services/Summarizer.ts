@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { type Degraded, type Doubts, SummaryCall } from "../domain/Compression.ts"
+import { type Degraded, SummaryCall } from "../domain/Compression.ts"
 import type { Content } from "../domain/Content.ts"
 import type { Entry } from "../domain/Conversation.ts"
 import type { Witness, Span } from "../domain/Evidence.ts"
@@ -46,26 +46,38 @@ export interface SummaryRequest {
   readonly promptId?: string | undefined
 }
 
-/** A snapshot, who wrote it, and what is known about it. */
+/**
+ * What a summarizer gives. Nothing of it is believed: the workflow reads the text, marks quotes that the user never wrote,
+ * takes out exact facts that nobody said, cuts it to the budget, and adds what it left out (`WrittenSnapshot.verified`).
+ */
 export interface Summary {
-  /** The rendered snapshot; empty when nothing usable came back. */
+  /** A `<state_snapshot>`, or plain words. Blank: nothing usable came back. */
   readonly text: string
-  readonly audit: Audit
-  readonly by: "model" | "extractive" | "hook"
-  readonly degraded: Degraded | null
   /** The model calls that were made, in order. */
-  readonly calls: ReadonlyArray<SummaryCall>
-  readonly doubts: Doubts
+  readonly calls?: ReadonlyArray<SummaryCall> | undefined
+  /** What failed before this text was written by lesser means. */
+  readonly degraded?: Degraded | null | undefined
 }
 
-/** A snapshot that code wrote. */
+/** Summaries that code wrote from the evidence itself, as they are, for the request that they were written for. */
+const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; readonly audit: Audit }>()
+
+/** A snapshot that code writes. It needs no verification, unless somebody changes it. */
 export const extractive = Effect.fnUntraced(function* (
   request: SummaryRequest,
-  rest: Partial<Pick<Summary, "degraded" | "calls">> = {}
+  rest: Pick<Summary, "degraded" | "calls"> = {}
 ): Effect.fn.Return<Summary> {
   const { audit, text } = yield* Work.run(extract(request.entries, request))
-  return { text, audit, by: "extractive", degraded: null, calls: [], doubts: { removed: [], unknown: [] }, ...rest }
+  const summary: Summary = Object.freeze({ ...rest, text })
+  writtenByCode.set(summary, { request, audit })
+  return summary
 })
+
+/** The audit of a summary that `extractive` wrote for this very request; undefined: it is somebody else's. */
+export const auditByCode = (summary: Summary, request: SummaryRequest): Audit | undefined => {
+  const known = writtenByCode.get(summary)
+  return known?.request === request ? known.audit : undefined
+}
 
 /** Two calls, the second made of the first's answer (spec 3.1, steps 9 and 10). */
 export interface AnswersRequest {
@@ -99,19 +111,16 @@ const noModel = () =>
     calls: []
   })
 
-/** Writes the snapshot that stands for what leaves the window. */
+/** Writes the text that stands for what leaves the window. A summarizer of one's own needs `summarize` only. */
 export class Summarizer extends Context.Service<
   Summarizer,
   {
-    /**
-     * A snapshot within the budget. Empty text: nothing usable came back. With `fallback` code writes what a model cannot, and
-     * says so in `degraded`; without it that is a failure.
-     */
+    /** The text. With `fallback` a summarizer may let code write (`extractive`) what it cannot; else it fails. */
     readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
-    /** The two answers of a model, taken as they are: strategy `gemini`. */
-    readonly answers: (request: AnswersRequest) => Effect.Effect<Answered, SummarizerError>
-    /** The tokens of these messages as the conversation's model counts them (spec 2: asked where there are media). */
-    readonly count: (request: CountRequest) => Effect.Effect<number, SummarizerError>
+    /** The two answers of a model, taken as they are: strategy `gemini`, which else makes do with `summarize`. */
+    readonly answers?: (request: AnswersRequest) => Effect.Effect<Answered, SummarizerError>
+    /** The tokens of these messages as the conversation's model counts them: asked where there are media. */
+    readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
   }
 >()("palimpsest/services/Summarizer") {
   /** Written by code from evidence: no model, no network, the same text for the same conversation. */

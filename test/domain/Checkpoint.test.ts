@@ -79,6 +79,42 @@ describe("a checkpoint", () => {
     assert.deepStrictEqual(found[8]?.ranges, found[5]?.ranges)
   })
 
+  it("is made where a result is bounded and others are masked, and names the masks that hold", () => {
+    const result = (sequence: number): SessionEvent => ({
+      _tag: "Appended",
+      entry: {
+        ...entry(sequence, [{ functionResponse: { name: "f", response: { output: "x".repeat(900) } } }]),
+        bounded: { "0": { form: "head-tail-chars", size: 100, tokens: TokenCount.make(7) } }
+      }
+    })
+    const masked = (id: number, words: string): SessionEvent => ({
+      _tag: "Masked",
+      at: 1,
+      shorten: [{ entry: entryId(id), part: 0, replacement: text(words), tokens: TokenCount.make(1) }]
+    })
+    const events = [
+      started("s"),
+      ...talk(1, 2),
+      result(3),
+      result(4),
+      masked(1, "mask of what leaves"),
+      masked(4, "superseded"),
+      masked(4, "mask that holds"),
+      compressed(5, 1, 2)
+    ]
+    const found = checkpoints(events).at(-1)
+    if (found === undefined) return assert.fail("expected a checkpoint")
+    assert.deepStrictEqual(found.ranges, [
+      [0, 10],
+      [30, 50],
+      [70, 80]
+    ])
+    const session = restored(found, named(events, found, 8))
+    if (session === undefined) return assert.fail("expected a session")
+    assert.deepStrictEqual(seen(session), seen(fold(events)))
+    assert.deepStrictEqual(seen(session).view.at(-1)?.parts, [text("mask that holds")])
+  })
+
   it("is not made where an id stands in two lines", () => {
     const events = [started("s"), ...talk(1, 2), appended(2, text("again")), compressed(3, 1, 1)]
     assert.isUndefined(checkpoints(events).at(-1))
@@ -139,7 +175,7 @@ describe("a checkpoint", () => {
       }
       assert.isAbove(counts.made, 300)
       assert.isAbove(counts.shortened, 30)
-      assert.isBelow(counts.refused, counts.made / 4)
+      assert.isBelow(counts.refused, counts.made / 10)
     })
   )
 })

@@ -50,7 +50,11 @@ describe("law 7: same in, same out", () => {
   describe("notices", () => {
     it.effect("a summarizer that rolls dice", () =>
       Effect.gen(function* () {
-        const world = summarizing((text) => Effect.map(Random.nextInt, (n) => text.replace("- none", `- ${n}`)))
+        const world = summarizing((text) =>
+          Effect.map(Random.nextInt, (n) =>
+            text.replaceAll("- none", `- ${n % 2 === 0 ? "even" : "odd"} ${"so ".repeat(Math.abs(n % 7))}`)
+          )
+        )
         assert.isTrue(yield* notices(sameAgain, world))
       })
     )

@@ -413,6 +413,47 @@ describe("FileSessionStore", () => {
       })
     )
 
+    it.effect("reads no more of a session that has a bounded result and masks", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { file, folder, store } = yield* written
+        const result = (sequence: number): SessionEvent => ({
+          _tag: "Appended",
+          entry: {
+            ...entry(sequence, [{ functionResponse: { name: "f", response: { output: "line\n".repeat(1_000) } } }]),
+            bounded: { "0": { form: "head-tail-chars", size: 100, tokens: TokenCount.make(7) } }
+          }
+        })
+        const mask = (id: number): SessionEvent => ({
+          _tag: "Masked",
+          at: 1,
+          shorten: [{ entry: entryId(id), part: 0, replacement: textPart("masked"), tokens: TokenCount.make(1) }]
+        })
+        const many = Array.from({ length: 600 }, (_, n) => appended(n + 3, textPart(`${n} ${"words ".repeat(300)}`)))
+        const all: ReadonlyArray<SessionEvent> = [
+          ...many,
+          result(603),
+          result(604),
+          mask(5),
+          mask(604),
+          compressed(605, { from: entryId(1), to: entryId(600) }, []),
+          mask(602)
+        ]
+        yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
+          Effect.scoped,
+          Effect.provide(store)
+        )
+        const size = Number((yield* fs.stat(file)).size)
+        const counting = yield* countReads
+        const opened = yield* SessionStore.use((_) => _.open("s1")).pipe(
+          Effect.scoped,
+          Effect.provide(FileSessionStore.layer(folder).pipe(Layer.provide(fileBlobs), Layer.provide(counting.layer)))
+        )
+        assert.deepStrictEqual([opened.complete, seen(opened.session)], [false, seen(fold([...events, ...all]))])
+        assert.isBelow(counting.bytes(), size / 10)
+      })
+    )
+
     it.effect("takes a step back whose line says nothing of the view for what it is", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

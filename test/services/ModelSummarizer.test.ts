@@ -23,6 +23,7 @@ import { Calibrations } from "../../src/services/Calibrations.ts"
 import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
 import { Summarizer, type SummaryRequest } from "../../src/services/Summarizer.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { verified } from "../../src/services/WrittenSnapshot.ts"
 
 const section = (name: string, body: string) => `<${name}>\n${body}\n</${name}>`
 const snapshotText = (overrides: Readonly<Record<string, string>> = {}) => {
@@ -110,6 +111,7 @@ const summarize = Effect.fnUntraced(function* (
   const { asked, layer } = yield* scripted(answers)
   const request = yield* requestFor(overrides)
   const exit = yield* Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
+    Effect.flatMap((summary) => verified(summary, request)),
     Effect.provide(summarizerOver(layer)),
     Effect.result
   )

@@ -16,7 +16,11 @@ import {
   view,
   viewTokens
 } from "../../src/domain/Conversation.ts"
+import { defaultPolicy } from "../../src/domain/Compression.ts"
+import { freshMemory } from "../../src/domain/FailureMemory.ts"
 import { Hash } from "../../src/domain/Handle.ts"
+import { plan } from "../../src/domain/strategies/Palimpsest.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
 import { encodeLine, spillable } from "../../src/domain/LogFormat.ts"
 import { emptySession, SessionEvent, spillBytes, step } from "../../src/domain/Session.ts"
 import { sentJson, project } from "../../src/domain/Projection.ts"
@@ -155,6 +159,23 @@ layer(services)((it) => {
         const before = undone(session.conversation)
         assert.strictEqual(view(before).length, steps.length - 1)
         assert.isAbove(viewTokens(before), viewTokens(session.conversation))
+      })
+    )
+
+    it.effect("after a compaction the original request is still the first of the whole log", () =>
+      Effect.gen(function* () {
+        const { session } = yield* loadText(yield* fixture("claude-code-1512-lines"))
+        const policy = { ...defaultPolicy, limit: TokenCount.make(32_000) }
+        const decision = yield* Work.run(
+          plan(session.conversation, policy, { forced: true, memory: freshMemory, rung: 0 })
+        )
+        if (decision._tag !== "Go") return assert.fail(decision._tag)
+        const pin = decision.plan.steps.find((one) => one._tag === "Pin" && one.why === "original request")
+        assert.strictEqual(pin?._tag === "Pin" ? pin.entry : undefined, entryId(1))
+        assert.notInclude(
+          view(session.conversation).map(({ entry }) => entry.id),
+          entryId(1)
+        )
       })
     )
 

@@ -2,15 +2,17 @@ import type { Decision, Plan, PlanStep, Policy } from "../Compression.ts"
 import { hasResponses, isCall, isResponse, outputText, type Part, payload } from "../Content.ts"
 import {
   type Conversation,
+  entries,
   itemParts,
   itemTokens,
   pairing,
   placeKey,
+  sequenceOf,
   sourceOf,
   view,
   type ViewItem
 } from "../Conversation.ts"
-import { requestSpans } from "../Evidence.ts"
+import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
 import { projecting, requestTokens } from "../Projection.ts"
 import type { Pin } from "../Session.ts"
@@ -197,6 +199,31 @@ const shortenStep = (items: ReadonlyArray<ViewItem>, one: Shortening, form: Outp
 
 const tokenCount = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
 
+/** Whether a message asks for something: "hi", "yes" and "continue" do not, a sentence without spaces may. */
+const asks = ({ text }: Span): boolean => text.trim().split(/\s+/).length >= 3 || /\P{ASCII}/u.test(text)
+
+/**
+ * What the user asked for at first, as far back as the log goes: earlier compactions took it out of the view, not out of the
+ * log. Undefined where a summary stands before all that is known: what follows one is no beginning.
+ */
+const originalRequest = (conversation: Conversation): Span | undefined => {
+  const log = entries(conversation)
+  let first: Span | undefined
+  let last = 0
+  for (const entry of log) {
+    const sequence = sequenceOf(entry.id)
+    // What is missing here is a summary, or was not read.
+    if (sequence > last + 1) return first
+    last = sequence
+    if (entry.author === "summary") return first
+    for (const span of requestSpans(entry)) {
+      if (asks(span)) return span
+      first ??= span
+    }
+  }
+  return first
+}
+
 /** What a plan depends on beside the conversation and the policy. */
 export interface PlanOptions {
   readonly forced: boolean
@@ -282,10 +309,11 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
     budget: tokenCount(budget)
   })
   const requests = dropped.flatMap((item) => requestSpans(item.entry))
-  const original = requests[0]
+  const original = originalRequest(conversation)
   const latest = requests[requests.length - 1]
   if (original !== undefined) steps.push(pinOf(original, "original request"))
-  if (latest !== undefined && latest !== original) steps.push(pinOf(latest, "latest request"))
+  if (latest !== undefined && (latest.entry !== original?.entry || latest.start !== original.start))
+    steps.push(pinOf(latest, "latest request"))
   const kept = items.slice(split)
   const keptIds = new Set(kept.map((item) => item.entry.id))
   for (const pin of options.pins ?? []) if (!keptIds.has(pin.entry)) steps.push(pinOf(pin, "pinned by the user"))

@@ -92,6 +92,12 @@ const media = (block: Json): Piece | undefined => {
 }
 
 const isAnswer = (block: Block): boolean => block._tag === "Answer"
+/** The text of a message, as far as it is text. */
+const wordsIn = (blocks: ReadonlyArray<Block>): string =>
+  blocks
+    .flatMap((block) => (block._tag === "Piece" ? (block.piece.part.text ?? []) : []))
+    .join("\n")
+    .trim()
 const pieceBlock = (piece: Piece): Block => ({ _tag: "Piece", piece, call: undefined, name: undefined })
 
 /** One block of a message; undefined for a kind we cannot show, a text when it is wrong. */
@@ -220,6 +226,33 @@ const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): S
   }
 }
 
+/** What Claude Code itself queues: the end of a background task. A user's own words come without this element around them. */
+const isNotification = (blocks: ReadonlyArray<Block>): boolean =>
+  /^<task-notification>[\s\S]*<\/task-notification>/.test(wordsIn(blocks))
+
+/** Words that were sent while the agent worked: newer versions write them down as an attachment of the next request. */
+const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): Said | undefined => {
+  const { attachment } = record
+  if (record.type !== "attachment" || !isJson(attachment) || attachment.type !== "queued_command") return undefined
+  const path = ["attachment", "prompt"]
+  const blocks = readBlocks(attachment.prompt, locate(record, text, path), path, skipped)
+  if (typeof blocks === "string" || blocks.length === 0) return undefined
+  const isProgram = attachment.commandMode === "task-notification" || isNotification(blocks)
+  return queuedSaid(blocks, uuid, isProgram ? "program" : undefined)
+}
+
+const queuedSaid = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): Said => ({
+  role: "user",
+  message: uuid,
+  model: undefined,
+  blocks,
+  exact: undefined,
+  kind: author === "program" ? "program" : "message",
+  author,
+  usage: undefined,
+  marks: {}
+})
+
 const isMessage = (record: Json): boolean => record.type === "user" || record.type === "assistant"
 const isBoundary = (record: Json): boolean => record.type === "system" && record.subtype === "compact_boundary"
 
@@ -248,6 +281,7 @@ interface Turn {
 }
 type Stretch =
   | Turn
+  | { readonly _tag: "Queued"; readonly by: number; readonly lines: ReadonlyArray<Line> }
   | { readonly _tag: "Compaction"; readonly summary: Line; readonly boundary: Line["boundary"]; readonly said: Said }
 
 /** A message line with what it says. */
@@ -261,6 +295,48 @@ const callsIn = (line: Line): ReadonlyArray<string> =>
 const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn => {
   const marks = turn?._tag === tag ? turn.lines[0]?.said?.marks : undefined
   return marks !== undefined && !isClosed(marks)
+}
+
+/** Words in the queue. */
+interface Queued {
+  readonly number: number
+  readonly blocks: ReadonlyArray<Block>
+  readonly words: string
+}
+/** Words that left the queue for the agent, and where. */
+interface Delivered extends Queued {
+  readonly at: number | undefined
+  /** The number of the record that says so. */
+  readonly by: number
+  /** The message line before that: on a dead branch the words are dead too. */
+  readonly after: Line | undefined
+}
+
+/**
+ * What the user typed while the agent worked. It is queued, and leaves the queue to be sent with the next request ("remove"),
+ * to become a message when the turn is over ("dequeue"), or because the user takes it back ("popAll").
+ */
+class Queue {
+  readonly delivered: Array<Delivered> = []
+  private waiting: Array<Queued> = []
+
+  /** Takes a record. */
+  add(record: Json, text: string, number: number, after: Line | undefined, skipped: Skipped): void {
+    skipped.add("queue-operation")
+    const { content, operation } = record
+    if (operation === "enqueue") {
+      const blocks = readBlocks(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
+      if (typeof blocks === "string") return
+      this.waiting.push({ number, blocks, words: wordsIn(blocks) })
+    } else if (operation === "popAll") this.waiting = []
+    else {
+      const named = typeof content === "string" ? this.waiting.findIndex(({ words }) => words === content.trim()) : 0
+      const [first] = this.waiting.splice(Math.max(0, named), 1)
+      if (first !== undefined && first.words !== "") {
+        this.delivered.push({ ...first, at: timeAt(record), by: number, after })
+      }
+    }
+  }
 }
 
 /** The tree as it is being read. */
@@ -402,6 +478,75 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
   return used
 }
 
+/** Commands stand as messages of a form of their own. */
+const commandOf = (words: string): string | undefined => {
+  const [name] = words.startsWith("/") ? words.split(/\s/, 1) : []
+  return name === undefined ? undefined : `<command-name>${name}</command-name>`
+}
+
+/**
+ * Puts queued words where they were delivered: behind the results that went with them, before what the agent said next.
+ * Those that stand in the file as a message too are left out.
+ */
+const deliver = (
+  stretches: Array<Stretch>,
+  delivered: ReadonlyArray<Delivered>,
+  messages: ReadonlyArray<Line>,
+  taken: ReadonlySet<Line>
+): number => {
+  const standing = messages.flatMap((line) => {
+    const said = saidBy(line)
+    const isUser = said?.role === "user" && said.kind !== "summary"
+    return isUser ? [{ line, words: wordsIn(said.blocks) }] : []
+  })
+  const used = new Set<Line>()
+  let placed = 0
+  for (const { after, at, blocks, by, number, words } of delivered) {
+    if (after !== undefined && !taken.has(after)) continue
+    const command = commandOf(words)
+    const same = standing.find(
+      (one) =>
+        one.line.number > number &&
+        !used.has(one.line) &&
+        (one.words === words || (command !== undefined && one.words.includes(command)))
+    )
+    const next = stretches.findIndex((stretch) => stretch._tag !== "Answers" && numberOf(stretch) > by)
+    const end = next < 0 ? Infinity : numberOf(stretches[next])
+    // Several that wait at the end of a turn become one message.
+    const within = standing.some(
+      (one) => one.line.number > by && one.line.number <= end && `\n${one.words}\n`.includes(`\n${words}\n`)
+    )
+    if (same !== undefined) used.add(same.line)
+    if (same !== undefined || within) continue
+    const uuid = `line ${number}`
+    const said = queuedSaid(blocks, uuid, isNotification(blocks) ? "program" : undefined)
+    const line: Line = {
+      number,
+      uuid,
+      named: false,
+      parent: undefined,
+      logicalParent: undefined,
+      sidechain: after?.sidechain ?? false,
+      at,
+      session: undefined,
+      said,
+      boundary: undefined,
+      previous: after
+    }
+    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by, lines: [line] })
+    placed += 1
+  }
+  return placed
+}
+
+/** The number of the record that a stretch begins with. */
+const numberOf = (stretch: Stretch | undefined): number => {
+  if (stretch === undefined) return Infinity
+  if (stretch._tag === "Queued") return stretch.by
+  const lines = stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines
+  return Math.min(...lines.map(({ number }) => number))
+}
+
 /** What a line says. `names`: of calls, by id. */
 const piecesOf = (said: Said | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
   said?.exact ??
@@ -465,7 +610,7 @@ const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void
   }
 }
 
-function* transcript(tree: Tree, cwd: string | undefined, skipped: Skipped): Work<Transcript | Problem> {
+function* transcript(tree: Tree, queue: Queue, cwd: string | undefined, skipped: Skipped): Work<Transcript | Problem> {
   const lines = tree.chain()
   if ("message" in lines) return lines
   const onChain = new Set(lines)
@@ -473,7 +618,9 @@ function* transcript(tree: Tree, cwd: string | undefined, skipped: Skipped): Wor
   const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
   const stretches = stretchesOf(lines, skipped)
   const used = gather(stretches, aside)
-  countRest(tree, new Set([...lines, ...used]), skipped)
+  const taken = new Set([...lines, ...used])
+  for (let n = deliver(stretches, queue.delivered, tree.messages, taken); n > 0; n -= 1) skipped.take("queue-operation")
+  countRest(tree, taken, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
   }
@@ -508,6 +655,7 @@ function* transcript(tree: Tree, cwd: string | undefined, skipped: Skipped): Wor
 export const claudeReader = (): LineReader => {
   const tree = new Tree()
   const skipped = new Skipped()
+  const queue = new Queue()
   let cwd: string | undefined
   return {
     line: (record, text, number) => {
@@ -519,12 +667,16 @@ export const claudeReader = (): LineReader => {
         skipped.add("repeated line")
         return undefined
       }
-      const said = message ? readSaid(record, text, uuid, skipped) : undefined
+      if (record.type === "queue-operation") {
+        queue.add(record, text, number, tree.previous(false) ?? tree.previous(true), skipped)
+        return undefined
+      }
+      const said = message ? readSaid(record, text, uuid, skipped) : readQueued(record, text, uuid, skipped)
       if (typeof said === "string") return { line: number, message: said }
       const boundary = boundaryOf(record)
-      if (!message && boundary === undefined) skipped.add(kindName(record))
+      if (said === undefined && boundary === undefined) skipped.add(kindName(record))
       cwd ??= textAt(record, "cwd")
-      if (!message && named === undefined) return undefined
+      if (said === undefined && named === undefined) return undefined
       const sidechain = record.isSidechain === true
       tree.add({
         number,
@@ -541,7 +693,7 @@ export const claudeReader = (): LineReader => {
       })
       return undefined
     },
-    end: () => transcript(tree, cwd, skipped)
+    end: () => transcript(tree, queue, cwd, skipped)
   }
 }
 

@@ -14,6 +14,7 @@ import type { Author, Draft } from "../Conversation.ts"
 import { foreignNotes } from "../Projection.ts"
 import { runtimeMark } from "../RuntimeMark.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
+import { acknowledgement } from "../strategies/Gemini.ts"
 import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
 import type { Problem, Step, Transcript } from "./Transcript.ts"
@@ -367,6 +368,12 @@ export class Skipped {
   add(kind: string): void {
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
   }
+  /** One fewer of a kind: it was no part of what is skipped after all. */
+  take(kind: string): void {
+    const left = (this.kinds.get(kind) ?? 0) - 1
+    if (left > 0) this.kinds.set(kind, left)
+    else this.kinds.delete(kind)
+  }
   /** How many of each kind, in the order in which the kinds came up. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.kinds)
@@ -403,15 +410,44 @@ const contentProblem = (value: unknown, place: string): string => {
   return oneLine(`${place}${pathText(path)}: ${issue?.message ?? "expected a Content"}`)
 }
 
-const environmentMarks = ["<session_context>", "This is the Gemini CLI. We are setting up the context for our chat."]
+/** How the message begins that tells the model about its environment. */
+export const contextMarks = ["<session_context>", "This is the Gemini CLI. We are setting up the context for our chat."]
 const snapshotMark = "<state_snapshot>"
 
-const authorOf = (content: Content, isFirstUser: boolean): Author | undefined => {
-  if (content.role !== "user" || !content.parts.some(isText)) return undefined
-  const said = plainText(content).trimStart()
-  if (isFirstUser && environmentMarks.some((mark) => said.startsWith(mark))) return "environment"
-  const opens = said.startsWith(snapshotMark) || (said.startsWith(runtimeMark) && said.includes(snapshotMark))
-  return opens ? "summary" : undefined
+/**
+ * How a text looks like a snapshot: "marked" behind the runtime's mark, "bare" as Gemini CLI writes it (its scratchpad may
+ * stand in front). A user can type either, so the look alone says nothing: see `isSummary`.
+ */
+export type SnapshotLook = "marked" | "bare" | undefined
+
+/** How the beginning of a text looks. */
+export const snapshotLook = (words: string): SnapshotLook => {
+  if (!words.includes(snapshotMark)) return undefined
+  if (words.startsWith(runtimeMark)) return "marked"
+  return words.startsWith(snapshotMark) || words.startsWith("<scratchpad>") ? "bare" : undefined
+}
+
+/**
+ * Whether a message in the user's role is the summary of a compression. Its place says so: a snapshot is the first that is
+ * said in the user's role, and behind a bare one stands the fixed answer that Gemini CLI writes for the model.
+ */
+export const isSummary = (look: SnapshotLook, isFirst: boolean, answer: ReadonlyArray<Part> | undefined): boolean =>
+  isFirst &&
+  (look === "marked" || (look === "bare" && answer?.length === 1 && answer[0]?.text?.trim() === acknowledgement))
+
+const isEnvironment = (content: Content): boolean =>
+  content.role === "user" && contextMarks.some((mark) => plainText(content).trimStart().startsWith(mark))
+
+const authorOf = (
+  content: Content,
+  next: unknown,
+  isUserSeen: boolean,
+  isEnvironmentSeen: boolean
+): Author | undefined => {
+  if (content.role !== "user" || isUserSeen || !content.parts.some(isText)) return undefined
+  if (!isEnvironmentSeen && isEnvironment(content)) return "environment"
+  const answer = isContent(next) && next.role === "model" ? next.parts : undefined
+  return isSummary(snapshotLook(plainText(content).trimStart()), true, answer) ? "summary" : undefined
 }
 
 /** Where the messages of a document are, and its other keys. */
@@ -469,16 +505,17 @@ export function* readContents(value: unknown, text: string): Work<Transcript | P
   const slices = slicesOf(value, text, key)
   const lines = slices === undefined ? undefined : lineNumbers(text, slices)
   const steps: Array<Step> = []
-  let userSeen = false
+  let isEnvironmentSeen = false
+  let isUserSeen = false
   for (const [index, item] of list.entries()) {
     const whole: unknown = isJson(item) && item.parts === undefined ? { ...item, parts: [] } : item
     if (!isContent(whole)) return { line: 0, message: contentProblem(whole, `${key ?? ""}[${index}]`) }
-    const isFirst = whole.role === "user" && !userSeen
-    userSeen = userSeen || whole.role === "user"
     yield slices?.[index]?.length ?? 1_000
     const source = sourceOf(whole, slices?.[index])
     const said = withoutNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
-    const author = said.author ?? authorOf(whole, isFirst)
+    const author: Author | undefined = said.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
+    isEnvironmentSeen ||= author === "environment"
+    isUserSeen ||= whole.role === "user" && author !== "environment"
     const sources = sourcesOf(said.pieces.map((one) => one.source))
     steps.push({
       _tag: "Message",

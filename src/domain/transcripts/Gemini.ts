@@ -5,6 +5,7 @@ import { runSync, type Work } from "../Work.ts"
 import {
   draftOf,
   isJson,
+  isSummary,
   type Json,
   lineNumbers,
   marksOf,
@@ -24,21 +25,23 @@ import { visibleText } from "../VisibleText.ts"
 // --- from records to messages -----------------------------------------------------------------------------------------
 
 /**
- * Turns records into messages, one after the other. It knows what came before: whether the person has said anything yet,
- * and which calls have their results already, because newer versions record these a second time as messages (spec 11).
+ * Turns records into messages, one after the other. It knows what came before: whether the user has said anything yet, and
+ * which calls have their results already, because newer versions record these again as messages, and once more on resume.
  */
 export class Flow {
   /** Environment messages that opened the conversation before these records. */
   private readonly known: ReadonlyArray<Draft>
   private readonly answered = new Set<string>()
   private begun = false
+  /** Whether anything but environment messages came in the user's role. */
+  private spoken = false
 
   constructor(known: ReadonlyArray<Draft>) {
     this.known = known
   }
 
-  /** The messages that a record would give if it came next. */
-  drafts({ at, gives, id, line, stays }: Said): ReadonlyArray<Draft> {
+  /** The messages that a record would give if it came next, with `next` behind it. */
+  drafts({ at, gives, id, line, stays }: Said, next?: Said): ReadonlyArray<Draft> {
     if (gives._tag === "Nothing" || stays) return []
     const ids = id === undefined ? [] : [id]
     if (gives._tag === "Gemini") {
@@ -50,6 +53,11 @@ export class Flow {
     }
     const pieces = gives.exact ? gives.pieces : gives.pieces.filter((piece) => !this.isRepeated(piece))
     if (pieces.length === 0 && !gives.exact) return []
+    if (gives.whose === "bare" || gives.whose === "marked") {
+      const answer = next?.gives._tag === "Gemini" ? next.gives.pieces.map(({ part }) => part) : undefined
+      const author = isSummary(gives.whose, !this.spoken, answer) ? "summary" : undefined
+      return [draftOf("user", pieces, { at, author, line, ids })]
+    }
     if (gives.whose !== "context") return [draftOf("user", pieces, { at, author: gives.whose, line, ids })]
     // The environment message stays when all others are replaced: a checkpoint that repeats it says nothing new.
     if (!this.begun && this.known.some((draft) => samePieces(piecesOf(draft), pieces))) return []
@@ -57,15 +65,18 @@ export class Flow {
     return [draftOf("user", pieces, { at, author, line, ids })]
   }
 
-  /** The messages that a record gives; the next one comes after it. */
-  take(said: Said): ReadonlyArray<Draft> {
-    const drafts = this.drafts(said)
+  /** The messages that a record gives, of which `next` is the one behind it. */
+  take(said: Said, next?: Said): ReadonlyArray<Draft> {
+    const drafts = this.drafts(said, next)
     const { gives } = said
-    if (gives._tag === "User") this.begun = true
-    if (gives._tag === "Gemini") {
-      for (const call of gives.calls) this.answered.delete(call)
-      for (const { part } of gives.answers) {
-        if (part.functionResponse?.id !== undefined) this.answered.add(part.functionResponse.id)
+    if (gives._tag === "User") {
+      this.begun = true
+      this.spoken ||= gives.whose !== "context"
+    }
+    if (gives._tag === "Gemini") for (const call of gives.calls) this.answered.delete(call)
+    for (const { content } of drafts) {
+      for (const { functionResponse } of content.parts) {
+        if (functionResponse?.id !== undefined) this.answered.add(functionResponse.id)
       }
     }
     return drafts
@@ -103,11 +114,30 @@ interface Stretch {
   readonly checkpoint: Pick<Compaction, "trigger" | "tokensBefore"> | undefined
 }
 
+/** Each record with the message record behind it. */
+const withNext = function* (records: Records) {
+  const list = [...records]
+  const speaks = ([, { said }]: (typeof list)[number]) => said.gives._tag !== "Nothing"
+  for (const [index, [key, held]] of list.entries()) {
+    // Only where it matters: looking ahead from every record could be quadratic.
+    const { gives } = held.said
+    const looks = gives._tag === "User" && (gives.whose === "bare" || gives.whose === "marked")
+    const next = looks ? list.slice(index + 1).find(speaks)?.[1].said : undefined
+    yield { key, held, next }
+  }
+}
+
 /** The messages of records, each with its record. */
 const shownBy = (records: Records, known: ReadonlyArray<Draft>) => {
   const flow = new Flow(known)
-  return [...records.values()].flatMap((held) => flow.take(held.said).map((draft) => ({ draft, held })))
+  return [...withNext(records)].flatMap(({ held, next }) =>
+    flow.take(held.said, next).map((draft) => ({ draft, held }))
+  )
 }
+type ShownDraft = ReturnType<typeof shownBy>[number]
+
+const isContext = ({ said }: Held): boolean => said.gives._tag === "User" && said.gives.whose === "context"
+const isSpoken = ({ held }: ShownDraft): boolean => !isContext(held)
 
 const joinedText = (pieces: ReadonlyArray<Piece>): string =>
   pieces.flatMap(({ part }) => (isText(part) ? part.text : [])).join("")
@@ -130,8 +160,10 @@ const covers = (later: Draft, earlier: Draft): boolean => {
   const [now, then] = [piecesOf(later), piecesOf(earlier)]
   if (samePieces(now, then)) return true
   if (later.content.role === "user") return false
-  const thoughts = new Set(now.flatMap(({ part }) => (isThought(part) ? JSON.stringify(part) : [])))
-  if (then.some(({ part }) => isThought(part) && !thoughts.has(JSON.stringify(part)))) return false
+  // A thought without a description gets a space behind its subject on resume.
+  const thoughtKey = (part: Part) => JSON.stringify({ ...part, text: part.text?.trim() })
+  const thoughts = new Set(now.flatMap(({ part }) => (isThought(part) ? thoughtKey(part) : [])))
+  if (then.some(({ part }) => isThought(part) && !thoughts.has(thoughtKey(part)))) return false
   const [text, recorded] = [joinedText(now), joinedText(then)]
   if (recorded !== text && recorded !== visibleText(text)) return false
   const rest = (pieces: ReadonlyArray<Piece>) => pieces.filter(({ part }) => !isText(part) && !isThought(part))
@@ -145,6 +177,48 @@ const covers = (later: Draft, earlier: Draft): boolean => {
       return piece.source === undefined && other.source === undefined && sameCall(piece.part, other.part)
     })
   )
+}
+
+/** What a checkpoint may leave out although the agent goes on as before: on resume Gemini CLI drops the words of hooks. */
+const mayBeMissing = ({ draft }: ShownDraft): boolean => draft.author === "program"
+
+/**
+ * By record of a checkpoint, the earlier record that it repeats. Undefined where the messages are not the same ones: then
+ * the agent sees something else.
+ */
+const partners = (
+  then: ReadonlyArray<ShownDraft>,
+  now: ReadonlyArray<ShownDraft>
+): ReadonlyMap<Held, Held> | undefined => {
+  const found = new Map<Held, Held>()
+  let at = 0
+  for (const shown of then) {
+    const later = now[at]
+    if (later === undefined || !covers(later.draft, shown.draft)) {
+      if (mayBeMissing(shown)) continue
+      return undefined
+    }
+    at += 1
+    // Results may stand in a message of their own now, and in their call's record before.
+    if (later.held.said.gives._tag === shown.held.said.gives._tag && !found.has(later.held)) {
+      found.set(later.held, shown.held)
+    }
+  }
+  return found
+}
+
+/**
+ * A record that a checkpoint repeats. On resume Gemini CLI writes all messages anew, without times, models, counts and
+ * results: what the earlier record says beyond the later one stays.
+ */
+const repeated = (later: Said, earlier: Said): Said => {
+  const { at = later.at, line } = earlier
+  if (later.gives._tag !== "Gemini" || earlier.gives._tag !== "Gemini") return { ...later, at, line }
+  const [now, then] = [later.gives, earlier.gives]
+  const hasResults = now.answers.length > 0
+  return samePieces(now.pieces, then.pieces) && (!hasResults || samePieces(now.answers, then.answers))
+    ? { ...earlier, id: later.id }
+    : { ...later, at, line, gives: { ...now, model: now.model ?? then.model, usage: now.usage ?? then.usage } }
 }
 
 /** A message that the agent saw, and its number among the `Message` steps when it is one of them. */
@@ -175,6 +249,8 @@ const sameMessage = (left: Draft, right: Draft): boolean =>
 class Recording {
   private readonly before: Array<Stretch> = []
   private now: Stretch = { records: new Map(), known: [], checkpoint: undefined }
+  /** A checkpoint of the environment alone, until it is known whether the rest is loaded again. */
+  private unloaded: Records | undefined
   private readonly skipped = new Skipped()
   private session: string | undefined
   private cwd: string | undefined
@@ -191,6 +267,13 @@ class Recording {
     this.cwd = textAt(record, "cwd") ?? (typeof first === "string" ? first : this.cwd)
   }
 
+  /** The conversation goes on: what was not loaded again by now is out of the agent's sight. */
+  private settle(): void {
+    const { unloaded } = this
+    this.unloaded = undefined
+    if (unloaded !== undefined) this.replace(unloaded, undefined)
+  }
+
   /** A message of a document, where every one stands for itself. */
   add(said: Said): void {
     this.now.records.set(said, { said, inserted: false })
@@ -198,12 +281,14 @@ class Recording {
 
   /** A message record: one whose id is known takes the place of the earlier (spec 11). */
   message(said: Said): void {
+    this.settle()
     const inserted = this.now.records.get(keyOf(said))?.inserted ?? false
     this.now.records.set(keyOf(said), { said, inserted })
   }
 
   /** Drops the message and all that follow; an unknown id drops everything (spec 11). */
   rewind(id: string): void {
+    this.settle()
     const { records } = this.now
     let dropping = !records.has(id)
     for (const key of records.keys()) {
@@ -221,30 +306,61 @@ class Recording {
   checkpoint(messages: ReadonlyArray<Said>, ours: Stretch["checkpoint"]): void {
     const { known, records } = this.now
     const next: Records = new Map(messages.map((said) => [keyOf(said), { said, inserted: false }]))
-    const then = shownBy(records, known)
-    const now = shownBy(next, known)
-    const repeats =
-      ours === undefined &&
-      then.every(({ draft }, index) => {
-        const later = now[index]?.draft
-        return later !== undefined && covers(later, draft)
-      })
-    if (!repeats) {
-      const environments = then.flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
-      this.before.push(this.now)
-      for (const [key, { said }] of next) next.set(key, { said, inserted: true })
-      this.now = {
-        records: next,
-        known: [...known, ...environments],
-        checkpoint: ours ?? { trigger: "auto", tokensBefore: undefined }
+    this.unloaded = undefined
+    if (ours === undefined) {
+      const then = shownBy(records, known).filter(isSpoken)
+      const isEmpty = next.size > 0 && [...next.values()].every(isContext)
+      // Gemini CLI starts with the environment alone, and writes that down before it loads what it resumes.
+      if (isEmpty && then.length > 0) {
+        this.unloaded = next
+        return
       }
-      return
+      const earlier = partners(then, shownBy(next, known).filter(isSpoken))
+      if (earlier !== undefined) {
+        this.repeat(next, earlier)
+        return
+      }
     }
-    for (const [index, { held }] of now.entries()) {
-      if (then[index]?.held.inserted === true) next.set(keyOf(held.said), { said: held.said, inserted: true })
+    this.replace(next, ours)
+  }
+
+  /** From here on the agent sees something else. */
+  private replace(next: Records, checkpoint: Stretch["checkpoint"]): void {
+    const { known, records } = this.now
+    const environments = shownBy(records, known).flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
+    this.before.push(this.now)
+    for (const [key, { said }] of next) next.set(key, { said, inserted: true })
+    this.now = {
+      records: next,
+      known: [...known, ...environments],
+      checkpoint: checkpoint ?? { trigger: "auto", tokensBefore: undefined }
     }
-    const others = [...records].filter(([key, { said }]) => said.gives._tag === "Nothing" && !next.has(key))
-    this.now.records = new Map([...others, ...next])
+  }
+
+  /** What was there under the records of a checkpoint that repeats it; what the checkpoint leaves out stays in its place. */
+  private repeat(next: Records, earlier: ReadonlyMap<Held, Held>): void {
+    const old = [...this.now.records]
+    const renewed = [...next.values()].some(isContext)
+    const merged: Records = new Map()
+    let at = 0
+    const skipTo = (end: number) => {
+      for (; at < end; at += 1) {
+        const [key, held] = old[at] ?? []
+        if (key === undefined || held === undefined || next.has(key)) continue
+        if (isContext(held) && renewed) this.skip("older environment message")
+        else if (!isPaired.has(held)) merged.set(key, held)
+      }
+    }
+    const isPaired = new Set(earlier.values())
+    const places = new Map(old.map(([, held], index) => [held, index]))
+    for (const [key, held] of next) {
+      const before = earlier.get(held) ?? (isContext(held) ? this.now.records.get(key) : undefined)
+      const inserted = before?.inserted ?? (isContext(held) && this.now.checkpoint !== undefined)
+      if (before !== undefined) skipTo(places.get(before) ?? at)
+      merged.set(key, { said: before === undefined ? held.said : repeated(held.said, before.said), inserted })
+    }
+    skipTo(old.length)
+    this.now.records = merged
   }
 
   *end(): Work<Transcript> {
@@ -257,11 +373,12 @@ class Recording {
       const flow = new Flow(known)
       const inserted: Array<Draft> = []
       const added: Array<Draft> = []
-      for (const [key, { inserted: old, said }] of records) {
+      for (const { held, key, next } of withNext(records)) {
+        const { inserted: old, said } = held
         // A checkpoint repeats records; each is counted once.
         if (!counted.has(key)) this.count(said, flow)
         counted.add(key)
-        const drafts = flow.take(said)
+        const drafts = flow.take(said, next)
         if (said.gives._tag === "Gemini") model = said.gives.model ?? model
         for (const draft of drafts) (old ? inserted : added).push(draft)
         yield 1_000

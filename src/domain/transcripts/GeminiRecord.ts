@@ -1,18 +1,20 @@
 import { Schema } from "effect"
 import { isCall, isResponse, isText, isThought, needsSource, type Part, PartShape, plainText } from "../Content.ts"
 import type { Author } from "../Conversation.ts"
-import { runtimeMark } from "../RuntimeMark.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
 import type { Usage } from "../Tokens.ts"
 import {
   answerPiece,
   callPiece,
+  contextMarks,
   exactPieces,
   isJson,
   type Json,
   locate,
   type Locator,
   type Piece,
+  snapshotLook,
+  type SnapshotLook,
   textAt,
   textPiece,
   thoughtPiece,
@@ -26,8 +28,11 @@ import { markedAuthor, readMarks } from "./Marks.ts"
  * so it is one or two messages of ours.
  */
 
-/** Who wrote a message. "context": the environment if the person has said nothing before it, else a program. */
-type Whose = Author | "context" | undefined
+/**
+ * Who wrote a message. "context": the environment if the user has said nothing before it, else a program. A look of a
+ * snapshot: its place decides whether it is a summary or the user's own words.
+ */
+type Whose = Author | "context" | Exclude<SnapshotLook, undefined> | undefined
 
 /** What a record gives the conversation. */
 type Gives =
@@ -114,22 +119,13 @@ export const ignored = (pieces: ReadonlyArray<Piece>): string | undefined => {
   return words.startsWith("/") || words.startsWith("?") ? "command" : undefined
 }
 
-/** How the message begins that tells the environment. */
-export const contextMarks = ["<session_context>", "This is the Gemini CLI. We are setting up the context for our chat."]
-const snapshotMark = "<state_snapshot>"
-
-/** A snapshot by Gemini CLI may have its scratchpad in front (spec 3.1), one by us has the runtime's mark. */
-const isSnapshot = (words: string): boolean =>
-  words.startsWith(snapshotMark) ||
-  ((words.startsWith("<scratchpad>") || words.startsWith(runtimeMark)) && words.includes(snapshotMark))
-
 const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
   if (!pieces.some(({ part }) => isText(part))) return undefined
   const words = plainText({ role: "user", parts: pieces.map(({ part }) => part) }).trim()
   if (contextMarks.some((mark) => words.startsWith(mark))) return "context"
   // A prompt may follow in the same message, and that is the person's.
   if (words.startsWith("<hook_context>") && words.endsWith("</hook_context>")) return "program"
-  return isSnapshot(words) ? "summary" : undefined
+  return snapshotLook(words)
 }
 
 const readUser = (record: Json, text: string, at: At): Gives | string => {

@@ -2,9 +2,9 @@ import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, t
 import type { Author, Draft } from "../Conversation.ts"
 import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
-import { type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
+import { contextMarks, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
 import { Flow } from "./Gemini.ts"
-import { contextMarks, ignored, readMessage } from "./GeminiRecord.ts"
+import { ignored, readMessage } from "./GeminiRecord.ts"
 import type { Marks } from "./Marks.ts"
 import { Shown, type Step, type Transcript, type Writer } from "./Transcript.ts"
 
@@ -372,7 +372,9 @@ class Writing {
       line = recordLine(record, exact, marks)
       const said = readMessage(JSON.parse(line), line, 0)
       if (typeof said === "string") continue
-      if (!isSame(this.flow.drafts(said), wanted) && index < attempts.length - 1) continue
+      const isOpen = said.gives._tag === "User" && (said.gives.whose === "bare" || said.gives.whose === "marked")
+      // Who wrote a text that looks like a snapshot would depend on its neighbours, so a mark says it.
+      if ((isOpen || !isSame(this.flow.drafts(said), wanted)) && index < attempts.length - 1) continue
       this.flow.take(said)
       return { line, exact: Object.keys(exact).length > 0 }
     }

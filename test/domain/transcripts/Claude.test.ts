@@ -724,3 +724,132 @@ describe("real files", () => {
     )
   })
 })
+
+describe("what the user typed while the agent worked", () => {
+  const queue = (operation: string, content?: unknown) => ({
+    type: "queue-operation",
+    operation,
+    timestamp: "2026-01-01T00:00:05Z",
+    sessionId: "s",
+    ...(content === undefined ? {} : { content })
+  })
+  const begin = [
+    user("1", null, "start"),
+    assistant("2", "1", "m", use("t1", "Bash")),
+    user("3", "2", result("t1", "ok"))
+  ]
+  const said = (records: ReadonlyArray<object>) => {
+    const transcript = ok(readRecords(records))
+    const told = drafts(transcript).map(({ author, content: { parts, role } }) => {
+      const words = parts.map((part) => part.text ?? (part.functionCall === undefined ? "result" : "call"))
+      return `${author ?? role}: ${words.join(" | ")}`
+    })
+    return [told, transcript.skipped["queue-operation"]] as const
+  }
+  const opening = ["user: start", "model: call", "user: result"]
+
+  it("stands where it was delivered: behind the results that went with it, before the next answer", () => {
+    const [first, second, third] = begin
+    if (first === undefined || second === undefined || third === undefined) return assert.fail("expected three records")
+    const records = [
+      first,
+      second,
+      queue("enqueue", "also the tests"),
+      queue("remove"),
+      third,
+      assistant("4", "3", "n", text("both"))
+    ]
+    assert.deepStrictEqual(said(records), [[...opening, "user: also the tests", "model: both"], 1])
+    const [, , , queued] = drafts(ok(readRecords(records)))
+    assert.deepStrictEqual(queued?.origin, { line: 3, ids: [] })
+    assert.strictEqual(queued?.at, Date.parse("2026-01-01T00:00:05Z"))
+  })
+
+  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>, number]>([
+    [
+      "that became a message",
+      [queue("enqueue", "go on"), queue("dequeue"), user("4", "3", "go on")],
+      ["user: go on"],
+      2
+    ],
+    [
+      "that became one message with others",
+      [
+        queue("enqueue", "one"),
+        queue("enqueue", "two"),
+        queue("dequeue"),
+        queue("dequeue"),
+        user("4", "3", "one\ntwo"),
+        assistant("5", "4", "n", text("ok"))
+      ],
+      ["user: one\ntwo", "model: ok"],
+      4
+    ],
+    [
+      "that stands as an attachment",
+      [
+        queue("enqueue", "go on"),
+        queue("remove"),
+        other("4", "3", "attachment", {
+          attachment: { type: "queued_command", prompt: "go on", commandMode: "prompt" }
+        }),
+        assistant("5", "4", "n", text("ok"))
+      ],
+      ["user: go on", "model: ok"],
+      2
+    ],
+    ["that the user took back", [queue("enqueue", "go on"), queue("popAll", "go on")], [], 2],
+    ["that is still waiting", [queue("enqueue", "go on")], [], 1],
+    [
+      "that is a command",
+      [queue("enqueue", "/mcp"), queue("remove"), user("4", "3", "<command-name>/mcp</command-name>")],
+      ["user: <command-name>/mcp</command-name>"],
+      2
+    ],
+    [
+      "twice the same, of which one became a message",
+      [
+        queue("enqueue", "go on"),
+        queue("remove"),
+        queue("enqueue", "go on"),
+        queue("remove"),
+        assistant("4", "3", "n", text("ok")),
+        user("5", "4", "go on")
+      ],
+      ["user: go on", "model: ok", "user: go on"],
+      3
+    ],
+    [
+      "that only a summary repeats",
+      [
+        queue("enqueue", "also the tests"),
+        queue("remove"),
+        assistant("4", "3", "n", text("ok")),
+        user("5", null, "All user messages: also the tests", { isCompactSummary: true, logicalParentUuid: "4" })
+      ],
+      ["user: also the tests", "model: ok", "summary: All user messages: also the tests"],
+      1
+    ],
+    [
+      "that no user typed",
+      [queue("enqueue", "<task-notification>done</task-notification>"), queue("remove")],
+      ["program: <task-notification>done</task-notification>"],
+      1
+    ],
+    ["of another order", [queue("enqueue", "a"), queue("enqueue", "b"), queue("remove", "b")], ["user: b"], 2],
+    ["with broken content", [queue("enqueue", 7), queue("remove"), queue("later")], [], 3]
+  ])("%s", (_, records, expected, skipped) => {
+    assert.deepStrictEqual(said([...begin, ...records]), [[...opening, ...expected], skipped])
+  })
+
+  it("is dead on a dead branch", () => {
+    const records = [
+      ...begin,
+      assistant("4", "3", "n", text("dead")),
+      queue("enqueue", "dead too"),
+      queue("remove"),
+      assistant("5", "3", "o", text("alive"))
+    ]
+    assert.deepStrictEqual(said(records), [[...opening, "model: alive"], 2])
+  })
+})

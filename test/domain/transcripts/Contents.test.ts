@@ -81,13 +81,38 @@ describe("authors", () => {
   })
 
   it.each([
-    ["a snapshot at the beginning", user("<state_snapshot>x</state_snapshot>"), "summary"],
+    ["a snapshot at the beginning, which a user can type", user("<state_snapshot>x</state_snapshot>"), undefined],
     ["a snapshot behind our mark", user(`${runtimeMark}\n<state_snapshot>x</state_snapshot>`), "summary"],
     ["our mark without a snapshot", user(`${runtimeMark} note`), undefined],
     ["a snapshot that is quoted", user("what is <state_snapshot>?"), undefined],
     ["a snapshot of the model", model("<state_snapshot>x</state_snapshot>"), undefined]
   ])("%s", (_, content, author) => {
     assert.deepStrictEqual(authors(content), [author])
+  })
+
+  const snapshot = user("<state_snapshot>x</state_snapshot>")
+  const marked = user(`${runtimeMark} x\n<state_snapshot>x</state_snapshot>`)
+  const thanks = model("Got it. Thanks for the additional context!")
+  const context = user("<session_context>")
+  it.each<readonly [string, ReadonlyArray<unknown>, number | undefined]>([
+    ["first, with Gemini CLI's answer", [snapshot, thanks], 0],
+    ["behind the environment", [context, snapshot, thanks], 1],
+    ["behind the environment and an answer to that", [context, model("ok"), snapshot, thanks], 2],
+    ["behind our mark", [context, marked, model("x")], 1],
+    ["with another answer", [snapshot, model("ok")], undefined],
+    ["with the answer in the user's role", [snapshot, user("Got it. Thanks for the additional context!")], undefined],
+    ["after something else was said", [user("hello"), snapshot, thanks], undefined],
+    [
+      "after a result",
+      [model("x"), { role: "user", parts: [{ functionResponse: { name: "f" } }] }, snapshot, thanks],
+      undefined
+    ],
+    ["behind our mark, after something else was said", [user("hello"), marked], undefined]
+  ])("a snapshot %s", (_, contents, summary) => {
+    assert.deepStrictEqual(
+      authors(...contents).map((author) => author === "summary"),
+      contents.map((_, index) => index === summary)
+    )
   })
 })
 

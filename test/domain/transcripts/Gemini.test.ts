@@ -5,6 +5,7 @@ import { type Part, payload } from "../../../src/domain/Content.ts"
 import { type Draft, sourceOf } from "../../../src/domain/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/Projection.ts"
 import { runtimeMark } from "../../../src/domain/RuntimeMark.ts"
+import { acknowledgement } from "../../../src/domain/strategies/Gemini.ts"
 import { detect, isGeminiDocument } from "../../../src/domain/transcripts/Detect.ts"
 import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/Gemini.ts"
 import { Shown, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
@@ -275,19 +276,31 @@ describe("messages, in both forms", () => {
       ["program: <hook_context>x</hook_context>\n", "user: <hook_context>x</hook_context>\n\nplease"]
     ],
     [
-      "a snapshot is a summary",
+      "a snapshot that comes first and is answered as Gemini CLI does is a summary, scratchpad and all",
       [
-        user("1", "<state_snapshot>x</state_snapshot>"),
-        user("2", "<scratchpad>y</scratchpad>\n<state_snapshot>x</state_snapshot>"),
-        user("3", `${runtimeMark} z\n<state_snapshot>x</state_snapshot>`),
-        user("4", "What is a <state_snapshot>?")
+        user("1", "<scratchpad>y</scratchpad>\n<state_snapshot>x</state_snapshot>"),
+        gemini("2", acknowledgement),
+        user("3", "<state_snapshot>x</state_snapshot>"),
+        gemini("4", acknowledgement),
+        user("5", `${runtimeMark} z\n<state_snapshot>x</state_snapshot>`)
       ],
       [
-        "summary: <state_snapshot>x</state_snapshot>",
         "summary: <scratchpad>y</scratchpad>\n<state_snapshot>x</state_snapshot>",
-        `summary: ${runtimeMark} z\n<state_snapshot>x</state_snapshot>`,
-        "user: What is a <state_snapshot>?"
+        `model: ${acknowledgement}`,
+        "user: <state_snapshot>x</state_snapshot>",
+        `model: ${acknowledgement}`,
+        `user: ${runtimeMark} z\n<state_snapshot>x</state_snapshot>`
       ]
+    ],
+    [
+      "a snapshot with another answer is the user's",
+      [user("1", "<state_snapshot>x</state_snapshot>"), gemini("2", "ok")],
+      ["user: <state_snapshot>x</state_snapshot>", "model: ok"]
+    ],
+    [
+      "a snapshot behind our own mark is a summary where it comes first",
+      [user("1", `${runtimeMark} z\n<state_snapshot>x</state_snapshot>`), gemini("2", "ok")],
+      [`summary: ${runtimeMark} z\n<state_snapshot>x</state_snapshot>`, "model: ok"]
     ],
     [
       "a note in front says who wrote it",
@@ -475,7 +488,7 @@ describe("records", () => {
 describe("checkpoints", () => {
   const session = user("0", "<session_context>x</session_context>")
   const snapshot = user("s", "<state_snapshot>x</state_snapshot>")
-  const thanks = gemini("t", [{ text: "Got it." }])
+  const thanks = gemini("t", [{ text: acknowledgement }])
 
   it("what stood before a summary stays, and what it kept is told as kept", () => {
     const transcript = records(
@@ -495,13 +508,13 @@ describe("checkpoints", () => {
       "model: d",
       "compaction, kept from 3",
       "+ summary: <state_snapshot>x</state_snapshot>",
-      "+ model: Got it.",
+      `+ model: ${acknowledgement}`,
       "user: e"
     ])
     assert.deepStrictEqual(view(transcript).map(draftText), [
       "environment: <session_context>x</session_context>",
       "summary: <state_snapshot>x</state_snapshot>",
-      "model: Got it.",
+      `model: ${acknowledgement}`,
       "user: c",
       "model: d",
       "user: e"
@@ -620,55 +633,63 @@ describe("checkpoints", () => {
     const base = [user("1", "a"), gemini("2", "b"), set(snapshot, thanks)]
     assert.deepStrictEqual(told(records(...base, gemini("t", "Yes."), user("5", "e"))).slice(2), [
       "compaction, kept from nothing",
-      "+ summary: <state_snapshot>x</state_snapshot>",
+      "+ user: <state_snapshot>x</state_snapshot>",
       "+ model: Yes.",
       "user: e"
     ])
     const rewound = records(...base, user("5", "e"), rewind("t"))
     assert.deepStrictEqual(told(rewound).slice(2), [
       "compaction, kept from nothing",
-      "+ summary: <state_snapshot>x</state_snapshot>"
+      "+ user: <state_snapshot>x</state_snapshot>"
     ])
     assert.deepStrictEqual(rewound.skipped, { rewound: 2 })
     assert.deepStrictEqual(view(records(...base, rewind("1"))), [])
   })
 
   it("a second checkpoint that goes on from the first adds to it", () => {
-    const transcript = records(user("1", "a"), set(snapshot), set(snapshot, user("5", "e")), user("6", "f"))
+    const transcript = records(
+      user("1", "a"),
+      set(snapshot, thanks),
+      set(snapshot, thanks, user("5", "e")),
+      user("6", "f")
+    )
     assert.deepStrictEqual(told(transcript), [
       "user: a",
       "compaction, kept from nothing",
       "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`,
       "user: e",
       "user: f"
     ])
   })
 
-  it("two compactions: what the second keeps of the first is inserted again", () => {
+  it("two compactions, each with its summary", () => {
     const again = user("s2", "<state_snapshot>y</state_snapshot>")
     const transcript = records(
       user("1", "a"),
       user("2", "b"),
-      set(snapshot, user("2", "b")),
-      set(again, snapshot, user("2", "b"))
+      set(snapshot, thanks, user("2", "b")),
+      set(again, thanks, user("2", "b"))
     )
     assert.deepStrictEqual(told(transcript).slice(2), [
       "compaction, kept from 1",
       "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`,
       "compaction, kept from 1",
       "+ summary: <state_snapshot>y</state_snapshot>",
-      "+ summary: <state_snapshot>x</state_snapshot>"
+      `+ model: ${acknowledgement}`
     ])
   })
 
   it("another session context in a checkpoint is a program's; where there was none, the environment's", () => {
     const renewed = user("0", "<session_context>y</session_context>")
-    assert.deepStrictEqual(told(records(session, user("1", "a"), set(renewed, snapshot))).slice(2), [
+    assert.deepStrictEqual(told(records(session, user("1", "a"), set(renewed, snapshot, thanks))).slice(2), [
       "compaction, kept from nothing",
       "+ program: <session_context>y</session_context>",
-      "+ summary: <state_snapshot>x</state_snapshot>"
+      "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`
     ])
-    assert.deepStrictEqual(told(records(user("1", "a"), set(renewed, snapshot))).slice(1, 3), [
+    assert.deepStrictEqual(told(records(user("1", "a"), set(renewed, snapshot, thanks))).slice(1, 3), [
       "compaction, kept from nothing",
       "+ environment: <session_context>y</session_context>"
     ])
@@ -689,6 +710,99 @@ describe("checkpoints", () => {
     const transcript = records(user("1", "a"), ours)
     const { steps } = transcript
     assert.deepInclude(steps[1], { _tag: "Compaction", trigger: "manual", tokensBefore: 7, keptFrom: 0, insert: [] })
+  })
+})
+
+describe("sessions that were resumed", () => {
+  it("Gemini CLI 0.61, resumed twice: three calls, no compaction, every result with its call", () => {
+    const transcript = ok(
+      readLines(readFileSync("test/fixtures/gemini/resumed-twice.jsonl", "utf8").trimEnd().split("\n"))
+    )
+    const short = told(transcript).map((line) => line.replace(/_\d{13}/g, "").replace(/=\{.*?\}(?= \||$)/g, ""))
+    assert.deepStrictEqual(short, [
+      "environment: <session_context>\nToday is Sunday.\n</session_context>",
+      "user: do TWO things",
+      "model: Looking at both. | list_directory(list_directory__list_directory_0) | read_file(read_file__read_file_1)",
+      "user: list_directory__list_directory_0 | read_file__read_file_1",
+      "model: Done: 1",
+      "user: now ONE thing",
+      "model: ~thinking about it | read_file(read_file__read_file_0)",
+      "user: read_file__read_file_0",
+      "model: Done: 2",
+      "user: and a last question",
+      "model: Answer 3"
+    ])
+    // What only the first record of an answer said: resuming writes it again without.
+    const models = drafts(transcript).filter(({ content }) => content.role === "model")
+    assert.deepStrictEqual(
+      models.map(({ model, usage }) => [model, usage?.prompt]),
+      models.map(() => ["gemini-2.5-pro", 100])
+    )
+    assert.deepStrictEqual(
+      drafts(transcript).map(({ at = 0 }) => at),
+      drafts(transcript)
+        .map(({ at = 0 }) => at)
+        .sort((a, b) => a - b)
+    )
+    assert.deepStrictEqual(transcript.skipped, { "repeated result": 6 })
+  })
+
+  const talk = [
+    user("0", "<session_context>x</session_context>"),
+    user("1", "a"),
+    gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]),
+    user("3", [response("c", "ok")]),
+    user("4", "<hook_context>h</hook_context>"),
+    gemini("5", "d")
+  ]
+  const start = user("9", "<session_context>y</session_context>")
+  const said = ["user: a", "model: b | shell(c)", 'user: c={"output":"ok"}', "program: <hook_context>h</hook_context>"]
+
+  it("on another day: a new environment message in the place of the old one, and the hook's words stay", () => {
+    const again = [talk[1], talk[2], user("2_response", [response("c", "ok")]), talk[3], talk[5]]
+    const transcript = records(...talk, set(start), set(start, ...again), user("6", "e"))
+    assert.deepStrictEqual(told(transcript), [
+      "environment: <session_context>y</session_context>",
+      ...said,
+      "model: d",
+      "user: e"
+    ])
+    assert.deepStrictEqual(transcript.skipped, { "older environment message": 1, "repeated result": 1 })
+  })
+
+  it("cut off before the messages were loaded again: they are still there", () => {
+    assert.deepStrictEqual(told(records(...talk, set(start))), [
+      "environment: <session_context>x</session_context>",
+      ...said,
+      "model: d"
+    ])
+  })
+
+  it("what goes on from the environment alone has lost the rest", () => {
+    assert.deepStrictEqual(told(records(...talk, set(start), user("6", "e"))).slice(-3), [
+      "compaction, kept from nothing",
+      "+ program: <session_context>y</session_context>",
+      "user: e"
+    ])
+  })
+
+  it("after a compaction: only that one", () => {
+    const summary = [user("s", "<state_snapshot>x</state_snapshot>"), gemini("t", acknowledgement)]
+    const transcript = records(
+      ...talk,
+      set(...talk.slice(0, 1), ...summary, ...talk.slice(5)),
+      set(start),
+      set(start, ...summary, ...talk.slice(5)),
+      user("6", "e")
+    )
+    assert.strictEqual(told(transcript).filter((line) => line.startsWith("compaction")).length, 1)
+    assert.deepStrictEqual(view(transcript).slice(1).map(draftText), [
+      "program: <session_context>y</session_context>",
+      "summary: <state_snapshot>x</state_snapshot>",
+      `model: ${acknowledgement}`,
+      "model: d",
+      "user: e"
+    ])
   })
 })
 
