@@ -184,14 +184,15 @@ const authored = (
   role: Said["role"],
   blocks: ReadonlyArray<Block>
 ): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
-  if (kind === "summary") return { author: "summary", blocks }
-  const author = kind === "program" ? "program" : undefined
+  const author = kind === "program" || kind === "summary" ? kind : undefined
   const [first] = blocks
   const note =
     role === "user" && first?._tag === "Piece" && first.call === undefined
       ? withoutNote([first.piece]).author
       : undefined
-  return note === undefined ? { author, blocks } : { author: note, blocks: blocks.slice(1) }
+  return note === undefined
+    ? { author, blocks }
+    : { author: author === "summary" ? author : note, blocks: blocks.slice(1) }
 }
 
 const contentPath = ["message", "content"]
@@ -519,7 +520,8 @@ export const claudeReader = (): LineReader => {
         skipped.add("repeated line")
         return undefined
       }
-      const said = message ? readSaid(record, text, uuid, skipped) : undefined
+      const isOwed = readMarks(record).owed === true
+      const said = message && !isOwed ? readSaid(record, text, uuid, skipped) : undefined
       if (typeof said === "string") return { line: number, message: said }
       const boundary = boundaryOf(record)
       if (!message && boundary === undefined) skipped.add(kindName(record))
