@@ -145,7 +145,7 @@ const tokensOf = (usage: Usage | undefined) =>
 interface Pair {
   readonly call: Part
   readonly answer: Part | undefined
-  /** Stands in the record where no answer does. */
+  /** Stands in the record where no answer does; a reader passes it over. */
   readonly owed: Part | undefined
 }
 
@@ -172,7 +172,8 @@ const toolCall = ({ answer, call, owed }: Pair, timestamp: string) => ({
   ...(call.functionCall?.id === undefined ? {} : { id: call.functionCall.id }),
   name: call.functionCall?.name,
   ...(call.functionCall?.args === undefined ? {} : { args: call.functionCall.args }),
-  ...(answer === undefined && owed === undefined ? {} : { result: [answer ?? owed] }),
+  ...(answer === undefined ? {} : { result: [answer] }),
+  ...(answer === undefined && owed !== undefined ? { result: [owed], palimpsest: { owed: true } } : {}),
   status: answer === undefined ? "cancelled" : isErrorResponse(answer) ? "error" : "success",
   timestamp
 })
@@ -368,7 +369,7 @@ class Writing {
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
-    const lists = answered.length === 0 && !open.includes(true) ? [{}] : [{}, { answers: answered }]
+    const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
     const made = this.made(wanted, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
