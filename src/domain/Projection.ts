@@ -1,6 +1,7 @@
 import { type Content, isCall, isResponse, outputText, type Part, partJson, response } from "./Content.ts"
 import {
   type Conversation,
+  type Draft,
   type EntryId,
   itemParts,
   Pairs,
@@ -52,14 +53,18 @@ export const foreignNotes = {
 }
 
 /** Says whose words they are when a message in the user's role is not the user's and does not say so itself (law 6). */
-const foreignNote = ({ entry }: ViewItem): string | undefined =>
-  entry.content.role !== "user" || (entry.author !== "summary" && entry.author !== "program")
+export const foreignNote = ({ author, content }: Pick<Draft, "author" | "content">): string | undefined =>
+  content.role !== "user" || (author !== "summary" && author !== "program")
     ? undefined
-    : entry.content.parts[0]?.text?.startsWith(runtimeMark) === true
+    : content.parts[0]?.text?.startsWith(runtimeMark) === true
       ? undefined
-      : foreignNotes[entry.author]
+      : foreignNotes[author]
 
 const noResult = "no result: the call was interrupted before it answered"
+
+/** What answers a call that never got its response. */
+export const owedResponse = ({ id, name }: { readonly id?: string | undefined; readonly name: string }): Part =>
+  response(name, { error: noResult }, id)
 
 const isKept = (role: Content["role"], part: Part): boolean =>
   isValidModel({ role, parts: [part] }, "newer") && !(part.text === "" && Object.keys(part).length === 1)
@@ -155,7 +160,7 @@ export class Projector {
               !isKept("model", part) ||
               this.answers(place, this.pairs.responseOf.get(placeKey(place)))
               ? []
-              : [response(part.functionCall.name, { error: noResult }, part.functionCall.id)]
+              : [owedResponse(part.functionCall)]
           })
     )
   }
@@ -181,7 +186,7 @@ export class Projector {
       kept.push(part)
       tokens += cost
     }
-    const whose = foreignNote(item)
+    const whose = foreignNote(item.entry)
     if (whose !== undefined) keep({ text: whose })
     for (const part of before) keep(part)
     parts.forEach((part, at) => {

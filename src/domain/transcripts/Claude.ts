@@ -190,14 +190,15 @@ const authored = (
   role: Said["role"],
   blocks: ReadonlyArray<Block>
 ): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
-  if (kind === "summary") return { author: "summary", blocks }
-  const author = kind === "program" ? "program" : undefined
+  const author = kind === "program" || kind === "summary" ? kind : undefined
   const [first] = blocks
   const note =
     role === "user" && first?._tag === "Piece" && first.call === undefined
       ? withoutNote([first.piece]).author
       : undefined
-  return note === undefined ? { author, blocks } : { author: note, blocks: blocks.slice(1) }
+  return note === undefined
+    ? { author, blocks }
+    : { author: author === "summary" ? author : note, blocks: blocks.slice(1) }
 }
 
 const contentPath = ["message", "content"]
@@ -671,10 +672,15 @@ export const claudeReader = (): LineReader => {
         queue.add(record, text, number, tree.previous(false) ?? tree.previous(true), skipped)
         return undefined
       }
-      const said = message ? readSaid(record, text, uuid, skipped) : readQueued(record, text, uuid, skipped)
+      const isOwed = readMarks(record).owed === true
+      const said = isOwed
+        ? undefined
+        : message
+          ? readSaid(record, text, uuid, skipped)
+          : readQueued(record, text, uuid, skipped)
       if (typeof said === "string") return { line: number, message: said }
       const boundary = boundaryOf(record)
-      if (said === undefined && boundary === undefined) skipped.add(kindName(record))
+      if (said === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
       cwd ??= textAt(record, "cwd")
       if (said === undefined && named === undefined) return undefined
       const sidechain = record.isSidechain === true

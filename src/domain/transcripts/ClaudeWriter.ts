@@ -1,7 +1,8 @@
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../Content.ts"
-import { type Draft, placeKey } from "../Conversation.ts"
+import { type Draft, type Place, placeKey } from "../Conversation.ts"
+import { foreignNote, owedResponse } from "../Projection.ts"
 import { nativeMessage, synthetic } from "./Claude.ts"
-import { isJson, type Json, noted, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
+import { isJson, type Json, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
 import { countsOf, keysMark, type Marks, usageMark } from "./Marks.ts"
 import {
   callIdOf,
@@ -14,6 +15,7 @@ import {
   type NativeCalls,
   nativeCalls,
   nothingInPlace,
+  owedCalls,
   type Row,
   stretchesOf,
   uuidOf
@@ -165,11 +167,12 @@ const contentOf = (blocks: ReadonlyArray<Json>): unknown => {
 
 // --- lines --------------------------------------------------------------------------------------------------------------
 
-/** The blocks with a note in front that says whose words they are, where the line itself has no place for it. */
+/** The blocks with a note in front that says whose words they are: a line's own flags are not told to the model. */
 const withNote = (draft: Draft, blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
-  if (draft.author !== "summary" || blocks.length === 0 || blocks.some(isAnswer)) return blocks
-  const [note] = noted(draft)
-  return draft.content.role === "user" ? [{ type: "text", text: note?.part.text }, ...blocks] : blocks
+  const note = foreignNote(draft)
+  return note === undefined || blocks.length === 0 || blocks.some(isAnswer)
+    ? blocks
+    : [{ type: "text", text: note }, ...blocks]
 }
 
 const stopReason = (blocks: ReadonlyArray<Json>): string =>
@@ -185,6 +188,7 @@ const usageRecord = ({ usage }: Draft): Json => {
   }
 }
 
+/** Told by the line's own id: Claude Code joins lines of one message, also across a compaction, so no two may share it. */
 const messageId = (uuid: string): string => `msg_${uuid.replaceAll("-", "")}`
 
 const modelRecord = (draft: Draft, blocks: ReadonlyArray<Json>, model: string | undefined, uuid: string): Json => ({
@@ -207,9 +211,9 @@ const userRecord = (draft: Draft, blocks: ReadonlyArray<Json>): Json => ({
   ...(draft.author === undefined ? {} : { isMeta: true })
 })
 
-const summaryRecord = (blocks: ReadonlyArray<Json>): Json => ({
+const summaryRecord = (draft: Draft, blocks: ReadonlyArray<Json>): Json => ({
   type: "user",
-  message: { role: "user", content: blocks.length === 0 ? nothingInPlace : contentOf(blocks) },
+  message: { role: "user", content: blocks.length === 0 ? nothingInPlace : contentOf(withNote(draft, blocks)) },
   isVisibleInTranscriptOnly: true,
   isCompactSummary: true
 })
@@ -225,8 +229,6 @@ const boundaryRecord = ({ compaction: { tokensBefore, trigger } }: Cut): Json =>
 
 /** What a call counted is told once: behind a compaction Claude Code would take it for the size of its context. */
 const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
-
-const original = (row: Row): Row => (row.again === undefined ? row : original(row.again))
 
 const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 
@@ -297,10 +299,7 @@ export const writeClaude: Writer = function* (transcript) {
     for (const block of blocks) if (block.type === "tool_use") names.set(String(block.id), String(block.name))
     const results = blocks.some(isAnswer)
     const again = item.again === undefined ? undefined : known.get(item.again)
-    const record =
-      draft.content.role === "model"
-        ? modelRecord(draft, blocks, model, known.get(original(item)) ?? uuid)
-        : userRecord(draft, blocks)
+    const record = draft.content.role === "model" ? modelRecord(draft, blocks, model, uuid) : userRecord(draft, blocks)
     lines.push(
       line({ ...about(uuid, last, time.at(draft, item.again !== undefined)), ...record }, draft, {
         ...(results && isResults ? { message: "new" } : {}),
@@ -320,7 +319,13 @@ export const writeClaude: Writer = function* (transcript) {
     const uuid = uuidFor(item)
     lines.push(
       line(
-        { ...about(uuid, boundary, at), ...summaryRecord(blocksOf(draft, undefined, () => undefined, unheld)) },
+        {
+          ...about(uuid, boundary, at),
+          ...summaryRecord(
+            draft,
+            blocksOf(draft, undefined, () => undefined, unheld)
+          )
+        },
         draft,
         {}
       )
@@ -328,14 +333,33 @@ export const writeClaude: Writer = function* (transcript) {
     last = uuid
   }
 
-  for (const stretch of stretches) {
+  /** Answers for calls that got none: Claude Code leaves out a message whose call has no result. */
+  const answer = (places: ReadonlyArray<Place>, rows: ReadonlyArray<Row>, calls: NativeCalls): void => {
+    const content = places.flatMap((place) => {
+      const call = calls.get(placeKey(place))
+      return call === undefined ? [] : [resultOf(owedResponse(call), call)]
+    })
+    const uuid = uuids.fresh()
+    const at = time.at(rows[places[0]?.item ?? 0]?.draft, true)
+    const record = { ...about(uuid, last, at), type: "user", message: { role: "user", content } }
+    lines.push(recordLine(record, {}, { owed: true }))
+    last = uuid
+  }
+
+  for (const [number, stretch] of stretches.entries()) {
     const rows = stretch.filter(isRow)
     const calls = yield* nativeCalls(rows, isFit, callIdOf(session))
+    const owed = yield* owedCalls(
+      rows.map(({ draft }) => draft.content),
+      number === stretches.length - 1
+    )
     let index = 0
     for (const item of stretch) {
       const from = lines.length
       if (isRow(item)) {
         row(item, calls, index)
+        const places = owed.get(index)
+        if (places !== undefined) answer(places, rows, calls)
         index += 1
       } else cut(item)
       yield lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)

@@ -11,7 +11,7 @@ import {
 } from "../Content.ts"
 import type { Author, Draft } from "../Conversation.ts"
 import { sliceAt } from "../Source.ts"
-import type { Usage } from "../Tokens.ts"
+import { partTokens, type Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
 import { carrier, escapedPiece, goesOn, type Layout, named, objectOf, readItem, type Said } from "./Codex.ts"
 import { isJson, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped, textAt } from "./Contents.ts"
@@ -213,6 +213,9 @@ const outputOf = (piece: Piece): unknown => {
 /** What an item can hold: a run of message blocks, a run of thoughts up to a signature, a call, an answer, or nothing. */
 type Kind = "message" | "thought" | "call" | "answer" | "none"
 
+/** The models that run behind Codex's own API. */
+const isOwnModel = (model: string | undefined): boolean => model !== undefined && /^(?:gpt|o\d|codex)/i.test(model)
+
 const kindOf = (role: Content["role"], part: Part): Kind => {
   if (isCall(part)) return role === "model" ? "call" : "none"
   if (isResponse(part)) return role === "user" ? "answer" : "none"
@@ -220,10 +223,20 @@ const kindOf = (role: Content["role"], part: Part): Kind => {
   return messageBlock(role, part) === undefined ? "none" : "message"
 }
 
+/**
+ * A thought is given back to the model that had it: signed by OpenAI, or unsigned in a message of a model of theirs. The API
+ * refuses any other.
+ */
+const isOwnThought = (pieces: ReadonlyArray<Piece>, model: string | undefined): boolean => {
+  const signature = pieces.at(-1)?.part.thoughtSignature
+  return signature === undefined ? isOwnModel(model) : isOwnSignature(signature)
+}
+
 const groupsOf = (
   role: Content["role"],
-  pieces: ReadonlyArray<Piece>
-): ReadonlyArray<{ readonly kind: Kind; readonly pieces: Array<Piece> }> => {
+  pieces: ReadonlyArray<Piece>,
+  model: string | undefined
+): ReadonlyArray<{ readonly kind: Kind; readonly pieces: ReadonlyArray<Piece> }> => {
   const groups: Array<{ readonly kind: Kind; readonly pieces: Array<Piece> }> = []
   for (const piece of pieces) {
     const kind = kindOf(role, piece.part)
@@ -233,7 +246,10 @@ const groupsOf = (
     if (goesOn) last?.pieces.push(piece)
     else groups.push({ kind, pieces: [piece] })
   }
-  return groups.length === 0 ? [{ kind: "none", pieces: [] }] : groups
+  if (groups.length === 0) return [{ kind: "none", pieces: [] }]
+  return groups.map((group) =>
+    group.kind !== "thought" || isOwnThought(group.pieces, model) ? group : { ...group, kind: "none" }
+  )
 }
 
 // --- what Codex will not see --------------------------------------------------------------------------------------------
@@ -252,7 +268,7 @@ const ownKeys = new Set([
 const homeless = (role: Content["role"], part: Part): string => {
   if (isCall(part)) return "call in the user's role"
   if (isResponse(part)) return "answer in the model's role"
-  if (isThought(part)) return "thought in the user's role"
+  if (isThought(part)) return role === "model" ? "thought of another model" : "thought in the user's role"
   if (!isMedia(part)) return "part of an unknown kind"
   if (role === "model") return "file of the model"
   return part.fileData === undefined ? "file that is no image" : "file by address"
@@ -295,6 +311,8 @@ const firstTime = (steps: ReadonlyArray<Step>): number => {
   return 0
 }
 
+const nothing: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+
 const countsOf = (usage: Usage) => ({
   input_tokens: usage.prompt,
   cached_input_tokens: usage.cached,
@@ -329,7 +347,7 @@ class Rollout {
   /** Of all calls so far, in the order of the file: what a reader will name their answers after. */
   private readonly names = new Map<string, string>()
   private model: string | undefined
-  private total: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+  private total = nothing
   private at: number
   private readonly transcript: Transcript
 
@@ -407,17 +425,25 @@ class Rollout {
   private count(usage: Usage): void {
     if (usage.prompt + usage.answer + usage.thoughts === 0) return
     this.total = sumOf(this.total, usage)
-    this.write("event_msg", {
-      type: "token_count",
-      info: {
-        total_token_usage: countsOf(this.total),
-        last_token_usage: countsOf(usage),
-        model_context_window: null
-      },
-      rate_limits: null
-    })
+    this.tokenCount(countsOf(usage))
     // A reader has the next message begin here.
     this.open = undefined
+  }
+
+  private tokenCount(last: Json): void {
+    const info = { total_token_usage: countsOf(this.total), last_token_usage: last, model_context_window: null }
+    this.write("event_msg", { type: "token_count", info, rate_limits: null })
+  }
+
+  /**
+   * What is left counts, as Codex itself tells it after a compaction: it believes the last count of its file, and would
+   * compact at once what was counted before.
+   */
+  private *recount(): Work<void> {
+    let tokens = 0
+    for (const { content } of this.shown.drafts)
+      for (const part of content.parts) tokens += yield* partTokens(part, outputText(part))
+    this.tokenCount({ ...countsOf(nothing), total_tokens: tokens })
   }
 
   *compaction(step: Extract<Step, { readonly _tag: "Compaction" }>): Work<void> {
@@ -450,6 +476,7 @@ class Rollout {
       ...(layout.length === 0 ? {} : { layout })
     }
     this.lines.push(markedLine(this.record("compacted", payload), carried.length === 0 ? undefined : carried, marks))
+    yield* this.recount()
     this.open = undefined
   }
 
@@ -458,14 +485,14 @@ class Rollout {
    * compaction says its summary is.
    */
   private units(
-    { author, content, source }: Draft,
+    { author, content, model = this.transcript.model, source }: Draft,
     before: Said["joins"],
     summary?: string | undefined
   ): { readonly units: ReadonlyArray<Unit>; readonly open: Said["joins"] } {
     const { role } = content
     this.calls.turn(role)
     let open = before
-    const units = groupsOf(role, piecesOf({ content, ...(source === undefined ? {} : { source }) })).map(
+    const units = groupsOf(role, piecesOf({ content, ...(source === undefined ? {} : { source }) }), model).map(
       ({ kind, pieces }, index): Unit => {
         const { item, unheld } = this.item(kind, role, pieces)
         const written = item === undefined ? undefined : this.told(item, author, pieces, summary)
@@ -528,12 +555,7 @@ class Rollout {
         return item === undefined ? { item, unheld: ["empty message"] } : { item: wellFormed(item), unheld: [] }
       }
       case "thought":
-        return {
-          item: wellFormed(reasoningItem(pieces)),
-          unheld: isOwnSignature(pieces.at(-1)?.part.thoughtSignature)
-            ? []
-            : pieces.map(() => "thought of another model")
-        }
+        return { item: wellFormed(reasoningItem(pieces)), unheld: [] }
       case "call": {
         const { id, name = "" } = first.part.functionCall ?? {}
         const item = wellFormed(callItem(first, name, id, this.calls))

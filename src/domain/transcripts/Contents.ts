@@ -11,7 +11,7 @@ import {
   plainText
 } from "../Content.ts"
 import type { Author, Draft } from "../Conversation.ts"
-import { foreignNotes } from "../Projection.ts"
+import { foreignNote, foreignNotes } from "../Projection.ts"
 import { runtimeMark } from "../RuntimeMark.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
 import { acknowledgement } from "../strategies/Gemini.ts"
@@ -344,10 +344,8 @@ export const exactPieces = (record: Json, text: string, name: string): ReadonlyA
 
 /** A message for a format that has no mark of its own for who wrote it: a note in front says so (law 6). */
 export const noted = (draft: Draft): ReadonlyArray<Piece> => {
-  const { author, content } = draft
-  return content.role === "user" && (author === "summary" || author === "program")
-    ? [{ part: { text: foreignNotes[author] }, source: undefined }, ...piecesOf(draft)]
-    : piecesOf(draft)
+  const note = foreignNote(draft)
+  return note === undefined ? piecesOf(draft) : [{ part: { text: note }, source: undefined }, ...piecesOf(draft)]
 }
 
 /** The other way round: who wrote it by the note in front, and what it says without the note. */

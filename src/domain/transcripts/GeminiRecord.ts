@@ -220,7 +220,7 @@ const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | string 
     if (!isJson(call)) return `${place}: expected a tool call, an object with id, name and args`
     if (typeof call.name !== "string") return `${place}.name: expected a text, the name of the tool`
     const slice = () => slices(index)
-    const results = readResult(call, slice)
+    const results = readMarks(call).owed === true ? [] : readResult(call, slice)
     if (typeof results === "string") return `${place}.${results}`
     const id = textAt(call, "id")
     const piece = callPiece({ id, name: call.name, args: call.args }, () => {

@@ -1,11 +1,13 @@
 import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../Content.ts"
-import type { Author, Draft } from "../Conversation.ts"
+import { type Author, type Draft, placeKey } from "../Conversation.ts"
+import { owedResponse } from "../Projection.ts"
 import type { Usage } from "../Tokens.ts"
 import type { Work } from "../Work.ts"
 import { contextMarks, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
 import { Flow } from "./Gemini.ts"
 import { ignored, readMessage } from "./GeminiRecord.ts"
 import type { Marks } from "./Marks.ts"
+import { owedCalls } from "./Rows.ts"
 import { Shown, type Step, type Transcript, type Writer } from "./Transcript.ts"
 
 /**
@@ -143,6 +145,8 @@ const tokensOf = (usage: Usage | undefined) =>
 interface Pair {
   readonly call: Part
   readonly answer: Part | undefined
+  /** Stands in the record where no answer does; a reader passes it over. */
+  readonly owed: Part | undefined
 }
 
 /** The calls of a message with the responses that open the next one, and how many of them there are. */
@@ -164,11 +168,12 @@ const paired = (calls: ReadonlyArray<Part>, next: Draft | undefined) => {
   return { answers, count }
 }
 
-const toolCall = ({ answer, call }: Pair, timestamp: string) => ({
+const toolCall = ({ answer, call, owed }: Pair, timestamp: string) => ({
   ...(call.functionCall?.id === undefined ? {} : { id: call.functionCall.id }),
   name: call.functionCall?.name,
   ...(call.functionCall?.args === undefined ? {} : { args: call.functionCall.args }),
   ...(answer === undefined ? {} : { result: [answer] }),
+  ...(answer === undefined && owed !== undefined ? { result: [owed], palimpsest: { owed: true } } : {}),
   status: answer === undefined ? "cancelled" : isErrorResponse(answer) ? "error" : "success",
   timestamp
 })
@@ -257,9 +262,17 @@ class Writing {
     this.ids.again()
   }
 
-  /** The records of messages that follow each other; the first `staying` of them were there before and stay. */
-  *records(drafts: ReadonlyArray<Draft>, staying = 0): Work<Array<string>> {
+  /** The records of messages that follow each other; the first `staying` of them were there before and stay. `isEnd`: nothing follows them. */
+  *records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): Work<Array<string>> {
     const lines: Array<string> = []
+    const owed = new Set(
+      (yield* owedCalls(
+        drafts.map(({ content }) => content),
+        isEnd
+      ))
+        .values()
+        .flatMap((places) => places.map(placeKey))
+    )
     /** How many parts of the next message stand in the record before it. */
     let said = 0
     for (const [index, draft] of drafts.entries()) {
@@ -274,7 +287,8 @@ class Writing {
         const next = stays ? undefined : drafts[index + 1]
         const { answers, count } = paired(parts.filter(isCall), next)
         said = count
-        lines.push(this.gemini(draft, next, answers, count, stays))
+        const open = parts.flatMap((part, at) => (isCall(part) ? [owed.has(placeKey({ item: index, part: at }))] : []))
+        lines.push(this.gemini(draft, next, answers, count, stays, open))
       }
       yield lines.at(-1)?.length ?? 0
     }
@@ -310,7 +324,8 @@ class Writing {
     next: Draft | undefined,
     answers: ReadonlyMap<number, Part>,
     count: number,
-    stays: boolean
+    stays: boolean,
+    open: ReadonlyArray<boolean>
   ): string {
     const pieces = piecesOf(draft)
     const parts = partsOf(pieces)
@@ -320,7 +335,10 @@ class Writing {
     const thoughts = parts.filter(isThought)
     const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
     const later = next !== undefined && isDate(next.at) ? iso(next.at) : timestamp
-    const called = calls.map((call, index) => ({ call, answer: answers.get(index) }))
+    // A call without a response Gemini CLI sends as it stands, which the API refuses.
+    const owed = (call: Part, index: number) =>
+      open[index] === true && call.functionCall !== undefined ? owedResponse(call.functionCall) : undefined
+    const called = calls.map((call, index) => ({ call, answer: answers.get(index), owed: owed(call, index) }))
     /** In the order of their answers; those that have none come last. */
     const order = [...answers.keys()].flatMap((index) => called[index] ?? [])
     const toolCalls = (pairs: ReadonlyArray<Pair>) =>
@@ -419,23 +437,23 @@ export const writeGemini: Writer = function* (transcript) {
   const shown = new Shown()
   const lines: Array<string> = []
   let group: Array<Draft> = []
-  for (const step of transcript.steps) {
+  for (const [index, step] of transcript.steps.entries()) {
     if (step._tag === "Message") {
       group.push(step.draft)
       shown.message(step.draft)
       continue
     }
-    for (const line of yield* writing.records(group)) lines.push(line)
+    for (const line of yield* writing.records(group, false)) lines.push(line)
     group = []
     const staying = shown.drafts.filter(({ author }) => author === "environment").length
     shown.compact(step)
     writing.checkpoint()
-    const messages = yield* writing.records(shown.drafts, staying)
+    const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
     const updated = JSON.stringify(writing.time)
     lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
   }
-  for (const line of yield* writing.records(group)) lines.push(line)
+  for (const line of yield* writing.records(group, true)) lines.push(line)
   return {
     lines: [recordLine(metadataOf(transcript, writing.time, lines)), ...lines],
     unheld: writing.unheld.counts
@@ -454,7 +472,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
     if (step._tag === "Message") shown.message(step.draft)
     else shown.compact(step)
   }
-  const lines = yield* writing.records(shown.drafts)
+  const lines = yield* writing.records(shown.drafts, true)
   for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
   const { kind, ...metadata } = metadataOf(transcript, writing.time, lines)
   const head = recordLine(metadata).slice(0, -1)

@@ -18,6 +18,8 @@ const MarksShape = Schema.Struct({
   inserted: Schema.optionalKey(Schema.Literal(true)),
   /** The id of the record that it repeats. */
   again: Schema.optionalKey(Schema.String),
+  /** It answers calls that never got an answer, so that the agent may go on; it is no part of the conversation. */
+  owed: Schema.optionalKey(Schema.Literal(true)),
   usage: Schema.optionalKey(Usage),
   /** What the message says beside its role and its parts. */
   keys: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),

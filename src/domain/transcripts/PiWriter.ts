@@ -1,6 +1,7 @@
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../Content.ts"
 import { type Draft, placeKey } from "../Conversation.ts"
-import { isJson, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
+import { foreignNote } from "../Projection.ts"
+import { isJson, type Json, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
 import { countsOf, keysMark, type Marks, usageMark } from "./Marks.ts"
 import { nativeEntry, unknownModel } from "./Pi.ts"
 import {
@@ -171,7 +172,7 @@ const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unhel
   if (draft.author === undefined) {
     return { record: message({ role: "user", content, timestamp: at }), pieces, isResult: false }
   }
-  const note = draft.author === "summary" && alone && content.length > 0 ? noted(draft)[0]?.part.text : undefined
+  const note = alone && content.length > 0 ? foreignNote(draft) : undefined
   const shown = note === undefined ? content : [{ type: "text", text: note }, ...content]
   return { record: { type: "custom_message", customType, content: shown, display: true }, pieces, isResult: false }
 }

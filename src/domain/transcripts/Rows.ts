@@ -1,5 +1,5 @@
 import { type Content, isCall, isResponse, isText } from "../Content.ts"
-import { type Draft, pairing, placeKey } from "../Conversation.ts"
+import { type Draft, pairing, type Place, placeKey } from "../Conversation.ts"
 import { runtimeMark } from "../RuntimeMark.ts"
 import type { Work } from "../Work.ts"
 import type { Step } from "./Transcript.ts"
@@ -223,6 +223,37 @@ export function* nativeCalls(
     }
   }
   return calls
+}
+
+/**
+ * Calls that got no answer in the run of messages right after theirs, by the message behind which one belongs: agents send
+ * such a call as it stands, which an API refuses, or leave its message out. `isEnd`: no answers follow the last message.
+ */
+export function* owedCalls(
+  contents: ReadonlyArray<Content>,
+  isEnd: boolean
+): Work<ReadonlyMap<number, ReadonlyArray<Place>>> {
+  const owed = new Map<number, ReadonlyArray<Place>>()
+  const turns = turnsOf(contents)
+  for (const [turn, from] of turns.entries()) {
+    const next = turns[turn + 1]
+    if (next === undefined && !isEnd) break
+    const own = contents.slice(from, next ?? contents.length)
+    yield own.length * 200
+    const { responseOf } = pairing(own)
+    const open = own.flatMap(({ parts, role }, item) =>
+      role !== "model"
+        ? []
+        : parts.flatMap((one, part) =>
+            isCall(one) && !responseOf.has(placeKey({ item, part })) ? [{ item: from + item, part }] : []
+          )
+    )
+    const last = own.findLastIndex(
+      ({ parts, role }) => role === "model" || (parts.length > 0 && parts.every(isResponse))
+    )
+    if (open.length > 0) owed.set(from + last, open)
+  }
+  return owed
 }
 
 // --- what every record says ---------------------------------------------------------------------------------------------

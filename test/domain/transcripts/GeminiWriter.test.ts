@@ -14,7 +14,7 @@ import {
   user
 } from "../../../src/domain/Content.ts"
 import { type Author, type Draft, sourceOf } from "../../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/Projection.ts"
+import { foreignNotes, owedResponse } from "../../../src/domain/Projection.ts"
 import { classify, detect, isGeminiDocument } from "../../../src/domain/transcripts/Detect.ts"
 import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/Gemini.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
@@ -218,7 +218,15 @@ describe("the form that Gemini CLI writes", () => {
               status: "success",
               timestamp: "2026-05-06T07:08:10.000Z"
             },
-            { id: "c2", name: "ls", args: {}, status: "cancelled", timestamp: "2026-05-06T07:08:10.000Z" }
+            {
+              id: "c2",
+              name: "ls",
+              args: {},
+              result: [owedResponse({ id: "c2", name: "ls" })],
+              palimpsest: { owed: true },
+              status: "cancelled",
+              timestamp: "2026-05-06T07:08:10.000Z"
+            }
           ]
         },
         { id: "m3", timestamp, type: "gemini", content: "Done.", thoughts: [], tokens: null, model: "gemini-2.5-pro" }

@@ -1,13 +1,14 @@
+import path from "node:path"
 import { defineConfig } from "vitest/config"
 
-/** Tests against the programs that this one imitates; they are installed from the npm registry. See `npm run test:peers`. */
+/** `npm run test:peers`: other agents' own programs, one after the other. */
 export default defineConfig({
+  root: path.join(import.meta.dirname, "..", ".."),
   test: {
     include: ["test/peers/**/*.test.ts"],
     globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts"],
     pool: "threads",
-    isolate: false,
-    maxWorkers: 1,
+    fileParallelism: false,
     testTimeout: 1_200_000,
     hookTimeout: 900_000,
     reporters: ["default"]
