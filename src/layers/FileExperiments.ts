@@ -1,4 +1,5 @@
 import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { decode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
@@ -8,7 +9,7 @@ import { read } from "../services/RegularFile.ts"
 /** No experiments are that long. */
 const mostBytes = 1_048_576
 
-const Numbers = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
+const Numbers = fromJson(Schema.Record(Schema.String, Schema.Finite))
 
 /**
  * Experiments as numbers by name in one JSON object: the file that GEMINI_EXP names (spec 15), else this one. It is read
