@@ -1,10 +1,11 @@
 import { Context, Duration, Effect, Schedule, Schema, Stream } from "effect"
-import { Arriving, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
+import { Arriving, type CallAt, callId, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
 import { AnswerFault, type ChatEvent, Stubborn } from "../domain/ChatEvent.ts"
 import { type Outcome, type Policy, statusOf, thresholdOf, tokensOf } from "../domain/Compression.ts"
-import { type Content, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
+import { type Content, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
 import {
   type Entry,
+  type EntryId,
   entryId,
   environmentTokens,
   itemParts,
@@ -115,6 +116,8 @@ export interface Beside {
 interface Ready extends Window.Weighed {
   readonly contents: Request["contents"]
   readonly environment: Request["environment"]
+  /** The entry that the answer will be. */
+  readonly answer: EntryId
 }
 
 /** The conversation that the turns are taken in. */
@@ -261,6 +264,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       return {
         contents: [...opening, ...contents],
         environment,
+        answer: entryId(conversation.next + next.length),
         parts: () => [...around, ...parts()],
         tokens: aroundTokens + tokens,
         free: pendingTokens(pending) * (1 / share - 1)
@@ -395,7 +399,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   const once = Effect.fnUntraced(function* (
     beside: Beside,
     { generation, systemInstruction, tools }: ChatSettings,
-    { contents, parts, tokens }: Ready,
+    { answer, contents, parts, tokens }: Ready,
     answersTools: boolean,
     emit: Emit
   ): Effect.fn.Return<Tried, ModelError> {
@@ -403,8 +407,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     let arriving = new Arriving()
     const own: ModelRequest = { model: beside.model, contents, generation, systemInstruction, tools }
     const take = (chunk: ModelChunk) => {
-      arriving.push(chunk)
-      return Effect.forEach(eventsOf(chunk), emit, { discard: true })
+      const calls = arriving.push(chunk)
+      return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
     }
     const spare = Math.max(0, Math.floor(beside.window.room - tokens * wary))
     isChanged = false
@@ -504,13 +508,13 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
 })
 
 /** What a piece of an answer tells, in the order of spec 1.7: thoughts, then text, then calls. */
-const eventsOf = ({ parts }: ModelChunk): ReadonlyArray<ChatEvent> => [
+const eventsOf = ({ parts }: ModelChunk, calls: ReadonlyArray<CallAt>, answer: EntryId): ReadonlyArray<ChatEvent> => [
   ...parts.filter(isThought).map((part): ChatEvent => ({ _tag: "Thought", ...thoughtOf(part.text ?? "") })),
   ...parts
     .filter(isText)
     .filter((part) => part.text !== "")
     .map((part): ChatEvent => ({ _tag: "Content", text: part.text })),
-  ...parts.filter(isCall).map((part): ChatEvent => ({ _tag: "ToolCallRequest", call: part.functionCall }))
+  ...calls.map(({ call, part }): ChatEvent => ({ _tag: "ToolCallRequest", id: callId(call, answer, part), call }))
 ]
 
 const compressedEvent = (outcome: Outcome, limit: number): ChatEvent => {
