@@ -5,7 +5,7 @@ import * as Conversation from "./Conversation.ts"
 import { afterUndo, type FailureMemory, freshMemory, remember } from "./FailureMemory.ts"
 import { Handle, Hash } from "./Handle.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "./Recall.ts"
-import { TokenCount } from "./Tokens.ts"
+import { TokenCount, Usage } from "./Tokens.ts"
 
 /** What can happen to a conversation, as events, and the fold that makes a conversation of them. */
 
@@ -59,6 +59,10 @@ export type Pin = typeof Pin.Type
 /** The person wants these words kept word for word. */
 export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
 
+/** What one model call of a compression cost. `usage` is null where the provider did not count. */
+export const PaidCall = Schema.Struct({ model: Schema.String, usage: Schema.NullOr(Usage) })
+export type PaidCall = typeof PaidCall.Type
+
 /** A compression was laid over the conversation. */
 export const Compressed = Schema.TaggedStruct("Compressed", {
   at,
@@ -70,7 +74,9 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   after: TokenCount,
   patch: Patch,
   /** The one handle under which everything that was dropped can be recalled, as JSON Lines. */
-  dropped: Schema.optionalKey(Handle)
+  dropped: Schema.optionalKey(Handle),
+  /** The model calls it took; absent: code did the work. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
 /** Old results of tools are shown shorter from now on (spec 5.4). No compression, so there is nothing to undo. */
@@ -86,7 +92,9 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   at,
   status: Schema.String,
   forced: Schema.Boolean,
-  tokens: TokenCount
+  tokens: TokenCount,
+  /** The model calls that were paid for all the same. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
 /** Everything that can happen to a conversation. The log is a list of these, and the conversation is their fold. */

@@ -8,6 +8,7 @@ import {
   patchOf,
   type Plan,
   type Policy,
+  callsOf,
   statusOf,
   tokensOf
 } from "../domain/Compression.ts"
@@ -24,6 +25,7 @@ import {
   isText,
   type Part,
   text,
+  user,
   withOutput
 } from "../domain/Content.ts"
 import {
@@ -177,10 +179,11 @@ export class Chat extends Context.Service<
     /** Lays the compression that was undone last again. False: there is none. */
     readonly redo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /**
-     * From now on every snapshot shows these words of the user exactly: the latest message that holds them, or without
-     * words the latest message whole. Undefined: the user wrote no such thing.
+     * Shows these words of the user exactly in every snapshot from now on: the latest message that holds them, or without
+     * words the latest message whole. Words that no message holds are added as a message of the user's own first, so
+     * give only what the user typed. Undefined when the words are blank, or without words when there is no message.
      */
-    readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | SessionStoreError>
+    readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | TokenCountError | SessionStoreError>
     /** What a handle stands for: exactly, or the wanted part of it. */
     readonly recall: (
       handle: Handle,
@@ -327,6 +330,8 @@ export class Chat extends Context.Service<
       const patch = patchOf(outcome)
       const { after, before } = tokensOf(outcome)
       const status = statusOf(outcome)
+      const paid = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
+      const calls = paid.length === 0 ? {} : { calls: paid }
       if (patch !== undefined) {
         const event: SessionEvent = {
           _tag: "Compressed",
@@ -338,7 +343,8 @@ export class Chat extends Context.Service<
           before: TokenCount.make(before),
           after: TokenCount.make(after),
           patch,
-          ...(dropped === undefined ? {} : { dropped })
+          ...(dropped === undefined ? {} : { dropped }),
+          ...calls
         }
         yield* Effect.uninterruptible(
           Effect.andThen(
@@ -347,7 +353,7 @@ export class Chat extends Context.Service<
           )
         )
       } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
-        yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before) })
+        yield* commit({ _tag: "CompressionFailed", at, status, forced, tokens: TokenCount.make(before), ...calls })
       }
       const ended = (work: Effect.Effect<void>) => (cancel === undefined ? work : Effect.raceFirst(work, cancel))
       if (patch !== undefined) yield* ended(renewed)
@@ -579,10 +585,14 @@ export class Chat extends Context.Service<
     })
 
     const pin = Effect.fnUntraced(function* (words: string | undefined) {
-      const found = spanOf(entries((yield* whole).conversation), words)
-      if (found !== undefined) yield* commit({ _tag: "Pinned", at: yield* Clock.currentTimeMillis, pin: found })
+      const at = yield* Clock.currentTimeMillis
+      const said = spanOf(entries((yield* whole).conversation), words)
+      if (said === undefined && (words === undefined || words.trim() === "")) return undefined
+      const found = said ?? spanOf([yield* appendOne({ content: user(text(words ?? "")), at })], words)
+      if (found !== undefined) yield* commit({ _tag: "Pinned", at, pin: found })
       return found
-    })
+      // The words and their pin go into the log together.
+    }, Effect.uninterruptible)
 
     const configure = Effect.fnUntraced(function* (changes: Partial<ChatSettings>) {
       const session = yield* Ref.get(state)

@@ -142,6 +142,16 @@ describe("inspect", () => {
       estimated: true,
       unpriced: ["other"]
     },
+    compressing: {
+      currency: "USD",
+      table: "built in, long ago",
+      total: 0.5,
+      models: [
+        { model: "m", requests: 2, prompt: 1_200, cached: 0, cacheWrite: 0, answer: 30, thoughts: 4, cost: 0.5 }
+      ],
+      estimated: false,
+      unpriced: []
+    },
     dropped: [{ handle: Handle.make("h_aaaaaaaaaa"), messages: 2, from: entryId(1), to: entryId(2) }],
     broken: { calls: [], responses: [] },
     skipped: { progress: 3 },
@@ -195,6 +205,7 @@ describe("inspect", () => {
       "requests sent cached answered USD",
       "m 3 1 2 9 $1,234.50",
       "other 1 1 0 0 ?",
+      "of it for 2 calls that compressed: 1,200 sent, 34 answered, $0.50",
       "prices: built in, long ago (--prices FILE for others)",
       "the agent recorded no tokens: these are our own counts, without instructions, tools and caches",
       "no price for other"
@@ -457,8 +468,11 @@ describe("inspect --html", () => {
         "--html",
         path.join(folder, "no", "page.html")
       ])
-      assert.deepStrictEqual([status, String(stdout)], [1, ""])
-      assert.match(stderr, /^palimpsest: [^\n]*cannot be written[^\n]*\n$/)
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      assert.match(
+        stderr,
+        /^palimpsest: [^\n]*no\/page\.html cannot be written: the folder [^\n]*\/no does not exist; [^\n]*\n$/
+      )
     })
   )
 })
