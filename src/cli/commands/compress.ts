@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Ref, Schema } from "effect"
+import { Effect, FileSystem, Option, type Path, Ref, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
+import { fromJson } from "../../domain/JsonText.ts"
 import { encode } from "../../domain/Bytes.ts"
 import {
   AuditResult,
@@ -22,6 +23,7 @@ import { payload } from "../../domain/Content.ts"
 import { project, sentJson } from "../../domain/Projection.ts"
 import { type Session, type SessionEvent, spillBytes } from "../../domain/Session.ts"
 import { TokenCount, tokenLimit } from "../../domain/Tokens.ts"
+import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileEnding.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
 import * as Export from "../../services/Export.ts"
@@ -133,12 +135,7 @@ type Flags = Command.Command.Config.Infer<typeof flags>
 const summarizerOf = (input: Flags) =>
   Effect.map(hasKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
 
-const policyOf = (
-  input: Flags,
-  loaded: Loaded,
-  summarizer: Policy["summarizer"],
-  strategy: keyof typeof strategyDefaults
-): Policy => {
+const policyOf = (input: Flags, loaded: Loaded, summarizer: Policy["summarizer"], strategy: StrategyName): Policy => {
   const counted = viewTokens(loaded.session.conversation)
   const defaults = strategyDefaults[strategy]
   return {
@@ -160,25 +157,32 @@ const policyOf = (
   }
 }
 
-/** What this version cannot do yet is told before anything is read. */
+/** The format that the name of `--out` asks for. */
+const outFormat = (out: string): WrittenFormat =>
+  Result.getOrElse(formatFor(out, undefined), (): WrittenFormat => "palimpsest")
+
+/** Refuses flags that exclude each other before anything is read. */
 const checked = Effect.fnUntraced(function* (
   input: Flags
-): Effect.fn.Return<keyof typeof strategyDefaults, ExitError, FileSystem.FileSystem> {
-  const { strategy } = input
-  if (strategy !== "palimpsest" && strategy !== "gemini") {
-    return yield* badInput(`strategy ${strategy} is not part of this version; use --strategy palimpsest or gemini`)
-  }
+): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
   if (input.limit === 0) return yield* badInput("--limit 0 leaves no room for anything; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("--in-place and --out exclude each other")
   if (input.inPlace && input.file === "-")
     return yield* badInput("--in-place needs a file; standard input cannot be written to")
   const fs = yield* FileSystem.FileSystem
-  if (input.out === undefined || input.file === "-") return strategy
+  if (input.out !== undefined && input.to === undefined && !input.plan && outFormat(input.out) === "markdown") {
+    return yield* badInput(
+      `--out ${input.out}: Markdown is for reading and cannot be read back; end the name in .json or .jsonl, or say --to FORMAT`
+    )
+  }
+  if (input.out === undefined) return
+  // Before a model is paid for what could not be written.
+  yield* Effect.mapError(Export.checkPlace(input.out), (error) => badInput(error.message))
+  if (input.file === "-") return
   const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
     return yield* badInput(`--out names the file that is read; say --in-place to write over ${input.out}`)
   }
-  return strategy
 })
 
 /** Names a state of the view: ids and handles of all that stands in it. */
@@ -193,7 +197,11 @@ const fingerprint = (conversation: Conversation): Effect.Effect<string, never, T
     )
   )
 
-const planJson = Schema.fromJsonString(PlanFile)
+const planJson = fromJson(PlanFile)
+const isStrategyName = Schema.is(StrategyName)
+const planStrategy = Schema.decodeUnknownOption(
+  fromJson(Schema.Struct({ plan: Schema.Struct({ strategy: Schema.String }) }))
+)
 
 const readPlan = Effect.fnUntraced(function* (
   path: string,
@@ -203,6 +211,12 @@ const readPlan = Effect.fnUntraced(function* (
   const text = yield* fs
     .readFileString(path)
     .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan that --plan --out wrote`)))
+  const named = Option.getOrUndefined(planStrategy(text))?.plan.strategy ?? defaultPolicy.strategy
+  if (!isStrategyName(named)) {
+    return yield* badInput(
+      `${path} was made with the strategy ${named}; expected ${StrategyName.literals.join(" or ")}`
+    )
+  }
   const file = yield* Schema.decodeEffect(planJson)(text).pipe(
     Effect.mapError(() => badInput(`${path} is no plan; expected what --plan --out wrote`))
   )
@@ -398,10 +412,10 @@ export const compress = Command.make(
   "compress",
   flags,
   Effect.fn("cli.compress")(function* (input) {
-    const strategy = yield* checked(input)
+    yield* checked(input)
     const loaded = yield* Input.load(input)
     const { session } = loaded
-    const policy = policyOf(input, loaded, yield* summarizerOf(input), strategy)
+    const policy = policyOf(input, loaded, yield* summarizerOf(input), input.strategy)
     const options = { policy, forced: input.force }
     const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
     const events = yield* Ref.make(loaded.events)
@@ -414,8 +428,8 @@ export const compress = Command.make(
     )
     const out = input.inPlace ? input.file : input.out
     if (out !== undefined) {
-      const byName = out.endsWith(".json") ? "contents" : "palimpsest"
-      const format = input.to ?? (input.inPlace ? loaded.format : byName)
+      const byName = outFormat(out)
+      const format = input.to ?? (input.inPlace ? loaded.format : byName === "markdown" ? "palimpsest" : byName)
       const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
         Output.progress(`writing ${out}`),
         Effect.mapError((error) => failed(error.message))
@@ -436,7 +450,7 @@ export const compress = Command.make(
       audit: outcome._tag === "Compressed" ? outcome.audit : null
     }
     if (input.json) {
-      const text = yield* Effect.orDie(Schema.encodeEffect(Schema.fromJsonString(Report))(report))
+      const text = yield* Effect.orDie(Schema.encodeEffect(fromJson(Report))(report))
       yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
     } else {
       yield* Output.text(
