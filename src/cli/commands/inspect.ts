@@ -235,11 +235,6 @@ const costSection = ({ compressing, cost }: Report, style: Output.Style): Sectio
   )
   const summaries = tokensOfCost(compressing)
   const notes = [
-    ...(summaries.requests === 0
-      ? []
-      : [
-          `of it for ${Output.plural(summaries.requests, "call")} that compressed: ${number(summaries.sent)} sent, ${number(summaries.answered)} answered${compressing.total === null ? "" : `, ${dollars(compressing.total)}`}`
-        ]),
     `prices: ${cell(cost.table, 70, "end")}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
     ...(cost.estimated
       ? ["the agent recorded no tokens: these are our own counts, without instructions, tools and caches"]
@@ -250,8 +245,13 @@ const costSection = ({ compressing, cost }: Report, style: Output.Style): Sectio
   ]
   const total = cost.total === null ? "unknown" : dollars(cost.total)
   const isPart = cost.total !== null && cost.unpriced.length > 0
+  const paid = compressing.total === null ? "" : `${dollars(compressing.total)} of it `
+  const ofIt =
+    summaries.requests === 0
+      ? ""
+      : `, ${paid}for ${Output.plural(summaries.requests, "call")} that compressed (${number(summaries.sent + summaries.answered)} tokens)`
   return [
-    `${cost.estimated ? "Estimated cost" : "Cost"}: ${isPart ? "at least " : ""}${total}`,
+    cell(`${cost.estimated ? "Estimated cost" : "Cost"}: ${isPart ? "at least " : ""}${total}${ofIt}`, columns),
     `${first(cost.models, row, "lrrrrr", ["", ...header].map(style.dim))}\n${notes.join("\n")}`
   ]
 }
