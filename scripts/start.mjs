@@ -1,7 +1,7 @@
 /**
  * `npm start [-- <args>]`: brings the bundle up to date when it is older than its sources, then runs it in this very
  * process, so that input, output, signals and the exit status are its own. Without arguments it compresses the bundled
- * example.
+ * example, with a summary made by code: a demonstration never calls a model, whatever key is in the environment.
  */
 import { readdir, stat } from "node:fs/promises"
 import path from "node:path"
@@ -39,7 +39,8 @@ if (await isStale()) {
 
 const given = process.argv.slice(2)
 const example = path.relative(process.cwd(), path.join(root, "examples", "claude-code-subagent.jsonl"))
-const args = given.length > 0 ? given : ["compress", example, "--force", "--limit", "40000"]
+const args =
+  given.length > 0 ? given : ["compress", example, "--force", "--limit", "40000", "--summarizer", "extractive"]
 if (given.length === 0) {
   console.error(
     `palimpsest: compressing the bundled example into a window of 40,000 tokens: palimpsest ${args.join(" ")}`

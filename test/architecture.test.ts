@@ -242,6 +242,21 @@ describe("the sources", () => {
 
   it("keep to them", () => assert.deepStrictEqual(violations(sources), []))
 
+  it("read JSON from outside in one place, which bounds how deep it is nested", () => {
+    // These read again what they have just written, or one text in quotes.
+    const own = [
+      "domain/JsonText.ts",
+      "domain/Source.ts",
+      "domain/SettingsText.ts",
+      ...["Claude", "Codex", "Gemini", "Pi"].map((name) => `domain/transcripts/${name}Writer.ts`)
+    ]
+    const others = sources.filter(({ text }) => /\bJSON\.parse\(|\bfromJsonString\(/.test(code(text)))
+    assert.deepStrictEqual(
+      others.map(({ file }) => file).filter((file) => !own.includes(file.replace(/^src\//, ""))),
+      []
+    )
+  })
+
   it("have every service in the order", () => {
     const unranked = sources.filter(({ file }) => file.startsWith("src/services/") && rankOf(file) === undefined)
     assert.deepStrictEqual(

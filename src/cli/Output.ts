@@ -1,5 +1,6 @@
 import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
+import { fromJson } from "../domain/JsonText.ts"
 import { encode } from "../domain/Bytes.ts"
 import { printable } from "../domain/Inspection.ts"
 import { spelledOut } from "../domain/WorkspacePath.ts"
@@ -37,7 +38,7 @@ export const json = <S extends Schema.Codec<unknown, unknown>>(
   schema: S,
   value: S["Type"]
 ): Effect.Effect<void, ExitError, Stdio.Stdio> =>
-  Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))(value).pipe(
+  Schema.encodeEffect(fromJson(Schema.toCodecJson(schema)))(value).pipe(
     Effect.orDie,
     // The same value, with what could steer a terminal as escapes of JSON.
     Effect.flatMap((line) => text(spelledOut(line)))
@@ -55,9 +56,8 @@ export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 const patience = Duration.millis(500)
 
-const spin = Effect.fnUntraced(function* (label: string, animated: boolean) {
+const spin = Effect.fnUntraced(function* (label: string) {
   yield* Effect.sleep(patience)
-  if (!animated) return yield* notice(`${label} …`)
   for (let frame = 0; ; frame += 1) {
     const seconds = frame < 10 ? "" : ` ${Math.floor(frame / 10)} s`
     yield* note(`\r${spinner[frame % spinner.length] ?? ""} ${label}${seconds}\u001b[K`)
@@ -66,19 +66,21 @@ const spin = Effect.fnUntraced(function* (label: string, animated: boolean) {
 })
 
 /**
- * Says on stderr what is going on once it takes more than half a second: on a terminal a line that moves and is wiped
- * at the end, however that comes, else one line.
+ * Shows on stderr what is going on once it takes more than half a second: a line that moves and is wiped at the end,
+ * however that comes. Without a terminal nobody watches, and nothing is written.
  */
 export const progress =
   (label: string) =>
   <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Stdio.Stdio> =>
     Stdio.Stdio.use((stdio) => stdio.stderrIsTerminal).pipe(
-      Effect.flatMap((animated) =>
-        Effect.acquireUseRelease(
-          Effect.forkChild(spin(label, animated)),
-          () => work,
-          (fiber) => Effect.andThen(Fiber.interrupt(fiber), animated ? note("\r\u001b[K") : Effect.void)
-        )
+      Effect.flatMap((isWatched) =>
+        isWatched
+          ? Effect.acquireUseRelease(
+              Effect.forkChild(spin(label)),
+              () => work,
+              (fiber) => Effect.andThen(Fiber.interrupt(fiber), note("\r\u001b[K"))
+            )
+          : work
       )
     )
 

@@ -1,5 +1,6 @@
 import { Predicate, Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
+import { fromJson, parseJson } from "./JsonText.ts"
 import { firstUnits } from "./Bytes.ts"
 import { McpServersSettings } from "./McpServer.ts"
 import { oneLine } from "./OneLine.ts"
@@ -90,7 +91,7 @@ export interface RemoteAgent {
 /** An agent, wherever it runs. */
 export type AgentDefinition = LocalAgent | RemoteAgent
 
-const CardPlaces = Schema.fromJsonString(
+const CardPlaces = fromJson(
   Schema.Struct({
     url: Schema.optionalKey(Schema.Unknown),
     supportedInterfaces: Schema.optionalKey(Schema.Unknown),
@@ -154,7 +155,7 @@ const isUrl = (text: string): boolean => {
 }
 
 const isJsonObject = (text: string): boolean => {
-  const value = Result.try((): unknown => JSON.parse(text))
+  const value = parseJson(text)
   return Result.isSuccess(value) && Predicate.isObject(value.success)
 }
 
@@ -385,7 +386,7 @@ export const inputsOf = (
   const names = Object.keys(inputs)
   const [only] = names
   if (only !== undefined && names.length === 1) return Result.succeed({ [only]: prompt })
-  const value = Result.try((): unknown => JSON.parse(prompt))
+  const value = parseJson(prompt)
   return Result.isSuccess(value) && Predicate.isObject(value.success)
     ? Result.succeed(value.success)
     : broken(`${name} takes ${names.join(", ")}: give them as a JSON object`)

@@ -1,5 +1,6 @@
 import type { AnswerFault } from "./ChatEvent.ts"
-import { type Content, isCall, isText, isThought, type Part } from "./Content.ts"
+import { type Content, type FunctionCall, isCall, isText, isThought, type Part } from "./Content.ts"
+import type { EntryId } from "./Conversation.ts"
 import type { Usage } from "./Tokens.ts"
 import { visibleText } from "./VisibleText.ts"
 
@@ -16,6 +17,15 @@ interface Piece {
   readonly citations?: ReadonlyArray<string> | undefined
 }
 
+/** A call within an answer, and the index of the part that holds it. */
+export interface CallAt {
+  readonly call: FunctionCall
+  readonly part: number
+}
+
+/** The id under which a call is reported: the model's own, else one made of the place where it stands. */
+export const callId = ({ id }: FunctionCall, answer: EntryId, part: number): string => id ?? `${answer}.${part}`
+
 /** What has arrived of an answer. Mutable: one attempt has one, and every piece of its stream goes through it. */
 export class Arriving {
   /** Of the answer's parts without thoughts; adjacent plain texts are one part, made when the answer is whole. */
@@ -29,8 +39,9 @@ export class Arriving {
   usage: Usage | null = null
   private readonly quoted = new Set<string>()
 
-  /** Takes the next piece. */
-  push({ citations = [], finishReason, parts, usage }: Piece): void {
+  /** Takes the next piece. Returns its calls, each with its index in the answer's parts. */
+  push({ citations = [], finishReason, parts, usage }: Piece): ReadonlyArray<CallAt> {
+    const calls: Array<CallAt> = []
     this.begun = true
     this.finishReason = finishReason ?? this.finishReason
     if (usage !== undefined) this.usage = usage
@@ -43,9 +54,11 @@ export class Arriving {
       } else {
         this.close()
         this.parts.push(part)
-        this.calls ||= isCall(part)
+        if (isCall(part)) calls.push({ call: part.functionCall, part: this.parts.length - 1 })
       }
     }
+    this.calls ||= calls.length > 0
+    return calls
   }
 
   /** The texts since the last part of another kind, as one. An empty one says nothing and is left out. */

@@ -64,8 +64,8 @@ export const ChatEvent = Schema.TaggedUnion({
   Thought: { subject: Schema.String, description: Schema.String },
   /** A piece of the answer. */
   Content: { text: Schema.String },
-  /** The model asks for a tool. */
-  ToolCallRequest: { call: FunctionCall },
+  /** The model asks for a tool. `id` is that of all later events of this call, also where the model gave none. */
+  ToolCallRequest: { id: Schema.String, call: FunctionCall },
   /** Addresses the answer quotes, sorted, one a line. */
   Citation: { text: Schema.String },
   /** The answer so far is void and has to be dropped: it is asked for again after `delay` milliseconds. */

@@ -8,8 +8,8 @@ import { OutputForm } from "./ToolOutput.ts"
  * log share.
  */
 
-/** The strategies there are: what each decides lies in `strategies/`, one file each. */
-export const StrategyName = Schema.Literals(["palimpsest", "gemini", "pi", "openclaw"])
+/** Names of the strategies. Each is implemented by one file in `strategies/`. */
+export const StrategyName = Schema.Literals(["palimpsest", "gemini"])
 export type StrategyName = typeof StrategyName.Type
 
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
@@ -59,11 +59,11 @@ export const defaultPolicy: Policy = {
   overhead: TokenCount.make(0)
 }
 
-/** The strategies that there are plans for, and what each brings along where nobody says otherwise (spec 3.9, seed 001). */
+/** Defaults of each strategy that differ from one to the other (spec 3.9, seed 001). */
 export const strategyDefaults = {
   palimpsest: { strategy: "palimpsest", minGain: defaultPolicy.minGain, outputForm: defaultPolicy.outputForm },
   gemini: { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" }
-} as const
+} as const satisfies Record<StrategyName, Partial<Policy>>
 
 /**
  * Whether a strategy goes by what the API reported of the last request, in the model's own tokens, as Gemini CLI does (March

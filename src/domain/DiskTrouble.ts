@@ -28,6 +28,12 @@ export const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => 
 export const isNotThere = (error: PlatformError.PlatformError): boolean =>
   isNotFound(error) || codeOf(error) === "ENOTDIR"
 
+/** Why the disk said no, in words, without the place. For callers that name it, and whose own temporary names are no news. */
+export const diskWords = (error: PlatformError.PlatformError): string => {
+  const code = codeOf(error)
+  return (code === undefined ? undefined : said[code]) ?? diskTrouble(error)
+}
+
 /** Why the disk said no, in words for a person, and where, if the system says so. A path in it cannot pass for more than one. */
 export const diskTrouble = (error: PlatformError.PlatformError): string => {
   const { reason } = error

@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import { parsedOrUndefined } from "./JsonText.ts"
 import { firstUnits } from "./Bytes.ts"
 import { HookOutput } from "./Hook.ts"
 
@@ -31,13 +32,10 @@ const signals: Readonly<Record<number, string>> = { 134: "SIGABRT", 137: "SIGKIL
 
 const decodeOutput = Schema.decodeUnknownResult(HookOutput)
 
-const jsonOf = (text: string): Result.Result<unknown, undefined> =>
-  Result.try({ try: (): unknown => JSON.parse(text), catch: () => undefined })
-
 /** The object that a text is the JSON of, also where that was written as JSON once more. */
 const objectOf = (text: string): Readonly<Record<string, unknown>> | undefined => {
-  const once = Result.getOrUndefined(jsonOf(text))
-  const value = typeof once === "string" ? Result.getOrUndefined(jsonOf(once)) : once
+  const once = parsedOrUndefined(text)
+  const value = typeof once === "string" ? parsedOrUndefined(once) : once
   return Predicate.isObject(value) ? value : undefined
 }
 

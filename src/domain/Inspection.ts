@@ -16,7 +16,7 @@ import {
 } from "./Conversation.ts"
 import { Handle } from "./Handle.ts"
 import { Cost, type Prices } from "./Prices.ts"
-import { answersIn, priced, Recorded, usageOf } from "./RecordedUse.ts"
+import { answersIn, priced, Recorded, summaryRequests, usageOf } from "./RecordedUse.ts"
 import type { SessionEvent } from "./Session.ts"
 import { actionsOf } from "./ToolCalls.ts"
 import type { Work } from "./Work.ts"
@@ -105,7 +105,10 @@ export const Inspection = Schema.Struct({
   reads: Schema.Array(RepeatedRead),
   /** Null: the agent recorded none. */
   usage: Schema.NullOr(Recorded),
+  /** All requests, those that compressed among them. */
   cost: Cost,
+  /** The model calls of compressions alone; no models: none was recorded. */
+  compressing: Cost,
   broken: Schema.Struct({
     /** Calls that were never answered; those of the last message may still be. */
     calls: Schema.Array(Unpaired),
@@ -301,6 +304,7 @@ export function* inspect(conversation: Conversation, about: About = {}): Work<In
   yield log.length * 50
   const answers = answersIn(log, sizes)
   const usage = usageOf(answers)
+  const summaries = summaryRequests(about.events ?? [])
   yield log.length * 50
   const starts = log.flatMap((entry, index) => (opensTurn(entry) ? [index] : []))
   const toolNames = new Set([...calls.keys(), ...outputs.keys()])
@@ -340,7 +344,8 @@ export function* inspect(conversation: Conversation, about: About = {}): Work<In
     compactions: yield* compactionsOf(conversation, log, laid, about.events ?? []),
     reads: yield* readsOf(log, pairs, about.cwd),
     usage,
-    cost: priced(answers, usage === null && answers.length > 0, about),
+    cost: priced(answers, usage === null && answers.length > 0, summaries, about),
+    compressing: priced([], false, summaries, about),
     broken
   }
 }

@@ -1,7 +1,8 @@
 import { Result, Schema } from "effect"
 import type { Checkpoint } from "./Checkpoint.ts"
-import { outputText, type Part, payload, withOutput } from "./Content.ts"
+import { outputText, Part, payload, withOutput } from "./Content.ts"
 import type { Entry, EntryId } from "./Conversation.ts"
+import { maxLogDepth, parseJson } from "./JsonText.ts"
 import { logVersion, SessionEvent, Spilled } from "./Session.ts"
 
 /**
@@ -246,14 +247,15 @@ export const decodeLine = (
     : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)), ...checkpoint })
 }
 
+const isPart = Schema.is(Part)
+
 const filledPart = (part: Part, note: Spilled, text: string): Result.Result<Part, string> => {
   if (note.form === "text")
     return Result.succeed(outputText(part) === undefined ? { ...part, text } : withOutput(part, text))
-  try {
-    return Result.succeed(JSON.parse(text))
-  } catch {
-    return Result.fail(`blob ${note.hash} is not the JSON it was`)
-  }
+  const value = parseJson(text, maxLogDepth)
+  if (Result.isSuccess(value) && isPart(value.success)) return Result.succeed(value.success)
+  const isDeep = Result.isFailure(value) && value.failure._tag === "TooDeep"
+  return Result.fail(`blob ${note.hash} is ${isDeep ? value.failure.message : "not the JSON it was"}`)
 }
 
 /** The event with the bytes of its spilled parts back in place. `texts` holds them by `entry:part`. */

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { type JsonProblem, maxLogDepth, parseJson } from "./JsonText.ts"
 import * as Bytes from "./Bytes.ts"
 import { type DecodedLine, decodeLine, type LineProblem } from "./LogFormat.ts"
 
@@ -19,7 +20,7 @@ export interface ReadProblem {
   readonly problem: LineProblem
 }
 
-const parse = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
+const parse = (text: string): Result.Result<unknown, JsonProblem> => parseJson(text, maxLogDepth)
 
 const noJson: LineProblem = { _tag: "Malformed", message: "this is not JSON" }
 
@@ -127,7 +128,10 @@ export class LogReader {
     if (valid && value._tag === "Success") return this.accept(value.success, bytes.length)
     this.number += 1
     this.at += bytes.length + 1
-    this.broken = this.number
+    // What is too deep is whole: it is not taken for a line that broke off.
+    if (Result.isFailure(value) && value.failure._tag === "TooDeep") {
+      this.fail(this.number, { _tag: "Malformed", message: value.failure.message })
+    } else this.broken = this.number
     return undefined
   }
 

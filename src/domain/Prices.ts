@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { parseJson } from "./JsonText.ts"
 import { bareName } from "./Models.ts"
 import type { Usage } from "./Tokens.ts"
 
@@ -163,11 +164,11 @@ const expectedAt = (path: ReadonlyArray<string>): string => {
 
 /** A table from the text of a file, or what is wrong with it: the key and what was expected there, in one line. */
 export const parsePrices = (text: string): Result.Result<PriceTable, string> => {
-  const json = Result.try({
-    try: (): unknown => JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text),
-    catch: (error) => `not JSON (${error instanceof Error ? error.message : String(error)}); expected ${example}`
-  })
-  if (Result.isFailure(json)) return Result.fail(json.failure)
+  const json = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text)
+  if (Result.isFailure(json)) {
+    const { _tag, message } = json.failure
+    return Result.fail(`${_tag === "NotJson" ? `not JSON (${message})` : message}; expected ${example}`)
+  }
   const table = decodeTable(json.success)
   if (Result.isFailure(table)) {
     const issue = issues(table.failure.issue).issues[0]
@@ -218,6 +219,18 @@ const requestCost = (price: ModelPrice, usage: Usage): number => {
 
 /** Sums stay whole numbers that JSON can hold, whatever a file claims. */
 export const sumUp = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b)
+
+/** Tokens of all requests of a cost: sent, answered with the thoughts, and how many requests there were. */
+export const tokensOfCost = ({ models }: Cost) =>
+  models.reduce(
+    (all, one) => ({
+      requests: sumUp(all.requests, one.requests),
+      sent: sumUp(all.sent, one.prompt),
+      cached: sumUp(all.cached, one.cached),
+      answered: sumUp(all.answered, sumUp(one.answer, one.thoughts))
+    }),
+    { requests: 0, sent: 0, cached: 0, answered: 0 }
+  )
 
 /** One request to a model, and what came back. */
 export interface Request {

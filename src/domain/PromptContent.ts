@@ -1,6 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
+import { fromJson } from "./JsonText.ts"
 import { type Content, isCall, isResponse, outputText, type Part } from "./Content.ts"
 import { extraKey, optionsKey } from "./WireContent.ts"
 
@@ -116,7 +117,7 @@ const resultParts = (part: Prompt.ToolResultPart, bytes: Bytes): ReadonlyArray<P
 }
 
 /** Calls that the provider runs itself, and their results, stand in one message and are not ours to pair. */
-const Own = Schema.fromJsonString(Schema.Union([Prompt.ToolCallPart, Prompt.ToolResultPart]))
+const Own = fromJson(Schema.Union([Prompt.ToolCallPart, Prompt.ToolResultPart]))
 const writeOwn = Schema.encodeSync(Own)
 const readOwn = Schema.decodeUnknownResult(Own)
 

@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import { counted } from "./Compactions.ts"
 import { isThought } from "./Content.ts"
 import { type Entry, EntryId, sum } from "./Conversation.ts"
-import { builtIn, type Cost, costOf, type Prices, sumUp } from "./Prices.ts"
+import { builtIn, type Cost, costOf, type Prices, type Request, sumUp } from "./Prices.ts"
+import type { SessionEvent } from "./Session.ts"
 import { Usage } from "./Tokens.ts"
 
 /** What providers counted, beside what we count, and what it cost. */
@@ -111,18 +112,33 @@ export const usageOf = (answers: ReadonlyArray<Answer>): Recorded | null => {
   return count === 0 ? null : { answers: count, recorded, points, ...fitted(points) }
 }
 
-/** The requests as they were counted, or where none was, as we count them: one for each answer, of the view before it. */
+/** The model calls of the compressions in a log, those that were undone or failed too: they were paid for. */
+export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<Request> =>
+  events.flatMap((event) =>
+    event._tag !== "Compressed" && event._tag !== "CompressionFailed"
+      ? []
+      : (event.calls ?? []).flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }]))
+  )
+
+/**
+ * The requests as they were counted, or where none was, as we count them: one for each answer, of the view before it. The
+ * calls that compressed come with them.
+ */
 export const priced = (
   answers: ReadonlyArray<Answer>,
   isEstimated: boolean,
+  summaries: ReadonlyArray<Request>,
   about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
 ): Cost =>
   costOf(
-    answers.flatMap(({ answer, asked, model = about.model ?? "unknown", thoughts, usage }) => {
-      const ours = isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined
-      const counts = usage ?? ours
-      return counts === undefined ? [] : [{ model, usage: counts }]
-    }),
+    [
+      ...answers.flatMap(({ answer, asked, model = about.model ?? "unknown", thoughts, usage }) => {
+        const ours = isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined
+        const counts = usage ?? ours
+        return counts === undefined ? [] : [{ model, usage: counts }]
+      }),
+      ...summaries
+    ],
     about.prices ?? builtIn,
     isEstimated
   )

@@ -6,7 +6,7 @@ import * as Conversation from "./Conversation.ts"
 import { afterUndo, type FailureMemory, freshMemory, remember } from "./FailureMemory.ts"
 import { Handle, Hash } from "./Handle.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "./Recall.ts"
-import { TokenCount } from "./Tokens.ts"
+import { TokenCount, Usage } from "./Tokens.ts"
 
 /** What can happen to a conversation, as events, and the fold that makes a conversation of them. */
 
@@ -60,6 +60,10 @@ export type Pin = typeof Pin.Type
 /** The person wants these words kept word for word. */
 export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
 
+/** What one model call of a compression cost. `usage` is null where the provider did not count. */
+export const PaidCall = Schema.Struct({ model: Schema.String, usage: Schema.NullOr(Usage) })
+export type PaidCall = typeof PaidCall.Type
+
 /** A compression was laid over the conversation. */
 export const Compressed = Schema.TaggedStruct("Compressed", {
   at,
@@ -71,7 +75,9 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
   after: TokenCount,
   patch: Patch,
   /** The one handle under which everything that was dropped can be recalled, as JSON Lines. */
-  dropped: Schema.optionalKey(Handle)
+  dropped: Schema.optionalKey(Handle),
+  /** The model calls it took; absent: code did the work. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
 /** Old results of tools are shown shorter from now on (spec 5.4). No compression, so there is nothing to undo. */
@@ -91,7 +97,9 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   /** Absent in logs from before: the default one. */
   strategy: Schema.optionalKey(Schema.String),
   /** What a model was paid for in vain. */
-  tried: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId }))
+  tried: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
+  /** The model calls that were paid for all the same. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
 
 /** Everything that can happen to a conversation. The log is a list of these, and the conversation is their fold. */

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { ApprovalMode } from "./Approval.ts"
 import { defaultBound } from "./Bounded.ts"
+import { StrategyName } from "./Compression.ts"
 import { usualLines, widestLine } from "./FileText.ts"
 import { hookTimeout, HooksSettings } from "./HookSettings.ts"
 import { defaultIdeLimits } from "./IdeContext.ts"
@@ -346,7 +347,7 @@ export const Settings = Schema.Struct({
     {}
   ),
   strategy: usually(
-    Schema.Literals(["palimpsest", "gemini"]).annotate({
+    StrategyName.annotate({
       description: "How conversations are compressed: by this program's own way, or like Gemini CLI",
       expected: `"palimpsest" or "gemini"`
     }),

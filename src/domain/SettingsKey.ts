@@ -1,4 +1,5 @@
 import { Predicate, Schema, SchemaAST } from "effect"
+import { fromJson } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
 import { isHomeOnly, SettingsFile } from "./Settings.ts"
 
@@ -355,7 +356,7 @@ const switchIn = (text: string): ReadonlyArray<unknown> =>
   /^(?:true|yes|on|1)$/i.test(text) ? [true] : /^(?:false|no|off|0)$/i.test(text) ? [false] : []
 
 const jsonIn = (text: string): ReadonlyArray<unknown> => {
-  const read = Schema.decodeOption(Schema.fromJsonString(Schema.Unknown))(text)
+  const read = Schema.decodeOption(fromJson(Schema.Unknown))(text)
   return read._tag === "Some" ? [read.value] : []
 }
 

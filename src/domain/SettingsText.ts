@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import { isDeeper, parseJson } from "./JsonText.ts"
 import { expanded, namesIn } from "./Expansion.ts"
 import { faultIn } from "./JsonFault.ts"
 import { SettingsFile } from "./Settings.ts"
@@ -52,21 +53,12 @@ export const strictJson = (text: string): string =>
 /** No settings lie deeper; what does is made to exhaust somebody. */
 const deepest = 64
 
-const isTooDeep = (json: string): boolean => {
-  let depth = 0
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\[^]?)*(?:"|$)|[[\]{}]/g)) {
-    if (token === "{" || token === "[") depth += 1
-    else if (token === "}" || token === "]") depth -= 1
-    if (depth > deepest) return true
-  }
-  return false
-}
-
 /** The object that a text of settings is, without a look at what is in it. */
 export const jsonOf = (text: string): Result.Result<Readonly<Record<string, unknown>>, SettingsProblem> => {
   const strict = strictJson(text)
-  if (isTooDeep(strict)) return wrong(undefined, `expected an object of settings, not one that is ${deepest} deep`)
-  const json = Result.try((): unknown => JSON.parse(strict))
+  if (isDeeper(strict, deepest))
+    return wrong(undefined, `expected an object of settings, not one that is nested deeper than ${deepest} levels`)
+  const json = parseJson(strict)
   if (Result.isFailure(json)) {
     const fault = faultIn(strict)
     const where =

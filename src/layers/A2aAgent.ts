@@ -18,6 +18,7 @@ import {
 import type { Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { Buffer } from "node:buffer"
+import { fromJson } from "../domain/JsonText.ts"
 import type { AgentAuth, RemoteAgent } from "../domain/AgentDefinition.ts"
 import { firstUnits } from "../domain/Bytes.ts"
 import {
@@ -180,7 +181,7 @@ const isCard = Schema.is(
 
 const originOf = (url: string): string | undefined => Result.getOrUndefined(Result.try(() => new URL(url)))?.origin
 
-const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const readJson = Schema.decodeUnknownEffect(fromJson(Schema.Unknown))
 
 // Failures
 

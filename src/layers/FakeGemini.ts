@@ -1,6 +1,7 @@
 import { Clock, Data, Deferred, Effect, FiberSet, Option, Schema, type Scope } from "effect"
 import http from "node:http"
 import type { Socket } from "node:net"
+import { fromJson } from "../domain/JsonText.ts"
 
 /**
  * A Gemini API on the loopback interface that does what a script says: for tests of what talks to the real one. It has
@@ -235,7 +236,7 @@ const Recorded = Schema.Union([
   Schema.Struct({ method: Schema.Literal("countTokens"), response: Schema.Unknown })
 ])
 type Recorded = typeof Recorded.Type
-const readRecorded = Schema.decodeUnknownEffect(Schema.fromJsonString(Recorded))
+const readRecorded = Schema.decodeUnknownEffect(fromJson(Recorded))
 
 const methodOf = ({ method }: Recorded): Method =>
   method === "generateContentStream" ? "streamGenerateContent" : method
@@ -266,7 +267,7 @@ const route = /^\/(?<version>v1|v1beta)\/models\/(?<model>[^/:?]+):(?<method>\w+
 const modelRoute = /^\/(?:v1|v1beta)\/models\/(?<model>[^/:?]+)(?:\?|$)/
 const isMethod = Schema.is(Method)
 const keyHeader = "x-goog-api-key"
-const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const parse = Schema.decodeUnknownOption(fromJson(Schema.Unknown))
 
 const bodyText = (incoming: http.IncomingMessage): Effect.Effect<string> =>
   Effect.callback((resume) => {

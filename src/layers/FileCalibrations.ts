@@ -1,11 +1,12 @@
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { pid } from "node:process"
+import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { Calibrations, current, empty, make, Stored } from "../services/Calibrations.ts"
 
-const StoredJson = Schema.fromJsonString(Stored)
+const StoredJson = fromJson(Stored)
 /** Enough of a file to tell a newer one from a damaged one. */
-const Versioned = Schema.fromJsonString(Schema.Struct({ version: Schema.Natural }))
+const Versioned = fromJson(Schema.Struct({ version: Schema.Natural }))
 
 /** A finalizer must not wait for a disk that hangs. */
 const finalizerDeadline = "5 seconds"

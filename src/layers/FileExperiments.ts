@@ -1,4 +1,5 @@
 import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { decode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
@@ -28,7 +29,7 @@ const decodeNumbers = Schema.decodeUnknownEffect(Numbers)
 
 /** The numbers of a file, by name or by number. */
 const numbersOf = Effect.fnUntraced(function* (text: string) {
-  const value = yield* Schema.decodeEffect(Schema.fromJsonString(Schema.Unknown))(text)
+  const value = yield* Schema.decodeEffect(fromJson(Schema.Unknown))(text)
   if (typeof value !== "object" || value === null || !isOfFlags(value)) return yield* decodeNumbers(value)
   const { flags = [] } = yield* decodeFlags(value)
   return Object.fromEntries(

@@ -1,4 +1,5 @@
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { decode } from "../domain/Bytes.ts"
 import { IdeFile, type IdeLimits, type IdeState, normalise } from "../domain/IdeContext.ts"
 import { quoted, shownFrom } from "../domain/WorkspacePath.ts"
@@ -18,7 +19,7 @@ export interface FileIdeContextOptions {
 /** No editor has that much open. */
 const mostBytes = 1_048_576
 
-const decodeFile = Schema.decodeUnknownEffect(Schema.fromJsonString(IdeFile))
+const decodeFile = Schema.decodeUnknownEffect(fromJson(IdeFile))
 
 /** What was read last. */
 interface Last {

@@ -1,10 +1,11 @@
 import { Effect, FileSystem, type Path, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { type CommandHook, hookKey, newHooksWarning } from "../domain/HookSettings.ts"
 import * as WholeFile from "../services/WholeFile.ts"
 import * as Sha256 from "./Sha256.ts"
 
 /** By folder, what is known of the hooks that it brought: hashes, as commands and their variables may hold what is private. */
-const Stored = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+const Stored = fromJson(Schema.Record(Schema.String, Schema.Array(Schema.String)))
 const decode = Schema.decodeEffect(Stored)
 const encode = Schema.encodeEffect(Stored)
 

@@ -14,6 +14,7 @@ import {
 } from "effect"
 import { Buffer } from "node:buffer"
 import { kill, pid, platform } from "node:process"
+import { fromJson } from "../domain/JsonText.ts"
 import * as Bytes from "../domain/Bytes.ts"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { type Checkpoint, decodeCheckpoint, LogLines, replacesView, restored } from "../domain/Checkpoint.ts"
@@ -58,7 +59,7 @@ const Owner = Schema.Struct({
   since: Schema.Finite
 })
 type Owner = typeof Owner.Type
-const OwnerJson = Schema.fromJsonString(Owner)
+const OwnerJson = fromJson(Owner)
 
 /** Bytes read at once; their lines are decoded before the next are read, so that no slice takes long. */
 const chunkBytes = 1024 * 1024

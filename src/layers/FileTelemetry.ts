@@ -1,9 +1,10 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { TelemetryRecord } from "../domain/Telemetry.ts"
 import type { Sink } from "../services/Telemetry.ts"
 
-const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(TelemetryRecord)))
+const encode = Schema.encodeEffect(fromJson(Schema.toCodecJson(TelemetryRecord)))
 
 /** A file of this program's own is written and read by the person alone. */
 const own = { folder: 0o700, file: 0o600 }

@@ -12,6 +12,7 @@ import {
 } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
+import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { standing, Trust, TrustAnswer, TrustError, withParents } from "../services/Trust.ts"
@@ -19,7 +20,7 @@ import * as WholeFile from "../services/WholeFile.ts"
 
 /** The one form of the file that is known. */
 const Stored = Schema.Struct({ version: Schema.Literal(1), folders: Schema.Record(Schema.String, TrustAnswer) })
-const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Stored))
+const decode = Schema.decodeUnknownResult(fromJson(Stored))
 
 /** Thousands of folders; what is larger is something else. */
 const mostBytes = ByteSize.mebibytes(1)

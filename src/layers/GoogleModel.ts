@@ -1,5 +1,6 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Predicate, Redacted, Schema, Stream } from "effect"
+import { fromJson, isTooDeep, maxDepth } from "../domain/JsonText.ts"
 import { Part, model } from "../domain/Content.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { wireContent } from "../domain/WireContent.ts"
@@ -142,7 +143,7 @@ interface Complaint {
   readonly details: ReadonlyArray<Detail>
 }
 
-const ErrorBody = Schema.fromJsonString(
+const ErrorBody = fromJson(
   Schema.Struct({
     error: Schema.Struct({
       message: Schema.optionalKey(Schema.String),
@@ -384,6 +385,7 @@ const toChunk = Effect.fnUntraced(function* (
   response: unknown,
   hide: (text: string) => string
 ): Effect.fn.Return<ModelChunk, ModelError> {
+  if (isTooDeep(response)) return yield* unusable(`it is nested deeper than ${maxDepth} levels`)
   const { candidates, promptFeedback, usageMetadata } = yield* readGenerateResponse(response).pipe(
     Effect.mapError((error) => unusable(hide(error.message)))
   )

@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Schema, type Scope } from "effect"
 import { pid } from "node:process"
+import { fromJson } from "../domain/JsonText.ts"
 import * as Bytes from "../domain/Bytes.ts"
 import { decodeLine, encodeLine, filled, type LineProblem } from "../domain/LogFormat.ts"
 import { emptySession, type Session, type SessionEvent, step } from "../domain/Session.ts"
@@ -31,7 +32,7 @@ interface Stored {
 const headLines = 100
 
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)))
-const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+const parse = Schema.decodeUnknownResult(fromJson(Schema.Unknown))
 
 const refuse = (reason: SessionStoreError["reason"]) => new SessionStoreError({ reason })
 const refusal = (operation: string, message: string) =>

@@ -19,6 +19,7 @@ import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { stderr, stdin, stdout } from "node:process"
 import * as readline from "node:readline"
 import { PassThrough, type Readable, Writable } from "node:stream"
+import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { printable } from "../domain/Inspection.ts"
 import { wrap } from "../domain/Wrap.ts"
@@ -34,7 +35,7 @@ const historySlack = 250
 /** A longer message is recalled in its own chat only. */
 const historyLength = 100_000
 
-const Line = Schema.fromJsonString(Schema.String)
+const Line = fromJson(Schema.String)
 const decodeLine = Schema.decodeUnknownOption(Line)
 
 interface History {
@@ -230,6 +231,22 @@ const cut = (text: string, columns: number): string => {
   return `${kept}…`
 }
 
+/** The end of a line, cut so that it stays on one row. */
+const tail = (text: string, columns: number): string => {
+  if (CliOutput.displayWidth(text) <= columns) return text
+  let width = 0
+  let kept = ""
+  for (const character of [...text].reverse()) {
+    width += CliOutput.displayWidth(character)
+    if (width > columns - 1) break
+    kept = character + kept
+  }
+  return `…${kept}`
+}
+
+/** Rows that show what is typed ahead; of more, the last. */
+const maxRowsAhead = 5
+
 /** Writes a text and waits until it is taken. Answers whether it was. */
 const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
   Effect.callback((resume) => {
@@ -287,6 +304,8 @@ interface Open {
 /** A line that is edited, and what is shown around it. */
 const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, history: History, canColor: boolean) {
   const messages = yield* Queue.unbounded<Typed, Closed>()
+  /** Those of the queue that nobody took back, oldest first. */
+  const waiting: Array<Typed> = []
   const clock = yield* Clock.Clock
   const run = yield* FiberSet.makeRuntime<never>()
   const columns = () => output.columns ?? usualColumns
@@ -316,13 +335,44 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   let lastWrite = 0
   /** Wipes the spinner, where it is shown. */
   let wipe = ""
+  /** Columns that the spinner's line takes, the text before it included. */
+  let spinnerEnd = 0
+  /** Rows below the cursor that show what is typed ahead. */
+  let rowsAhead = 0
+
+  /** What is typed ahead, a row each: the messages that wait, then the lines of the unfinished one. */
+  const typedAhead = (): ReadonlyArray<string> => {
+    if (work === undefined || isListening()) return []
+    const unfinished = gathered.length > 0 || rl.line !== "" ? [...gathered, rl.line] : []
+    const lines = [...waiting.map(({ text }) => toLine(text)), ...unfinished]
+    const most = Math.max(1, Math.min(maxRowsAhead, (output.rows ?? usualRows) - 2))
+    return lines.slice(-most).map((line) => tail(`> ${line}`, columns() - 1))
+  }
+  /** Wipes the rows below the cursor. */
+  const wipedAhead = (): string => {
+    const text = rowsAhead > 0 ? "\u001b[J" : ""
+    rowsAhead = 0
+    return text
+  }
+  /** Draws them; the cursor comes back to its row and to column `at`. A row that is full holds no place to come back to. */
+  const drawnAhead = (at: number): string => {
+    const rows = at < columns() - 1 ? typedAhead() : []
+    if (rows.length === 0) return ""
+    rowsAhead = rows.length
+    return `${rows.map((row) => `\n\r${dim(row)}`).join("")}\u001b[${rows.length}A\u001b[${at + 1}G`
+  }
+  const redrawAhead = () => {
+    const text = wipedAhead() + drawnAhead(wipe === "" ? column : spinnerEnd)
+    if (text !== "") output.write(text)
+  }
 
   const show = (text: string) => {
-    output.write(wipe + text)
+    const wiped = wipe + wipedAhead()
     wipe = ""
     lastWrite = clock.currentTimeMillisUnsafe()
     const line = text.slice(Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1)
     column = CliOutput.displayWidth(line.replace(command, "")) + (line.length === text.length ? column : 0)
+    output.write(wiped + text + drawnAhead(column))
   }
   const freshLine = () => (column > 0 ? "\n" : "")
   const wrapped = (line: string) => wrap(printable(line), columns(), CliOutput.displayWidth).map(dim).join("\n")
@@ -382,7 +432,7 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
       output.off("resize", onResize)
       rl.close()
       input.pause()
-      output.write(`${wipe}\u001b[?2004l`)
+      output.write(`${wipe}${wipedAhead()}\u001b[?2004l`)
     })
   )
   output.on("resize", onResize)
@@ -420,13 +470,26 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     gathered = []
     if (isAsking) column = 0
     const text = toText(message).trimEnd()
-    Queue.offerUnsafe(messages, { text, wasShown: isAsking, store: history.add(text) })
+    const typed = { text, wasShown: isAsking, store: history.add(text) }
+    waiting.push(typed)
+    Queue.offerUnsafe(messages, typed)
     recallable()
     isAsking = false
   }
 
+  /** Puts the messages that wait, and the lines of one that is not complete, into the line again. */
+  const takeBack = () => {
+    const lines = gathered[0]?.trimEnd() === '"""' ? gathered.slice(1) : gathered
+    const texts = [...waiting.splice(0).map(({ text }) => text), ...lines.map((line) => toText(line)), toText(rl.line)]
+    gathered = []
+    const line = toLine(texts.filter((text) => text !== "").join("\n"))
+    Object.assign(rl, { line, cursor: line.length })
+  }
+
   const onInterrupt = () => {
     if (work !== undefined) {
+      // What was typed for after the work was typed in the belief that the work gets done.
+      if (inquiry === undefined) takeBack()
       Deferred.doneUnsafe(work, Effect.void)
       return
     }
@@ -453,8 +516,10 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
   keys.on("keypress", (_text: string | undefined, key: readline.Key) => {
     if (key.ctrl !== true || key.name !== "c") isLeaving = false
     const paste = key.name === "paste-end" ? pastes.shift() : undefined
-    if (paste === undefined || messages.state._tag !== "Open") return
-    edit(rl.line.slice(0, rl.cursor) + paste + rl.line.slice(rl.cursor), rl.cursor + paste.length)
+    if (paste !== undefined && messages.state._tag === "Open") {
+      edit(rl.line.slice(0, rl.cursor) + paste + rl.line.slice(rl.cursor), rl.cursor + paste.length)
+    }
+    redrawAhead()
   })
   rl.on("line", onLine)
   rl.on("SIGINT", onInterrupt)
@@ -481,7 +546,7 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
       question = asked
       prefill = asked.prefill ?? prefill
       show(freshLine())
-      if (Queue.sizeUnsafe(messages) === 0 && messages.state._tag === "Open") {
+      if (waiting.length === 0 && messages.state._tag === "Open") {
         isAsking = true
         isLeaving = false
         column = 0
@@ -493,7 +558,10 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
         }
         prompt()
       }
-      const { store, text, wasShown } = yield* Queue.take(messages)
+      let taken = yield* Queue.take(messages)
+      while (taken !== waiting[0]) taken = yield* Queue.take(messages)
+      waiting.shift()
+      const { store, text, wasShown } = taken
       if (!wasShown) show(withPrompts(text.split("\n")))
       yield* store
       return text
@@ -514,9 +582,9 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
       show("\n")
     }
     isAsking = false
+    inquiry = opened
     show(freshLine() + text)
     Object.assign(rl, { line: "", cursor: 0, history: [], historyIndex: -1 })
-    inquiry = opened
     prompt()
     return { cursor, line, wasAsking }
   }
@@ -567,12 +635,15 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
       if (inquiry !== undefined || clock.currentTimeMillisUnsafe() - lastWrite < patienceMillis) continue
       const sign = frames[frame % frames.length] ?? ""
       if (column === 0) {
-        output.write(`\r${cut(`${sign} ${label}`, columns() - 1)}\u001b[K`)
+        const shown = cut(`${sign} ${label}`, columns() - 1)
+        output.write(`\r${shown}\u001b[K`)
         wipe = "\r\u001b[K"
+        spinnerEnd = CliOutput.displayWidth(shown)
       } else if (column < columns() - 1) {
         // Behind a line that is not complete there is room for the sign alone.
         output.write(wipe === "" ? sign : `\b${sign}`)
         wipe = "\b\u001b[K"
+        spinnerEnd = column + 1
       }
     }
   })

@@ -2,6 +2,7 @@ import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Queue, Ref, Sch
 import { ChildProcess } from "effect/process"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import process from "node:process"
+import { fromJson } from "../domain/JsonText.ts"
 import type { ApprovalMode } from "../domain/Approval.ts"
 import { firstUnits, lastUnits } from "../domain/Bytes.ts"
 import { type Activity, ChatEvent } from "../domain/ChatEvent.ts"
@@ -90,8 +91,8 @@ const lines = (stream: Stream.Stream<Uint8Array, AgentFailure>): Stream.Stream<s
     )
   })
 
-const readEvent = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(ChatEvent)))
-const readTagged = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ _tag: Schema.String })))
+const readEvent = Schema.decodeUnknownOption(fromJson(Schema.toCodecJson(ChatEvent)))
+const readTagged = Schema.decodeUnknownOption(fromJson(Schema.Struct({ _tag: Schema.String })))
 
 /** An event; undefined: one that this version does not know, which is passed over. */
 const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailure> => {

@@ -1,5 +1,6 @@
 import { Clock, Deferred, Effect, Exit, Option, Queue, Schedule, type Scope, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../domain/ChatEvent.ts"
+import { callId } from "../domain/Answer.ts"
 import { type Content, isCall, isText, type Part, response, text } from "../domain/Content.ts"
 import { itemParts } from "../domain/Conversation.ts"
 import { hookMessage } from "../domain/HookContext.ts"
@@ -115,7 +116,7 @@ const callsOf = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<Asking>> =>
     const last = view?.value.entry
     if (last === undefined || last.content.role !== "model") return []
     return last.content.parts.flatMap((part, index) =>
-      isCall(part) ? [{ call: part.functionCall, id: part.functionCall.id ?? `${last.id}.${index}` }] : []
+      isCall(part) ? [{ call: part.functionCall, id: callId(part.functionCall, last.id, index) }] : []
     )
   })
 

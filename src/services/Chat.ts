@@ -29,6 +29,7 @@ import {
   isText,
   type Part,
   text,
+  user,
   withOutput
 } from "../domain/Content.ts"
 import {
@@ -195,10 +196,11 @@ export class Chat extends Context.Service<
     /** Lays the compression that was undone last again. False: there is none. */
     readonly redo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /**
-     * From now on every snapshot shows these words of the user exactly: the latest message that holds them, or without
-     * words the latest message whole. Undefined: the user wrote no such thing.
+     * Shows these words of the user exactly in every snapshot from now on: the latest message that holds them, or without
+     * words the latest message whole. Words that no message holds are added as a message of the user's own first, so
+     * give only what the user typed. Undefined when the words are blank, or without words when there is no message.
      */
-    readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | SessionStoreError>
+    readonly pin: (words?: string) => Effect.Effect<Pin | undefined, ChatBusy | TokenCountError | SessionStoreError>
     /** What a handle stands for: exactly, or the wanted part of it. */
     readonly recall: (
       handle: Handle,
@@ -368,6 +370,8 @@ export class Chat extends Context.Service<
         const after = made._tag === "FailedInflatedTokenCount" ? made.after : own.after
         return recounted(made, own.before * scale, after * by)
       }
+      const paid = callsOf(made).map(({ model, usage }) => ({ model, usage }))
+      const calls = paid.length === 0 ? {} : { calls: paid }
       if (patch !== undefined) {
         const event: SessionEvent = {
           _tag: "Compressed",
@@ -378,7 +382,8 @@ export class Chat extends Context.Service<
           trigger: forced ? "manual" : "auto",
           ...counts,
           patch,
-          ...(dropped === undefined ? {} : { dropped })
+          ...(dropped === undefined ? {} : { dropped }),
+          ...calls
         }
         yield* Effect.uninterruptible(
           Effect.andThen(
@@ -397,7 +402,8 @@ export class Chat extends Context.Service<
           forced,
           tokens: counts.before,
           strategy: policy.strategy,
-          ...(tried === undefined ? {} : { tried })
+          ...(tried === undefined ? {} : { tried }),
+          ...calls
         })
       }
       const ended = (work: Effect.Effect<void>) => (cancel === undefined ? work : Effect.raceFirst(work, cancel))
@@ -642,10 +648,14 @@ export class Chat extends Context.Service<
     })
 
     const pin = Effect.fnUntraced(function* (words: string | undefined) {
-      const found = spanOf(entries((yield* whole).conversation), words)
-      if (found !== undefined) yield* commit({ _tag: "Pinned", at: yield* Clock.currentTimeMillis, pin: found })
+      const at = yield* Clock.currentTimeMillis
+      const said = spanOf(entries((yield* whole).conversation), words)
+      if (said === undefined && (words === undefined || words.trim() === "")) return undefined
+      const found = said ?? spanOf([yield* appendOne({ content: user(text(words ?? "")), at })], words)
+      if (found !== undefined) yield* commit({ _tag: "Pinned", at, pin: found })
       return found
-    })
+      // The words and their pin go into the log together.
+    }, Effect.uninterruptible)
 
     const configure = Effect.fnUntraced(function* (changes: Partial<ChatSettings>) {
       const session = yield* Ref.get(state)

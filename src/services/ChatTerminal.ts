@@ -64,8 +64,9 @@ export class ChatTerminal extends Context.Service<
      */
     readonly ask: (question: Question) => Effect.Effect<string, Closed>
     /**
-     * Runs work while nothing is asked. What is typed meanwhile is not shown and stays for the next prompt, except Ctrl+C: it
-     * completes the effect that the work is given, and does nothing else. After half a second without output a
+     * Runs work while nothing is asked. What is typed meanwhile is shown below the output and stays for the next prompt.
+     * Ctrl+C completes the effect that the work is given, and puts all that was typed meanwhile into the line of the next
+     * prompt, whole messages too: they are not sent. After half a second without output a
      * line with `label` says that something is going on; it is wiped before anything else is shown.
      */
     readonly during: <A, E, R>(

@@ -107,10 +107,12 @@ export class Compression extends Context.Service<
         Effect.provideContext(attempt(request, plan), context)
       const asTheSeeds = (request: CompressRequest) => Effect.provideContext(compressAsTheSeeds(request), context)
 
-      const decide = (request: CompressRequest, rung: number) =>
-        request.policy.strategy === "gemini"
+      const decide = Effect.fnUntraced(function* (request: CompressRequest, rung: number) {
+        yield* existing(request.policy.strategy)
+        return yield* request.policy.strategy === "gemini"
           ? planAsTheSeeds(request)
           : Work.run(planPalimpsest(request.conversation, request.policy, { ...request, rung }))
+      })
 
       const skipped = (decision: Extract<Domain.Decision, { _tag: "Skip" }>): Ended => ({
         outcome: Domain.Noop.make({ reason: decision.reason, before: TokenCount.make(decision.before) }),
@@ -177,6 +179,7 @@ export class Compression extends Context.Service<
           return (yield* vetoed(advised)) ?? (yield* climb(advised))
         }),
         apply: Effect.fn("Compression.apply")(function* (request, plan) {
+          yield* existing(plan.strategy)
           if (plan.version !== request.conversation.version) {
             return yield* new PlanRefused({ planned: plan.version, found: request.conversation.version })
           }
@@ -196,6 +199,16 @@ export class Compression extends Context.Service<
     })
   )
 }
+
+const isStrategy = Schema.is(Domain.StrategyName)
+
+/** Dies on a strategy that the types do not allow: a program without them must not get another one under that name. */
+const existing = (strategy: Domain.StrategyName): Effect.Effect<void> =>
+  isStrategy(strategy)
+    ? Effect.void
+    : Effect.die(
+        new Error(`no strategy is called ${String(strategy)}; expected ${Domain.StrategyName.literals.join(" or ")}`)
+      )
 
 /** Who asked: what only has to fit was asked for by nobody. */
 const triggerOf = ({ forced, mustFit = false }: CompressRequest): Trigger => (forced && !mustFit ? "manual" : "auto")

@@ -1,4 +1,5 @@
 import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer, Option, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { plainText, text, user } from "../domain/Content.ts"
 import { modelFor, type ModelOverrides } from "../domain/ModelPurpose.ts"
 import { Model } from "./Model.ts"
@@ -76,7 +77,7 @@ class Asked implements Equal.Equal {
 }
 
 const decode = Schema.decodeUnknownOption(
-  Schema.fromJsonString(
+  fromJson(
     Schema.Struct({
       search: Schema.String,
       replace: Schema.String,

@@ -1,5 +1,5 @@
-import { diskTrouble } from "../domain/DiskTrouble.ts"
-import { Effect, FileSystem, Path, PlatformError, Random, Ref, Schema, type Scope } from "effect"
+import { diskTrouble, diskWords, isNotFound } from "../domain/DiskTrouble.ts"
+import { Effect, FileSystem, Path, type PlatformError, Random, Ref, Schema, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import { entries, view } from "../domain/Conversation.ts"
 import type { Hash } from "../domain/Handle.ts"
@@ -13,6 +13,7 @@ import { writeGemini, writeGeminiDocument } from "../domain/transcripts/GeminiWr
 import { writePi } from "../domain/transcripts/PiWriter.ts"
 import type { FormatName, Writer, Written } from "../domain/transcripts/Transcript.ts"
 import * as Work from "../domain/Work.ts"
+import { quoted } from "../domain/WorkspacePath.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "./TempStore.ts"
 
 /** A file could not be written. Nothing of it is there; what was there before still is. */
@@ -50,10 +51,8 @@ type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
 /** Characters of log lines that are made between two chances for an interruption. */
 const slice = 1_000_000
 
-const reason = (error: PlatformError.PlatformError | TempStoreError): string => {
-  if (error._tag === "TempStoreError") return error.message
-  return diskTrouble(error)
-}
+const reason = (error: PlatformError.PlatformError | TempStoreError): string =>
+  error._tag === "TempStoreError" ? error.message : diskWords(error)
 
 /** Blobs and folders that were not there before go again, unless what refers to them has been written. */
 const staged = Effect.fnUntraced(function* (
@@ -111,22 +110,25 @@ const commit = (
 ): Effect.Effect<void, PlatformError.PlatformError> =>
   Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
-/** A file goes into a folder that is there, and not over a folder: told before anything is written. */
-const placeFor = Effect.fnUntraced(function* (
+/**
+ * Fails when a file cannot have this name: a folder has it, or the folder that it would lie in does not exist. Nothing is
+ * written; call it before work that takes long or costs money.
+ */
+export const checkPlace = Effect.fn("Export.checkPlace")(function* (
   path: string
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+): Effect.fn.Return<void, ExportError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  yield* fs.readDirectory(paths.dirname(paths.resolve(path)))
+  const shown = quoted(path)
+  const at = (why: string) => new ExportError({ path, message: `${shown} cannot be written: ${why}` })
   const there = yield* Effect.option(fs.stat(path))
   if (there._tag === "Some" && there.value.type === "Directory") {
-    return yield* PlatformError.systemError({
-      _tag: "AlreadyExists",
-      module: "FileSystem",
-      method: "write",
-      description: "it is a directory"
-    })
+    return yield* at("it is a folder; name a file in it")
   }
+  const folder = paths.dirname(paths.resolve(path))
+  yield* Effect.mapError(fs.readDirectory(folder), (error) =>
+    at(isNotFound(error) ? `the folder ${quoted(folder)} does not exist; make it first` : diskTrouble(error))
+  )
 })
 
 /** The lines of a log, its large parts put into the store that is provided. */
@@ -218,12 +220,16 @@ export const write = Effect.fn("Export.write")(
     path: string,
     format: FormatName,
     events: ReadonlyArray<SessionEvent>
-  ): Effect.fn.Return<Written["unheld"], PlatformError.PlatformError | TempStoreError, Requirements | Scope.Scope> {
+  ): Effect.fn.Return<
+    Written["unheld"],
+    ExportError | PlatformError.PlatformError | TempStoreError,
+    Requirements | Scope.Scope
+  > {
     const fs = yield* FileSystem.FileSystem
     const folders = yield* BlobFolder
     const folder = blobFolderOf(path)
     const blobs = folders.at(folder)
-    yield* placeFor(path)
+    yield* checkPlace(path)
     const written = yield* Ref.make(false)
     yield* staged(folder, written)
     const log = yield* Effect.provide(logChunks(events), blobs)
@@ -242,11 +248,13 @@ export const write = Effect.fn("Export.write")(
     yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
     return unheld
   },
-  (effect, path) =>
-    Effect.scoped(effect).pipe(
-      Effect.mapError((error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` }))
-    )
+  (effect, path) => Effect.scoped(effect).pipe(Effect.mapError((error) => unwritten(path, error)))
 )
+
+const unwritten = (path: string, error: ExportError | PlatformError.PlatformError | TempStoreError): ExportError =>
+  error._tag === "ExportError"
+    ? error
+    : new ExportError({ path, message: `${quoted(path)} cannot be written: ${reason(error)}` })
 
 /** The name of a file's bytes, under which its log lies beside it. */
 const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> => {
@@ -262,10 +270,9 @@ const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, T
 /** Writes a text file: all of it, or nothing. */
 export const writeText = Effect.fn("Export.writeText")(
   (path: string, text: string) =>
-    Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => Effect.uninterruptible(rename))),
-  (effect, path) =>
-    Effect.mapError(
-      effect,
-      (error) => new ExportError({ path, message: `${path} cannot be written: ${reason(error)}` })
-    )
+    Effect.andThen(
+      checkPlace(path),
+      Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => Effect.uninterruptible(rename)))
+    ),
+  (effect, path) => Effect.mapError(effect, (error) => unwritten(path, error))
 )

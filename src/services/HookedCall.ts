@@ -1,4 +1,5 @@
 import { Effect, Option, Predicate, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import type { HookOutcome } from "../domain/Hook.ts"
 import { hookContext } from "../domain/HookContext.ts"
 import { errorResponse } from "../domain/ToolResult.ts"
@@ -7,7 +8,7 @@ import type { Answered } from "./ToolAnswer.ts"
 
 /** What hooks make of one call of a tool, before it and after it (spec 8, BeforeTool and AfterTool). */
 
-const decodeObject = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+const decodeObject = Schema.decodeUnknownOption(fromJson(Schema.Record(Schema.String, Schema.Unknown)))
 
 /** The arguments as an object: models now and then send them as its text. */
 const inputOf = (args: unknown): Readonly<Record<string, unknown>> => {

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { firstUnits } from "../domain/Bytes.ts"
 import { type Content, plainText, text, user } from "../domain/Content.ts"
 import { printable } from "../domain/Inspection.ts"
@@ -33,7 +34,7 @@ Answer with one JSON object and nothing else:
 {"unproductive_state_analysis": "<one or two sentences: what it repeats, or what shows that it moves on>",
  "unproductive_state_confidence": <0.0, surely moving on, to 1.0, surely stuck>}`
 
-const Answer = Schema.fromJsonString(
+const Answer = fromJson(
   Schema.Struct({
     unproductive_state_analysis: Schema.String,
     unproductive_state_confidence: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

@@ -20,6 +20,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import { fromJson, isTooDeep, maxDepth } from "../domain/JsonText.ts"
 import { serverGrant } from "../domain/Approval.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import {
@@ -174,9 +175,26 @@ const mayBeNewer = ({ reason }: McpClientError): boolean =>
     ? reason.status === 400 || reason.status === 404 || reason.status === 405
     : reason._tag === "ProtocolError" && reason.code !== undefined
 
+/** A connection whose answers are nested no deeper than what walks through them can bear. */
+const shallow = (transport: McpClient.Transport): McpClient.Transport => ({
+  ...transport,
+  request: (message, tool) =>
+    Effect.map(transport.request(message, tool), (response) =>
+      isTooDeep(response)
+        ? {
+            jsonrpc: "2.0",
+            id: message.id,
+            error: { code: internalError, message: `the answer is nested deeper than ${maxDepth} levels` }
+          }
+        : response
+    )
+})
+/** JSON-RPC's code for what is not the caller's fault. */
+const internalError = -32_603
+
 /** The handshake over a connection. Whoever waits for it also waits no longer than they want. */
 const client = ({ version }: McpOptions, transport: McpClient.Transport) =>
-  Effect.provideService(McpClient.make({ name: "palimpsest", version }), McpClient.Transport, transport)
+  Effect.provideService(McpClient.make({ name: "palimpsest", version }), McpClient.Transport, shallow(transport))
 
 /** Variables that settings name and nobody set. */
 const unset = (missing: ReadonlyArray<string>): string | undefined =>
@@ -324,10 +342,7 @@ const transportTrouble = ({ cause, description = "" }: TransportError, where: st
 
 /** The arguments of a call: an object, or the text of one. */
 const argumentsOf = Schema.decodeUnknownOption(
-  Schema.Union([
-    Schema.Record(Schema.String, Schema.Unknown),
-    Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-  ])
+  Schema.Union([Schema.Record(Schema.String, Schema.Unknown), fromJson(Schema.Record(Schema.String, Schema.Unknown))])
 )
 
 const toolOf = (

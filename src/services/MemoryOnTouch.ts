@@ -1,4 +1,5 @@
 import { Effect, Predicate } from "effect"
+import { parsedOrUndefined } from "../domain/JsonText.ts"
 import { touchedKey } from "../domain/MemoryText.ts"
 import { wireResponse } from "../domain/ToolResult.ts"
 import { Memory } from "./Memory.ts"
@@ -27,14 +28,7 @@ const certain = (pattern: string): string => {
 /** Paths are few; a list of a thousand patterns is not gone through. */
 const mostPlaces = 20
 
-const objectOf = (args: unknown): unknown => {
-  if (typeof args !== "string") return args
-  try {
-    return JSON.parse(args)
-  } catch {
-    return undefined
-  }
-}
+const objectOf = (args: unknown): unknown => (typeof args === "string" ? parsedOrUndefined(args) : args)
 
 const placesOf = (given: unknown, keys: ReadonlyArray<string>): ReadonlyArray<string> => {
   const args = objectOf(given)

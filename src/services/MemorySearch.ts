@@ -1,4 +1,5 @@
 import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import type { MemorySource } from "../domain/MemoryText.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
@@ -175,7 +176,7 @@ export const between = Effect.fn("MemorySearch.between")(function* (
   return folders
 })
 
-const Extension = Schema.fromJsonString(
+const Extension = fromJson(
   Schema.Struct({
     contextFileName: Schema.optional(Schema.Union([Schema.NonEmptyString, Schema.Array(Schema.NonEmptyString)]))
   })

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import { fromJson } from "../domain/JsonText.ts"
 import { firstUnits } from "../domain/Bytes.ts"
 import { type Content, isResponse, type Part, plainText, text, user } from "../domain/Content.ts"
 import { jsonIn } from "../domain/JsonAnswer.ts"
@@ -32,7 +33,7 @@ Where the request only makes sense with the messages before it, judge the work a
 Answer with one JSON object and nothing else:
 {"reasoning": "<one sentence>", "model_choice": "flash" or "pro"}`
 
-const Answer = Schema.fromJsonString(
+const Answer = fromJson(
   Schema.Struct({ reasoning: Schema.optionalKey(Schema.String), model_choice: Schema.Literals(["flash", "pro"]) })
 )
 

@@ -1,6 +1,7 @@
 import { Cause, Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
+import { parsedOrUndefined } from "../domain/JsonText.ts"
 import type * as Approval from "../domain/Approval.ts"
 import type { Activity } from "../domain/ChatEvent.ts"
 import type { ToolResult } from "../domain/ToolResult.ts"
@@ -127,11 +128,7 @@ const wrongArguments = (name: string, error: Schema.SchemaError): ToolFailure =>
 const objectOf = (args: unknown): unknown => {
   if (args === undefined || args === null) return {}
   if (typeof args !== "string") return args
-  try {
-    return JSON.parse(args)
-  } catch {
-    return args
-  }
+  return parsedOrUndefined(args) ?? args
 }
 
 const adapted = (args: unknown, older: ((args: Readonly<Record<string, unknown>>) => unknown) | undefined): unknown =>

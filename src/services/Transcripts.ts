@@ -1,4 +1,5 @@
 import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Result, Schema, Stdio, Stream } from "effect"
+import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../domain/JsonText.ts"
 import { decode, encode } from "../domain/Bytes.ts"
 import {
   compressed,
@@ -118,11 +119,12 @@ const unreadable = (path: string, error: PlatformError.PlatformError): Transcrip
 const readable = "palimpsest, contents, gemini, pi, claude or codex"
 const hint = "; use --lenient to skip broken lines"
 
-const parse = (text: string): Result.Result<unknown, string> =>
-  Result.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (error) => `not JSON (${oneLine(error instanceof Error ? error.message : String(error))})`
-  })
+/** Parses a record or a document. */
+const parse = (text: string, format: FormatName): Result.Result<unknown, JsonProblem> =>
+  Result.mapError(parseJson(text, format === "palimpsest" ? maxLogDepth : maxDepth), ({ _tag, message }) => ({
+    _tag,
+    message: _tag === "TooDeep" ? message : `not JSON (${oneLine(message)})`
+  }))
 
 // --- bytes to lines ---------------------------------------------------------------------------------------------------
 
@@ -487,10 +489,12 @@ const linesReader = (path: string, format: FormatName, lines: Lines, lenient: bo
     if (bytes.length > lineLimit) return yield* wrong(path, number, tooLong)
     const text = lineText(bytes, number)
     if (text.trim() === "") return
-    const value = parse(text)
+    const value = parse(text, format)
     if (Result.isFailure(value)) {
-      if (complete) return yield* refuse(value.failure)
-      torn = { line: number, message: value.failure }
+      const { _tag, message } = value.failure
+      // A line that broke off is not JSON; one that is too deep is whole.
+      if (complete || _tag === "TooDeep") return yield* refuse(message)
+      torn = { line: number, message }
       return
     }
     values += 1
@@ -546,8 +550,8 @@ const documentReader = (
     end: Effect.gen(function* () {
       const text = lineText(joined(chunks, size), 1)
       yield* Effect.yieldNow
-      const value = parse(text)
-      if (Result.isFailure(value)) return yield* wrong(path, 0, value.failure)
+      const value = parse(text, format)
+      if (Result.isFailure(value)) return yield* wrong(path, 0, value.failure.message)
       yield* Effect.yieldNow
       const found = classify(value.success)
       if (found !== undefined && found !== format) {

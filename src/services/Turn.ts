@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Schedule, Schema, Semaphore, Stream } from "effect"
-import { Arriving, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
+import { Arriving, type CallAt, callId, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
 import { AnswerFault, type ChatEvent, Overflowing, Stubborn } from "../domain/ChatEvent.ts"
 import {
   defaultPolicy,
@@ -10,9 +10,10 @@ import {
   thresholdOf,
   tokensOf
 } from "../domain/Compression.ts"
-import { type Content, hasResponses, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
+import { type Content, hasResponses, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
 import {
   type Entry,
+  type EntryId,
   entryId,
   itemParts,
   itemTokens,
@@ -133,6 +134,8 @@ export interface Beside {
 interface Ready extends Window.Weighed {
   readonly contents: Request["contents"]
   readonly environment: Request["environment"]
+  /** The entry that the answer will be. */
+  readonly answer: EntryId
 }
 
 /** The conversation that the turns are taken in. */
@@ -296,6 +299,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       return {
         contents: [...opening, ...contents],
         environment,
+        answer: entryId(conversation.next + next.length),
         parts: () => [...around, ...parts()],
         tokens: aroundTokens + tokens,
         free: pendingTokens(pending) * (1 / share - 1)
@@ -502,7 +506,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   const once = Effect.fnUntraced(function* (
     beside: Beside,
     { generation, systemInstruction, tools }: ChatSettings,
-    { contents, parts, tokens }: Ready,
+    { answer, contents, parts, tokens }: Ready,
     answersTools: boolean,
     emit: Emit
   ): Effect.fn.Return<Tried, ModelError> {
@@ -510,8 +514,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     let arriving = new Arriving()
     const own: ModelRequest = { model: beside.model, contents, generation, systemInstruction, tools }
     const take = (chunk: ModelChunk) => {
-      arriving.push(chunk)
-      return Effect.forEach(eventsOf(chunk), emit, { discard: true })
+      const calls = arriving.push(chunk)
+      return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
     }
     const spare = Math.max(0, Math.floor(beside.window.room - tokens * wary))
     isChanged = false
@@ -627,13 +631,13 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
 })
 
 /** What a piece of an answer tells, in the order of spec 1.7: thoughts, then text, then calls. */
-const eventsOf = ({ parts }: ModelChunk): ReadonlyArray<ChatEvent> => [
+const eventsOf = ({ parts }: ModelChunk, calls: ReadonlyArray<CallAt>, answer: EntryId): ReadonlyArray<ChatEvent> => [
   ...parts.filter(isThought).map((part): ChatEvent => ({ _tag: "Thought", ...thoughtOf(part.text ?? "") })),
   ...parts
     .filter(isText)
     .filter((part) => part.text !== "")
     .map((part): ChatEvent => ({ _tag: "Content", text: part.text })),
-  ...parts.filter(isCall).map((part): ChatEvent => ({ _tag: "ToolCallRequest", call: part.functionCall }))
+  ...calls.map(({ call, part }): ChatEvent => ({ _tag: "ToolCallRequest", id: callId(call, answer, part), call }))
 ]
 
 const compressedEvent = (outcome: Outcome, limit: number): Extract<ChatEvent, { _tag: "ChatCompressed" }> => {

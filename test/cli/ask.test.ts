@@ -233,6 +233,32 @@ describe("ask", () => {
     })
   )
 
+  it.effect("--stream-json gives a call the id that its response has, also where the model gave none", () =>
+    Effect.gen(function* () {
+      const call = (path_: string, id?: string) => ({
+        functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
+      })
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(
+          FakeGemini.sse(
+            said("I look. ", { finishReason: null }),
+            FakeGemini.response([{ text: "Twice." }, call(".")], { finishReason: null }),
+            FakeGemini.response([call("..")])
+          ),
+          FakeGemini.sse(FakeGemini.response([call(".", "its-own")])),
+          answer
+        )
+      )
+      const ended = yield* asking(fake, yield* folders("call-ids"), ["ask", "x", "--stream-json", "--approve", "all"])
+      const events = yield* eventsOf(ended)
+      const idsOf = (tag: string) => events.flatMap((event) => (event._tag === tag && "id" in event ? [event.id] : []))
+      const requested = idsOf("ToolCallRequest")
+      assert.lengthOf(new Set(requested), 3)
+      assert.strictEqual(requested[2], "its-own")
+      assert.sameMembers(idsOf("ToolCallResponse"), requested)
+    })
+  )
+
   it.effect("a turn that fails is status 1 and one line; --json has no answer and says why", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
@@ -313,9 +339,9 @@ describe("ask", () => {
       const fake = yield* FakeGemini.make(FakeGemini.queue())
       const own = yield* folders("stdin")
       const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"], {
-        input: "half of it",
+        input: "half of it ".repeat(200_000),
         keepOpen: true,
-        signal: { name: "SIGINT", after: /reading standard input/ }
+        signal: { name: "SIGINT", after: "input" }
       })
       assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
       assert.deepStrictEqual(yield* fake.requests, [])

@@ -6,7 +6,7 @@ import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { conversationIn } from "./conversation.ts"
-import { type Around, type Ended, program, run } from "./program.ts"
+import { type Around, type Ended, example, program, run } from "./program.ts"
 
 /**
  * Bad input: whatever is wrong with the disk, the network or the answer, `ask` ends with one line that says what to
@@ -306,8 +306,7 @@ const limited = Effect.fnUntraced(function* (
       "sh",
       ["-c", `ulimit -f ${blocks}; exec "$@"`, "sh", process.execPath, bundle, ...args],
       { cwd, env: { ...process.env, ...env }, encoding: "utf8" },
-      (_, stdout, stderr) =>
-        resume(Effect.succeed({ status: child.exitCode, stdout: Buffer.from(stdout), stderr, progress: "" }))
+      (_, stdout, stderr) => resume(Effect.succeed({ status: child.exitCode, stdout: Buffer.from(stdout), stderr }))
     )
     child.stdin?.end()
     return Effect.sync(() => child.kill("SIGKILL"))
@@ -378,4 +377,98 @@ describe.concurrent("bad input: one line, the right status, nothing lost, and th
       })
     )
   }
+})
+
+/** JSON that is nested deeper than the stack: in whatever it comes, one line says where, and nothing breaks. */
+describe.concurrent("JSON nested 100,000 levels deep", () => {
+  const levels = 100_000
+  const deep = `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
+  const at = `"timestamp":"2026-01-01T00:00:00.000Z"`
+  const files: Readonly<Record<string, { readonly text: string; readonly line?: number }>> = {
+    "contents.json": {
+      text: `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]}]`
+    },
+    "arrays.json": { text: "[".repeat(levels) + "]".repeat(levels) },
+    "gemini.json": {
+      text: `{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","messages":[{"id":"a",${at},"type":"gemini","content":"x","toolCalls":[{"id":"c","name":"x","args":${deep},"status":"success"}]}]}`
+    },
+    "gemini.jsonl": {
+      text: `{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}\n{"id":"b",${at},"type":"gemini","content":"x","toolCalls":[{"id":"c","name":"x","args":${deep},"status":"success"}]}\n`,
+      line: 2
+    },
+    // Its last line has no end: it is too deep all the same, and not taken for one that broke off.
+    "claude.jsonl": {
+      text: `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s",${at},"message":{"role":"user","content":"Hello"}}\n{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s",${at},"message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":${deep}}]}}`,
+      line: 2
+    },
+    "pi.jsonl": {
+      text: `{"type":"session","version":3,"id":"s",${at},"cwd":"/"}\n{"type":"message","id":"b","parentId":null,${at},"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"x","arguments":${deep}}]}}\n`,
+      line: 2
+    },
+    "codex.jsonl": {
+      text: `{${at},"type":"session_meta","payload":{"id":"s",${at},"cwd":"/"}}\n{${at},"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":${deep}}}\n`,
+      line: 2
+    },
+    "palimpsest.jsonl": {
+      text: `{"_tag":"Started","version":1,"session":"s","at":0,"estimator":"x"}\n{"_tag":"Appended","entry":{"id":"e1","content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"tokens":[1],"handles":["h_aaaaaaaaaa"]}}\n`,
+      line: 2
+    }
+  }
+  const written = Effect.fnUntraced(function* (name: string, text: string) {
+    const { folder } = yield* program
+    const inside = path.join(folder, "deep")
+    mkdirSync(inside, { recursive: true })
+    const file = path.join(inside, name)
+    writeFileSync(file, text)
+    return file
+  })
+  const isRefused = ({ status, stderr, stdout }: Ended, says: RegExp) => {
+    assert.deepStrictEqual([status, String(stdout)], [2, ""], stderr)
+    assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+    assert.notMatch(stderr, jargon)
+    assert.match(stderr, says)
+  }
+
+  for (const [name, { line, text }] of Object.entries(files)) {
+    it.effect(`in a conversation: ${name}`, () =>
+      Effect.gen(function* () {
+        const file = yield* written(name, text)
+        const place = line === undefined ? name : `${name}, line ${line}`
+        const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
+        isRefused(yield* run(["inspect", file]), says)
+        isRefused(yield* run(["compress", file, "--force"]), says)
+      })
+    )
+  }
+
+  it.effect("on standard input, in a plan and in prices", () =>
+    Effect.gen(function* () {
+      isRefused(
+        yield* run(["inspect", "-"], { input: files["contents.json"]?.text ?? "" }),
+        /^palimpsest: standard input: /
+      )
+      const plan = yield* written("plan.json", `{"fingerprint":"x","plan":${deep}}`)
+      isRefused(yield* run(["compress", example, "--apply", plan]), /plan\.json is no plan/)
+      const prices = yield* written("prices.json", `{"models":${deep}}`)
+      isRefused(yield* run(["inspect", example, "--prices", prices]), /prices\.json: nested deeper/)
+    })
+  )
+
+  it.effect("in a model's answer, and in what a hook prints", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const home = path.join(folder, "deep-home")
+      mkdirSync(home, { recursive: true })
+      const output = yield* written("hook.json", deep)
+      const hooks = { BeforeAgent: [{ hooks: [{ type: "command", command: `cat ${output}` }] }] }
+      writeFileSync(path.join(home, "settings.json"), JSON.stringify({ hooks, attempts: { answers: 1 } }))
+      const answer = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"finishReason":"STOP"}]}`
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.write(`data: ${answer}\r\n\r\n`)])
+      const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+      const { status, stderr, stdout } = yield* run(["ask", "x"], { env, cwd: home })
+      assert.deepStrictEqual([status, String(stdout)], [1, ""], stderr)
+      assert.notMatch(stderr, jargon)
+      assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1000 levels[^\n]*\n$/m)
+    })
+  )
 })

@@ -1,6 +1,6 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { sessionFile } from "../support/sessions.ts"
@@ -101,7 +101,7 @@ const serve = ({ answer, summary, title }: Behaviour = {}) =>
     if (request.method === "countTokens") return FakeGemini.tokens(size)
     if (isTitle(request)) return title ?? FakeGemini.json(FakeGemini.response([{ text: "A talk about tests" }]))
     if (request.method === "generateContent") {
-      return summary?.() ?? FakeGemini.json(FakeGemini.response([{ text: snapshot }]))
+      return summary?.() ?? FakeGemini.json(FakeGemini.response([{ text: snapshot }], { usage: usageOf(request) }))
     }
     const text = lastOf(request)
     return (
@@ -229,13 +229,18 @@ terminal("a chat on a terminal", () => {
       assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\ngemini-2.5-flash · ")
       yield* prompt()
 
-      // A turn is cancelled; its message is edited and sent, and nobody has heard of the first.
+      // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
+      // it is shown below the answer, comes back behind it, and is not sent.
       yield* say("hold")
       yield* until("I begin and")
+      yield* say("next")
       yield* type("later")
+      const ahead = yield* until("> later")
+      assert.match(ahead, /\nI begin and then\n> next\n> later$/)
       yield* press("C-c")
-      yield* prompt("hold↵later")
-      yield* press(..."later↵".split("").map(() => "BSpace"))
+      const cancelled = yield* prompt("hold↵next↵later")
+      assert.notInclude(cancelled, "You said: next")
+      yield* press(..."↵next↵later".split("").map(() => "BSpace"))
       yield* prompt("hold")
       yield* say(" it")
       yield* until("You said: hold it")
@@ -287,7 +292,7 @@ terminal("a chat on a terminal", () => {
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("commands")
-      const { capture, clipboard, press, prompt, say, type, until } = yield* chat({ home, fake, height: 100 })
+      const { capture, clipboard, press, prompt, say, told, type, until } = yield* chat({ home, fake, height: 100 })
       yield* prompt()
 
       // An empty session.
@@ -328,6 +333,8 @@ terminal("a chat on a terminal", () => {
       yield* prompt()
       yield* say("/pin usr/bin")
       yield* until('Pinned "usr/bin": every snapshot shows it word for word.')
+      yield* say("/pin always use tabs")
+      yield* told('Pinned "always use tabs" as a message of yours; the model reads it with your next one')
       yield* say("/compress the wooden spoon")
       const compressed = yield* until(/Compressed from ([\d,]+) to [\d,]+ tokens/)
       assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo takes it back\./)
@@ -348,13 +355,23 @@ terminal("a chat on a terminal", () => {
       yield* say("/copy")
       yield* until("Asked the terminal to copy the last answer.")
       assert.include(yield* clipboard, "Line 149 of a long answer")
+      yield* say("/save talk.txt")
+      yield* told("Not saved: no format is written to .txt; end it in .md (Markdown, for reading), .json")
+      yield* say("/save talk.md")
+      yield* told("Saved to talk.md as Markdown, for reading")
+      const page = readFileSync(path.join(home, "talk.md"), "utf8")
+      assert.match(page, /^# [^]*\n## User\n\n\/comment\n\n## Model\n\nYou said: \/comment\n/)
+      assert.include(page, "## User\n\nalways use tabs\n")
       yield* say("/save talk.jsonl claude")
       yield* until("Saved to talk.jsonl as claude.")
       const inspected = yield* run(["inspect", path.join(home, "talk.jsonl")])
       assert.deepStrictEqual([inspected.status, inspected.stderr], [0, ""])
       assert.match(String(inspected.stdout), /format\s+claude/)
       yield* say("/stats")
-      yield* until(/compressions {2}1\n/)
+      const costs = yield* until(/compressions {3}1\n[^]* for summaries {2}2 calls of that: [1-9]/)
+      // Those of the summaries are part of all that was sent.
+      const sentIn = (row: RegExp) => Number((row.exec(costs)?.[1] ?? "").replaceAll(",", ""))
+      assert.isAbove(sentIn(/asked +([\d,]+) tokens sent/), sentIn(/calls of that: ([\d,]+) tokens sent/))
       yield* say("/model gemma-4-31b")
       yield* until("The model is gemma-4-31b now, with a window of 256,000 tokens.")
       yield* say("/sessions")

@@ -180,6 +180,14 @@ describe("compress", () => {
         assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
         const direct = yield* report([file, "--force", ...how])
         assert.deepStrictEqual(applied.value.history, direct.value.history)
+        const unknown = `${plan}.pi`
+        writeFileSync(unknown, readFileSync(plan, "utf8").replace('"strategy":"gemini"', '"strategy":"pi"'))
+        const refused = yield* run(["compress", file, "--apply", unknown, ...how])
+        assert.strictEqual(refused.status, 2)
+        assert.match(
+          refused.stderr,
+          /^palimpsest: [^\n]* was made with the strategy pi; expected palimpsest or gemini\n$/
+        )
         const other = yield* run(["compress", file, "--apply", plan, ...how, "--limit", "2M"])
         assert.strictEqual(other.status, 2)
         assert.match(other.stderr, /made with other settings/)
@@ -220,6 +228,8 @@ describe("compress", () => {
         ["--threshold", "2"],
         ["--preserve", "-1"],
         ["--strategy", "word"],
+        ["--strategy", "pi"],
+        ["--strategy", "openclaw"],
         ["--budget", "many"],
         ["--in-place", "--out", "x"]
       ]) {
@@ -230,15 +240,24 @@ describe("compress", () => {
     })
   )
 
-  it.effect("an output that cannot be written ends with status 1 and leaves nothing behind", () =>
+  it.effect("an output that has no place is refused before anything is done, and leaves nothing behind", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("unwritable")
       const file = sessionFile("claude-code-subagent")
       writeFileSync(path.join(folder, "file"), "")
-      for (const out of [path.join(folder, "missing", "out.jsonl"), path.join(folder, "file", "out.jsonl"), folder]) {
-        const { status, stderr, stdout } = yield* run(["compress", file, "--force", "--out", out])
-        assert.deepStrictEqual([status, String(stdout)], [1, ""], out)
-        assert.match(stderr, oneLine)
+      for (const [out, says] of [
+        [path.join(folder, "missing", "out.jsonl"), /: the folder [^\n]*missing does not exist; make it first$/m],
+        [path.join(folder, "file", "out.jsonl"), /: a file is where a folder should be$/m],
+        [folder, /: it is a folder; name a file in it$/m],
+        [path.join(folder, "out.md"), /Markdown is for reading[^\n]*\.jsonl/]
+      ] as const) {
+        for (const what of [["--force"], ...(out.endsWith(".md") ? [] : [["--force", "--plan"]])]) {
+          const { status, stderr, stdout } = yield* run(["compress", file, ...what, "--out", out])
+          assert.deepStrictEqual([status, String(stdout)], [2, ""], out)
+          assert.match(stderr, oneLine)
+          assert.match(stderr, says)
+          assert.notMatch(stderr, /\.tmp|FileSystem|AlreadyExists/)
+        }
       }
       assert.deepStrictEqual(readdirSync(folder), ["file"])
       assert.isFalse(existsSync(`${folder}.blobs`))
@@ -264,15 +283,18 @@ describe("compress", () => {
   it.effect("Ctrl+C while it works ends with status 130 and writes nothing", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("interrupted")
-      const file = path.join(folder, "talk.jsonl")
       const text = readFileSync(sessionFile("pi-1019-lines"), "utf8")
       const [header = "", ...lines] = text.split("\n").filter((line) => line !== "")
-      writeFileSync(file, `${[header, ...Array.from({ length: 60 }, () => lines).flat()].join("\n")}\n`)
-      const { status, stdout } = yield* run(["compress", file, "--force", "--out", path.join(folder, "out.jsonl")], {
-        signal: { name: "SIGINT", after: /reading|compressing/ }
-      })
-      assert.deepStrictEqual([status, String(stdout)], [130, ""])
-      assert.deepStrictEqual(readdirSync(folder), ["talk.jsonl"])
+      const { status, stderr, stdout } = yield* run(
+        ["compress", "-", "--force", "--out", path.join(folder, "out.jsonl")],
+        {
+          input: `${[header, ...Array.from({ length: 60 }, () => lines).flat()].join("\n")}\n`,
+          signal: { name: "SIGINT", after: "input" }
+        }
+      )
+      // Nothing is written of what goes on: no terminal is attached.
+      assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
+      assert.deepStrictEqual(readdirSync(folder), [])
     })
   )
 })

@@ -142,6 +142,16 @@ describe("inspect", () => {
       estimated: true,
       unpriced: ["other"]
     },
+    compressing: {
+      currency: "USD",
+      table: "built in, long ago",
+      total: 0.5,
+      models: [
+        { model: "m", requests: 2, prompt: 1_200, cached: 0, cacheWrite: 0, answer: 30, thoughts: 4, cost: 0.5 }
+      ],
+      estimated: false,
+      unpriced: []
+    },
     dropped: [{ handle: Handle.make("h_aaaaaaaaaa"), messages: 2, from: entryId(1), to: entryId(2) }],
     broken: { calls: [], responses: [] },
     skipped: { progress: 3 },
@@ -191,7 +201,7 @@ describe("inspect", () => {
       "a request about 9,512 + 1.22 × our count of the view, 3 % off on average"
     ])
     assert.deepStrictEqual(section(shown, "Estimated cost"), [
-      "Estimated cost: at least $1,234.50",
+      "Estimated cost: at least $1,234.50, $0.50 of it for 2 calls that compressed (1,234 tokens)",
       "requests sent cached answered USD",
       "m 3 1 2 9 $1,234.50",
       "other 1 1 0 0 ?",
@@ -235,7 +245,10 @@ describe("inspect", () => {
     ["in part", { total: 3, estimated: false, unpriced: ["m"] }, "Cost: at least $3.00"]
   ] as const) {
     it(`tells a cost that is ${name}`, () => {
-      const [title] = section(text({ ...report, cost: { ...report.cost, ...cost } }, []), expected.slice(0, 5))
+      const [title] = section(
+        text({ ...report, compressing: { ...report.compressing, models: [] }, cost: { ...report.cost, ...cost } }, []),
+        expected.slice(0, 5)
+      )
       assert.strictEqual(title, expected)
     })
   }
@@ -457,8 +470,11 @@ describe("inspect --html", () => {
         "--html",
         path.join(folder, "no", "page.html")
       ])
-      assert.deepStrictEqual([status, String(stdout)], [1, ""])
-      assert.match(stderr, /^palimpsest: [^\n]*cannot be written[^\n]*\n$/)
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      assert.match(
+        stderr,
+        /^palimpsest: [^\n]*no\/page\.html cannot be written: the folder [^\n]*\/no does not exist; [^\n]*\n$/
+      )
     })
   )
 })

@@ -134,7 +134,7 @@ describe("palimpsest", () => {
 })
 
 describe("signals", () => {
-  const reading = { input: message.repeat(1_000), keepOpen: true } as const
+  const reading = { input: `${message}${" ".repeat(2_000_000)}`, keepOpen: true } as const
 
   for (const [name, expected] of [
     ["SIGINT", 130],
@@ -145,12 +145,11 @@ describe("signals", () => {
       Effect.gen(function* () {
         const { folder } = yield* program
         const before = readdirSync(folder)
-        const { progress, status, stderr, stdout } = yield* run(["inspect", "-"], {
+        const { status, stderr, stdout } = yield* run(["inspect", "-"], {
           ...reading,
-          signal: { name, after: /reading/ }
+          signal: { name, after: "input" }
         })
-        assert.deepStrictEqual([status, String(stdout)], [expected, ""])
-        assert.deepStrictEqual([stderr, progress], ["", "palimpsest: reading standard input …\n"])
+        assert.deepStrictEqual([status, String(stdout), stderr], [expected, "", ""])
         assert.deepStrictEqual(readdirSync(folder), before)
       })
     )
@@ -160,7 +159,7 @@ describe("signals", () => {
     Effect.gen(function* () {
       const { status } = yield* run(["inspect", "-"], {
         ...reading,
-        signal: { name: "SIGINT", after: /reading/, times: 2 }
+        signal: { name: "SIGINT", after: "input", times: 2 }
       })
       assert.strictEqual(status, 130)
     })

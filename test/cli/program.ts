@@ -27,9 +27,7 @@ export interface Ended {
   /** The exit status; null when a signal ended the process instead. */
   readonly status: number | null
   readonly stdout: Buffer
-  /** Without what was said of the progress: that depends on the machine's speed. */
   readonly stderr: string
-  readonly progress: string
 }
 
 /** What happens around a run. */
@@ -42,14 +40,11 @@ export interface Around {
   readonly env?: Readonly<Record<string, string>>
   /** Told once the process runs: for signals at a moment that the test knows. */
   readonly started?: (child: { readonly kill: (signal: NodeJS.Signals) => void }) => void
-  /** Sent when this much has been said on stderr. */
-  readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp; readonly times?: number }
+  /** Sent when this has been written to stderr, or when all of `input` was taken: give more than a pipe holds (1 MB). */
+  readonly signal?: { readonly name: NodeJS.Signals; readonly after: RegExp | "input"; readonly times?: number }
   /** Closes the reading end of stdout after its first bytes, as `| head -1` does. */
   readonly hangUp?: boolean
 }
-
-/** What a command says when it takes more than half a second. */
-const progressLine = /^palimpsest: (?:reading|drawing|compressing|writing|measuring|starting)[^\n]* …\n/gm
 
 const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
 
@@ -76,19 +71,23 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
       out.push(chunk)
       if (around.hangUp === true) child.stdout.destroy()
     })
+    const send = () => {
+      if (around.signal === undefined || sent) return
+      sent = true
+      for (let time = 0; time < (around.signal.times ?? 1); time += 1) child.kill(around.signal.name)
+    }
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       stderr += chunk
-      if (around.signal?.after.test(stderr) === true && !sent) {
-        sent = true
-        for (let time = 0; time < (around.signal.times ?? 1); time += 1) child.kill(around.signal.name)
-      }
+      const after = around.signal?.after
+      if (after instanceof RegExp && after.test(stderr)) send()
     })
     child.stdin.on("error", () => {})
-    if (around.keepOpen === true) child.stdin.write(around.input ?? "")
-    else child.stdin.end(around.input ?? "")
+    child.stdin.write(around.input ?? "", () => {
+      if (around.signal?.after === "input") send()
+    })
+    if (around.keepOpen !== true) child.stdin.end()
     child.on("close", (status) => {
-      const progress = stderr.match(progressLine)?.join("") ?? ""
-      resume(Effect.succeed({ status, stdout: Buffer.concat(out), stderr: stderr.replace(progressLine, ""), progress }))
+      resume(Effect.succeed({ status, stdout: Buffer.concat(out), stderr }))
     })
     return Effect.sync(() => child.kill("SIGKILL"))
   })

@@ -82,7 +82,7 @@ describe("recall", () => {
       assert.strictEqual(String(short.stdout), "first\n")
       assert.match(short.stderr, /4 more lines/)
       const nothing = yield* read("--grep", "sixth")
-      assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [0, ""])
+      assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
       const bad = yield* read("--grep", "(")
       assert.strictEqual(bad.status, 2)
       assert.match(bad.stderr, /^palimpsest: --grep: [^\n]+\n$/)
@@ -106,6 +106,17 @@ describe("recall", () => {
       const { status, stderr } = yield* run(["recall", file, `h_${damaged}`])
       assert.strictEqual(status, 1)
       assert.match(stderr, /is not what was put there\n$/)
+    })
+  )
+
+  it.effect("--grep without a match is status 1, as grep has it", () =>
+    Effect.gen(function* () {
+      const original = JSON.parse(String((yield* run(["inspect", example, "--json"])).stdout)).largest[0]
+      const { status, stderr, stdout } = yield* run(["recall", example, original.handle, "--grep", "no such words"])
+      assert.deepStrictEqual([status, String(stdout)], [1, ""])
+      assert.match(stderr, /^palimpsest: no match in [\d,]+ lines?; try another --grep\n$/)
+      const found = yield* run(["recall", example, original.handle, "--grep", "."])
+      assert.strictEqual(found.status, 0)
     })
   )
 

@@ -17,7 +17,6 @@ const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
 
-const playing = /^palimpsest: playing [^\n]* …\n/gm
 const took = /^palimpsest: the runtime took \d+ ms with \w+, [\d.]+ ms a turn\n/gm
 
 describe("replay", () => {
@@ -48,7 +47,7 @@ describe("replay", () => {
       assert.strictEqual(String(first.stdout), String(second.stdout))
       assert.notInclude(String(first.stdout), " ms")
       assert.lengthOf(first.stderr.match(took) ?? [], 2)
-      assert.strictEqual(first.stderr.replace(playing, "").replace(took, ""), "")
+      assert.strictEqual(first.stderr.replace(took, ""), "")
     })
   )
 
@@ -87,11 +86,7 @@ describe("replay", () => {
     ["no window", [example], /--window/],
     ["a window of nothing", [example, "--window", "0"], /leaves no room/],
     ["a window that is no number", [example, "--window", "big"], /a whole number such as 64000/],
-    [
-      "a strategy of a later version",
-      [example, "--window", "8k", "--strategy", "pi"],
-      /use --strategy palimpsest or gemini/
-    ],
+    ["a strategy that does not exist", [example, "--window", "8k", "--strategy", "pi"], /of palimpsest, gemini/],
     ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
     ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/],
     ["a file that is not there", ["/nowhere.jsonl", "--window", "8k"], /there is no such file/]
@@ -100,10 +95,9 @@ describe("replay", () => {
     it.effect(`is refused in one line: ${what}`, () =>
       Effect.gen(function* () {
         const { status, stderr, stdout } = yield* run(["replay", ...args])
-        const problem = stderr.replace(playing, "")
         assert.deepStrictEqual([status, String(stdout)], [2, ""])
-        assert.match(problem, says)
-        assert.match(problem, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
+        assert.match(stderr, says)
+        assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
       })
     )
   }

@@ -108,9 +108,9 @@ describe("a signal", () => {
     it.effect(`SIGTERM while it reads ends it with 143 and nothing on stdout: ${args.join(" ")}`, () =>
       Effect.gen(function* () {
         const { status, stderr, stdout } = yield* run(args, {
-          input: `{"type":"user","message":{"role":"user","content":"hello"}}\n`,
+          input: `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n${" ".repeat(2_000_000)}`,
           keepOpen: true,
-          signal: { name: "SIGTERM", after: /reading standard input/ }
+          signal: { name: "SIGTERM", after: "input" }
         })
         assert.deepStrictEqual([status, String(stdout), stderr], [143, "", ""])
       })

@@ -5,6 +5,7 @@ import * as Conversation from "../../src/domain/Conversation.ts"
 import { Handle } from "../../src/domain/Handle.ts"
 import { viewSizes } from "../../src/domain/Compactions.ts"
 import { type About, Inspection, inspect, preview, printable } from "../../src/domain/Inspection.ts"
+import { tokensOfCost } from "../../src/domain/Prices.ts"
 import type { SessionEvent } from "../../src/domain/Session.ts"
 import { TokenCount, type Usage } from "../../src/domain/Tokens.ts"
 import * as Work from "../../src/domain/Work.ts"
@@ -746,6 +747,44 @@ describe("what providers counted", () => {
         [cost.estimated, cost.models[0]?.requests, cost.models[0]?.prompt, cost.total],
         [false, 1, 7, 37]
       )
+    })
+
+    it("holds the calls that compressed, those of an attempt that failed too, and says them apart", () => {
+      const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
+      const before = TokenCount.make(9)
+      const calls = [
+        { model: "m", usage: usage(100) },
+        { model: "m", usage: null }
+      ]
+      const events: ReadonlyArray<SessionEvent> = [
+        {
+          _tag: "Compressed",
+          at: 0,
+          status: "COMPRESSED",
+          strategy: "palimpsest",
+          trigger: "manual",
+          before,
+          after: before,
+          patch: { insert: [], shorten: [] },
+          calls
+        },
+        { _tag: "Undone", at: 0 },
+        {
+          _tag: "CompressionFailed",
+          at: 0,
+          status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+          forced: true,
+          tokens: before,
+          calls: [{ model: "small", usage: usage(50) }]
+        }
+      ]
+      const { compressing, cost } = report(of(asks(1, 100), answers(2, counts(7, { answer: 2, thoughts: 1 }))), {
+        ...about,
+        events
+      })
+      assert.deepStrictEqual(tokensOfCost(compressing), { requests: 2, sent: 150, cached: 0, answered: 2 })
+      assert.deepStrictEqual(tokensOfCost(cost), { requests: 3, sent: 157, cached: 0, answered: 5 })
+      assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
     })
 
     it("is estimated where nothing was recorded: a request of the view before each answer", () => {

@@ -155,7 +155,7 @@ describe("a settings file", () => {
     ["a collector over another protocol", `{"telemetry": {"endpoint": "file:///x"}}`, "telemetry.endpoint", /http:/],
     ["hooks in a list", `{"hooks": []}`, "hooks", /"AfterTool"/],
     ["a router with one model", `{"router": {"flash": "m"}}`, "router", /two models/],
-    ["an object too deep", "[".repeat(65) + "]".repeat(65), undefined, /64 deep/]
+    ["an object too deep", "[".repeat(65) + "]".repeat(65), undefined, /deeper than 64 levels/]
   ] as const) {
     it(`${rule} is an error that names the key and what was expected`, () => {
       const read = parseSettings(text)

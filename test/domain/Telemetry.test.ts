@@ -37,7 +37,7 @@ describe("what is told of an event", () => {
   const speaking: ReadonlyArray<ChatEvent> = [
     { _tag: "Content", text: words },
     { _tag: "Thought", subject: words, description: words },
-    { _tag: "ToolCallRequest", call: { name: "read_file", args: { path: words } } },
+    { _tag: "ToolCallRequest", id: "c1", call: { name: "read_file", args: { path: words } } },
     { _tag: "ToolCallStarted", id: "1", name: "read_file", title: words },
     { _tag: "ToolCallProgress", id: "1", text: words },
     { _tag: "ToolCallConfirmation", id: "1", name: "shell", title: words, detail: words },

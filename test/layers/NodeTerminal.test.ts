@@ -114,22 +114,75 @@ describe("what is typed", () => {
 })
 
 describe("while something runs", () => {
-  it.effect("Ctrl+C is told to the work, and typed-ahead text survives", () =>
+  it.effect("Ctrl+C is told to the work, and puts what was typed ahead into the line: nothing of it is sent", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during } = yield* terminal(over)
-      over.input.write("whole\rhal")
       const ended = yield* during("thinking", (interrupted) => {
-        over.input.write("\u0003")
+        over.input.write("whole\rnext\\\rhal\u0003")
         return Effect.as(interrupted, "cancelled")
       })
       assert.strictEqual(ended, "cancelled")
-      assert.notInclude(over.shown(), "hal")
-      assert.strictEqual(yield* ask(question), "whole")
-      assert.include(over.shown(), "> whole\n")
-      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      const next = yield* Effect.forkChild(ask({ ...question, prefill: "first" }), { startImmediately: true })
+      assert.isTrue(over.shown().includes("> first↵whole↵next\\↵hal"), JSON.stringify(over.shown()))
       over.input.write("f\r")
-      assert.strictEqual(yield* Fiber.join(next), "half")
+      assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\\\nhalf")
+    })
+  )
+
+  it.effect("what is typed ahead is shown below the output, which goes on where it was", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, note, write } = yield* terminal(over)
+      const keyed = (keys: string) =>
+        Effect.promise(() => new Promise((resolve) => over.input.write(keys, () => setImmediate(resolve))))
+      let from = 0
+      const drawn = () => {
+        const all = over.shown().slice(from)
+        from = over.shown().length
+        return all
+      }
+      yield* during("thinking", () =>
+        Effect.gen(function* () {
+          yield* write("An answ")
+          drawn()
+          yield* keyed("ne")
+          // One row down and back, once a key.
+          assert.strictEqual(drawn(), "\n\r> n\u001b[1A\u001b[8G\u001b[J\n\r> ne\u001b[1A\u001b[8G")
+          yield* write("er\n")
+          assert.strictEqual(drawn(), "\u001b[Jer\n\n\r> ne\u001b[1A\u001b[1G")
+          yield* keyed("xt\r")
+          yield* keyed("x".repeat(100))
+          assert.isTrue(drawn().endsWith(`\n\r> next\n\r…${"x".repeat(78)}\u001b[2A\u001b[1G`))
+          yield* TestClock.adjust("2 seconds")
+          // The spinner stays above it.
+          const frames = drawn().split("\u001b[K")
+          assert.isAbove(frames.length, 2)
+          for (const frame of frames.slice(0, -1)) assert.match(frame, /^\r. thinking$/u)
+          assert.strictEqual(frames.at(-1), "")
+          yield* keyed("\u0015")
+          assert.strictEqual(drawn(), "\u001b[J\n\r> next\u001b[1A\u001b[11G")
+          yield* note("told")
+          assert.strictEqual(drawn(), "\r\u001b[K\u001b[Jtold\n\n\r> next\u001b[1A\u001b[1G")
+        })
+      )
+      assert.strictEqual(drawn(), "\u001b[J")
+      assert.strictEqual(yield* ask(question), "next")
+      assert.strictEqual(drawn(), "> next\n")
+    })
+  )
+
+  it.effect("whole messages that were typed ahead are sent one by one when the work ends by itself", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during } = yield* terminal(over)
+      yield* during("thinking", () =>
+        Effect.promise(() => new Promise((resolve) => over.input.write("one\rtwo\rthr", () => setImmediate(resolve))))
+      )
+      assert.deepStrictEqual([yield* ask(question), yield* ask(question)], ["one", "two"])
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("ee\r")
+      assert.strictEqual(yield* Fiber.join(next), "three")
     })
   )
 

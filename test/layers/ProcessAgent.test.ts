@@ -67,7 +67,7 @@ describe("an agent as a process", () => {
       const { duration, ...result } = yield* run(
         `const task = readFileSync(0, "utf8");
          say(${JSON.stringify(model + content("I look"))});
-         say(${JSON.stringify(line(cases.ToolCallRequest.make({ call: { name: "ls", args: {} } })) + finished)});
+         say(${JSON.stringify(line(cases.ToolCallRequest.make({ id: "c1", call: { name: "ls", args: {} } })) + finished)});
          say(${JSON.stringify(model)});
          say(JSON.stringify({ _tag: "Content", text: "done: " + task }) + "\\n");
          say(${JSON.stringify(finished)})`,

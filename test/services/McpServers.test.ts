@@ -186,6 +186,7 @@ describe("over standard input and output", () => {
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       assert.isAbove((yield* value(offer, "mcp_files_huge", { size: 4_000_000 })).length, 4_000_000)
+      assert.include(yield* refusal(offer, "mcp_files_deep"), "nested deeper than 1000 levels")
       assert.include(yield* refusal(offer, "mcp_files_huge", { size: 20_000_000 }), "more than can be taken")
     }).pipe(Effect.provide(clients))
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Cause, Context, Effect, Exit, Layer } from "effect"
 import { defaultPolicy, type Policy, statusOf } from "../../src/domain/Compression.ts"
 import { call, model, response, text, user } from "../../src/domain/Content.ts"
 import type { Draft } from "../../src/domain/Conversation.ts"
@@ -81,6 +81,24 @@ describe("strategy palimpsest", () => {
       })
     )
   }
+
+  it.effect("no other strategy runs under a name that does not exist, whatever a program without types asks for", () =>
+    Effect.gen(function* () {
+      const { compression, request } = yield* compressing({}, { forced: true })
+      const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "pi"}')
+      const wanted = { ...request, policy: { ...request.policy, ...untyped } }
+      const died = yield* Effect.exit(compression.compress(wanted))
+      assert.include(
+        Exit.isFailure(died) ? Cause.pretty(died.cause) : "",
+        "no strategy is called pi; expected palimpsest or gemini"
+      )
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(compression.plan(wanted))))
+      const decision = yield* compression.plan(request)
+      const plan = decision._tag === "Go" ? { ...decision.plan, ...untyped } : undefined
+      if (plan === undefined) return yield* Effect.die(new Error("a plan was expected"))
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(compression.apply(request, plan))))
+    })
+  )
 
   it.effect("below the threshold nothing was vetoed", () =>
     Effect.gen(function* () {

@@ -135,6 +135,28 @@ layer(offline)("a turn", (it) => {
       assert.strictEqual((yield* chat.pin("this"))?.start, 5)
     })
   )
+
+  it.effect("words that nobody said are the user's own message from then on, and pinned as such", () =>
+    Effect.gen(function* () {
+      const chat = yield* begun()
+      yield* sent(chat, "keep this")
+      const before = (yield* chat.conversation).next
+      const found = yield* chat.pin("always use tabs")
+      const all = entries(yield* chat.conversation)
+      assert.strictEqual(all.at(-1)?.id, found?.entry)
+      assert.deepStrictEqual(all.at(-1)?.content, user(text("always use tabs")))
+      // No author: the user wrote it.
+      assert.isUndefined(all.at(-1)?.author)
+      assert.deepStrictEqual([found?.start, found?.end], [0, "always use tabs".length])
+      // The same words once more are a span of that message.
+      assert.deepStrictEqual(yield* chat.pin("use tabs"), { entry: all.at(-1)?.id, part: 0, start: 7, end: 15 })
+      assert.strictEqual((yield* chat.conversation).next, before + 1)
+      yield* sent(chat, "go on")
+      const { calls } = yield* ScriptedModel.Script
+      const asked = (yield* calls).at(-1)?.request.contents ?? []
+      assert.include(JSON.stringify(asked), "always use tabs")
+    })
+  )
 })
 
 describe("law 2, interrupted anywhere", () => {

@@ -23,6 +23,7 @@ const tools = [
   { name: "picture", inputSchema: anything },
   { name: "environment", inputSchema: anything },
   { name: "huge", inputSchema: anything },
+  { name: "deep", inputSchema: anything },
   { name: "fails", inputSchema: anything },
   { name: "refuses", inputSchema: anything },
   { name: "structured", inputSchema: anything },
@@ -85,6 +86,13 @@ const reply = (message: Record<string, unknown>): void => {
   } else if (method === "tools/list") send({ jsonrpc: "2.0", id, result: { tools: listed() } }, ready)
   else if (method === "tools/call") {
     const name = String(params["name"])
+    if (name === "deep") {
+      const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`
+      process.stdout.write(
+        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":${deep}}}\n`
+      )
+      return
+    }
     if (name === "never") return
     if (name === "dies") {
       process.stderr.write("a line before\nError: out of cheese\n    at nowhere\n", () => process.exit(7))

@@ -4,6 +4,7 @@ import { printable } from "../../domain/Inspection.ts"
 import type { Asked } from "../../services/Approval.ts"
 import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/ChatTerminal.ts"
 import type { PersonQuestion } from "../../services/Person.ts"
+import { cut } from "../Columns.ts"
 import * as Output from "../Output.ts"
 import { detailLines, firstOf, painted } from "./CallText.ts"
 
@@ -37,6 +38,18 @@ const meaning = (line: string, canGrant: boolean): Answer | undefined => {
       return undefined
   }
 }
+
+/** What is shown of an answer that cannot be understood: it, and the answers there are. */
+const notUnderstood = (line: string, keys: ReadonlyArray<string>): string => {
+  const shown = printable(line)
+  const expected = `type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1) ?? ""}`
+  return shown === ""
+    ? `Nothing was typed; ${expected}.\n`
+    : `"${cut(shown, quoteWidth)}" is not understood; ${expected}.\n`
+}
+
+/** Columns of an answer that is quoted back. */
+const quoteWidth = 40
 
 /** Questions that are about a plan, not about a call. */
 const planning: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<string> }>> = {
@@ -73,13 +86,16 @@ export const inquiryOf = (
     ...(isCut ? ["v view all"] : [])
   ].join(" · ")
   const said = `${style.dim(options)}\n`
+  // A grant that a plan's question does not offer is none of its answers.
+  const keys = ["y", ...(canGrant ? (own === undefined ? ["s", "a"] : ["s"]) : []), "n"]
   return {
     text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${shown.map(paint).join("")}${said}`,
     prompt: "allow? ",
     read: (line) => {
       const meant = meaning(line, canGrant)
       if (meant !== undefined) return answer(meant)
-      return { _tag: "Again", text: isCut && line === "v" ? `${lines.map(paint).join("")}${said}` : said }
+      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${said}` }
+      return { _tag: "Again", text: `${notUnderstood(line, isCut ? [...keys, "v"] : keys)}${said}` }
     }
   }
 }
@@ -120,7 +136,7 @@ export const questionOf = (question: PersonQuestion, style: Output.Style): Inqui
     text: `${style.bold(`${about}${printable(text)}`)}\n${rows.join("")}${style.dim(how)}\n`,
     prompt: "? ",
     read: (line) => {
-      if (line === "") return { _tag: "Again", text: "" }
+      if (line === "") return { _tag: "Again", text: `Nothing was typed; ${how}.\n` }
       return answer(choices.length === 0 ? line : (chosen(question, line) ?? line))
     }
   }
@@ -149,7 +165,7 @@ export const shortening =
           ? { _tag: "Answer", value: true }
           : /^(?:n|no)$/i.test(line)
             ? { _tag: "Answer", value: false }
-            : { _tag: "Again", text: said }
+            : { _tag: "Again", text: `${notUnderstood(line, ["y", "n"])}${said}` }
     }
     return afterEvents.pipe(
       Effect.andThen(terminal.inquire(inquiry)),

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Option, Path, Ref, type Scope, type Stdio, Stream } from "effect"
+import { Effect, FileSystem, Option, Path, Ref, Result, type Scope, type Stdio, Stream } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { ApprovalMode } from "../../domain/Approval.ts"
 import { encode } from "../../domain/Bytes.ts"
@@ -8,8 +8,10 @@ import { entries, entryId } from "../../domain/Conversation.ts"
 import { hookMessage } from "../../domain/HookContext.ts"
 import { inspect, printable } from "../../domain/Inspection.ts"
 import { MemoryScope } from "../../domain/MemoryText.ts"
-import { builtIn } from "../../domain/Prices.ts"
+import { builtIn, tokensOfCost } from "../../domain/Prices.ts"
 import { begun } from "../../domain/SessionName.ts"
+import { formatFor } from "../../domain/transcripts/FileEnding.ts"
+import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Work from "../../domain/Work.ts"
 import { ChatTerminal, type Completion } from "../../services/ChatTerminal.ts"
@@ -330,51 +332,69 @@ export const talk = Effect.fn("chat.talk")(function* (
 
   const stats = Effect.gen(function* () {
     const session = yield* chat.whole
-    const { compactions, cost, messages, tokens, turns, usage } = yield* Work.run(
+    // What a compression cost stands in the log alone, and a new session has none yet.
+    const { of } = yield* SessionFiles
+    const transcripts = yield* Transcripts
+    const events = yield* transcripts.load(of(id), { from: "palimpsest" }).pipe(
+      Effect.map((loaded) => loaded.events),
+      Effect.orElseSucceed(() => [])
+    )
+    const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
       inspect(session.conversation, {
+        events,
         prices: builtIn,
         ...(session.model === undefined ? {} : { model: session.model })
       })
     )
+    const all = tokensOfCost(cost)
+    const summaries = tokensOfCost(compressing)
     const rows: ReadonlyArray<readonly [string, string]> = [
       ["session", id],
       ["turns", `${Output.number(turns)} (${Output.plural(messages, "message")})`],
       ["tokens", `${Output.number(tokens.view)} in the window, ${Output.number(tokens.all)} in all`],
       ["compressions", Output.number(compactions.length)],
-      ...(usage === null
+      ...(usage === null && summaries.requests === 0
         ? []
         : [
             [
               "asked",
-              `${Output.number(usage.recorded.prompt)} tokens sent (${Output.share(usage.recorded.cached, usage.recorded.prompt)} from a cache), ${Output.number(usage.recorded.answer + usage.recorded.thoughts)} answered`
+              `${Output.number(all.sent)} tokens sent (${Output.share(all.cached, all.sent)} from a cache), ${Output.number(all.answered)} answered`
             ] as const
           ]),
       ...(cost.total === null
         ? []
-        : [["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`] as const])
+        : [["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`] as const]),
+      ...(summaries.requests === 0
+        ? []
+        : [
+            [
+              "for summaries",
+              `${Output.plural(summaries.requests, "call")} of that: ${Output.number(summaries.sent)} tokens sent, ${Output.number(summaries.answered)} answered${compressing.total === null ? "" : `, ${costText(compressing.total)}`}`
+            ] as const
+          ])
     ]
     const { kinds } = yield* worker.recent
     const happened = Object.entries(kinds).map(
       ([what, count]) => `${Output.number(count)} ${what.replaceAll("_", " ")}`
     )
-    const all = happened.length === 0 ? rows : [...rows, ["lately", happened.join(", ")] as const]
-    yield* terminal.write(`${definitions(all, yield* shown)}\n`)
+    const lines = happened.length === 0 ? rows : [...rows, ["lately", happened.join(", ")] as const]
+    yield* terminal.write(`${definitions(lines, yield* shown)}\n`)
   })
 
   const pin = Effect.fnUntraced(function* (words: string) {
+    const before = yield* length
     const found = yield* chat.pin(words === "" ? undefined : words)
     if (found === undefined) {
-      return yield* say(
-        words === ""
-          ? "You have not said anything yet."
-          : "You did not write these words in this conversation; /pin keeps what you wrote, as you wrote it."
-      )
+      return yield* say(words === "" ? "You have not said anything yet." : "Say what to keep: /pin always use tabs")
     }
     const pinned = entries(yield* chat.conversation).find((entry) => entry.id === found.entry)
     const text = pinned?.content.parts[found.part]?.text?.slice(found.start, found.end) ?? words
     // The next snapshot is another one, so there is something to compress again.
     yield* Ref.set(compressedAt, -1)
-    yield* say(`Pinned "${cut(printable(text), quoteWidth)}": every snapshot shows it word for word.`)
+    const isNewWords = before !== (yield* length)
+    yield* say(
+      `Pinned "${cut(printable(text), quoteWidth)}"${isNewWords ? " as a message of yours; the model reads it with your next one" : ""}: every snapshot shows it word for word.`
+    )
   })
 
   const model = Effect.fnUntraced(function* (wanted: string) {
@@ -411,15 +431,26 @@ export const talk = Effect.fn("chat.talk")(function* (
   const save = Effect.fnUntraced(function* (rest: string) {
     const [file, format] = rest.split(/\s+(?=\S+$)/)
     if (file === undefined || file === "")
-      return yield* say("Say where to: /save talk.jsonl, or /save talk.jsonl claude")
+      return yield* say("Say where to: /save talk.md, /save talk.jsonl, or /save talk.jsonl claude")
     const wanted = FormatName.literals.find((each) => each === format)
     if (format !== undefined && wanted === undefined) {
       return yield* say(`${format} is no format; there are ${FormatName.literals.join(", ")}.`)
     }
+    const to = formatFor(file, wanted)
+    if (Result.isFailure(to)) return yield* say(`Not saved: ${to.failure}.`)
+    if (to.success === "markdown") {
+      const page = writeMarkdown((yield* chat.whole).conversation, yield* calledSo)
+      yield* terminal.during(`writing ${file}`, () => Export.writeText(path.resolve(file), page))
+      return yield* say(`Saved to ${file} as Markdown, for reading; /save talk.jsonl keeps what can be recalled.`)
+    }
+    yield* saveAs(file, to.success)
+  })
+
+  /** Writes the session in a format that can be read back. */
+  const saveAs = Effect.fnUntraced(function* (file: string, to: FormatName) {
     const { of } = yield* SessionFiles
     const transcripts = yield* Transcripts
     const { events } = yield* transcripts.load(of(id), { from: "palimpsest" })
-    const to = wanted ?? (file.endsWith(".json") ? "contents" : "palimpsest")
     const unheld = yield* terminal.during(`writing ${file}`, () => Export.write(path.resolve(file), to, events))
     const kinds = Object.entries(unheld).map(([kind, count]) => `${kind} (${count})`)
     yield* say(

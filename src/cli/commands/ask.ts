@@ -1,6 +1,7 @@
 import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { unspecified } from "../../domain/Answer.ts"
+import { fromJson } from "../../domain/JsonText.ts"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
@@ -49,7 +50,7 @@ const Report = Schema.Struct({
 })
 type Report = typeof Report.Type
 
-const eventJson = Schema.fromJsonString(Schema.toCodecJson(ChatEvent))
+const eventJson = fromJson(Schema.toCodecJson(ChatEvent))
 
 /** What stands on standard input, where that is no terminal. */
 const piped = Effect.gen(function* () {

@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Layer, Path, Ref, Schema, type Stdio } from "effect"
+import { Effect, FileSystem, Layer, Option, Path, Ref, Result, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
+import { fromJson } from "../../domain/JsonText.ts"
 import { encode } from "../../domain/Bytes.ts"
 import {
   AuditResult,
@@ -22,6 +23,7 @@ import { payload } from "../../domain/Content.ts"
 import { project, sentJson } from "../../domain/Projection.ts"
 import { type Session, type SessionEvent, spillBytes } from "../../domain/Session.ts"
 import { TokenCount } from "../../domain/Tokens.ts"
+import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileEnding.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/Chat.ts"
 import { ChatDefaults } from "../../services/ChatSettings.ts"
@@ -149,7 +151,7 @@ const policyOf = (
   loaded: Loaded,
   limit: number,
   summarizer: Policy["summarizer"],
-  strategy: keyof typeof strategyDefaults
+  strategy: StrategyName
 ): Policy => {
   const counted = viewTokens(loaded.session.conversation)
   const defaults = strategyDefaults[strategy]
@@ -172,25 +174,32 @@ const policyOf = (
   }
 }
 
-/** What this version cannot do yet is told before anything is read. */
+/** The format that the name of `--out` asks for. */
+const outFormat = (out: string): WrittenFormat =>
+  Result.getOrElse(formatFor(out, undefined), (): WrittenFormat => "palimpsest")
+
+/** Refuses flags that exclude each other before anything is read. */
 const checked = Effect.fnUntraced(function* (
   input: Flags
-): Effect.fn.Return<keyof typeof strategyDefaults, ExitError, FileSystem.FileSystem> {
-  const { strategy } = input
-  if (strategy !== "palimpsest" && strategy !== "gemini") {
-    return yield* badInput(`strategy ${strategy} is not part of this version; use --strategy palimpsest or gemini`)
-  }
+): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
   if (input.limit === 0) return yield* badInput("--limit 0 leaves no room for anything; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("--in-place and --out exclude each other")
   if (input.inPlace && input.file === "-")
     return yield* badInput("--in-place needs a file; standard input cannot be written to")
   const fs = yield* FileSystem.FileSystem
-  if (input.out === undefined || input.file === "-") return strategy
+  if (input.out !== undefined && input.to === undefined && !input.plan && outFormat(input.out) === "markdown") {
+    return yield* badInput(
+      `--out ${input.out}: Markdown is for reading and cannot be read back; end the name in .json or .jsonl, or say --to FORMAT`
+    )
+  }
+  if (input.out === undefined) return
+  // Before a model is paid for what could not be written.
+  yield* Effect.mapError(Export.checkPlace(input.out), (error) => badInput(error.message))
+  if (input.file === "-") return
   const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
     return yield* badInput(`--out names the file that is read; say --in-place to write over ${input.out}`)
   }
-  return strategy
 })
 
 /** Names a state of the view: ids and handles of all that stands in it. */
@@ -205,7 +214,11 @@ const fingerprint = (conversation: Conversation): Effect.Effect<string, never, T
     )
   )
 
-const planJson = Schema.fromJsonString(PlanFile)
+const planJson = fromJson(PlanFile)
+const isStrategyName = Schema.is(StrategyName)
+const planStrategy = Schema.decodeUnknownOption(
+  fromJson(Schema.Struct({ plan: Schema.Struct({ strategy: Schema.String }) }))
+)
 
 const readPlan = Effect.fnUntraced(function* (
   path: string,
@@ -215,6 +228,12 @@ const readPlan = Effect.fnUntraced(function* (
   const text = yield* fs
     .readFileString(path)
     .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan that --plan --out wrote`)))
+  const named = Option.getOrUndefined(planStrategy(text))?.plan.strategy ?? defaultPolicy.strategy
+  if (!isStrategyName(named)) {
+    return yield* badInput(
+      `${path} was made with the strategy ${named}; expected ${StrategyName.literals.join(" or ")}`
+    )
+  }
   const file = yield* Schema.decodeEffect(planJson)(text).pipe(
     Effect.mapError(() => badInput(`${path} is no plan; expected what --plan --out wrote`))
   )
@@ -437,7 +456,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
     "compress",
     flags,
     Effect.fn("cli.compress")(function* (input) {
-      const strategy = yield* checked(input)
+      yield* checked(input)
       const stdio = yield* Effect.context<Stdio.Stdio>()
       const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
       yield* addHooks(input.file, hooking, tell)
@@ -451,7 +470,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
       const limit =
         input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
-      const policy = policyOf(input, loaded, limit, summarizer, strategy)
+      const policy = policyOf(input, loaded, limit, summarizer, input.strategy)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
       const events = yield* Ref.make(loaded.events)
@@ -470,8 +489,8 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       )
       const out = input.inPlace ? input.file : input.out
       if (out !== undefined) {
-        const byName = out.endsWith(".json") ? "contents" : "palimpsest"
-        const format = input.to ?? (input.inPlace ? loaded.format : byName)
+        const byName = outFormat(out)
+        const format = input.to ?? (input.inPlace ? loaded.format : byName === "markdown" ? "palimpsest" : byName)
         const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
           Output.progress(`writing ${out}`),
           Effect.mapError((error) => failed(error.message))
@@ -492,7 +511,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
         audit: outcome._tag === "Compressed" ? outcome.audit : null
       }
       if (input.json) {
-        const text = yield* Effect.orDie(Schema.encodeEffect(Schema.fromJsonString(Report))(report))
+        const text = yield* Effect.orDie(Schema.encodeEffect(fromJson(Report))(report))
         yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
       } else {
         yield* Output.text(

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type AnchorKind } from "../../domain/Anchors.ts"
-import { adopt, defaultPolicy, patchOf, StrategyName, statusOf } from "../../domain/Compression.ts"
+import { adopt, defaultPolicy, patchOf, statusOf, type StrategyName } from "../../domain/Compression.ts"
 import { append, compressions, empty, entries, type Entry, itemParts, view } from "../../domain/Conversation.ts"
 import { isCall } from "../../domain/Content.ts"
 import { freshMemory } from "../../domain/FailureMemory.ts"
@@ -11,7 +11,6 @@ import { estimateText, TokenCount } from "../../domain/Tokens.ts"
 import * as Work from "../../domain/Work.ts"
 import { Compression } from "../../services/Compression.ts"
 import { HandleIndex } from "../../services/Intake.ts"
-import { badInput } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
 
@@ -163,16 +162,14 @@ export const evaluate = Command.make(
     budget: Input.optional(Input.size("budget")).pipe(
       Flag.withDescription("The snapshot's size in tokens (default: the recorded summary's, else 2k, 4k and 8k)")
     ),
-    strategy: Flag.Literals("strategy", StrategyName.literals).pipe(
+    // The only strategy whose snapshot has a budget to measure at.
+    strategy: Flag.Literals("strategy", ["palimpsest"]).pipe(
       Flag.withDescription("Whose compression is measured"),
       Flag.withDefault("palimpsest")
     ),
     json: Input.json
   },
   Effect.fn("cli.eval")(function* (input) {
-    if (input.strategy !== "palimpsest") {
-      return yield* badInput(`strategy ${input.strategy} is not part of this version; use --strategy palimpsest`)
-    }
     const files: Array<(typeof Report.Type)["files"][number]> = []
     for (const file of input.files) {
       const { session } = yield* Input.load({ file, from: input.from, lenient: input.lenient })

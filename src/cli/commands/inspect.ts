@@ -6,7 +6,7 @@ import { type Conversation, view as conversationView } from "../../domain/Conver
 import { freshMemory } from "../../domain/FailureMemory.ts"
 import { type Compaction, viewSizes } from "../../domain/Compactions.ts"
 import { inspect as inspectConversation, printable } from "../../domain/Inspection.ts"
-import { builtIn, parsePrices, type Prices } from "../../domain/Prices.ts"
+import { builtIn, parsePrices, type Prices, tokensOfCost } from "../../domain/Prices.ts"
 import type { Session } from "../../domain/Session.ts"
 import { TokenCount } from "../../domain/Tokens.ts"
 import * as Work from "../../domain/Work.ts"
@@ -219,7 +219,7 @@ const usageSection = ({ usage }: Report): Section => {
   return [`Recorded by the provider (tokens of ${Output.plural(answers, "answer")})`, table(rows)]
 }
 
-const costSection = ({ cost }: Report, style: Output.Style): Section => {
+const costSection = ({ compressing, cost }: Report, style: Output.Style): Section => {
   if (cost.models.length === 0) return undefined
   const header = ["requests", "sent", "cached", "answered", "USD"]
   const row = named(
@@ -234,6 +234,7 @@ const costSection = ({ cost }: Report, style: Output.Style): Section => {
     ],
     header
   )
+  const summaries = tokensOfCost(compressing)
   const notes = [
     `prices: ${cell(cost.table, 70, "end")}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
     ...(cost.estimated
@@ -245,8 +246,13 @@ const costSection = ({ cost }: Report, style: Output.Style): Section => {
   ]
   const total = cost.total === null ? "unknown" : dollars(cost.total)
   const isPart = cost.total !== null && cost.unpriced.length > 0
+  const paid = compressing.total === null ? "" : `${dollars(compressing.total)} of it `
+  const ofIt =
+    summaries.requests === 0
+      ? ""
+      : `, ${paid}for ${Output.plural(summaries.requests, "call")} that compressed (${number(summaries.sent + summaries.answered)} tokens)`
   return [
-    `${cost.estimated ? "Estimated cost" : "Cost"}: ${isPart ? "at least " : ""}${total}`,
+    cell(`${cost.estimated ? "Estimated cost" : "Cost"}: ${isPart ? "at least " : ""}${total}${ofIt}`, columns),
     `${first(cost.models, row, "lrrrrr", ["", ...header].map(style.dim))}\n${notes.join("\n")}`
   ]
 }
@@ -379,6 +385,7 @@ const flags = {
 /** The page does not go over what was read, by whatever name. */
 const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
   if (html === undefined) return
+  yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))
   const fs = yield* FileSystem.FileSystem
   const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
   if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {

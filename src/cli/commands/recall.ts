@@ -49,7 +49,7 @@ export const recall = Command.make(
     ),
     lines: Input.optional(Input.lines("lines")).pipe(Flag.withDescription("Only these lines, counted from 1")),
     grep: Input.optional(Flag.String("grep").pipe(Flag.withMetavar("regex"))).pipe(
-      Flag.withDescription("Only lines that match, with their numbers")
+      Flag.withDescription("Only lines that match, with their numbers; exit status 1 when none does")
     ),
     maxTokens: Input.optional(Input.size("max-tokens")).pipe(Flag.withDescription("No more than this many tokens"))
   },
@@ -79,10 +79,13 @@ export const recall = Command.make(
       Effect.mapError((error) => badInput(`--grep: ${error.message}`))
     )
     if (excerpt.text !== "") yield* Output.text(excerpt.text)
+    const lineCount = Output.plural(excerpt.totalLines, "line")
     if (excerpt.omittedLines > 0) {
-      yield* Output.notice(`${Output.number(excerpt.omittedLines)} more lines are left out by --max-tokens`)
+      yield* Output.notice(`${Output.plural(excerpt.omittedLines, "more line")} left out by --max-tokens`)
     } else if (excerpt.text === "") {
-      yield* Output.notice(`nothing of the ${Output.number(excerpt.totalLines)} lines was asked for or matches`)
+      // As grep does: a script learns from the status whether anything matched.
+      if (grep !== undefined) return yield* failed(`no match in ${lineCount}; try another --grep`)
+      yield* Output.notice(`there are only ${lineCount}`)
     }
   })
 ).pipe(

@@ -66,8 +66,6 @@ export const Report = Schema.Struct({
 })
 export type Report = typeof Report.Type
 
-type Playable = keyof typeof strategyDefaults
-
 const isStrategy = Schema.is(StrategyName)
 
 /** `palimpsest,gemini` as strategies, each once, or undefined. */
@@ -98,15 +96,8 @@ const flags = {
 type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** What cannot be played is told before anything is read. */
-const checked = (input: Flags): Effect.Effect<ReadonlyArray<Playable>, ExitError> =>
-  Effect.gen(function* () {
-    if (input.window === 0) return yield* badInput("--window 0 leaves no room for anything; give the window in tokens")
-    return yield* Effect.forEach(input.strategy, (strategy) =>
-      strategy === "palimpsest" || strategy === "gemini"
-        ? Effect.succeed(strategy)
-        : badInput(`strategy ${strategy} is not part of this version; use --strategy palimpsest or gemini`)
-    )
-  })
+const checked = ({ window }: Flags): Effect.Effect<void, ExitError> =>
+  window === 0 ? badInput("--window 0 leaves no room for anything; give the window in tokens") : Effect.void
 
 const isChange = ({ status }: Compressing): boolean => status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
 
@@ -114,7 +105,7 @@ const isChange = ({ status }: Compressing): boolean => status === "COMPRESSED" |
 const isRescue = (one: Compressing, refused: ReadonlyArray<number>): boolean =>
   one.trigger === "guard" && isChange(one) && !refused.includes(one.turn)
 
-const resultOf = (strategy: Playable, window: number, turns: number, played: Played): Result => {
+const resultOf = (strategy: StrategyName, window: number, turns: number, played: Played): Result => {
   const { compressions, kept, millis, refused, requests } = played
   const statuses: Record<string, number> = {}
   for (const { status } of compressions) statuses[status] = (statuses[status] ?? 0) + 1
@@ -258,13 +249,13 @@ export const replay = Command.make(
   "replay",
   flags,
   Effect.fn("cli.replay")(function* (input) {
-    const strategies = yield* checked(input)
+    yield* checked(input)
     const threshold = thresholdOf(input.threshold, undefined)
     const { format, session } = yield* Input.load(input)
     const turns = recorded(session.conversation)
     const name = input.file === "-" ? "standard input" : input.file
     if (turns.length === 0) return yield* badInput(`${name}: no model answers in it, so there is nothing to replay`)
-    const results = yield* Effect.forEach(strategies, (strategy) =>
+    const results = yield* Effect.forEach(input.strategy, (strategy) =>
       play(turns, {
         session: `replay-${strategy}`,
         window: input.window,

@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Schema, Stdio } from "effect"
+import { Clock, Effect, FileSystem, Option, Result, Schema, Stdio } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { plainText } from "../../domain/Content.ts"
@@ -6,6 +6,8 @@ import { entries, type Entry, view, viewTokens } from "../../domain/Conversation
 import { printable } from "../../domain/Inspection.ts"
 import type { SessionEvent } from "../../domain/Session.ts"
 import { begun, named } from "../../domain/SessionName.ts"
+import { formatFor } from "../../domain/transcripts/FileEnding.ts"
+import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Export from "../../services/Export.ts"
 import { SessionFiles } from "../../services/SessionFiles.ts"
@@ -182,12 +184,18 @@ const exported = Command.make(
     session: name,
     file: Argument.String("file").pipe(Argument.withDescription("Where to write it; its blobs go beside it")),
     to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
-      Flag.withDescription("The format (default: contents for .json, else palimpsest)")
+      Flag.withDescription("The format (default: Markdown for .md, contents for .json, else palimpsest)")
     )
   },
   Effect.fn("cli.sessions.export")(function* ({ file, session: wanted, to }) {
-    const { loaded } = yield* read(wanted)
-    const format = to ?? (file.endsWith(".json") ? "contents" : "palimpsest")
+    yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
+    const { loaded, summary } = yield* read(wanted)
+    const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
+    const format = to ?? byEnding
+    if (format === "markdown") {
+      const page = writeMarkdown(loaded.session.conversation, headingOf(summary))
+      return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+    }
     const unheld = yield* Export.write(file, format, loaded.events).pipe(
       Output.progress(`writing ${file}`),
       Effect.mapError((error) => failed(error.message))

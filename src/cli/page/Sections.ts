@@ -1,4 +1,5 @@
 import type { EntryId } from "../../domain/Conversation.ts"
+import { tokensOfCost } from "../../domain/Prices.ts"
 import { number, share, plural } from "../Output.ts"
 import { dollars, kindNames, type Report } from "../Report.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
@@ -310,16 +311,21 @@ export const usage = (report: Report, drawn: Drawn | undefined): Html => {
 }
 
 /** What it cost, by model. */
-export const cost = ({ cost }: Report): Html => {
+export const cost = ({ compressing, cost }: Report): Html => {
   if (cost.models.length === 0) return none
   const [shown, more] = first(cost.models, 25)
   const note = cost.estimated
     ? "The agent recorded no counts: these are our own, and nothing is known of caches."
     : "By the counts that the agent recorded."
+  const { answered, requests, sent } = tokensOfCost(compressing)
+  const summaries =
+    requests === 0
+      ? ""
+      : ` ${compressing.total === null ? "" : `${dollars(compressing.total)} of it for `}${plural(requests, "call")} that compressed, with ${number(sent)} tokens sent and ${number(answered)} answered.`
   return section(
     "cost",
     "Cost",
-    markup`<p>${cost.total === null ? "No price is known." : `${dollars(cost.total)} in all.`} ${note}</p>
+    markup`<p>${cost.total === null ? "No price is known." : `${dollars(cost.total)} in all.`} ${note}${summaries}</p>
       ${table(
         `Prices: ${clip(cost.table, 300)}`,
         [

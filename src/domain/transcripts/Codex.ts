@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { parsedOrUndefined } from "../JsonText.ts"
 import { type Content, type Part, PartShape } from "../Content.ts"
 import type { Author, Draft } from "../Conversation.ts"
 import { type SourceText, arraySlices, sliceAt } from "../Source.ts"
@@ -200,12 +201,8 @@ const readThoughts = (item: Json, place: Place, skipped: Skipped): Said | string
 
 /** The object that a text is the JSON of, if it is one. */
 export const objectOf = (text: string): Json | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJson(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parsedOrUndefined(text)
+  return isJson(value) ? value : undefined
 }
 
 /** A surrogate that a JSON string spells out as an escape. */

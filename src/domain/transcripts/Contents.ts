@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { parsedOrUndefined } from "../JsonText.ts"
 import { decode, encode } from "../Bytes.ts"
 import {
   type Content,
@@ -308,18 +309,10 @@ export const marksOf = (record: Json): Json => {
 
 const isPart = Schema.is(PartShape)
 
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** A part with the text it was read from, where that has to be kept; undefined when the value is no part. */
 const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | undefined => {
   if (typeof value === "string") {
-    const part = jsonOf(value)
+    const part = parsedOrUndefined(value)
     return isPart(part) ? { part, source: value } : undefined
   }
   if (!isPart(value)) return undefined

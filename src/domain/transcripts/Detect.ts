@@ -1,3 +1,4 @@
+import { parsedOrUndefined } from "../JsonText.ts"
 import { isJson, type Json } from "./Contents.ts"
 import type { FormatName } from "./Transcript.ts"
 
@@ -54,13 +55,7 @@ export const classify = (value: unknown): FormatName | undefined => {
   return Array.isArray(value.history) || Array.isArray(value.contents) ? "contents" : undefined
 }
 
-const parsed = (line: string): unknown => {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
-}
+const parsed = parsedOrUndefined
 
 /** The keys of the object that opens `text`, as far as the text goes. */
 const topKeys = (text: string): ReadonlyArray<string> => {

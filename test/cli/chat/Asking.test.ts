@@ -46,6 +46,22 @@ describe("what is asked before a call runs", () => {
     })
   }
 
+  for (const [line, grants, says] of [
+    ["maybe", asked.grants, '"maybe" is not understood; type y, s, a or n.\n'],
+    ["yes please", [], '"yes please" is not understood; type y or n.\n'],
+    ["", [], "Nothing was typed; type y or n.\n"],
+    ["\u001b[2Jx".repeat(60), [], /^"x+…" is not understood; type y or n\.\n/]
+  ] as const) {
+    it(`says that ${JSON.stringify(line.slice(0, 12))} was not understood, and which answers there are`, () => {
+      const { read, text } = inquiryOf({ ...asked, grants: [...grants] }, "main", plain)
+      const again = read(line)
+      const shown = again._tag === "Again" ? again.text : ""
+      assert.isTrue(typeof says === "string" ? shown.startsWith(says) : says.test(shown), shown)
+      // The answers in words stand below that again.
+      assert.isTrue(shown.endsWith(text.split("\n").slice(-2).join("\n")))
+    })
+  }
+
   it("what has no grant is asked for each time", () => {
     const { read, text } = inquiryOf({ ...asked, grants: [] }, "main", plain)
     assert.include(text, "\ny once · n no, and why if you like\n")

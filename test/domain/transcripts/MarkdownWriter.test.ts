@@ -1,0 +1,46 @@
+import { assert, describe, it } from "@effect/vitest"
+import { call, type Content, model, response, text, user } from "../../../src/domain/Content.ts"
+import * as Conversation from "../../../src/domain/Conversation.ts"
+import { writeMarkdown } from "../../../src/domain/transcripts/MarkdownWriter.ts"
+
+const written = (...said: ReadonlyArray<readonly [Content, Conversation.Author?]>) =>
+  writeMarkdown(
+    said
+      .map(([content, author], index): Conversation.Entry => ({
+        id: Conversation.entryId(index + 1),
+        content,
+        tokens: [],
+        handles: [],
+        ...(author === undefined ? {} : { author })
+      }))
+      .reduce(Conversation.append, Conversation.empty),
+    "A talk"
+  )
+
+describe("a conversation as Markdown", () => {
+  it("has a section for each message under the name of its author", () => {
+    assert.strictEqual(
+      written(
+        [user(text("<session_context>")), "environment"],
+        [user(text("Read it,\n**please**"))],
+        [model({ text: "hm", thought: true }, text("I look."), call("read_file", { path: "a.ts" }))],
+        [user(response("read_file", { output: "one\n```\ntwo\n" }))],
+        [user(text("Said by a program")), "program"]
+      ),
+      [
+        "# A talk",
+        "## User\n\nRead it,\n**please**",
+        '## Model\n\nI look.\n\nCalls `read_file`:\n\n```json\n{\n  "path": "a.ts"\n}\n```',
+        "## Tools\n\n`read_file` answered:\n\n````\none\n```\ntwo\n````",
+        "## Program\n\nSaid by a program\n"
+      ].join("\n\n")
+    )
+  })
+
+  it("shows a long output by its beginning, and nothing that a terminal would act on", () => {
+    const page = written([user(response("ls", { output: `${"line\n".repeat(100)}\u001b[2Jend` }))])
+    assert.strictEqual(page.match(/^line$/gm)?.length, 40)
+    assert.include(page, "_307 more characters are left out here._")
+    assert.notInclude(written([model(text("a\u001b[2Jb\u202e\tc"))]), "\u001b")
+  })
+})
