@@ -31,12 +31,39 @@ export class HandleAmbiguous extends Schema.TaggedError<HandleAmbiguous>()("Hand
   }
 }
 
+/** A conversation holds nothing under this handle, whatever the store has. */
+export class HandleNotHeld extends Schema.TaggedError<HandleNotHeld>()("HandleNotHeld", {
+  name: Schema.String,
+  /** What can be done about it. */
+  advice: Schema.String
+}) {
+  override get message() {
+    return `this conversation holds nothing under ${this.name}: ${this.advice}`
+  }
+}
+
+/** A handle was asked for where several conversations are held, and not which is meant. */
+export class ConversationNotNamed extends Schema.TaggedError<ConversationNotNamed>()("ConversationNotNamed", {
+  name: Schema.String
+}) {
+  override get message() {
+    return `${this.name} belongs to one of several conversations: recall it in a tool that runs for a call, or say which conversation with Recall.within(prompt)`
+  }
+}
+
 /** A selection whose pattern is no regular expression. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
 /** Bytes could not be stored or read back. */
 export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempStoreError", {
-  reason: Schema.Union([BlobMissing, BlobDamaged, BlobUnavailable, HandleAmbiguous])
+  reason: Schema.Union([
+    BlobMissing,
+    BlobDamaged,
+    BlobUnavailable,
+    HandleAmbiguous,
+    HandleNotHeld,
+    ConversationNotNamed
+  ])
 }) {
   override get message() {
     return this.reason.message
