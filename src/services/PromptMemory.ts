@@ -62,6 +62,7 @@ export class Recent<K, V> {
     this.size = Math.max(1, size)
   }
 
+  /** The value, where it is still held. */
   get(key: K): V | undefined {
     return this.held.get(key)
   }
@@ -77,6 +78,7 @@ export class Recent<K, V> {
     }
   }
 
+  /** Forgets a value now. */
   delete(key: K): void {
     this.held.delete(key)
   }
