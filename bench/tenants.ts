@@ -12,13 +12,15 @@ import { median, print, type Row } from "./table.ts"
 /**
  * `npm run bench:tenants`: many conversations in one language model, interleaved and one after another, against one
  * conversation alone, in one process. What a call costs, what a conversation costs in memory, and whether every handle
- * that was shown answers with its own text. With `--anew`, callers read their history anew for every call.
+ * that was shown answers with its own text. Numbers say how many conversations. With `--anew`, callers read their history anew for every call.
  */
 
 type Messages = ReadonlyArray<Prompt.Message>
 
 const turns = 24
 const isAnew = process.argv.includes("--anew")
+const given = process.argv.slice(2).map(Number).filter(Number.isInteger)
+const sizes = given.length === 0 ? [100, 1_000] : given
 
 const page = (tenant: number, turn: number): string =>
   Array.from(
@@ -168,7 +170,7 @@ const rows: Array<Row> = [
     ok: true
   }
 ]
-for (const tenants of [100, 1_000]) {
+for (const tenants of sizes) {
   for (const [name, order] of Object.entries(orders(tenants))) {
     const { calls, dead, held, shown, text, total, wrong } = await played(tenants, order)
     const more = total - one.total

@@ -222,7 +222,7 @@ describe("law 1, of many conversations in one language model", () => {
     "a handle that a request shows answers with its own text, then and ever after, and with nobody else's",
     [Script],
     ([script]) => property(honest)(script),
-    { arbitrary: { ...thousand("tenants", 200), size: 60 } }
+    { arbitrary: { ...thousand("tenants", 100), size: 60 }, timeout: 600_000 }
   )
 
   const busy = (beats: number): Script => ({
@@ -262,14 +262,15 @@ describe("law 1, of many conversations in one language model", () => {
   for (const [what, mutant] of Object.entries(mutants)) {
     it.effect(`notices recall that ${what}`, () =>
       Effect.gen(function* () {
+        const directly = yield* Effect.exit(property(mutant)(busy(12)))
+        if (directly._tag === "Failure") return
         const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Script), property(mutant), {
           runs: 100,
           seed: "mutant",
           maxShrinks: 0,
           size: 24
         })
-        const directly = yield* Effect.exit(property(mutant)(busy(12)))
-        assert.isTrue(found._tag === "Falsified" || directly._tag === "Failure")
+        assert.strictEqual(found._tag, "Falsified")
       })
     )
   }
