@@ -83,7 +83,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
   ["BrowserAgent", "CliHelp", "CodebaseInvestigator", "Generalist", "Manual"],
   ["Shell", "WebFetch", "WebSearch", "ReadFile", "ReadManyFile", "ListDirectory", "Glob", "SearchFile", "AtReference"],
   ["CompressRequest", "GeminiCompression", "Compression"],
-  ["Turn", "Chat", "PromptWindow", "RecallTool"],
+  ["Turn", "Chat", "PromptWindow", "PromptMemory", "PromptRecall", "RecallTool"],
   ["CompressedLanguageModel", "CompressedChat", "Titles", "ReplayModel", "Replay"],
   ["FileChange", "WriteFile", "Replace", "WriteTodos", "AskUser", "ActivateSkill", "SaveMemory", "PlanMode", "Recall"],
   ["ToolAnswer", "HookedCall", "ToolCall", "ToolRun", "RunBounds", "AgentHooks", "Agent"],

@@ -1,6 +1,7 @@
 import { type Content, partJson, type Payload, payload } from "./Content.ts"
 import {
   type Conversation,
+  type Draft,
   entries,
   type Entry,
   type EntryId,
@@ -44,14 +45,14 @@ export const droppedEntries = (
 }
 
 /** A message as one line of JSON, its parts exactly as they were read; line breaks between tokens become spaces. */
-const contentLine = (entry: Entry): string => {
+const contentLine = (entry: Draft): string => {
   const { parts, ...rest }: Content = entry.content
   const body = parts.map((part, index) => partJson(part, sourceOf(entry, index))).join(",")
   return `${JSON.stringify({ ...rest }).slice(0, -1)},"parts":[${body}]}`.replace(/[\r\n]+/g, " ")
 }
 
 /** What the handle of a dropped range names: JSON Lines, one message a line, each line ended. */
-export const rangeText = (range: ReadonlyArray<Entry>): string =>
+export const rangeText = (range: ReadonlyArray<Draft>): string =>
   range.map((entry) => `${contentLine(entry)}\n`).join("")
 
 const candidates = function* (self: Recallable): Generator<readonly [Handle, () => Payload]> {

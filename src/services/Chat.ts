@@ -62,7 +62,7 @@ import { type HookPlace, HookSystem } from "./HookSystem.ts"
 import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
-import { type BadPattern, read, select, TempStore, type TempStoreError } from "./TempStore.ts"
+import { type BadPattern, HandleNotHeld, select, TempStore, TempStoreError } from "./TempStore.ts"
 import { type TokenCountError, TokenCounter } from "./TokenCounter.ts"
 import * as Turn from "./Turn.ts"
 
@@ -701,10 +701,9 @@ export class Chat extends Context.Service<
       redo: alone("a redo", change("Redone", canRedo)),
       pin: (words) => alone("a pin", pin(words)),
       recall: Effect.fn("Chat.recall")(function* (handle, selection = {}) {
+        // What else the store has may be another conversation's.
         const whatItHolds = yield* found(handle)
-        return whatItHolds === undefined
-          ? yield* read(handle, selection).pipe(Effect.provideService(TempStore, store))
-          : yield* select(whatItHolds, selection)
+        return whatItHolds === undefined ? yield* notHeld(handle) : yield* select(whatItHolds, selection)
       })
     }
   })
@@ -758,6 +757,15 @@ const guarded = Effect.fnUntraced(function* (conversation: Conversation, ended: 
   const failed = FailedInflatedTokenCount.make({ ...counts, reason: "inflated", plan, stubborn: [], calls })
   return { outcome: failed, dropped: undefined }
 })
+
+const notHeld = (name: Handle) =>
+  new TempStoreError({
+    reason: new HandleNotHeld({
+      name,
+      advice:
+        "copy it exactly as it is shown; what a conversation in memory held ends with its process, so run again what gave it"
+    })
+  })
 
 const ranged = (session: Session, handle: Handle): string | undefined =>
   recall({ entries: [], ranges: Chain.toArray(session.ranges) }, handle)?.text

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import {
   type Bounded,
   boundedPart,
@@ -88,16 +88,26 @@ export const makeEntry = Effect.fnUntraced(function* (
   return { ...draft, id, tokens, handles }
 })
 
+/** Names a range of entries in another way than by their parts. Undefined: by their parts. */
+export type RangeNaming = (entries: ReadonlyArray<Entry>) => Handle | undefined
+
+/** How ranges are named, where what is behind their handles is not looked up in the session. */
+export const RangeName = Context.Reference<RangeNaming>("palimpsest/services/Intake/RangeName", {
+  defaultValue: () => () => undefined
+})
+
 /**
  * The one handle of a range of entries: of the names of all their parts, which are names of their content. What it
  * gives back is put together when it is asked for; nothing is stored twice.
  */
-export const rangeHandle = (entries: ReadonlyArray<Entry>): Effect.Effect<Handle, never, TempStore> =>
-  TempStore.use((store) =>
-    Effect.map(store.hash(entries.map(({ handles, id }) => `${id} ${handles.join(" ")}`).join("\n")), (hash) =>
-      handleOf(hash)
-    )
-  )
+export const rangeHandle = Effect.fnUntraced(function* (
+  entries: ReadonlyArray<Entry>
+): Effect.fn.Return<Handle, never, TempStore> {
+  const given = (yield* RangeName)(entries)
+  if (given !== undefined) return given
+  const { hash } = yield* TempStore
+  return handleOf(yield* hash(entries.map(({ handles, id }) => `${id} ${handles.join(" ")}`).join("\n")))
+})
 
 /** A message to be added. */
 export interface Incoming extends Draft {

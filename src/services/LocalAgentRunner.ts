@@ -6,6 +6,7 @@ import {
   Exit,
   FileSystem,
   Path,
+  Ref,
   Result,
   Schema,
   type Scope,
@@ -379,6 +380,9 @@ const conversation = Effect.fnUntraced(function* (
   return yield* Chat.make({ log, session: step(emptySession, started), settings })
 })
 
+/** The number of agents' conversations that `recall` reads: those that were started last. */
+export const mostSources = 32
+
 /** What each agent has of its own: the parent's would read the parent's conversation, or end its work. */
 const everyonesOwn: ReadonlySet<string> = new Set(["recall", CompleteTask.completeTask])
 
@@ -438,8 +442,23 @@ const start = Effect.fn("LocalAgentRunner.start")(function* (
   const work = new Work()
   if (parent.began !== undefined) yield* parent.began(sourceOf(id, chat, work))
   const completion = yield* CompleteTask.make(definition.output)
-  const inherited: Parent = { ...parent, settings: chat.settings, session: id }
-  const tools = [...(yield* toolsFor(known, definition, inherited, nested, task)), recall(chat), completion.tool]
+  const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
+  const inherited: Parent = {
+    ...parent,
+    settings: chat.settings,
+    session: id,
+    // Who starts an agent reads what it did, and so does everybody above.
+    began: (source) =>
+      Effect.andThen(
+        Ref.update(nestedWork, (before) => [source, ...before].slice(0, mostSources)),
+        parent.began?.(source) ?? Effect.void
+      )
+  }
+  const tools = [
+    ...(yield* toolsFor(known, definition, inherited, nested, task)),
+    recall(chat, Ref.get(nestedWork)),
+    completion.tool
+  ]
   const lastTools = exhausted(tools)
   const beside = parent.beside === undefined ? {} : yield* parent.beside
   yield* chat

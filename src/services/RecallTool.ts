@@ -1,37 +1,36 @@
 import { Context, Effect, Schema } from "effect"
+import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import { type Handle, isHandle } from "../domain/Handle.ts"
-import { recall } from "../domain/Recall.ts"
-import { recallableOf, type Session } from "../domain/Session.ts"
+import * as PromptRecall from "./PromptRecall.ts"
 import type { SessionStoreError } from "./SessionStore.ts"
-import { type BadPattern, read, select, type TempStore, type TempStoreError } from "./TempStore.ts"
+import type { BadPattern, TempStoreError } from "./TempStore.ts"
 
 /** Reads what a compression took out of a prompt. */
 export class Recall extends Context.Service<
   Recall,
   {
-    /** What a handle stands for: exactly, or the wanted part of it. */
+    /**
+     * What a handle stands for in its conversation: exactly, or the wanted part of it. Over a `CompressedLanguageModel`
+     * that is the prompt of the call for which a tool runs, else what `Recall.within` says, else the only conversation.
+     */
     readonly recall: (
       handle: Handle,
       selection?: Selection
     ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
   }
->()("palimpsest/services/RecallTool/Recall") {}
-
-/** What a handle stands for in one of these sessions, the first that knows it, else in the store. */
-export const recallFrom = Effect.fn("Recall.recall")(function* (
-  sessions: Iterable<Session>,
-  handle: Handle,
-  selection: Selection = {}
-): Effect.fn.Return<Excerpt, TempStoreError | BadPattern, TempStore> {
-  for (const session of sessions) {
-    const found = recall(recallableOf(session), handle)
-    if (found !== undefined) return yield* select(found.text, selection)
-  }
-  return yield* read(handle, selection)
-})
+>()("palimpsest/services/RecallTool/Recall") {
+  /**
+   * Looks handles up in this history: for tools that are run outside of the model's call, and for programs that recall
+   * for themselves. Give the whole history, as it is sent to the model.
+   */
+  static readonly within =
+    (prompt: Prompt.RawInput) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.updateContext(effect, PromptRecall.within(Prompt.make(prompt)))
+}
 
 /** Tokens that one call of the tool gives at most, so that recalling does not fill the window again. */
 const most = 4_000

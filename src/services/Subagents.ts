@@ -28,9 +28,6 @@ export interface Subagents {
   readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
 }
 
-/** Conversations of agents that stay readable in memory. */
-const mostSources = 32
-
 const alike = `It works in a conversation of its own and sees nothing of this one: the task has to hold all that matters. Only its result comes back.`
 
 const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
@@ -138,7 +135,7 @@ export const make = Effect.fn("Subagents.make")(function* (
   const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
   const parent: LocalAgentRunner.Parent = {
     ...options,
-    began: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, mostSources))
+    began: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, LocalAgentRunner.mostSources))
   }
   const { elsewhere, include = [], tools } = options
   const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])

@@ -1,5 +1,4 @@
 import { Context, Effect, type Layer, Schema } from "effect"
-import { decode } from "../domain/Bytes.ts"
 import { type Excerpt, excerpt, parsePattern, type Selection } from "../domain/Excerpt.ts"
 import type { Handle, Hash } from "../domain/Handle.ts"
 
@@ -31,12 +30,39 @@ export class HandleAmbiguous extends Schema.TaggedError<HandleAmbiguous>()("Hand
   }
 }
 
+/** A conversation holds nothing under this handle, whatever the store has. */
+export class HandleNotHeld extends Schema.TaggedError<HandleNotHeld>()("HandleNotHeld", {
+  name: Schema.String,
+  /** What can be done about it. */
+  advice: Schema.String
+}) {
+  override get message() {
+    return `this conversation holds nothing under ${this.name}: ${this.advice}`
+  }
+}
+
+/** A handle was asked for where several conversations are held, and not which is meant. */
+export class ConversationNotNamed extends Schema.TaggedError<ConversationNotNamed>()("ConversationNotNamed", {
+  name: Schema.String
+}) {
+  override get message() {
+    return `${this.name} belongs to one of several conversations: recall it in a tool that runs for a call, or say which conversation with Recall.within(prompt)`
+  }
+}
+
 /** A selection whose pattern is no regular expression. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
 /** Bytes could not be stored or read back. */
 export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempStoreError", {
-  reason: Schema.Union([BlobMissing, BlobDamaged, BlobUnavailable, HandleAmbiguous])
+  reason: Schema.Union([
+    BlobMissing,
+    BlobDamaged,
+    BlobUnavailable,
+    HandleAmbiguous,
+    HandleNotHeld,
+    ConversationNotNamed
+  ])
 }) {
   override get message() {
     return this.reason.message
@@ -56,7 +82,10 @@ export class TempStore extends Context.Service<
     readonly put: (bytes: Uint8Array) => Effect.Effect<Hash, TempStoreError>
     /** The bytes stored under a name, checked against it. */
     readonly get: (hash: Hash) => Effect.Effect<Uint8Array, TempStoreError>
-    /** The one stored hash that a handle names. */
+    /**
+     * The one stored hash that a handle names. The store may be shared: that it has the bytes does not mean that a
+     * conversation holds them. To recall within one, use `Chat.recall` or `Recall`.
+     */
     readonly resolve: (handle: Handle) => Effect.Effect<Hash, TempStoreError>
   }
 >()("palimpsest/services/TempStore") {}
@@ -81,14 +110,4 @@ export const select = Effect.fnUntraced(function* (
   const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
   if (typeof pattern === "string") return yield* new BadPattern({ message: pattern })
   return excerpt(text, selection, pattern)
-})
-
-/** Reads what a handle names, by lines, by pattern and within a token budget. */
-export const read = Effect.fn("TempStore.read")(function* (
-  handle: Handle,
-  selection: Selection = {}
-): Effect.fn.Return<Excerpt, TempStoreError | BadPattern, TempStore> {
-  const store = yield* TempStore
-  const bytes = yield* store.get(yield* store.resolve(handle))
-  return yield* select(decode(bytes).text, selection)
 })

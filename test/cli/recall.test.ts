@@ -92,14 +92,25 @@ describe("recall", () => {
   it.effect("reads what lies only in the folder of blobs beside the file", () =>
     Effect.gen(function* () {
       const file = yield* conversation
-      for (const [folder, bytes] of [
-        [`${file}.blobs`, "kept apart"],
-        [file.replace(".json", ".blobs"), "kept apart, too"]
-      ] as const) {
+      const store = (folder: string, bytes: string) => {
         mkdirSync(folder, { recursive: true })
         writeFileSync(path.join(folder, hash(bytes)), bytes)
-        const { status, stdout } = yield* run(["recall", file, handle(bytes)])
-        assert.deepStrictEqual([status, String(stdout)], [0, bytes])
+      }
+      const shared = file.replace(".json", ".blobs")
+      store(`${file}.blobs`, "kept apart")
+      store(shared, "kept apart, too")
+      store(shared, "somebody else's")
+      const mentioning = JSON.stringify([{ role: "user", parts: [{ text: `see ${handle("kept apart, too")}` }] }])
+      for (const [body, bytes, status] of [
+        [undefined, "kept apart", 0],
+        // A folder that other files may share answers only for what this file refers to.
+        [undefined, "kept apart, too", 2],
+        [mentioning, "kept apart, too", 0],
+        [mentioning, "somebody else's", 2]
+      ] as const) {
+        if (body !== undefined) writeFileSync(file, body)
+        const read = yield* run(["recall", file, handle(bytes)])
+        assert.deepStrictEqual([read.status, String(read.stdout)], [status, status === 0 ? bytes : ""])
       }
       const damaged = hash("damaged")
       writeFileSync(path.join(`${file}.blobs`, damaged), "something else")

@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Arbitrary, Effect, type FileSystem, Layer, type Path, type PlatformError, Schema, type Scope } from "effect"
 import * as Bytes from "../../src/domain/Bytes.ts"
 import { Handle, handleOf, Hash } from "../../src/domain/Handle.ts"
-import { read, TempStore } from "../../src/services/TempStore.ts"
+import { TempStore } from "../../src/services/TempStore.ts"
 
 /** One implementation of TempStore. */
 export interface TempStoreVariant {
@@ -98,7 +98,8 @@ export const tempStoreContract = (variant: TempStoreVariant) => {
             assert.strictEqual(yield* store.resolve(Handle.make(`h_${hash.slice(0, length)}`)), hash)
           }
         }
-        assert.strictEqual((yield* read(handleOf(hashes[1] ?? nowhere))).text, "two")
+        const two = yield* store.get(yield* store.resolve(handleOf(hashes[1] ?? nowhere)))
+        assert.strictEqual(Bytes.decode(two).text, "two")
       }).pipe(Effect.provide(Layer.unwrap(variant.make)))
     )
 

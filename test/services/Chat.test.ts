@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope } from "effect"
+import { encode } from "../../src/domain/Bytes.ts"
 import { defaultPolicy, type Policy } from "../../src/domain/Compression.ts"
 import { call, model, response, text, user } from "../../src/domain/Content.ts"
 import { type Draft, view, viewTokens } from "../../src/domain/Conversation.ts"
@@ -14,6 +15,7 @@ import type { HookEvent } from "../../src/domain/Hook.ts"
 import { HookSystem } from "../../src/services/HookSystem.ts"
 import { Model } from "../../src/services/Model.ts"
 import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
+import { TempStore } from "../../src/services/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
 
 const pairs = (count: number): Array<Draft> =>
@@ -274,4 +276,30 @@ describe("Chat", () => {
       }).pipe(Effect.provide(services))
     })
   )
+})
+
+describe("recall", () => {
+  layer(Chats.layer.pipe(Layer.provideMerge(Layer.merge(Offline.layer, MemoryCalibrations.layer))))((it) => {
+    it.effect("answers for its own conversation only, whatever a shared store has", () =>
+      Effect.gen(function* () {
+        const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
+        const alpha = yield* filled("recall-alpha")
+        const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
+        const [handle] = entry?.handles ?? []
+        if (handle === undefined) return assert.fail("no handle")
+        // As a strategy or a session on disk does with what is large.
+        yield* TempStore.use((store) => store.put(encode(secret)))
+        const beta = yield* filled("recall-beta")
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+        const refused = yield* Effect.flip(beta.recall(handle))
+        assert.strictEqual(refused._tag === "TempStoreError" ? refused.reason._tag : "", "HandleNotHeld")
+        assert.match(refused.message, /^this conversation holds nothing under h_.*run again what gave it$/)
+        // What leaves the window and comes back by an undo stays its own.
+        yield* alpha.compress(forced)
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+        yield* alpha.undo
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+      })
+    )
+  })
 })

@@ -558,22 +558,41 @@ describe("a conversation that goes on", () => {
     })
   )
 
-  it.effect("that was forgotten is taken for a new one", () =>
-    Effect.gen(function* () {
-      yield* ask(long)
-      const first = yield* latest
-      const [handle] = mentions(wordsOf(first))
-      if (handle === undefined) return assert.fail("no handle")
-      const { recall } = yield* Recall
-      const { text } = yield* recall(handle)
-      yield* ask([says("Something else.")])
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(recall(handle))))
-      // Its handles come back with it.
-      yield* ask(long)
-      assert.deepStrictEqual(yield* latest, first)
-      assert.strictEqual((yield* recall(handle)).text, text)
-    }).pipe(Effect.provide(over({ ...small, conversations: 1 })))
-  )
+  for (const [what, bounds] of [
+    ["held whole no longer", { conversations: 1 }],
+    ["forgotten", { conversations: 1, remembered: 1 }]
+  ] as const) {
+    it.effect(`goes on when it is ${what}, and its handles stay good`, () =>
+      Effect.gen(function* () {
+        const { layer, written } = yield* counting.pipe(Effect.provide(services))
+        yield* Effect.gen(function* () {
+          yield* ask(long)
+          const first = yield* latest
+          const handles = mentions(wordsOf(first))
+          assert.isAbove(handles.length, 2)
+          const { recall } = yield* Recall
+          const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
+          for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
+          const again = yield* Effect.forEach(handles, (handle) => recall(handle)).pipe(Recall.within(long))
+          assert.deepStrictEqual(again, texts)
+          yield* ask(long)
+          assert.deepStrictEqual(yield* latest, first)
+          assert.strictEqual(written(), "remembered" in bounds ? 2 : 1)
+          // What comes next is what would have come had nobody forgotten anything.
+          const grown = [...long, ...conversation("more", 25), says("Well?")]
+          yield* ask(grown)
+          const sent = yield* latest
+          const whole = Layer.fresh(over(small))
+          const expected = yield* ask(long).pipe(
+            Effect.andThen(ask(grown)),
+            Effect.andThen(latest),
+            Effect.provide(whole)
+          )
+          assert.deepStrictEqual(sent, expected)
+        }).pipe(Effect.provide(withSummarizer({ ...small, ...bounds }, layer)))
+      })
+    )
+  }
 })
 
 describe("a prompt that differs from what was seen", () => {
@@ -913,7 +932,10 @@ describe("recall", () => {
       const toolkit = Toolkit.merge(Adding, recallToolkit)
       const call = (params: Readonly<Record<string, unknown>>) =>
         Effect.map(
-          LanguageModel.generateText({ prompt: `Recall ${JSON.stringify(params)}`, toolkit }),
+          LanguageModel.generateText({
+            prompt: Prompt.fromMessages([...long, answers("Well."), says(`Recall ${JSON.stringify(params)}`)]),
+            toolkit
+          }),
           ({ toolResults: [one] }) => [one?.isFailure, String(one?.result)]
         )
       const [failed, text] = yield* call({ handle })
@@ -925,6 +947,8 @@ describe("recall", () => {
       assert.isTrue(bad)
       assert.isNotEmpty(why)
       assert.deepStrictEqual(yield* call({ handle, from: 2 }), [false, ""])
+      const other = yield* LanguageModel.generateText({ prompt: `Recall ${JSON.stringify({ handle })}`, toolkit })
+      assert.match(String(other.toolResults[0]?.result), /^this conversation holds nothing under h_.*send the whole/)
     }).pipe(
       Effect.provide(
         Layer.mergeAll(layerRecallTool, layerAdding).pipe(

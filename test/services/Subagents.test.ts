@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { call, text } from "../../src/domain/Content.ts"
 import { mentions } from "../../src/domain/Handle.ts"
@@ -249,6 +249,42 @@ describe("limits", () => {
             main: [ask("one"), "Thanks"],
             one: [ask("two"), complete("two said: could not go on")],
             two: [ask("three"), complete("could not go on")]
+          })
+        )
+      )
+    )
+  )
+
+  it.effect("an agent reads what the agents it started did, and nobody else's work", () =>
+    Effect.gen(function* () {
+      const { contents, offered } = yield* told([agent("one", { tools: ["two"] }), agent("two", { tools: [] })])
+      const [report = ""] = answersOf(contents, "one")
+      assert.include(report, "deep in the work of two")
+      // So does the one above: both conversations are among its sources.
+      const sources = yield* offered.sources
+      assert.strictEqual(sources.length, 2)
+      const two = mentions(report.slice(report.indexOf("\n\n")))[0]
+      if (two === undefined) return assert.fail(`no handle in ${report}`)
+      const texts = yield* Effect.forEach(sources, (source) => Effect.result(source.recall(two)))
+      assert.deepStrictEqual(
+        texts.map((text) => (Result.isSuccess(text) ? text.success.text.includes("deep in the work") : false)),
+        [true, false]
+      )
+    }).pipe(
+      Effect.provide(
+        runtime(
+          each({
+            main: [ask("one"), "Thanks"],
+            one: (request) => {
+              const [recalled] = answersOf(request.contents, "recall")
+              const [report] = answersOf(request.contents, "two")
+              if (report === undefined) return ask("two")
+              const [handle] = mentions(report)
+              return recalled === undefined
+                ? calls(call("recall", { handle }))
+                : complete(`${handle} says: ${/deep in the work of two/.exec(recalled)?.[0]}`)
+            },
+            two: [calls(text("deep in the work of two"), call("nothing", {})), complete("done")]
           })
         )
       )

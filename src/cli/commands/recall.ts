@@ -2,11 +2,13 @@ import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { decode, encode } from "../../domain/Bytes.ts"
 import type { Selection } from "../../domain/Excerpt.ts"
-import { isHandle, matches } from "../../domain/Handle.ts"
+import { payload } from "../../domain/Content.ts"
+import { sourceOf } from "../../domain/Conversation.ts"
+import { type Handle, isHandle, matches } from "../../domain/Handle.ts"
 import { printable } from "../../domain/Inspection.ts"
 import { find } from "../../domain/Recall.ts"
-import { recallableOf } from "../../domain/Session.ts"
-import { BlobFolder, select, TempStore } from "../../services/TempStore.ts"
+import { recallableOf, type Session } from "../../domain/Session.ts"
+import { BlobFolder, blobFolderOf, select, TempStore } from "../../services/TempStore.ts"
 import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
@@ -14,19 +16,25 @@ import * as Output from "../Output.ts"
 const unknown = (file: string, handle: string): ExitError =>
   badInput(`${file} holds nothing under the handle ${handle}; "palimpsest inspect ${file}" lists handles`)
 
-/** The folders that may hold the blobs of a log: named after the whole file name, or without its extension. */
-const blobFolders = (file: string): ReadonlyArray<string> => [
-  `${file}.blobs`,
-  `${file.replace(/(?<=[^/\\])\.[^./\\]+$/, "")}.blobs`
-]
+/** The folder of blobs named without the file's extension. Files of other names and extensions may share it. */
+const sharedFolder = (file: string): string => `${file.replace(/(?<=[^/\\])\.[^./\\]+$/, "")}.blobs`
+
+/** Whether a conversation refers to what lies under a handle: it shows the handle, or the hash. */
+const refersTo = (session: Session | undefined, name: Handle): boolean =>
+  session !== undefined &&
+  recallableOf(session).entries.some((entry) =>
+    entry.content.parts.some((part, index) => payload(part, sourceOf(entry, index)).text.includes(name.slice(2)))
+  )
 
 const stored = Effect.fnUntraced(function* (
   file: string,
-  name: string
+  name: string,
+  sessions: ReadonlyArray<Session | undefined>
 ): Effect.fn.Return<Uint8Array, ExitError, BlobFolder> {
   if (file === "-" || !isHandle(name)) return yield* unknown(file, name)
   const { at } = yield* BlobFolder
-  for (const folder of blobFolders(file)) {
+  const isReferred = sessions.some((session) => refersTo(session, name))
+  for (const folder of [blobFolderOf(file), ...(isReferred ? [sharedFolder(file)] : [])]) {
     const bytes = yield* TempStore.use((store) => Effect.flatMap(store.resolve(name), store.get)).pipe(
       Effect.catchReason("TempStoreError", "BlobMissing", () => Effect.void),
       Effect.mapError((error) =>
@@ -62,7 +70,8 @@ export const recall = Command.make(
     if (found._tag === "Ambiguous") {
       return yield* badInput(`${name} is the beginning of ${found.handles.length} handles: ${found.handles.join(", ")}`)
     }
-    const bytes = found._tag === "Found" ? encode(found.payload.text) : yield* stored(input.file, name)
+    const bytes =
+      found._tag === "Found" ? encode(found.payload.text) : yield* stored(input.file, name, [session, sidecar])
     if (found._tag === "Found" && name.length > found.handle.length) {
       const hash = yield* TempStore.use((store) => store.hash(bytes))
       if (!isHandle(name) || !matches(name, hash)) return yield* unknown(file, name)

@@ -33,7 +33,7 @@ const handleIn = (given: string): Handle | undefined => {
 }
 
 const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): boolean =>
-  error._tag === "TempStoreError" && error.reason._tag === "BlobMissing"
+  error._tag === "TempStoreError" && error.reason._tag === "HandleNotHeld"
 
 const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
 
