@@ -228,7 +228,7 @@ describe("law 3: nothing leaves that is larger than the window", () => {
       Effect.gen(function* () {
         const calibrations = {
           upperBound: estimate,
-          expected: () => Effect.succeed(undefined),
+          expected: () => Effect.succeed<number | undefined>(undefined),
           observe: () => Effect.void
         }
         assert.isTrue(yield* notices({ calibrations, counts: false }))
@@ -239,7 +239,7 @@ describe("law 3: nothing leaves that is larger than the window", () => {
       Effect.gen(function* () {
         const calibrations = {
           upperBound: (name: string, parts: ReadonlyArray<Part>) => Effect.map(estimate(name, parts), (n) => n * 1.1),
-          expected: () => Effect.succeed(undefined),
+          expected: () => Effect.succeed<number | undefined>(undefined),
           observe: () => Effect.void
         }
         assert.isTrue(yield* notices({ calibrations, counts: false }))

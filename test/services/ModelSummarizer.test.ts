@@ -337,7 +337,7 @@ describe("the request of the summarizer itself (law 3)", () => {
       const calibrations = (bound: number) =>
         Layer.succeed(Calibrations, {
           upperBound: () => Effect.succeed(bound),
-          expected: () => Effect.succeed(undefined),
+          expected: () => Effect.succeed<number | undefined>(undefined),
           observe: (_model, _parts, actual) => Ref.update(learned, (all) => [...all, actual])
         })
       const summarizeWith = (bound: number) =>
