@@ -45,8 +45,9 @@ const mostNamed = 5
 
 /** Tokens that files of the next message may have. */
 const roomFor = Effect.fnUntraced(function* (chat: Chat["Service"], message: string) {
-  const { limit, tokens } = yield* chat.usage
-  return Math.max(0, Math.floor(Math.max(limit * most - tokens, limit * least) - estimateText(message)))
+  const { limit, scale = 1, tokens } = yield* chat.usage
+  const room = Math.max(limit * most - tokens, limit * least)
+  return Math.max(0, Math.floor(room / scale - estimateText(message)))
 })
 
 const stopped = (event: ChatEvent, before: ReadonlyArray<ChatEvent> = []): Mentioned => ({

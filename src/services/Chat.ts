@@ -157,14 +157,15 @@ export class Chat extends Context.Service<
     readonly settings: Effect.Effect<ChatSettings>
     /**
      * The tokens of the next request without its message, as the model is known to count, and the share of the window that a
-     * compression waits for. `isEstimate`: no count of this model is known yet.
+     * compression waits for. `scale`: the model's tokens for one of the estimator's; undefined where no count of this model is
+     * known yet, so that `tokens` is an estimate.
      */
     readonly usage: Effect.Effect<
       {
         readonly tokens: number
         readonly limit: number
         readonly threshold: number
-        readonly isEstimate: boolean
+        readonly scale: number | undefined
       },
       TokenCountError
     >
@@ -628,7 +629,7 @@ export class Chat extends Context.Service<
             whole,
             instead,
             { ...defaultBound, ...toolOutput },
-            (yield* turns.beside).window.room * resultShare
+            ((yield* turns.beside).window.room * resultShare) / ((yield* turns.sized(false)).scale ?? 1)
           )
         : room === undefined
           ? whole
@@ -687,7 +688,7 @@ export class Chat extends Context.Service<
         const { threshold, window } = yield* turns.beside
         const { scale, tokens } = yield* turns.sized(false)
         const limit = window.room
-        return { tokens: Math.ceil(tokens * (scale ?? 1)), limit, threshold, isEstimate: scale === undefined }
+        return { tokens: Math.ceil(tokens * (scale ?? 1)), limit, threshold, scale }
       }),
       configure: (changes) => alone("a change of its settings", configure(changes)),
       send,

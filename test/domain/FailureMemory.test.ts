@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterUndo, type FailureMemory, freshMemory, remember } from "../../src/domain/FailureMemory.ts"
+import { entryId } from "../../src/domain/Conversation.ts"
+import { afterUndo, type FailureMemory, freshMemory, isTried, remember } from "../../src/domain/FailureMemory.ts"
 
 const failed: FailureMemory = { failed: true, waitUntil: 500 }
 const statuses = [
@@ -66,6 +67,33 @@ describe("FailureMemory", () => {
   it("after an undo the next automatic compression waits for growth, the flag stays", () => {
     assert.deepStrictEqual(afterUndo(freshMemory, 1_001), { failed: false, waitUntil: 1_102 })
     assert.deepStrictEqual(afterUndo(failed, 10), { failed: true, waitUntil: 11 })
+  })
+
+  it("a success that hardly gains waits for growth; one that gains does not", () => {
+    const ended = { status: "COMPRESSED", forced: false, tokens: 950 }
+    assert.strictEqual(remember(freshMemory, { ...ended, before: 1_000 }).waitUntil, 1_045)
+    assert.strictEqual(remember(freshMemory, { ...ended, before: 2_000 }).waitUntil, 0)
+  })
+
+  it("a strategy that does not wait for growth does not", () => {
+    const status = "COMPRESSION_FAILED_EMPTY_SUMMARY"
+    const memory = remember(freshMemory, { status, forced: false, tokens: 1_000, waits: false })
+    assert.strictEqual(memory.waitUntil, 0)
+  })
+
+  it("ranges that were paid for in vain are known, also after a success and an undo", () => {
+    const status = "COMPRESSION_FAILED_EMPTY_SUMMARY"
+    const range = (to: number) => ({ from: entryId(1), to: entryId(to) })
+    const once = remember(freshMemory, { status, forced: true, tokens: 9, tried: range(4) })
+    const twice = remember(once, { status, forced: false, tokens: 9, tried: range(8) })
+    const later = afterUndo(remember(twice, { status: "COMPRESSED", forced: false, tokens: 9 }), 9, range(6))
+    for (const to of [4, 6, 8]) assert.isTrue(isTried(later, range(to)), `${to}`)
+    assert.isFalse(isTried(later, range(5)))
+    const many = Array.from({ length: 40 }, (_, at) => range(at + 10)).reduce(
+      (memory, tried) => remember(memory, { status, forced: false, tokens: 9, tried }),
+      later
+    )
+    assert.lengthOf(many.tried ?? [], 16)
   })
 
   it("never changes the memory it was given", () => {

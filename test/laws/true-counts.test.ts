@@ -112,7 +112,7 @@ const wrong = Effect.fnUntraced(function* (
   const paidCalls = Effect.map(script.calls, (calls) => calls.filter(({ method }) => method === "generate").length)
   const requests = Effect.map(script.calls, (calls) => calls.filter(({ method }) => method === "stream"))
   const next = Effect.map(chat.contents, (contents) => beside + count(contents.flatMap(({ parts }) => parts)))
-  const shown = Effect.map(chat.usage, ({ isEstimate, tokens }) => (isEstimate ? undefined : tokens))
+  const shown = Effect.map(chat.usage, ({ scale, tokens }) => (scale === undefined ? undefined : tokens))
   /** Paid calls by what was to be summarised. */
   const paid = new Map<string, number>()
   let open = 0

@@ -323,10 +323,16 @@ export const talk = Effect.fn("chat.talk")(function* (
   })
 
   const context = Effect.gen(function* () {
-    const { limit, threshold, tokens } = yield* chat.usage
+    const { limit, scale = 1, threshold, tokens } = yield* chat.usage
     const { conversation } = yield* chat.session
     const { kinds, tokens: counted } = yield* Work.run(inspect(conversation))
-    const use = { kinds, beside: Math.max(0, tokens - counted.view), tokens, limit, threshold }
+    const use = {
+      kinds: kinds.map((kind) => ({ ...kind, view: Math.round(kind.view * scale) })),
+      beside: Math.max(0, Math.round(tokens - counted.view * scale)),
+      tokens,
+      limit,
+      threshold
+    }
     yield* terminal.write(`${contextTable(use, yield* shown)}\n`)
   })
 
