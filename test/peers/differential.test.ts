@@ -1,4 +1,4 @@
-import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
 import {
   defaultPolicy,
@@ -26,7 +26,7 @@ import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
 import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
 import { TokenCounter } from "../../src/services/TokenCounter.ts"
 import { generated, type GeminiCase, type OriginalRun } from "./GeminiCase.ts"
-import { install, original } from "./geminiCore.ts"
+import { original } from "./geminiCore.ts"
 
 /**
  * Strategy `gemini` against the compression of Gemini CLI itself: the same histories, the same answers, all through the
@@ -263,16 +263,9 @@ const atTheLimit = (one: GeminiCase, { after, status }: OriginalRun): ReadonlyAr
     : []
 
 describe("strategy gemini and Gemini CLI 0.61.0", () => {
-  let problem: string | undefined
-  beforeAll(async () => {
-    problem = await install()
-    if (problem !== undefined) process.stdout.write(`skipped: ${problem}\n`)
-  })
-
   for (const seed of seeds) {
-    it.live(`${count} conversations of seed ${seed}`, ({ skip }) =>
+    it.live(`${count} conversations of seed ${seed}`, () =>
       Effect.gen(function* () {
-        if (problem !== undefined) return skip(problem)
         const used = new Set<RuleName>()
         const statuses: Record<string, number> = {}
         const different: Array<string> = []

@@ -1,25 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
-import { homedir } from "node:os"
 import path from "node:path"
 import { place, runs, serve, turnsOf, write } from "../cli/scene.ts"
 import * as Workflow from "../support/workflow.ts"
+import { packageFolder } from "./install.ts"
 
 /** The same hooks, run by Gemini CLI itself and by us: what comes of each of them is the same. */
 
-const { LOCALAPPDATA, PALIMPSEST_PEERS, PATH = "", XDG_CACHE_HOME } = process.env
-const isMac = process.platform === "darwin"
-const cache = LOCALAPPDATA ?? XDG_CACHE_HOME ?? path.join(homedir(), ...(isMac ? ["Library", "Caches"] : [".cache"]))
-const folder = path.resolve(PALIMPSEST_PEERS ?? path.join(cache, "palimpsest-peers"))
-const gemini = path.join(folder, "node_modules", "@google", "gemini-cli", "bundle", "gemini.js")
-
-/** Where there is no Gemini CLI the test says so, and what to do. */
-const isInstalled = existsSync(gemini)
-const skipped = isInstalled
-  ? ""
-  : ` (skipped: there is no ${gemini}; npm install --prefix ${folder} @google/gemini-cli@0.61.0)`
+const gemini = path.join(packageFolder("@google/gemini-cli"), "bundle", "gemini.js")
+const { PATH = "" } = process.env
 
 /** Runs Gemini CLI once, in a home of its own. Nothing but the server on loopback answers it. */
 const original = Effect.fnUntraced(function* (home: string, cwd: string, url: string) {
@@ -49,7 +39,7 @@ const original = Effect.fnUntraced(function* (home: string, cwd: string, url: st
   })
 })
 
-describe.skipIf(!isInstalled)(`hooks in Gemini CLI 0.61 and here${skipped}`, () => {
+describe("hooks in Gemini CLI 0.61 and here", () => {
   it.live(
     "have the same 14 effects",
     () =>

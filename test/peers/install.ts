@@ -12,6 +12,7 @@ import path from "node:path"
 export const packages: Readonly<Record<string, string>> = {
   "@anthropic-ai/claude-code": "2.1.197",
   "@google/gemini-cli": "0.61.0",
+  "@google/gemini-cli-core": "0.61.0",
   "@mariozechner/pi-coding-agent": "0.73.1",
   "@openai/codex": "0.169.0"
 }
