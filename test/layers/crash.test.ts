@@ -167,7 +167,14 @@ const everything: ReadonlyArray<SessionEvent> = [
   appended(5, textPart("more")),
   compressed(6, 2, 5),
   { _tag: "Undone", at: 4 },
-  { _tag: "CompressionFailed", at: 5, status: "FAILED_SUMMARIZER", forced: false, tokens: TokenCount.make(3) },
+  {
+    _tag: "CompressionFailed",
+    at: 5,
+    status: "FAILED_SUMMARIZER",
+    forced: false,
+    tokens: TokenCount.make(3),
+    tried: { from: entryId(3), to: entryId(5) }
+  },
   { _tag: "Redone", at: 6 }
 ]
 

@@ -743,7 +743,9 @@ describe("what is said to an agent (law 6)", () => {
       assert.isDefined(runner)
       const running = yield* runner.start(task("Find the lost key"))
       yield* running.result
-      const all = yield* Script.use((script) => script.calls)
+      const made = yield* Script.use((script) => script.calls)
+      // What the model counts is asked once, as nothing was known of it.
+      const all = made.filter(({ method }) => method !== "countTokens")
       const isTold = all.map(({ request }) => saidIn(request).includes("whoever started you:\n\nFind the lost key"))
       assert.strictEqual(all.length, 61)
       // The request with which it was compressed has left by then; the next one has it again.

@@ -327,14 +327,15 @@ describe("what Pi will not see is counted", () => {
 })
 
 describe("authors", () => {
-  it.each<readonly [string, Draft, unknown]>([
-    ["a program", { ...user({ text: "x" }), author: "program" }, undefined],
-    ["the environment", { ...user({ text: "x" }), author: "environment" }, { author: "environment" }]
-  ])("%s is a custom message", (_, draft, marks) => {
+  it.each<readonly [string, Draft, unknown, ReadonlyArray<string>]>([
+    // Pi's models are not told that a custom message is none of the user's: the text says so itself.
+    ["a program", { ...user({ text: "x" }), author: "program" }, undefined, [foreignNotes.program, "x"]],
+    ["the environment", { ...user({ text: "x" }), author: "environment" }, { author: "environment" }, ["x"]]
+  ])("%s is a custom message", (_, draft, marks, texts) => {
     const [, record] = records([message(draft)])
     assert.deepStrictEqual(
       [record?.type, record?.customType, record?.content, record?.display, record?.palimpsest],
-      ["custom_message", "palimpsest", [{ type: "text", text: "x" }], true, marks]
+      ["custom_message", "palimpsest", texts.map((text) => ({ type: "text", text })), true, marks]
     )
     assert.strictEqual(draftsIn(read([message(draft)]))[0]?.author, draft.author)
   })
