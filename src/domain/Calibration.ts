@@ -390,6 +390,10 @@ const fit = (calibration: Calibration): Fit => {
 /** The least share of what is estimated that a count of the same text can be: no tokenizer is ten times as sparing. */
 const leastBelieved = 0.1
 
+/** Whether a count can be one of a text that is estimated so. Who says so little counted something else. */
+export const isBelievable = (actual: number, estimated: number): boolean =>
+  estimated > 0 && actual > 0 && actual >= estimated * leastBelieved
+
 /** A class counts as seen once its observed shares, squared, come to this: a seventh of one request. */
 const seenAt = 0.02
 
@@ -441,8 +445,8 @@ export const observe = (calibration: Calibration, features: Features, actual: nu
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
   const ratio = actual / total
-  // Who says so little counted something else; believed, it would let anything through.
-  if (ratio < leastBelieved) return calibration
+  // Believed, it would let anything through.
+  if (!isBelievable(actual, total)) return calibration
   const weight = total / (total + smallRequest)
   const next: Calibration = {
     observations: calibration.observations + 1,

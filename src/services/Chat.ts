@@ -334,15 +334,19 @@ export class Chat extends Context.Service<
       committed: (outcome: Outcome) => void = () => {}
     ): Effect.fn.Return<Outcome, PlanRefused | SessionStoreError | TokenCountError> {
       const { cancel, forced = true, mustFit = false, plan, tell } = given
-      const { scale = 1, tokens: before } = yield* turns.sized(forced && !mustFit && policy.summarizer === "model")
+      let { scale = 1, tokens: before } = yield* turns.sized(false)
       const promptId = yield* promptIdOf(forced && !mustFit)
       // What has to fit nobody asked for.
       const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
       const hooked = Hooked.make(hooks, yield* place, (event) =>
         event._tag === "Notice" && tell !== undefined ? tell(event.message) : Effect.void
       )
-      const work = Effect.gen(function* (): Effect.fn.Return<Ended, PlanRefused | SessionStoreError> {
+      const work = Effect.gen(function* (): Effect.fn.Return<Ended, PlanRefused | SessionStoreError | TokenCountError> {
         const session = yield* whole
+        // What is sent to be summarised may be sent to be counted.
+        if (forced && !mustFit && given.policy === undefined && policy.summarizer === "model") {
+          ;({ scale = 1, tokens: before } = yield* turns.sized(true))
+        }
         const isEmpty = session.conversation.view === undefined
         // Of an empty conversation nobody is told (spec 3.1 step 1).
         const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { isBelievable } from "../domain/Calibration.ts"
 import { defaultPolicy, type Outcome, patchOf, type Policy } from "../domain/Compression.ts"
 import type { Part } from "../domain/Content.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -220,7 +221,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     if (tokens > 0) ratio = Math.max(ratio, (actual / tokens) * doubt)
     if (actual > (yield* bound(all))) lesson += 1
     yield* calibrations.observe(model, all, actual)
-    if (tokens > 0) scale = actual / tokens
+    if (isBelievable(actual, tokens)) scale = actual / tokens
   })
 
   /** Learns that a request did not fit: it has more tokens than the window. From now on every request is looked at. */

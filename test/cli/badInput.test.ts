@@ -132,28 +132,28 @@ const cases: ReadonlyArray<Case> = [
   {
     name: "no finishReason: it broke off",
     answers: [FakeGemini.sse(piece("Forty"))],
-    retries: 2,
+    retries: 3,
     status: 1,
     says: /broke off before its end; send the message again/
   },
   {
     name: "a call in a form that cannot be read (MALFORMED_FUNCTION_CALL)",
     answers: [ending("MALFORMED_FUNCTION_CALL")],
-    retries: 2,
+    retries: 3,
     status: 1,
     says: /asked for a tool in a form that cannot be read; send the message again/
   },
   {
     name: "nothing said before MAX_TOKENS",
     answers: [ending("MAX_TOKENS")],
-    retries: 2,
+    retries: 3,
     status: 1,
     says: /used up all tokens of its answer before it said anything; ask for less/
   },
   {
     name: "a page of HTML in place of the answer: what stands between us and the model",
     answers: [html(200)],
-    retries: 2,
+    retries: 3,
     status: 1,
     says: /; send the message again|GOOGLE_GEMINI_BASE_URL/
   },

@@ -359,7 +359,7 @@ terminal("a chat with tools", () => {
         /y once · s this session, a always: commands that begin with touch · n no/
       )
       yield* screen.say("what?")
-      yield* screen.until(/allow\? what\?\ny once[^]*allow\?$/)
+      yield* screen.until(/allow\? what\?\n"what\?" is not understood; type y, s, a or n\.[^]*allow\?$/)
       assert.isFalse(existsSync(path.join(where.cwd, "one")))
       yield* screen.say("y")
       yield* screen.until("Made one.")

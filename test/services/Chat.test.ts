@@ -230,7 +230,9 @@ describe("Chat", () => {
       )
       yield* Effect.gen(function* () {
         const chat = yield* filled("paid")
-        const outcome = yield* chat.compress({ policy: { ...policy, summarizer: "model" }, forced: true })
+        // Within a smaller budget the snapshot would be cut.
+        const roomy = { ...policy, summarizer: "model", snapshotBudget: TokenCount.make(1_000_000) } as const
+        const outcome = yield* chat.compress({ policy: roomy, forced: true })
         assert.strictEqual(outcome._tag, "Compressed")
         if (outcome._tag !== "Compressed") return
         assert.deepStrictEqual([outcome.by, outcome.degraded?.reason], ["ladder", "inflated"])
