@@ -50,9 +50,9 @@ const reasonOf = (message: string): string => message.replace(/\.$/, "")
 
 /**
  * The sentence that a chat says: from how many tokens to how many, what was kept, what it cost, how to undo it; or why
- * nothing changed and what to do. `limit` is the window in tokens.
+ * nothing changed and what to do. `limit` is the window in tokens; `scale`: the model's tokens for one of the estimator's.
  */
-export const outcomeSentence = (outcome: Outcome, limit: number): string =>
+export const outcomeSentence = (outcome: Outcome, limit: number, scale = 1): string =>
   Outcome.match(outcome, {
     Compressed: ({ after, before, by, degraded, patch, plan }) => {
       const layout = plan.steps.find((step) => step._tag === "Layout")
@@ -63,7 +63,7 @@ export const outcomeSentence = (outcome: Outcome, limit: number): string =>
         kept === 0
           ? "All of it"
           : `${kept === 1 ? "The last message stayed as it was" : `The last ${Output.number(kept)} messages stayed as they were`}; the rest`
-      return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(snapshot)} tokens, written by ${writer}, and can be recalled.${paid(outcome)}${but(degraded)}${back}`
+      return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and can be recalled.${paid(outcome)}${but(degraded)}${back}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
       `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,

@@ -387,8 +387,8 @@ const fit = (calibration: Calibration): Fit => {
   return found
 }
 
-/** The least share of what is estimated that a count of the same text can be: no tokenizer is ten times as sparing. */
-const leastBelieved = 0.1
+/** The least share of what is estimated that a count of the same text can be: no tokenizer is three times as sparing. */
+const leastBelieved = 0.3
 
 /** Whether a count can be one of a text that is estimated so. Who says so little counted something else. */
 export const isBelievable = (actual: number, estimated: number): boolean =>

@@ -604,7 +604,7 @@ export class Chat extends Context.Service<
         reason: finishReason,
         usage,
         answer: entry.id,
-        tokens: TokenCount.make(Math.ceil(now.tokens * (now.scale ?? 1))),
+        tokens: TokenCount.make(Math.round(now.tokens * (now.scale ?? 1))),
         limit
       })
     })
@@ -692,7 +692,7 @@ export class Chat extends Context.Service<
         const { threshold, window } = yield* turns.beside
         const { scale, tokens } = yield* turns.sized(false)
         const limit = window.room
-        return { tokens: Math.ceil(tokens * (scale ?? 1)), limit, threshold, scale }
+        return { tokens: Math.round(tokens * (scale ?? 1)), limit, threshold, scale }
       }),
       configure: (changes) => alone("a change of its settings", configure(changes)),
       send,

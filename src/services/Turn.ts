@@ -231,8 +231,17 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   let latest: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
   /** What the provider counted for the last request, and the view with its answer. */
   let reported: { readonly view: ViewChain; readonly prompt: number } | undefined
-  /** The view that the window's scale was looked up or reported for. */
-  let scaled: ViewChain
+  /** The view that the window's scale was looked up or reported for; undefined: it is another request's. */
+  let scaled: { readonly view: ViewChain } | undefined
+  /** What the scale was in views that a report came for: an undo brings them back. */
+  const scales = new WeakMap<NonNullable<ViewChain>, number>()
+  const scaleAt = (view: ViewChain): number | undefined => {
+    for (let node = view; node !== undefined; node = node.before) {
+      const scale = scales.get(node)
+      if (scale !== undefined) return scale
+    }
+    return undefined
+  }
 
   /** The window of the model that is asked, and what goes with every request. Made anew when either changes. */
   const besides = Effect.fnUntraced(function* (): Effect.fn.Return<Beside, TokenCountError> {
@@ -315,10 +324,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   ): Effect.fn.Return<{ readonly tokens: number; readonly scale: number | undefined }, TokenCountError> {
     const { window } = yield* besides()
     const { conversation } = yield* conversing.session
-    const isNew = !continues(conversation.view, scaled, undefined)
+    const isNew = scaled === undefined || !continues(conversation.view, scaled.view, undefined)
     const request = yield* readyWith(undefined, 1)
-    scaled = conversation.view
-    const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined)
+    scaled = { view: conversation.view }
+    const known = isNew ? scaleAt(conversation.view) : undefined
+    const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, known)
     return { tokens: request.tokens, scale }
   })
 
@@ -413,6 +423,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     const overhead = beside.tokens + first.environment + pendingTokens(pending)
     const { memory } = yield* conversing.session
     let sent = first
+    // What is looked at now holds the message too.
+    scaled = undefined
     const fitting = yield* beside.window
       .fit(
         {
@@ -454,7 +466,6 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       .pipe(Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(beside, pending, over), Effect.fail)))
     measured = fitting.measured
     latest = { view: (yield* conversing.session).conversation.view, message: pending?.content }
-    scaled = latest.view
     return fitting.request
   })
 
@@ -611,8 +622,10 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     learn: Effect.fnUntraced(function* ({ window }: Beside, request: Window.Weighed, prompt: number) {
       yield* window.learn(request, prompt)
       const { conversation } = yield* conversing.session
-      scaled = conversation.view
+      scaled = { view: conversation.view }
       reported = { view: conversation.view, prompt }
+      const scale = yield* window.scaleOf(request, false, false)
+      if (scale !== undefined && conversation.view !== undefined) scales.set(conversation.view, scale)
     }),
     /** The compression that a cancelled turn could not tell of any more, once. */
     untold: () => {

@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     const likely = yield* likelyOf(request)
     const isOver = bounded + free > room
     const isUnsure =
-      scale === undefined ? (isOver || bounded >= trigger) && !isMute : isOver && likely * 2 - bounded + free <= room
+      scale === undefined ? isOver || (bounded >= trigger && !isMute) : isOver && likely * 2 - bounded + free <= room
     if (!isUnsure || options.recount === undefined) return { likely: likely + free, most: bounded + free }
     const counted = yield* options.recount(all)
     const known = yield* rescale(request)
@@ -206,7 +206,10 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
       const wanted = policy(limit, by)
       const outcome = yield* subject.compress(round === 0 ? wanted : { ...wanted, ...rescue }, forced)
       why = "degraded" in outcome ? outcome.degraded?.message : "message" in outcome ? outcome.message : undefined
-      if (patchOf(outcome) === undefined && round > 0) break
+      if (patchOf(outcome) === undefined) {
+        if (round > 0) break
+        continue
+      }
       request = yield* subject.request
       scale = undefined
       cost = yield* costOf(request)
@@ -233,10 +236,12 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
 
   /**
    * The model's tokens for one of the estimator's, in a request like this one. Undefined: nothing is known of the model; with
-   * `ask` it is asked then, once. `isNew`: the request is none that the last report says anything of.
+   * `ask` it is asked then, once. `isNew`: the request is none that the last report says anything of; `reported`: but an earlier
+   * one does, this.
    */
-  const scaleOf = Effect.fnUntraced(function* (request: Weighed, isNew: boolean, ask: boolean) {
-    if (isNew || scale === undefined) yield* rescale(request)
+  const scaleOf = Effect.fnUntraced(function* (request: Weighed, isNew: boolean, ask: boolean, reported?: number) {
+    if (isNew && reported !== undefined) scale = reported
+    else if (isNew || scale === undefined) yield* rescale(request)
     if (scale !== undefined || !ask || isMute || options.recount === undefined) return scale
     yield* options.recount(request.parts())
     yield* rescale(request)

@@ -140,6 +140,11 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
     nothing("waiting for growth"),
     "Nothing was compressed: waiting for the conversation to grow after a failure."
   ],
+  [
+    "asked for in vain before",
+    nothing("already tried"),
+    "Nothing was compressed: a model was asked to summarise just this before, in vain."
+  ],
   ["nothing became smaller", nothing("nothing shrank"), "Nothing was compressed: nothing got smaller."],
   [
     "a hook did not want it, and why",

@@ -123,7 +123,7 @@ describe("@ references of ask", () => {
       const where = yield* place("at-big", { home: { "settings.json": small }, work: { "big.txt": big } })
       const fake = yield* recalling()
       const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Sum up @big.txt"])
-      assert.deepStrictEqual([status, String(stdout)], [0, "It is all there.\n"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "It is all there.\n"], stderr)
       assert.match(
         stderr,
         /\npalimpsest: This does not fit: 1 file, [\d,]+ tokens, [\d,]+ are left: big\.txt \([\d,]+, of which [\d,]+ would fit\)\n/

@@ -83,13 +83,20 @@ describe("a signal", () => {
   it.effect("SIGTERM during a compression closes its request and leaves the session as it was and free", () =>
     Effect.gen(function* () {
       // A conversation is streamed; what is asked whole is a snapshot.
-      const fake = yield* FakeGemini.make(({ method }) => (method === "generateContent" ? [FakeGemini.stall] : answer))
+      const fake = yield* FakeGemini.make(({ body, method }) =>
+        method === "generateContent"
+          ? [FakeGemini.stall]
+          : method === "countTokens"
+            ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4))
+            : answer
+      )
       const settings = { window: 60_000, compressionThreshold: 0.1, titles: false }
       const { ask, cut, log, names } = yield* asking("compressing", fake, settings)
       yield* ask("The build of src/legacy is red.\n".repeat(500))
       const before = log()
-      const ended = yield* cut("The tests of src/new are green.\n".repeat(500), 1, "SIGTERM")
-      assert.strictEqual((yield* fake.requests)[1]?.method, "generateContent")
+      const ended = yield* cut("The tests of src/new are green.\n".repeat(500), 2, "SIGTERM")
+      const methods = (yield* fake.requests).map(({ method }) => method)
+      assert.deepStrictEqual(methods, ["countTokens", "streamGenerateContent", "generateContent"])
       assert.deepStrictEqual([ended.status, String(ended.stdout), ended.stderr], [143, "", ""])
       assert.strictEqual(log(), before)
       assert.deepStrictEqual(

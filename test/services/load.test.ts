@@ -46,7 +46,7 @@ const badge = (message: string): string => /^chat \d+ turn \d+/.exec(message)?.[
 
 /** Says whom it answers; whoever asks it to wait gets half an answer and nothing more. */
 const script: Fake.Script = (request) => {
-  if (request.method === "countTokens") return Fake.tokens(1_000)
+  if (request.method === "countTokens") return Fake.tokens(Math.ceil(JSON.stringify(request.body).length / 4))
   const message = latest(request)
   return message.endsWith("wait")
     ? [

@@ -308,7 +308,7 @@ export const talk = Effect.fn("chat.talk")(function* (
     // What a summary that does not help costs is not paid twice for the same conversation.
     const isDone = outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
     if (isDone || outcome._tag === "FailedInflatedTokenCount") yield* Ref.set(compressedAt, yield* length)
-    yield* say(outcomeSentence(outcome, limit))
+    yield* say(outcomeSentence(outcome, limit, (yield* chat.usage).scale))
   })
 
   const undone = Effect.fnUntraced(function* (what: "undo" | "redo") {
