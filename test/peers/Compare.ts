@@ -19,7 +19,7 @@ interface Rules {
   /** How many items at the end, the prompt left out, are the program's own. `last`: the last item of our view. */
   readonly after: (sent: ReadonlyArray<Item>, last: Item | undefined) => number
   /** What the program is to send for an item of our view. `next`: the item behind it. */
-  readonly sends: (item: Item, next: Item | undefined, source: Source) => ReadonlyArray<Item>
+  readonly sends: (item: Item, next: Item | undefined, source: Source, sent: ReadonlyArray<Item>) => ReadonlyArray<Item>
   /** What is to be sent, in the program's own order. */
   readonly arranged?: (wanted: ReadonlyArray<Item>) => ReadonlyArray<Item>
   /** Whether what is sent says the same though it is spelled otherwise. `next` is sent behind it. */
@@ -158,9 +158,10 @@ const pi: Rules = {
   items: (body) => ofMessages(body["messages"]),
   before: (sent) => (isNothing(sent[0]) ? 1 : 0),
   after: () => 0,
-  sends: (item, next) => {
+  sends: (item, next, _source, sent) => {
     // What Pi itself writes around a summary says that it is one.
-    if (item.says === foreignNotes.summary && next !== undefined) return []
+    const isWrapped = next !== undefined && sent.some(({ says }) => says === piSummary(next.says))
+    if (item.says === foreignNotes.summary && isWrapped) return []
     // To another model Pi tells thoughts as texts, and no blank ones.
     const told: Item = item.kind === "thought" ? { role: item.role, kind: "text", says: item.says } : item
     if (told.kind === "text" && told.role === "model" && told.says.trim() === "") return []
@@ -228,7 +229,7 @@ export const compare = (
   }
   const said = all.slice(0, -1)
   const sent = said.slice(own.before(said), said.length - own.after(said, ours.at(-1)))
-  const told = ours.flatMap((item, index) => own.sends(item, ours[index + 1], source))
+  const told = ours.flatMap((item, index) => own.sends(item, ours[index + 1], source, sent))
   const wanted = own.arranged?.(told) ?? told
   const at = Array.from({ length: Math.max(wanted.length, sent.length) }, (_, index) => index).find((index) => {
     const [left, right] = [wanted[index], sent[index]]
