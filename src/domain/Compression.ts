@@ -59,7 +59,7 @@ export const defaultPolicy: Policy = {
   overhead: TokenCount.make(0)
 }
 
-/** Defaults of each strategy that differ from one to the other (spec 3.9, seed 001). */
+/** Defaults of each strategy that differ from one to the other (Gemini CLI, March 2026). */
 export const strategyDefaults = {
   palimpsest: { strategy: "palimpsest", minGain: defaultPolicy.minGain, outputForm: defaultPolicy.outputForm },
   gemini: { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" }
@@ -239,6 +239,8 @@ export const Outcome = Schema.TaggedUnion({
   FailedTokenCountError: {
     before: TokenCount,
     message: Schema.String,
+    /** Absent: counting failed before there was one. */
+    plan: Schema.optionalKey(Plan),
     /** Absent: none was made. */
     calls: Schema.optionalKey(Schema.Array(SummaryCall))
   },
@@ -290,7 +292,7 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
 
 /** What a model was paid for and did not help with: the range that was to be summarised. */
 export const triedBy = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
-  if (!("plan" in outcome) || callsOf(outcome).length === 0) return undefined
+  if (!("plan" in outcome) || outcome.plan === undefined || callsOf(outcome).length === 0) return undefined
   const step = outcome.plan.steps.find((each) => each._tag === "Summarize")
   return step === undefined ? undefined : { from: step.from, to: step.to }
 }

@@ -60,6 +60,7 @@ import type { Ended } from "./CompressRequest.ts"
 import * as Hooked from "./Hooked.ts"
 import { type HookPlace, HookSystem } from "./HookSystem.ts"
 import { HandleIndex, type Incoming, makeEntry, withBounds } from "./Intake.ts"
+import * as ModelWindows from "./ModelWindows.ts"
 import { Model, type ModelError, unavailable } from "./Model.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "./SessionStore.ts"
 import { type BadPattern, HandleNotHeld, select, TempStore, TempStoreError } from "./TempStore.ts"
@@ -334,7 +335,7 @@ export class Chat extends Context.Service<
       committed: (outcome: Outcome) => void = () => {}
     ): Effect.fn.Return<Outcome, PlanRefused | SessionStoreError | TokenCountError> {
       const { cancel, forced = true, mustFit = false, plan, tell } = given
-      let { scale = 1, tokens: before } = yield* turns.sized(false)
+      const { scale = 1, tokens: before } = yield* turns.sized(false)
       const promptId = yield* promptIdOf(forced && !mustFit)
       // What has to fit nobody asked for.
       const trigger: Trigger = forced && !mustFit ? "manual" : "auto"
@@ -343,15 +344,16 @@ export class Chat extends Context.Service<
       )
       const work = Effect.gen(function* (): Effect.fn.Return<Ended, PlanRefused | SessionStoreError | TokenCountError> {
         const session = yield* whole
-        // What is sent to be summarised may be sent to be counted.
-        if (forced && !mustFit && given.policy === undefined && policy.summarizer === "model") {
-          ;({ scale = 1, tokens: before } = yield* turns.sized(true))
-        }
         const isEmpty = session.conversation.view === undefined
         // Of an empty conversation nobody is told (spec 3.1 step 1).
         const advice = given.advice ?? (isEmpty ? unsaid : yield* hooked.fire({ _tag: "PreCompress", trigger }))
         const request = { ...requestOf(session, policy, forced), advice, mustFit, promptId }
-        const ended = yield* plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+        const { models } = yield* Ref.get(settings)
+        const carriedOut = plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+        // Windows that a person set hold for the model that summarises, too.
+        const ended = yield* models === undefined
+          ? carriedOut
+          : Effect.provideService(carriedOut, ModelWindows.Own, models)
         return given.guarded === true ? yield* guarded(session.conversation, ended) : ended
       })
       const { dropped, outcome: made } = yield* cancel === undefined
@@ -435,6 +437,11 @@ export class Chat extends Context.Service<
     })
 
     const compress = Effect.fn("Chat.compress")(function* (given: CompressOptions) {
+      const { cancel, forced = true, plan, policy } = given
+      if (policy !== undefined || plan !== undefined) return yield* compressing(yield* policyOf(given), given)
+      // What is sent to be summarised may be sent to be counted, where nothing is known of the model.
+      const counted = forced && (yield* policyOf(given)).summarizer === "model" ? turns.sized(true) : Effect.void
+      yield* cancel === undefined ? counted : Effect.raceFirst(Effect.asVoid(counted), Effect.asVoid(cancel))
       return yield* compressing(yield* policyOf(given), given)
     })
 

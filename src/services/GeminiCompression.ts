@@ -98,7 +98,8 @@ const answersTo = Effect.fnUntraced(function* (
     by: policy.summarizer,
     fallback: false,
     model: policy.model,
-    family
+    family,
+    promptId
   }
   if (policy.summarizer === "extractive" || summarizer.answers === undefined) {
     const { calls = [], text: written } =
@@ -163,7 +164,7 @@ const summarised = Effect.fnUntraced(function* (
       outcome:
         conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
           ? Domain.FailedEmptySummary.make({ before, plan, calls })
-          : Domain.FailedTokenCountError.make({ before, message: counted.problem, calls }),
+          : Domain.FailedTokenCountError.make({ before, message: counted.problem, plan, calls }),
       dropped: undefined
     }
   }

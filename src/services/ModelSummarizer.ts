@@ -38,8 +38,8 @@ const focusLine = (focus: string | undefined): string =>
 const slice = (request: SummaryRequest): ReadonlyArray<Content> =>
   projectItems(request.entries.map(viewItem)).map(({ content }) => content)
 
-/** Tokens of the summarizing model's window that are left for its answer, thoughts included. */
-const reserve = 16_384
+/** Tokens of the summarizing model's window that are left for its answer, thoughts included; of a small window a quarter. */
+const reserve = { tokens: 16_384, share: 0.25 }
 
 /**
  * Whether a request fits the model's window, the answer's reserve left out (law 3): by what has been learned of the model's
@@ -49,7 +49,7 @@ const fits = Effect.fnUntraced(function* (
   request: ModelRequest
 ): Effect.fn.Return<boolean, never, Model | Calibrations> {
   const { window } = yield* ModelWindows.of(request.model)
-  const room = window - reserve
+  const room = window - Math.min(reserve.tokens, window * reserve.share)
   const calibrations = yield* Calibrations
   const bound = yield* calibrations.upperBound(request.model, partsOf(request))
   return bound <= room || (yield* count(request)).tokens <= room

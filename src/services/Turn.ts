@@ -1,10 +1,12 @@
 import { Context, Duration, Effect, Schedule, Schema, Semaphore, Stream } from "effect"
 import { Arriving, type CallAt, callId, faultMessage, isWorthRetrying, thoughtOf } from "../domain/Answer.ts"
+import { isBelievable } from "../domain/Calibration.ts"
 import { AnswerFault, type ChatEvent, Overflowing, Stubborn } from "../domain/ChatEvent.ts"
 import {
   defaultPolicy,
   goesByReport,
   type Outcome,
+  patchOf,
   type Policy,
   statusOf,
   thresholdOf,
@@ -203,6 +205,9 @@ interface Tried {
 const ownOf = ({ models }: ChatSettings, name: string) =>
   models !== undefined && Object.hasOwn(models, name) ? models[name] : undefined
 
+/** The share of what is left that a message may take. Nothing and less cannot be meant: they count as not set. */
+const shareOf = ({ overflowFactor = 1 }: ChatSettings): number => (overflowFactor > 0 ? Math.min(1, overflowFactor) : 1)
+
 const hasResults = (items: ReadonlyArray<ViewItem>): boolean => items.some(({ entry }) => hasResponses(entry.content))
 
 /** A model's window, and how much of it is kept for the answer. What the settings leave open is asked for. */
@@ -234,11 +239,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   /** The view that the window's scale was looked up or reported for; undefined: it is another request's. */
   let scaled: { readonly view: ViewChain } | undefined
   /** What the scale was in views that a report came for: an undo brings them back. */
-  const scales = new WeakMap<NonNullable<ViewChain>, number>()
-  const scaleAt = (view: ViewChain): number | undefined => {
+  const scales = new WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>()
+  const scaleAt = (view: ViewChain, name: string): number | undefined => {
     for (let node = view; node !== undefined; node = node.before) {
-      const scale = scales.get(node)
-      if (scale !== undefined) return scale
+      const known = scales.get(node)
+      if (known?.model === name) return known.scale
     }
     return undefined
   }
@@ -322,13 +327,15 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
   const sized = Effect.fnUntraced(function* (
     ask: boolean
   ): Effect.fn.Return<{ readonly tokens: number; readonly scale: number | undefined }, TokenCountError> {
-    const { window } = yield* besides()
+    const { model: name, window } = yield* besides()
     const { conversation } = yield* conversing.session
-    const isNew = scaled === undefined || !continues(conversation.view, scaled.view, undefined)
+    const before = scaled
+    const isNew = before === undefined || !continues(conversation.view, before.view, undefined)
     const request = yield* readyWith(undefined, 1)
-    scaled = { view: conversation.view }
-    const known = isNew ? scaleAt(conversation.view) : undefined
+    const known = isNew ? scaleAt(conversation.view, name) : undefined
     const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, known)
+    // What was reported meanwhile is newer.
+    if (scaled === before) scaled = { view: conversation.view }
     return { tokens: request.tokens, scale }
   })
 
@@ -361,10 +368,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     ]
     const limit = beside.window.room
     const size = Math.min(tokens, counted(own))
+    const share = shareOf(yield* conversing.settings)
     return new ContextOverflow({
       what,
       estimated: TokenCount.make(size),
-      remaining: TokenCount.make(Math.max(0, Math.min(limit - (tokens - size), size - 1))),
+      remaining: TokenCount.make(Math.max(0, Math.min(Math.floor((limit - (tokens - size)) * share), size - 1))),
       limit: TokenCount.make(limit),
       stubborn: [...others].sort((one, other) => other.tokens - one.tokens).slice(0, 5),
       text: pending === undefined ? "" : plainText(pending.content)
@@ -408,9 +416,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
     advice: HookOutcome | undefined,
     emit: Emit
   ): Effect.fn.Return<Ready, ContextOverflow | SessionStoreError | TokenCountError> {
-    const { overflowFactor = 1 } = yield* conversing.settings
-    // Nothing and less cannot be meant: they count as not set.
-    const share = overflowFactor > 0 ? Math.min(1, overflowFactor) : 1
+    const share = shareOf(yield* conversing.settings)
     const now = readyWith(pending, share)
     const first = yield* now
     const { conversation } = yield* conversing.session
@@ -442,8 +448,8 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
               advice,
               emit
             )
-            sent = yield* now
-            const has = yield* likelyOf(beside, sent, true)
+            if (patchOf(outcome) !== undefined) sent = yield* now
+            const has = patchOf(outcome) === undefined ? had : yield* likelyOf(beside, sent, true)
             if (outcome._tag !== "Noop") {
               yield* emit({ ...compressedEvent(outcome, beside.window.room), before: had, after: has })
             } else if (outcome.reason === "vetoed by a hook") {
@@ -623,9 +629,11 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       yield* window.learn(request, prompt)
       const { conversation } = yield* conversing.session
       scaled = { view: conversation.view }
-      reported = { view: conversation.view, prompt }
+      // A gateway may report a part of it only: then the strategy's own estimate decides.
+      reported = isBelievable(prompt, request.tokens) ? { view: conversation.view, prompt } : undefined
       const scale = yield* window.scaleOf(request, false, false)
-      if (scale !== undefined && conversation.view !== undefined) scales.set(conversation.view, scale)
+      if (scale !== undefined && conversation.view !== undefined)
+        scales.set(conversation.view, { model: window.model, scale })
     }),
     /** The compression that a cancelled turn could not tell of any more, once. */
     untold: () => {

@@ -71,6 +71,8 @@ export interface WindowOptions {
 const coldRatio = 3
 /** How much more than any request so far, as a share, the next one may cost. */
 const doubt = 1.5
+/** How much more than estimated a model may count: a refusal that would mean more says that its window is smaller than was thought. */
+const mostRatio = 5
 /** After so many attempts what is left is what cannot be made smaller. */
 const rounds = 4
 
@@ -103,6 +105,8 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   let ratio = coldRatio
   /** Counts the requests that cost more than had been thought possible. */
   let lesson = 0
+  /** So many tokens for one of the estimator's are too many: what a refused request would have to hold to be one. */
+  let stretch = 0
   /** The model's tokens for one of the estimator's, in requests like the last one. Undefined: nothing is known of it. */
   let scale: number | undefined
   /** Whether the model was asked for a count of what is not known, and gave none. */
@@ -128,7 +132,8 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const costOf = Effect.fnUntraced(function* (request: Weighed): Effect.fn.Return<Cost> {
     const { free = 0, tokens } = request
     const all = request.parts()
-    const bounded = yield* bound(all)
+    const least = tokens * stretch
+    const bounded = Math.max(least, yield* bound(all))
     const likely = yield* likelyOf(request)
     const isOver = bounded + free > room
     const isUnsure =
@@ -137,13 +142,13 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     const counted = yield* options.recount(all)
     const known = yield* rescale(request)
     isMute = scale === undefined
-    return { likely: tokens * known + free, most: counted + free }
+    return { likely: tokens * known + free, most: Math.max(least, counted) + free }
   })
 
   /** The refusal of a request, in the numbers of what was looked at: it, or a part of it that is too large by itself. */
   const overflow = ({ likely, most }: Cost, looked: Weighed, { tokens }: Weighed, why: string | undefined) =>
     new WindowOverflow({
-      tokens: Math.ceil(((likely > room ? likely : most) / Math.max(1, looked.tokens + (looked.free ?? 0))) * tokens),
+      tokens: Math.ceil((((likely > room ? likely : most) - (looked.free ?? 0)) / Math.max(1, looked.tokens)) * tokens),
       estimated: Math.ceil(tokens),
       window,
       room,
@@ -227,11 +232,19 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     if (isBelievable(actual, tokens)) scale = actual / tokens
   })
 
-  /** Learns that a request did not fit: it has more tokens than the window. From now on every request is looked at. */
+  /**
+   * Learns that a request did not fit, although it seemed to: from now on every request is looked at, and none as large is sent.
+   * Where a model may count so many more than estimated, that it has more tokens than the window is a count; else the window is
+   * another one than was thought, which says nothing of counting.
+   */
   const learnTooLong = (request: Weighed) =>
     Effect.suspend(() => {
       ratio = Infinity
-      return learn(request, window + 1)
+      lesson += 1
+      const times = (window + 1) / Math.max(1, request.tokens)
+      if (times <= mostRatio) return learn(request, window + 1)
+      stretch = Math.max(stretch, times)
+      return Effect.void
     })
 
   /**

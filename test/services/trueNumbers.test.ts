@@ -6,7 +6,7 @@ import * as Work from "../../src/domain/Work.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/ScriptedModel.ts"
 import { partsBeside, partsWithin } from "../../src/services/Calibrations.ts"
-import type { ModelRequest } from "../../src/services/Model.ts"
+import { ContextLengthError, ModelError, type ModelRequest } from "../../src/services/Model.ts"
 import { begin, endingOf, taken } from "../support/sending.ts"
 
 /** What people and triggers go by is what the server counts, not what the estimator thinks. */
@@ -90,7 +90,55 @@ describe("a summary that does not come", () => {
   }
 })
 
+describe("what was learned", () => {
+  it.effect("a refusal by a model whose window is far smaller than was thought says nothing of its counting", () =>
+    Effect.gen(function* () {
+      const settings = { window: 1_000_000 }
+      const one = yield* begin(settings)
+      yield* taken(one.chat.send(words(9_000)))
+      const other = yield* begin(settings)
+      const message = words(100_000)
+      yield* other.chat.append([{ content: { role: "user", parts: [text(message)] } }, { content: model(text("ok")) }])
+      const { tokens } = yield* other.chat.usage
+      assert.isBelow(tokens, estimated([text(message)]) * 3)
+    }).pipe(
+      Effect.provide(served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError({}) }) }))
+    )
+  )
+
+  it.effect("of one model does not hold for another, also after an undo", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 100_000 })
+      for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
+      yield* chat.compress()
+      yield* chat.configure({ model: "gemini-2.5-pro" })
+      for (let n = 0; n < 2; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
+      assert.isTrue(yield* chat.undo)
+      const { tokens } = yield* chat.usage
+      const counted = estimated((yield* chat.contents).flatMap(({ parts }) => parts)) * 0.7
+      assert.closeTo(tokens, counted, counted * 0.03)
+    }).pipe(
+      Effect.provide(
+        served({
+          prompt: (request) => Math.ceil(estimateOf(request) * (request.model === "gemini-2.5-pro" ? 0.7 : 1.4))
+        })
+      )
+    )
+  )
+})
+
 describe("a refusal", () => {
+  it.effect("says what a message may take of what is left, where that is a share", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
+      yield* taken(chat.send(words(1_000)))
+      const { error } = yield* taken(chat.send(words(15_000)))
+      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+      assert.isAtMost(error.remaining, 10_000)
+      assert.isAbove(error.remaining, 8_000)
+    }).pipe(Effect.provide(served({ prompt: estimateOf })))
+  )
+
   it.effect("names a message with what the server counts for it, and less that is left", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 20_000 })

@@ -10,7 +10,8 @@ import {
   sequenceOf,
   sourceOf,
   view,
-  type ViewItem
+  type ViewItem,
+  viewTokens
 } from "../Conversation.ts"
 import { requestSpans, type Span } from "../Evidence.ts"
 import type { FailureMemory } from "../FailureMemory.ts"
@@ -244,7 +245,8 @@ export function* plan(conversation: Conversation, policy: Policy, options: PlanO
   const before = policy.overhead + requestTokens(sent)
   if (!options.forced) {
     if (before < policy.threshold * policy.limit) return { _tag: "Skip", reason: "below threshold", before }
-    if (before < options.memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
+    if (viewTokens(conversation) < options.memory.waitUntil)
+      return { _tag: "Skip", reason: "waiting for growth", before }
   }
   const level = rung(policy, options.rung)
   const window = policy.threshold < 1 ? policy.threshold * policy.limit : policy.limit
