@@ -17,7 +17,8 @@ import {
   Policy,
   patchOf,
   statusOf,
-  tokensOf
+  tokensOf,
+  triedBy
 } from "../../src/domain/Compression.ts"
 import { text, user } from "../../src/domain/Content.ts"
 import * as Conversation from "../../src/domain/Conversation.ts"
@@ -88,6 +89,23 @@ describe("outcomes", () => {
       Object.keys(Outcome.cases).toSorted()
     )
     assert.strictEqual(new Set(outcomes.map(([status]) => status)).size, outcomes.length)
+  })
+
+  it("a count that failed after a model was paid names the range that was paid for", () => {
+    const range = { from: Conversation.entryId(1), to: Conversation.entryId(4) }
+    const step = { _tag: "Summarize", ...range, prompt: "create", verify: true, budget: tokens(9) } as const
+    const call = {
+      purpose: "generate",
+      model: "m",
+      messages: 3,
+      answer: "",
+      finishReason: "STOP",
+      usage: null
+    } as const
+    const failed = { before: tokens(30), message: "no", plan: { ...plan, steps: [step] } }
+    assert.deepStrictEqual(triedBy(FailedTokenCountError.make({ ...failed, calls: [call] })), range)
+    assert.isUndefined(triedBy(FailedTokenCountError.make({ ...failed, calls: [] })))
+    assert.isUndefined(triedBy(FailedTokenCountError.make({ before: tokens(30), message: "no" })))
   })
 
   it.each(outcomes)("design: the status %s", (status, outcome) => {
