@@ -147,6 +147,19 @@ const said = Effect.fnUntraced(function* (
   }
 })
 
+/** A session with these messages of a prompt behind what it has. */
+const grown = Effect.fnUntraced(function* (
+  session: Session,
+  content: ReadonlyArray<Prompt.Message>,
+  from: number,
+  end: number
+) {
+  if (end <= from) return session
+  const chat = yield* Chat.keep({ log: { append: () => Effect.void }, session })
+  yield* said(chat, content, from, end)
+  return yield* chat.session
+})
+
 const make = Effect.fnUntraced(function* (options: Options) {
   const inner = yield* LanguageModel.LanguageModel
   const context = yield* Effect.context<Requirements>()
@@ -177,15 +190,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     let session = yield* begun()
     let from = 0
     for (const { at, event } of Chain.toArray(head?.events)) {
-      if (at > from) {
-        const chat = yield* Chat.keep({ log: { append: () => Effect.void }, session })
-        yield* said(chat, content, from, at)
-        session = yield* chat.session
-        from = at
-      }
-      session = step(session, event)
+      session = step(yield* grown(session, content, from, at), event)
+      from = at
     }
-    return session
+    // A compression that changed nothing left no event, and the messages that it saw all the same.
+    return yield* grown(session, content, from, head?.at ?? 0)
   })
 
   /** Compresses until it fits, alone on its conversation, and remembers what became of it. */
@@ -226,7 +235,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return name === undefined ? undefined : handleOf(name)
       }
     let chat: Chat["Service"] | undefined
-    const { measured, messages } = yield* window.fit(
+    const kept = Effect.sync(() => {
+      if (head !== undefined && session !== undefined) memory.remember(place, head, session, beginnings[end - 1])
+    })
+    const fitting = window.fit(
       method,
       {
         request: Effect.sync(() => ({
@@ -240,6 +252,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
               .compress({ policy: { ...policy, overhead }, forced })
               .pipe(Effect.provideService(RangeName, nameRange(yield* chat.session)))
             session = yield* chat.session
+            const { waitUntil } = session.memory
+            // That mark is the view's: what else the request holds is added to it.
+            const waiting = waitUntil === 0 ? 0 : waitUntil + overhead
             const patched = patchOf(outcome) !== undefined
             const tokens = viewTokens(session.conversation)
             head = {
@@ -247,7 +262,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
               mark,
               items: patched || head?.items !== undefined ? itemsOf(session, content, end) : undefined,
               tokens,
-              waiting: patched ? session.memory.waitUntil : Math.ceil((overhead + tokens) * growthMark),
+              waiting: patched ? waiting : Math.ceil((overhead + tokens) * growthMark),
               events
             }
             return outcome
@@ -258,7 +273,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
       declared,
       head?.waiting ?? 0
     )
-    if (head !== undefined && session !== undefined) memory.remember(place, head, session, beginnings[end - 1])
+    // Also of a request that is refused in the end: nobody pays for the same again.
+    const { measured, messages } = yield* Effect.tapError(fitting, () => kept)
+    yield* kept
     place.measured = { ...measured, head, beside: declared.tokens }
     return messages
   })

@@ -37,7 +37,7 @@ const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHe
 export const make = Effect.fnUntraced(function* (names: Names) {
   const store = yield* TempStore
   const hashes = new WeakMap<Prompt.Message, ReadonlyArray<Hash>>()
-  /** The longest prompt so far, while all are of one conversation. */
+  /** The prompt that came last, while each went on from the one before, or was the same. */
   let only: Prompt.Prompt | undefined
   let areSeveral = false
 
@@ -45,11 +45,9 @@ export const make = Effect.fnUntraced(function* (names: Names) {
   const seen = (prompt: Prompt.Prompt): Prompt.Prompt => {
     if (areSeveral) return prompt
     const before = only?.content ?? []
-    const { content } = prompt
-    if (sharedPrefix(before, content).shared < Math.min(before.length, content.length)) {
-      areSeveral = true
-      only = undefined
-    } else if (content.length >= before.length) only = prompt
+    // One that is shorter was taken back, or is another's that began alike: which of the two nobody can tell.
+    areSeveral = sharedPrefix(before, prompt.content).shared < before.length
+    only = areSeveral ? undefined : prompt
     return prompt
   }
 

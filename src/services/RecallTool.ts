@@ -14,7 +14,10 @@ export class Recall extends Context.Service<
   {
     /**
      * What a handle stands for in its conversation: exactly, or the wanted part of it. Over a `CompressedLanguageModel`
-     * that is the prompt of the call for which a tool runs, else what `Recall.within` says, else the only conversation.
+     * that is the prompt of the call for which a tool runs, else what `Recall.within` says, else the only conversation:
+     * the one whose prompts each went on from the one before. Once a prompt did not, be it shorter only, outside of a call
+     * nothing is found without `Recall.within`. A program with many conversations always names the one that it means: of
+     * two that began alike nobody can tell, before they differ, that they are two.
      */
     readonly recall: (
       handle: Handle,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
+import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, type Scope, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -17,6 +17,7 @@ import * as ScriptedLanguageModel from "../../src/layers/ScriptedLanguageModel.t
 import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
 import * as CompressedLanguageModel from "../../src/services/CompressedLanguageModel.ts"
 import { Compression } from "../../src/services/Compression.ts"
+import { HookSystem } from "../../src/services/HookSystem.ts"
 import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
 import { layerRecallTool, Recall, recallToolkit } from "../../src/services/RecallTool.ts"
 import { select } from "../../src/services/TempStore.ts"
@@ -595,6 +596,55 @@ describe("a conversation that goes on", () => {
   }
 })
 
+describe("a compression that changed nothing", () => {
+  /** One request that takes most of the window, then a conversation about it. */
+  const request = says(`alpha request ${page(0).repeat(14)}`)
+  const follows = Array.from({ length: 6 }, (_, n) => [answers(`alpha answer ${n}`), says(`alpha more ${n}`)]).flat()
+  const vetoing = Effect.gen(function* () {
+    const hooks = yield* HookSystem
+    let vetoes = 2
+    yield* hooks.add([
+      {
+        name: "not now",
+        event: "PreCompress",
+        priority: 0,
+        run: () =>
+          Effect.sync(() => {
+            vetoes -= 1
+            return vetoes >= 0 ? { decision: "block" as const, reason: "not now" } : {}
+          })
+      }
+    ])
+  })
+  const ways: ReadonlyArray<
+    readonly [string, Messages, Messages, Effect.Effect<void, never, HookSystem | Scope.Scope>]
+  > = [
+    ["because there was nothing to compress", [request], [says(`beta ${wordsOf([request])}`)], Effect.void],
+    ["because a hook did not want it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
+  ]
+  for (const [why, first, other, prepared] of ways) {
+    it.effect(`leaves the conversation whole when its session is let go, ${why}`, () =>
+      Effect.gen(function* () {
+        const sentWith = (conversations: number) =>
+          Effect.gen(function* () {
+            yield* prepared
+            yield* ask(first)
+            assert.deepStrictEqual(yield* latest, first)
+            yield* ask(other)
+            for (let length = 2; length <= follows.length; length += 2)
+              yield* ask([...first, ...follows.slice(0, length)])
+            yield* ask([...first, ...follows, ...conversation("alpha later", 6), says("And now?")])
+            return (yield* requests).slice(2)
+          }).pipe(Effect.scoped, Effect.provide(Layer.fresh(over({ ...small, conversations }))))
+        const held = yield* sentWith(64)
+        const letGo = yield* sentWith(1)
+        assert.isDefined(snapshotOf(held.at(-1) ?? []))
+        assert.deepStrictEqual(letGo, held)
+      })
+    )
+  }
+})
+
 describe("a prompt that differs from what was seen", () => {
   const grown = [...long, answers("Well."), says("Go on.")]
   const at = (index: number, message: Prompt.Message) => grown.map((each, n) => (n === index ? message : each))
@@ -677,6 +727,31 @@ describe("a prompt that cannot be made to fit", () => {
         assert.strictEqual(written(), 0)
       }).pipe(Effect.provide(withSummarizer(small, layer)))
     })
+  )
+
+  it.effect("is not paid for again when the same is asked again", () =>
+    Effect.gen(function* () {
+      const paid = Effect.map(
+        ScriptedModel.Script.use((script) => script.calls),
+        (calls) => calls.filter(({ method }) => method !== "countTokens").length
+      )
+      const prompt = [...long, answers("x"), huge]
+      yield* Effect.flip(ask(prompt))
+      const once = yield* paid
+      assert.isAbove(once, 0)
+      assert.strictEqual((yield* Effect.flip(ask(prompt))).reason._tag, "InvalidUserInputError")
+      assert.strictEqual(yield* paid, once)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(small).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(Layer.fresh(Compression.layer)),
+          Layer.provide(ModelSummarizer.layer),
+          Layer.provideMerge(ScriptedModel.layer(() => "I would rather not.")),
+          Layer.provide(services)
+        )
+      )
+    )
   )
 
   it.effect("is not tried again and again where nothing can be gained", () =>
@@ -893,6 +968,47 @@ describe("options", () => {
 })
 
 describe("a system prompt", () => {
+  it.effect("counts towards the mark up to which a compression that hardly gained anything waits", () =>
+    Effect.gen(function* () {
+      let tried = 0
+      const real = yield* Compression.pipe(Effect.provide(services))
+      const spied = Layer.succeed(Compression, {
+        ...real,
+        compress: (request) =>
+          Effect.suspend(() => {
+            tried += 1
+            return real.compress(request)
+          })
+      })
+      yield* Effect.gen(function* () {
+        const pending = says(page(0).repeat(24))
+        let prompt: Messages = [
+          Prompt.systemMessage({ content: page(1).repeat(16) }),
+          ...conversation("alpha", 3),
+          pending
+        ]
+        yield* ask(prompt)
+        assert.isDefined(snapshotOf(yield* latest))
+        assert.strictEqual(tried, 1)
+        for (let n = 0; n < 4; n += 1) {
+          prompt = [...prompt, says("?")]
+          yield* ask(prompt)
+          assert.strictEqual(tried, 1)
+        }
+        yield* ask([...prompt, ...conversation("beta", 4), says("?")])
+        assert.strictEqual(tried, 2)
+      }).pipe(
+        Effect.provide(
+          CompressedLanguageModel.layer({ window: 12_000, reserve: 0, threshold: 0.3, policy: { minGain: 0 } }).pipe(
+            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+            Layer.provide(spied),
+            Layer.provide(services)
+          )
+        )
+      )
+    })
+  )
+
   it.effect("counts towards the threshold, and what is left keeps below it", () =>
     Effect.gen(function* () {
       const system = Prompt.systemMessage({ content: page(0).repeat(8) })
@@ -963,6 +1079,39 @@ describe("recall", () => {
         )
       )
     )
+  )
+})
+
+describe("recall outside of a call", () => {
+  const told = Effect.gen(function* () {
+    const [handle] = mentions(snapshotOf(yield* latest) ?? "")
+    if (handle === undefined) return assert.fail("no handle")
+    return handle
+  })
+
+  it.effect("finds nothing once a prompt came that is a beginning of the known one: it may be another's", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const handle = yield* told
+      const { recall } = yield* Recall
+      yield* ask(long.slice(0, 2))
+      const error = yield* Effect.flip(recall(handle))
+      assert.include(error.message, "belongs to one of several conversations")
+      assert.isNotEmpty((yield* recall(handle).pipe(Recall.within(long))).text)
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("finds what left the one conversation, which goes on and asks the same again", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const handle = yield* told
+      const { recall } = yield* Recall
+      const { text } = yield* recall(handle)
+      for (const prompt of [long, long.slice(), [...long, answers("Well."), says("Go on.")]]) {
+        yield* ask(prompt)
+        assert.strictEqual((yield* recall(handle)).text, text)
+      }
+    }).pipe(Effect.provide(over(small)))
   )
 })
 
