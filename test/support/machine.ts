@@ -45,7 +45,14 @@ const hasSandbox = (program: string): boolean => {
   const profile = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "profile-"))
   try {
     const options = ["--headless", "--disable-gpu", `--user-data-dir=${profile}`, "--dump-dom", "about:blank"]
-    return execFileSync(program, options, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).includes("<html>")
+    const page = execFileSync(program, options, {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+      // One that hangs at its start has no sandbox that a test could use.
+      timeout: 30_000,
+      killSignal: "SIGKILL"
+    })
+    return page.includes("<html>")
   } catch {
     return false
   } finally {

@@ -227,9 +227,9 @@ const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): S
   }
 }
 
-/** What Claude Code itself queues: the end of a background task. A user's own words come without this element around them. */
+/** What Claude Code itself queues: the end of a background task. Words behind this element are the user's own. */
 const isNotification = (blocks: ReadonlyArray<Block>): boolean =>
-  /^<task-notification>[\s\S]*<\/task-notification>/.test(wordsIn(blocks))
+  /^<task-notification>[\s\S]*<\/task-notification>$/.test(wordsIn(blocks))
 
 /** Words that were sent while the agent worked: newer versions write them down as an attachment of the next request. */
 const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): Said | undefined => {
@@ -238,7 +238,8 @@ const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped):
   const path = ["attachment", "prompt"]
   const blocks = readBlocks(attachment.prompt, locate(record, text, path), path, skipped)
   if (typeof blocks === "string" || blocks.length === 0) return undefined
-  const isProgram = attachment.commandMode === "task-notification" || isNotification(blocks)
+  const { commandMode } = attachment
+  const isProgram = commandMode === undefined ? isNotification(blocks) : commandMode === "task-notification"
   return queuedSaid(blocks, uuid, isProgram ? "program" : undefined)
 }
 
@@ -332,7 +333,7 @@ class Queue {
     } else if (operation === "popAll") this.waiting = []
     else {
       const named = typeof content === "string" ? this.waiting.findIndex(({ words }) => words === content.trim()) : 0
-      const [first] = this.waiting.splice(Math.max(0, named), 1)
+      const [first] = named < 0 ? [] : this.waiting.splice(named, 1)
       if (first !== undefined && first.words !== "") {
         this.delivered.push({ ...first, at: timeAt(record), by: number, after })
       }
@@ -489,12 +490,12 @@ const commandOf = (words: string): string | undefined => {
  * Puts queued words where they were delivered: behind the results that went with them, before what the agent said next.
  * Those that stand in the file as a message too are left out.
  */
-const deliver = (
+function* deliver(
   stretches: Array<Stretch>,
   delivered: ReadonlyArray<Delivered>,
   messages: ReadonlyArray<Line>,
   taken: ReadonlySet<Line>
-): number => {
+): Work<number> {
   const standing = messages.flatMap((line) => {
     const said = saidBy(line)
     const isUser = said?.role === "user" && said.kind !== "summary"
@@ -504,18 +505,26 @@ const deliver = (
   let placed = 0
   for (const { after, at, blocks, by, number, words } of delivered) {
     if (after !== undefined && !taken.has(after)) continue
+    yield (standing.length + stretches.length) * 4
+    const answer = numberOf(stretches.find((stretch) => stretch._tag === "Model" && numberOf(stretch) > by))
     const command = commandOf(words)
     const same = standing.find(
       (one) =>
         one.line.number > number &&
         !used.has(one.line) &&
-        (one.words === words || (command !== undefined && one.words.includes(command)))
+        // What the user types once the agent has answered is something new, even in the same words. A command stands where
+        // it ran, which may be at the end of the turn.
+        ((one.words === words && one.line.number <= answer) || (command !== undefined && one.words.includes(command)))
     )
     const next = stretches.findIndex((stretch) => stretch._tag !== "Answers" && numberOf(stretch) > by)
     const end = next < 0 ? Infinity : numberOf(stretches[next])
     // Several that wait at the end of a turn become one message.
     const within = standing.some(
-      (one) => one.line.number > by && one.line.number <= end && `\n${one.words}\n`.includes(`\n${words}\n`)
+      (one) =>
+        one.line.number > by &&
+        one.line.number <= end &&
+        !used.has(one.line) &&
+        `\n${one.words}\n`.includes(`\n${words}\n`)
     )
     if (same !== undefined) used.add(same.line)
     if (same !== undefined || within) continue
@@ -620,7 +629,8 @@ function* transcript(tree: Tree, queue: Queue, cwd: string | undefined, skipped:
   const stretches = stretchesOf(lines, skipped)
   const used = gather(stretches, aside)
   const taken = new Set([...lines, ...used])
-  for (let n = deliver(stretches, queue.delivered, tree.messages, taken); n > 0; n -= 1) skipped.take("queue-operation")
+  const placed = yield* deliver(stretches, queue.delivered, tree.messages, taken)
+  for (let n = placed; n > 0; n -= 1) skipped.take("queue-operation")
   countRest(tree, taken, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")

@@ -1,5 +1,6 @@
 import { isCall, isText, isThought, type Part } from "../Content.ts"
 import type { Draft } from "../Conversation.ts"
+import { owedResponse } from "../Projection.ts"
 import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
 import { runSync, type Work } from "../Work.ts"
 import {
@@ -27,17 +28,20 @@ import { visibleText } from "../VisibleText.ts"
 /**
  * Turns records into messages, one after the other. It knows what came before: whether the user has said anything yet, and
  * which calls have their results already, because newer versions record these again as messages, and once more on resume.
+ * `owed`: the calls to which we wrote a result that they never got; on resume it comes back without its mark.
  */
 export class Flow {
   /** Environment messages that opened the conversation before these records. */
   private readonly known: ReadonlyArray<Draft>
+  private readonly owed: Set<string>
   private readonly answered = new Set<string>()
   private begun = false
   /** Whether anything but environment messages came in the user's role. */
   private spoken = false
 
-  constructor(known: ReadonlyArray<Draft>) {
+  constructor(known: ReadonlyArray<Draft>, owed: Set<string>) {
     this.known = known
+    this.owed = owed
   }
 
   /** The messages that a record would give if it came next, with `next` behind it. */
@@ -73,7 +77,10 @@ export class Flow {
       this.begun = true
       this.spoken ||= gives.whose !== "context"
     }
-    if (gives._tag === "Gemini") for (const call of gives.calls) this.answered.delete(call)
+    if (gives._tag === "Gemini") {
+      for (const call of gives.calls) this.answered.delete(call)
+      for (const call of gives.owed) this.owed.add(call)
+    }
     for (const { content } of drafts) {
       for (const { functionResponse } of content.parts) {
         if (functionResponse?.id !== undefined) this.answered.add(functionResponse.id)
@@ -89,9 +96,14 @@ export class Flow {
 
   private isRepeated({ part }: Piece): boolean {
     const id = part.functionResponse?.id
-    return id !== undefined && this.answered.has(id)
+    return id !== undefined && (this.answered.has(id) || (this.owed.has(id) && isOwedResponse(part)))
   }
 }
+
+/** Whether a response is the one that we write where there was none. */
+const isOwedResponse = ({ functionResponse: said }: Part): boolean =>
+  said !== undefined && JSON.stringify(said.response) === owedJson
+const owedJson = JSON.stringify(owedResponse({ name: "" }).functionResponse?.response)
 
 /** A record in its place. */
 interface Held {
@@ -128,8 +140,8 @@ const withNext = function* (records: Records) {
 }
 
 /** The messages of records, each with its record. */
-const shownBy = (records: Records, known: ReadonlyArray<Draft>) => {
-  const flow = new Flow(known)
+const shownBy = (records: Records, known: ReadonlyArray<Draft>, owed: Set<string>) => {
+  const flow = new Flow(known, owed)
   return [...withNext(records)].flatMap(({ held, next }) =>
     flow.take(held.said, next).map((draft) => ({ draft, held }))
   )
@@ -218,7 +230,17 @@ const repeated = (later: Said, earlier: Said): Said => {
   const hasResults = now.answers.length > 0
   return samePieces(now.pieces, then.pieces) && (!hasResults || samePieces(now.answers, then.answers))
     ? { ...earlier, id: later.id }
-    : { ...later, at, line, gives: { ...now, model: now.model ?? then.model, usage: now.usage ?? then.usage } }
+    : {
+        ...later,
+        at,
+        line,
+        gives: {
+          ...now,
+          owed: [...then.owed, ...now.owed],
+          model: now.model ?? then.model,
+          usage: now.usage ?? then.usage
+        }
+      }
 }
 
 /** A message that the agent saw, and its number among the `Message` steps when it is one of them. */
@@ -248,6 +270,8 @@ const sameMessage = (left: Draft, right: Draft): boolean =>
 /** The session as it is being read. */
 class Recording {
   private readonly before: Array<Stretch> = []
+  /** Owed calls of the stretches before. */
+  private readonly owed = new Set<string>()
   private now: Stretch = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint of the environment alone, until it is known whether the rest is loaded again. */
   private unloaded: Records | undefined
@@ -308,14 +332,15 @@ class Recording {
     const next: Records = new Map(messages.map((said) => [keyOf(said), { said, inserted: false }]))
     this.unloaded = undefined
     if (ours === undefined) {
-      const then = shownBy(records, known).filter(isSpoken)
+      const owed = new Set(this.owed)
+      const then = shownBy(records, known, owed).filter(isSpoken)
       const isEmpty = next.size > 0 && [...next.values()].every(isContext)
       // Gemini CLI starts with the environment alone, and writes that down before it loads what it resumes.
       if (isEmpty && then.length > 0) {
         this.unloaded = next
         return
       }
-      const earlier = partners(then, shownBy(next, known).filter(isSpoken))
+      const earlier = partners(then, shownBy(next, known, owed).filter(isSpoken))
       if (earlier !== undefined) {
         this.repeat(next, earlier)
         return
@@ -327,7 +352,8 @@ class Recording {
   /** From here on the agent sees something else. */
   private replace(next: Records, checkpoint: Stretch["checkpoint"]): void {
     const { known, records } = this.now
-    const environments = shownBy(records, known).flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
+    const shown = shownBy(records, known, this.owed)
+    const environments = shown.flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
     this.before.push(this.now)
     for (const [key, { said }] of next) next.set(key, { said, inserted: true })
     this.now = {
@@ -366,11 +392,12 @@ class Recording {
   *end(): Work<Transcript> {
     const steps: Array<Step> = []
     const counted = new Set<string | Said>()
+    const owed = new Set<string>()
     let seen: ReadonlyArray<Seen> = []
     let messages = 0
     let model: string | undefined
     for (const { checkpoint, known, records } of [...this.before, this.now]) {
-      const flow = new Flow(known)
+      const flow = new Flow(known, owed)
       const inserted: Array<Draft> = []
       const added: Array<Draft> = []
       for (const { held, key, next } of withNext(records)) {

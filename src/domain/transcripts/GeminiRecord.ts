@@ -52,6 +52,8 @@ type Gives =
       readonly answeredAt: number | undefined
       /** Ids of all its calls. */
       readonly calls: ReadonlyArray<string>
+      /** Those to which we wrote a result because Gemini CLI needs one: they never got their own. */
+      readonly owed: ReadonlyArray<string>
       readonly model: string | undefined
       readonly usage: Usage | undefined
     }
@@ -170,6 +172,7 @@ interface Called {
   readonly id: string | undefined
   readonly piece: Piece
   readonly results: ReadonlyArray<Piece>
+  readonly owed: boolean
   readonly at: number | undefined
 }
 
@@ -220,14 +223,15 @@ const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | string 
     if (!isJson(call)) return `${place}: expected a tool call, an object with id, name and args`
     if (typeof call.name !== "string") return `${place}.name: expected a text, the name of the tool`
     const slice = () => slices(index)
-    const results = readMarks(call).owed === true ? [] : readResult(call, slice)
+    const owed = readMarks(call).owed === true
+    const results = owed ? [] : readResult(call, slice)
     if (typeof results === "string") return `${place}.${results}`
     const id = textAt(call, "id")
     const piece = callPiece({ id, name: call.name, args: call.args }, () => {
       const own = slice()
       return own === undefined ? undefined : sliceAt(own, ["args"])
     })
-    calls.push({ id, piece, results, at: timeAt(call) })
+    calls.push({ id, piece, results, owed, at: timeAt(call) })
   }
   return calls
 }
@@ -306,6 +310,7 @@ const readGemini = (record: Json, text: string, at: At): Gives | string => {
       ...calls.flatMap(({ id }) => id ?? []),
       ...pieces.flatMap(({ part }) => (isCall(part) ? (part.functionCall.id ?? []) : []))
     ],
+    owed: calls.flatMap(({ id, owed }) => (owed && id !== undefined ? [id] : [])),
     model: textAt(record, "model"),
     usage: marks.usage ?? usageOf(record)
   }

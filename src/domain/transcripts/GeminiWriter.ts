@@ -240,7 +240,8 @@ class Writing {
   private now: number
   private environments: ReadonlyArray<Draft> = []
   /** What a reader knows by now. */
-  private flow = new Flow([])
+  private readonly owed = new Set<string>()
+  private flow = new Flow([], this.owed)
   private opened: Array<Draft> = []
 
   constructor({ model, steps }: Transcript) {
@@ -258,7 +259,7 @@ class Writing {
   checkpoint(): void {
     this.environments = [...this.environments, ...this.opened]
     this.opened = []
-    this.flow = new Flow(this.environments)
+    this.flow = new Flow(this.environments, this.owed)
     this.ids.again()
   }
 

@@ -1,8 +1,11 @@
 import { firstUnits } from "../Bytes.ts"
-import { type Content, isCall, isMedia, isResponse, isText, outputText, type Part } from "../Content.ts"
-import { type Conversation, entries, type Entry } from "../Conversation.ts"
+import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../Content.ts"
+import { type Author, type Conversation, entries, type Entry } from "../Conversation.ts"
 
-/** A conversation as Markdown, for reading. It cannot be read back: the formats in `Transcript.ts` can. */
+/**
+ * A conversation as Markdown, for reading. It cannot be read back: the formats in `Transcript.ts` can. Left out are messages
+ * of the environment, thoughts, and the bytes of pictures and files.
+ */
 
 /** Lines and characters that are shown of one tool output or one call's arguments. */
 const maxLines = 40
@@ -34,8 +37,45 @@ const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? 
 
 const named = (name: string | undefined): string => `\`${plain(name ?? "a tool").replace(/[`\n]/g, "")}\``
 
-const partText = (part: Part): string | undefined => {
-  if (isText(part)) return part.text.trim() === "" ? undefined : plain(part.text)
+/** The names of sections. */
+const names = {
+  summary: "Summary of earlier messages",
+  program: "Program",
+  model: "Model",
+  tools: "Tools",
+  user: "User"
+}
+const sectionLine = new RegExp(`^ {0,3}##?[ \\t]+(?:${Object.values(names).join("|")})[ \\t]*#*[ \\t]*$`)
+
+/**
+ * Text of a section in which no line is a heading, so that none reads as the section of another author. In code, where "#"
+ * begins comments, only what looks like one of our sections is changed; code that does not end ends with the text.
+ */
+const withoutHeadings = (text: string): string => {
+  let fence: string | undefined
+  let isBelowText = false
+  const lines = text.split("\n").map((line) => {
+    const below = isBelowText
+    isBelowText = line.trim() !== ""
+    const [, run = "", info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? []
+    if (fence === undefined) {
+      if (run !== "" && !(run.startsWith("`") && info.includes("`"))) fence = run
+      else if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return line.replace("#", "\\#")
+      // A line of "=" or "-" makes the text above it a heading.
+      else if (below && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) return line.replace(/[=-]/, "\\$&")
+    } else if (run.startsWith(fence) && info.trim() === "") fence = undefined
+    else if (sectionLine.test(line)) return line.replace("#", "\\#")
+    return line
+  })
+  return [...lines, ...(fence === undefined ? [] : [fence])].join("\n")
+}
+
+const partText = (part: Part, author: Author | undefined): string | undefined => {
+  if (isText(part)) {
+    if (part.text.trim() === "") return undefined
+    const text = plain(part.text)
+    return author === "program" ? fenced(text, "") : withoutHeadings(text)
+  }
   if (isCall(part)) {
     const { args, name } = part.functionCall
     return `Calls ${named(name)}:\n\n${shortened(json(args ?? {}), "json")}`
@@ -50,21 +90,21 @@ const partText = (part: Part): string | undefined => {
 }
 
 const heading = ({ author, content }: Entry): string => {
-  if (author === "summary") return "Summary of earlier messages"
-  if (author === "program") return "Program"
-  if (content.role === "model") return "Model"
-  return content.parts.every(isResponse) ? "Tools" : "User"
+  if (author === "summary") return names.summary
+  if (author === "program") return names.program
+  if (content.role === "model") return names.model
+  return content.parts.every(isResponse) ? names.tools : names.user
 }
 
-const sectionOf = (content: Content): string | undefined => {
-  const parts = content.parts.flatMap((part) => partText(part) ?? [])
+const sectionOf = ({ author, content }: Entry): string | undefined => {
+  const parts = content.parts.flatMap((part) => partText(part, author) ?? [])
   return parts.length === 0 ? undefined : parts.join("\n\n")
 }
 
 /** Writes every message of the log under the name of its author; long tool outputs are shown by their beginning. */
 export const writeMarkdown = (conversation: Conversation, title: string): string => {
   const sections = entries(conversation).flatMap((entry) => {
-    const text = entry.author === "environment" ? undefined : sectionOf(entry.content)
+    const text = entry.author === "environment" ? undefined : sectionOf(entry)
     return text === undefined ? [] : [`## ${heading(entry)}\n\n${text}`]
   })
   return `${[`# ${plain(title).replaceAll("\n", " ")}`, ...sections].join("\n\n")}\n`

@@ -813,11 +813,23 @@ describe("what the user typed while the agent worked", () => {
         queue("remove"),
         queue("enqueue", "go on"),
         queue("remove"),
-        assistant("4", "3", "n", text("ok")),
-        user("5", "4", "go on")
+        user("4", "3", "go on"),
+        assistant("5", "4", "n", text("ok"))
       ],
-      ["user: go on", "model: ok", "user: go on"],
+      ["user: go on", "user: go on", "model: ok"],
       3
+    ],
+    [
+      "that the user types again after the answer",
+      [
+        queue("enqueue", "continue"),
+        queue("remove"),
+        assistant("4", "3", "n", text("ok")),
+        user("5", "4", "continue"),
+        assistant("6", "5", "o", text("done"))
+      ],
+      ["user: continue", "model: ok", "user: continue", "model: done"],
+      1
     ],
     [
       "that only a summary repeats",
@@ -836,10 +848,48 @@ describe("what the user typed while the agent worked", () => {
       ["program: <task-notification>done</task-notification>"],
       1
     ],
+    [
+      "behind words of a program",
+      [queue("enqueue", "<task-notification>done</task-notification>\nand now the tests"), queue("remove")],
+      ["user: <task-notification>done</task-notification>\nand now the tests"],
+      1
+    ],
+    [
+      "that quotes a program, in an attachment that says whose words they are",
+      [
+        other("4", "3", "attachment", {
+          attachment: {
+            type: "queued_command",
+            prompt: "<task-notification>done</task-notification>",
+            commandMode: "prompt"
+          }
+        }),
+        assistant("5", "4", "n", text("ok"))
+      ],
+      ["user: <task-notification>done</task-notification>", "model: ok"],
+      0
+    ],
+    ["of which another one is removed", [queue("enqueue", "a"), queue("remove", "b")], [], 2],
     ["of another order", [queue("enqueue", "a"), queue("enqueue", "b"), queue("remove", "b")], ["user: b"], 2],
     ["with broken content", [queue("enqueue", 7), queue("remove"), queue("later")], [], 3]
   ])("%s", (_, records, expected, skipped) => {
-    assert.deepStrictEqual(said([...begin, ...records]), [[...opening, ...expected], skipped])
+    assert.deepStrictEqual(said([...begin, ...records]), [[...opening, ...expected], skipped || undefined])
+  })
+
+  it("is put in its place with a pause at each delivery", () => {
+    const pauses = (deliveries: number) => {
+      const reader = claudeReader()
+      const queued = Array.from({ length: deliveries }, () => [queue("enqueue", "start"), queue("remove")]).flat()
+      for (const [index, record] of [...begin, ...queued, assistant("4", "3", "n", text("start"))].entries()) {
+        assert.isUndefined(reader.line(record, JSON.stringify(record), index + 1))
+      }
+      const work = reader.end()
+      let count = 0
+      while (work.next().done !== true) count += 1
+      return count
+    }
+    // One where it is put in its place, one where it is read.
+    assert.strictEqual(pauses(50) - pauses(0), 100)
   })
 
   it("is dead on a dead branch", () => {

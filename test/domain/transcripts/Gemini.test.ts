@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { decode, encode } from "../../../src/domain/Bytes.ts"
 import { type Part, payload } from "../../../src/domain/Content.ts"
 import { type Draft, sourceOf } from "../../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/Projection.ts"
+import { foreignNotes, owedResponse } from "../../../src/domain/Projection.ts"
 import { runtimeMark } from "../../../src/domain/RuntimeMark.ts"
 import { acknowledgement } from "../../../src/domain/strategies/Gemini.ts"
 import { detect, isGeminiDocument } from "../../../src/domain/transcripts/Detect.ts"
@@ -768,6 +768,41 @@ describe("sessions that were resumed", () => {
       "user: e"
     ])
     assert.deepStrictEqual(transcript.skipped, { "older environment message": 1, "repeated result": 1 })
+  })
+
+  it("a result that we wrote for a call without one is none when it comes back without its mark", () => {
+    const owed = owedResponse({ id: "c", name: "shell" })
+    const opened = [
+      user("1", "a"),
+      gemini("2", "b", { toolCalls: [call("c", [owed], { palimpsest: { owed: true } })] })
+    ]
+    const loaded = [
+      user("1", "a"),
+      gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: { command: "make" } } }]),
+      user("2_response", [owed])
+    ]
+    const twice = [
+      ...opened,
+      user("3", "go on"),
+      set(start),
+      set(start, ...loaded, user("3", "go on")),
+      gemini("4", "d")
+    ]
+    for (const list of [twice, [...twice, set(start), set(start, ...loaded, user("3", "go on"), gemini("4", "d"))]]) {
+      assert.deepStrictEqual(told(records(...list)), [
+        "environment: <session_context>y</session_context>",
+        "user: a",
+        "model: b | shell(c)",
+        "user: go on",
+        "model: d"
+      ])
+    }
+    // Behind a compaction it is none either.
+    const shorter = told(records(...opened, set(user("0", "other"), ...loaded.slice(1))))
+    assert.deepStrictEqual(shorter.slice(-2), ["compaction, kept from 1", "+ user: other"])
+    // Any other answer to that call is one, and so are these words where we did not write them.
+    assert.include(told(records(...opened, user("3", [response("c", "late")]))), 'user: c={"output":"late"}')
+    assert.include(told(records(user("1", "a"), loaded[1], user("3", [owed]))).at(-1), "user: c=")
   })
 
   it("cut off before the messages were loaded again: they are still there", () => {
