@@ -45,11 +45,22 @@ type Parameters = typeof Parameters.Type
 const description = `Runs a command in bash (in sh where there is no bash) and tells what it printed and how it ended. There is nobody to type: its input is empty, so use flags that answer questions beforehand. A command that prints nothing for a long time is stopped together with all it started. Start what runs on by itself, such as a server or a watcher, with is_background, and have it write into a file if its output matters; it ends with this session at the latest. Keys and passwords of the environment are not passed on.`
 
 /**
+ * Waits until this program has seen to it that the group ends with it, then gives the command an empty input. Without this, a
+ * program that is killed right after it started a command would leave it running.
+ */
+const gate = `read -r go || exit 0
+exec </dev/null`
+
+/** What the gate waits for. */
+const go = new TextEncoder().encode("go\n")
+
+/**
  * Runs the command in a shell of its own, then tells over stream 3 how that ended and which processes of its group are left
  * (pid, parent, group, state). It always ends with 0 itself: effect's spawner ends the whole group of a process that does
  * not. `2>/dev/null`, and a subshell: what this shell has to say of a signal is nobody's output.
  */
-const script = `exec 4>&2 2>/dev/null
+const script = `${gate}
+exec 4>&2 2>/dev/null
 if command -v bash >/dev/null; then (exec bash -c "$1" 2>&4 3>&- 4>&-); else (exec sh -c "$1" 2>&4 3>&- 4>&-); fi
 code=$?
 exec 4>&- >/dev/null
@@ -58,7 +69,8 @@ echo "$$ $code" >&3
 exit 0`
 
 /** For the background: the shell becomes the command, so that its number is that of the group. */
-const plain = `exec 3>&-
+const plain = `${gate}
+exec 3>&-
 if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi`
 
 /** How the wrapping shell says that a command ended. */
@@ -236,7 +248,7 @@ export const shell: Effect.Effect<
     const command = ChildProcess.make("/bin/sh", ["-c", ...args], {
       cwd,
       env: childEnvironment(variables, passed),
-      stdin: "ignore",
+      stdin: "pipe",
       detached: true,
       additionalFds: { fd3: { type: "output" } },
       forceKillAfter: grace
@@ -255,6 +267,7 @@ export const shell: Effect.Effect<
       report: Effect.undefined
     }
     yield* takeOutput(handle, running, scope)
+    yield* Effect.forkIn(Effect.ignore(Stream.run(Stream.make(go), handle.stdin)), scope)
     const report = yield* Stream.mkString(Stream.decodeText(handle.getOutputFd(3))).pipe(
       Effect.map(reportOf),
       Effect.orElseSucceed(() => undefined),
