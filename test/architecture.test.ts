@@ -21,6 +21,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "ChildOutput",
     "HookSystem",
     "CommandHooks",
+    "Program",
     "Hooked",
     "Telemetry",
     "SessionStore",

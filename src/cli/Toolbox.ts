@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Path, Ref, type Scope } from "effect"
+import { Context, Duration, Effect, type FileSystem, Layer, Path, Ref, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { placeOf } from "../domain/AgentDefinition.ts"
@@ -13,7 +13,7 @@ import * as Agent from "../services/Agent.ts"
 import type { KnownAgent, KnownAgents } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
 import * as AgentMessages from "../services/AgentMessages.ts"
-import { Approval } from "../services/Approval.ts"
+import { Approval, type Asked } from "../services/Approval.ts"
 import * as EditCorrector from "../services/EditCorrector.ts"
 import type { Environment } from "../services/Environment.ts"
 import * as LoopDetector from "../services/LoopDetector.ts"
@@ -41,6 +41,7 @@ import { saveMemory } from "../services/tools/SaveMemory.ts"
 import { enterPlanMode, exitPlanMode } from "../services/tools/PlanMode.ts"
 import { activateSkill } from "../services/tools/ActivateSkill.ts"
 import { askUser } from "../services/tools/AskUser.ts"
+import { SteeringSettings } from "../services/tools/FileChange.ts"
 import { glob } from "../services/tools/Glob.ts"
 import { listDirectory } from "../services/tools/ListDirectory.ts"
 import { readFile } from "../services/tools/ReadFile.ts"
@@ -70,8 +71,8 @@ const usualBudget = 2_000
 const no: Answer = { _tag: "No", words: "" }
 
 /** The tools for files, commands and pages, those that only look first. */
-const ownTools = Effect.fnUntraced(function* (settings: SettingsFile) {
-  const { allowPrivateNetwork, files, passEnvironment, shellIdle } = withDefaults(settings)
+const ownTools = Effect.fnUntraced(function* (settings: SettingsFile, isTrusted: boolean) {
+  const { allowPrivateNetwork, askForBuildFiles, files, memory, passEnvironment, shellIdle } = withDefaults(settings)
   const usual = yield* ShellSettings
   const correction = correctionOf(settings.editCorrection)
   const inactivity = shellIdle === 0 ? Duration.infinity : Duration.seconds(shellIdle)
@@ -83,10 +84,18 @@ const ownTools = Effect.fnUntraced(function* (settings: SettingsFile) {
     searchFiles,
     writeFile,
     correction === undefined ? replace : Effect.provide(replace, EditCorrector.layer({}, correction.cache)),
-    Effect.provideService(shell, ShellSettings, { ...usual, inactivity, passed: passEnvironment }),
+    Effect.provideService(shell, ShellSettings, {
+      ...usual,
+      inactivity,
+      passed: passEnvironment,
+      relativePath: isTrusted
+    }),
     Effect.provideService(webFetch, AllowPrivate, allowPrivateNetwork),
     webSearch()
-  ]).pipe(Effect.provideService(FileLimits, files))
+  ]).pipe(
+    Effect.provideService(FileLimits, files),
+    Effect.provideService(SteeringSettings, { memoryNames: memory.fileNames, buildFiles: askForBuildFiles })
+  )
 })
 
 /** What is opened, as far as an agent needs to know. */
@@ -283,7 +292,7 @@ const equipment = Effect.fnUntraced(function* ({
   yield* Effect.forEach(notices, (notice) => tell(printable(notice)), { discard: true })
   const { problems, tools: ofServers } = yield* mcpOf(settings.mcpServers ?? {})
   yield* Effect.forEach(problems, ({ message }) => tell(printable(message)), { discard: true })
-  const own = yield* Effect.provideService(ownTools(settings), Workspace, workspace)
+  const own = yield* Effect.provideService(ownTools(settings, isRootTrusted), Workspace, workspace)
   const touching = yield* onTouch([...own, ...ofServers]).pipe(
     Effect.provideService(Memory, memory),
     Effect.provideService(Workspace, workspace)
@@ -294,7 +303,7 @@ const equipment = Effect.fnUntraced(function* ({
   const store = yield* SessionStore
   const hooks = yield* HookSystem
   const context = yield* Effect.context<
-    ChildProcessSpawner | Environment | Ground | HttpClient | Model | TokenCounter
+    ChildProcessSpawner | Environment | FileSystem.FileSystem | Ground | HttpClient | Model | Path.Path | TokenCounter
   >()
   const subagents = yield* Subagents.make({
     tools: touching,
@@ -342,6 +351,17 @@ const equipment = Effect.fnUntraced(function* ({
   }
 })
 
+/** The answer where nobody can be asked. That a file is asked for though edits may run nobody would guess. */
+const unasked =
+  (tell: People["tell"]) =>
+  ({ because, title }: Asked): Effect.Effect<Answer> =>
+    Effect.as(
+      because === undefined
+        ? Effect.void
+        : tell(printable(`${title} has to be asked for, because ${because}; --approve all runs it unasked`)),
+      no
+    )
+
 const approvalFor = Effect.fnUntraced(function* (
   settings: SettingsFile,
   { approve }: Wanted,
@@ -354,7 +374,7 @@ const approvalFor = Effect.fnUntraced(function* (
     granted: settings.allowed ?? [],
     planFile,
     // Also where nobody can be asked it is told what they would have been asked.
-    ask: ask ?? (() => Effect.succeed(no)),
+    ask: ask ?? unasked(tell),
     keep: (grants) =>
       Effect.catch(allow(grants), ({ message }) => tell(`It is allowed for this session only: ${message}`))
   })

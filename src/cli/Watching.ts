@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Path, Predicate, type Scope } from "effect"
+import { Cause, Effect, Exit, type FileSystem, Path, Predicate, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { printable } from "../domain/Inspection.ts"
 import { type SettingsFile, withDefaults } from "../domain/Settings.ts"
@@ -51,7 +51,14 @@ export const addHooks = Effect.fn("Watching.addHooks")(function* (
 ): Effect.fn.Return<
   void,
   never,
-  ChildProcessSpawner | Environment | Ground | HookSystem | Path.Path | Scope.Scope | SessionFiles
+  | ChildProcessSpawner
+  | Environment
+  | FileSystem.FileSystem
+  | Ground
+  | HookSystem
+  | Path.Path
+  | Scope.Scope
+  | SessionFiles
 > {
   if (!hasHooks({ files })) return
   const hooks = yield* HookSystem

@@ -34,6 +34,12 @@ export type ToolKind = "read" | "edit" | "execute" | "fetch"
 /** The grant that stands for edits of files. */
 export const editGrant = "edit"
 
+/** The grant that stands for edits of one file that `editGrant` does not cover (SteeringFiles.ts). */
+export const fileGrant = (place: string): string => `${editGrant}:${place}`
+
+/** Whether a grant may be given for always. A file that runs by itself is looked at again in another session. */
+export const canLast = (grant: string): boolean => !grant.startsWith(fileGrant(""))
+
 const ofServers = "mcp:"
 
 /** The grant that stands for all tools of an MCP server. */

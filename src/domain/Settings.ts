@@ -436,6 +436,12 @@ export const Settings = Schema.Struct({
     }),
     []
   ),
+  askForBuildFiles: usually(
+    flag(
+      "Whether edits of Makefiles and other files that build, test or install are asked for where edits run unasked"
+    ),
+    false
+  ),
   maxTurns: usually(
     Positive.annotate({
       description: "Requests to the model that one message may lead to",
@@ -639,6 +645,7 @@ export const homeOnly = [
   "sessionRetention",
   "approve",
   "allowed",
+  "askForBuildFiles",
   "allowPrivateNetwork",
   "passEnvironment",
   "mcpServers",

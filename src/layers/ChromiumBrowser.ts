@@ -1,11 +1,13 @@
-import { Config, Effect, FiberSet, FileSystem, Layer, Option, Result, Schedule, type Scope } from "effect"
+import { Config, Effect, FiberSet, FileSystem, Layer, Option, type Path, Result, Schedule, type Scope } from "effect"
 import type { Buffer } from "node:buffer"
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http"
 import { connect, type Socket } from "node:net"
 import path from "node:path"
-import process from "node:process"
+import process, { env } from "node:process"
 import type * as Playwright from "playwright-core"
+import { withAbsolutePath } from "../domain/SearchPath.ts"
 import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../services/Browser.ts"
+import { lookup } from "../services/Programs.ts"
 
 /** A Chromium that is installed, driven through playwright-core, which is loaded when the first page is wanted. */
 
@@ -27,23 +29,22 @@ const environment = Config.all({
 })
 
 /** The program to start: `CHROMIUM_PATH`, else the first of the usual ones that is there. */
-const executable: Effect.Effect<string, BrowserFailure, FileSystem.FileSystem> = Effect.gen(function* () {
+const executable: Effect.Effect<string, BrowserFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const known = yield* Effect.orElseSucceed(environment, () => ({
     own: Option.none<string>(),
     path: Option.none<string>()
   }))
-  const folders = Option.getOrElse(known.path, () => "").split(path.delimiter)
-  const candidates = [
-    ...Option.toArray(known.own),
-    ...folders
-      .filter((folder) => path.isAbsolute(folder))
-      .flatMap((folder) => names.map((name) => path.join(folder, name))),
-    ...places
-  ]
-  for (const file of candidates) {
-    if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return file
+  const isThere = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
+  const own = Option.getOrElse(known.own, () => "")
+  if (path.isAbsolute(own) && (yield* isThere(own))) return own
+  const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => path.resolve("."))
+  const searchPath = Option.getOrElse(known.path, () => "")
+  for (const name of names) {
+    const found = yield* lookup(name, { path: searchPath, outside: [workspace] })
+    if (found !== undefined) return found
   }
+  for (const file of places) if (yield* isThere(file)) return file
   return yield* fail("there is no Chromium on this machine; install Chromium or Chrome, or set CHROMIUM_PATH to it")
 })
 
@@ -199,8 +200,10 @@ const isWeb = (url: string): boolean => {
 
 const open = Effect.fn("ChromiumBrowser.open")(function* (
   targets: Targets
-): Effect.fn.Return<BrowserPage, BrowserFailure, FileSystem.FileSystem | Scope.Scope> {
+): Effect.fn.Return<BrowserPage, BrowserFailure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const executablePath = yield* executable
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) variables[name] = value
   const { chromium } = yield* playwright
   const { port, takeReason } = yield* guard(targets)
   const browser = yield* Effect.acquireRelease(
@@ -212,6 +215,8 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
           // Root cannot have the sandbox, and containers run as root.
           chromiumSandbox: process.platform === "linux" && process.getuid?.() !== 0,
           args: flags,
+          // Often it is a script, which starts other programs by their names.
+          env: withAbsolutePath(variables),
           proxy: { server: `http://127.0.0.1:${port}` },
           handleSIGINT: false,
           handleSIGTERM: false,
@@ -321,9 +326,9 @@ const open = Effect.fn("ChromiumBrowser.open")(function* (
 })
 
 /** Browsers of this machine, each started when a page is wanted and gone with its scope. */
-export const layer: Layer.Layer<Browser, never, FileSystem.FileSystem> = Layer.effect(
+export const layer: Layer.Layer<Browser, never, FileSystem.FileSystem | Path.Path> = Layer.effect(
   Browser,
-  Effect.map(FileSystem.FileSystem, (fs) => ({
-    open: (targets) => Effect.provideService(open(targets), FileSystem.FileSystem, fs)
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => ({
+    open: (targets) => Effect.provideContext(open(targets), context)
   }))
 )

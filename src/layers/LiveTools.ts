@@ -18,6 +18,7 @@ import { generalist } from "../services/agents/Generalist.ts"
 import { Browser, BrowserFailure } from "../services/Browser.ts"
 import { Environment } from "../services/Environment.ts"
 import { IdeContext } from "../services/IdeContext.ts"
+import { UntrustedFolders } from "../services/Programs.ts"
 import { AllowPrivate, targets } from "../services/PublicNetwork.ts"
 import { Settings } from "../services/Settings.ts"
 import { Skills } from "../services/Skills.ts"
@@ -96,16 +97,16 @@ const agentsOf = Effect.fnUntraced(function* (
  */
 const inProcess = Effect.fnUntraced(function* ({
   prompt
-}: LocalAgent): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | Environment> {
+}: LocalAgent): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | Environment | Files> {
   const { variables } = yield* Environment
   const env = yield* variables
-  const spawner = yield* ChildProcessSpawner
+  const context = yield* Effect.context<ChildProcessSpawner | Files>()
   return {
     start: Effect.fnUntraced(function* (task) {
       const approval = yield* Effect.serviceOption(Approval)
       const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
       const { make } = yield* Effect.promise(() => import("./ProcessAgent.ts"))
-      const { start } = yield* Effect.provideService(make({ env, approve }), ChildProcessSpawner, spawner)
+      const { start } = yield* Effect.provideContext(make({ env, approve }), context)
       return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
     })
   }
@@ -197,5 +198,21 @@ export const ground = Effect.gen(function* () {
   }
 })
 
+/** No program is taken from a folder that a person does not trust. */
+const untrusted = Layer.effect(
+  UntrustedFolders,
+  Effect.map(Trust, ({ list }) =>
+    Effect.match(list, {
+      onFailure: () => [],
+      onSuccess: (entries) => entries.flatMap(({ answer, folder }) => (answer === "untrusted" ? [folder] : []))
+    })
+  )
+)
+
 /** The services of this machine that tools use. */
-export const layer = Layer.mergeAll(ProcessEnvironment.layerWithFiles, WorkerLineMatcher.layer, Watchdog.layer)
+export const layer = Layer.mergeAll(
+  ProcessEnvironment.layerWithFiles,
+  WorkerLineMatcher.layer,
+  Watchdog.layer,
+  untrusted
+)

@@ -1,11 +1,28 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Queue, Ref, Schema, type Scope, Stream } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  type FileSystem,
+  Option,
+  type Path,
+  Queue,
+  Ref,
+  Schema,
+  type Scope,
+  Stream
+} from "effect"
 import { ChildProcess } from "effect/process"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import path from "node:path"
 import process from "node:process"
 import { fromJson } from "../domain/JsonText.ts"
 import type { ApprovalMode } from "../domain/Approval.ts"
 import { firstUnits, lastUnits } from "../domain/Bytes.ts"
 import { type Activity, ChatEvent } from "../domain/ChatEvent.ts"
+import { lookup } from "../services/Programs.ts"
 import { AgentFailure, type AgentResult, type AgentRunner, type Running, type Task } from "../services/AgentRunner.ts"
 
 /**
@@ -226,9 +243,14 @@ type Asked = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | Agent
 /** Starts agents as processes. */
 export const make = Effect.fnUntraced(function* (
   options: ProcessAgentOptions
-): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner> {
+): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> {
   const spawner = yield* ChildProcessSpawner
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const [program, ...args] = options.command ?? ownCommand(options.approve ?? "none")
+  const cwd = path.resolve(options.cwd ?? ".")
+  const found = yield* Effect.cached(
+    Effect.provideContext(lookup(program, { path: options.env["PATH"] ?? "", outside: [cwd] }), context)
+  )
   const { takesMessages = false } = options
   const patience = Duration.fromInputUnsafe(options.patience ?? defaultPatience)
   const encoder = new TextEncoder()
@@ -241,9 +263,13 @@ export const make = Effect.fnUntraced(function* (
     const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
     yield* Queue.offer(input, takesMessages ? messageLine(task.prompt) : encoder.encode(task.prompt))
     if (!takesMessages) yield* Queue.end(input)
+    const place = yield* found
+    if (place === undefined) {
+      return yield* failed(`${program} cannot be started: there is no such program in PATH outside of ${cwd}`)
+    }
     const child = yield* spawner
       .spawn(
-        ChildProcess.make(program, args, {
+        ChildProcess.make(place, args, {
           ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
           env: { ...options.env },
           extendEnv: false,

@@ -1,5 +1,14 @@
 import { Context, Effect, Layer, Ref, Semaphore } from "effect"
-import { type Answer, type ApprovalMode, type Decision, planFirst, type ToolKind, verdict } from "../domain/Approval.ts"
+import {
+  type Answer,
+  type ApprovalMode,
+  canLast,
+  type Decision,
+  planFirst,
+  type ToolKind,
+  verdict
+} from "../domain/Approval.ts"
+import { steeringNote } from "../domain/SteeringFiles.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import type { Question } from "./Tool.ts"
 
@@ -60,6 +69,7 @@ export class Approval extends Context.Service<
     const modes = yield* Ref.make({ now: mode, before: mode === "plan" ? "none" : mode })
     const grants = yield* Ref.make<ReadonlySet<string>>(new Set(granted))
     const one = yield* Semaphore.make(1)
+    const isExplained = yield* Ref.make(false)
     const judged = (call: Asked) =>
       Effect.map(Effect.all([Ref.get(modes), Ref.get(grants)]), ([{ now }, held]) =>
         verdict({ mode: now, granted: held, planFile }, call)
@@ -84,10 +94,13 @@ export class Approval extends Context.Service<
       // The answer to the call before may cover this one too, or have begun a plan.
       const already = yield* known(asked)
       if (already !== undefined) return already
-      const answer = yield* question(asked)
+      const { because } = asked
+      const isFirst = because !== undefined && !(yield* Ref.getAndSet(isExplained, true))
+      const answer = yield* question(isFirst ? { ...asked, because: `${because}. ${steeringNote}` } : asked)
       if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
       if (answer._tag !== "Once") yield* Ref.update(grants, (held) => new Set([...held, ...asked.grants]))
-      if (answer._tag === "Always" && keep !== undefined) yield* keep(asked.grants)
+      const lasting = asked.grants.filter(canLast)
+      if (answer._tag === "Always" && keep !== undefined && lasting.length > 0) yield* keep(lasting)
       return { _tag: "Allowed" }
     })
     return {

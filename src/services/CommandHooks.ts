@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Exit, type PlatformError, type Scope, Stream } from "effect"
+import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { firstUnits } from "../domain/Bytes.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
@@ -17,10 +17,12 @@ import {
   uniqueHooks
 } from "../domain/HookSettings.ts"
 import type { Kept } from "../domain/HeadAndTail.ts"
+import { withAbsolutePath } from "../domain/SearchPath.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { drained, noOutput, signalOf, takeOutput } from "./ChildOutput.ts"
 import { Environment } from "./Environment.ts"
 import type { Hook, HookPlace } from "./HookSystem.ts"
+import { finder } from "./Programs.ts"
 
 /** Commands of the settings as hooks, in the protocol of spec 8: the event as JSON on stdin, the answer on stdout. */
 
@@ -42,6 +44,9 @@ export interface CommandHooksOptions {
   readonly grace?: Duration.Input | undefined
 }
 
+/** What commands are started with. */
+type Needs = ChildProcessSpawner.ChildProcessSpawner | Environment | FileSystem.FileSystem | Path.Path
+
 /** Bytes kept of what a command prints, of either stream. */
 const outputBytes = 1024 * 1024
 
@@ -52,7 +57,7 @@ const nameLength = 80
  * The shell becomes the command, so that its number is that of the group. `--norc`: bash takes a socket for its input, as Node
  * makes them, for a connection from elsewhere, and would read the person's .bashrc first.
  */
-const script = `if command -v bash >/dev/null 2>&1; then exec bash --norc -c "$1"; else exec sh -c "$1"; fi`
+const script = `if [ -n "$2" ]; then exec "$2" --norc -c "$1" bash; else exec /bin/sh -c "$1"; fi`
 
 const decoder = new TextDecoder()
 
@@ -76,12 +81,17 @@ const notStarted = (why: string): string => `it could not be started: ${quoted(w
 const failureOf = ({ reason }: PlatformError.PlatformError): string =>
   notStarted(reason._tag === "BadArgument" ? (reason.description ?? reason.message) : reason.message)
 
+/** A folder with its links followed, as programs are kept from being looked for there. */
+const realFolder = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.realPath(folder), () => folder))
+
 /** Hooks that run commands, each in a process group of its own that ends with the work on the event. */
 export const make = Effect.fn("CommandHooks.make")(function* (
   definitions: ReadonlyArray<CommandHook>,
   options: CommandHooksOptions
-): Effect.fn.Return<ReadonlyArray<Hook>, never, ChildProcessSpawner.ChildProcessSpawner | Environment> {
+): Effect.fn.Return<ReadonlyArray<Hook>, never, Needs> {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const find = yield* finder([yield* realFolder(options.cwd)])
   const environment = yield* Environment
 
   const started = Effect.fnUntraced(function* (
@@ -103,9 +113,12 @@ export const make = Effect.fn("CommandHooks.make")(function* (
       catch: () => "what happened cannot be written as JSON"
     })
     // The command stays as it is written: the shell knows the variables, and what it expands is never taken for a command.
-    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command], {
+    const given = childEnvironment(yield* environment.variables, options.passed)
+    // In relative parts of PATH lie programs of the folder.
+    const variables = (yield* options.isTrusted) ? given : withAbsolutePath(given)
+    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command, (yield* find("bash")) ?? ""], {
       cwd,
-      env: { ...childEnvironment(yield* environment.variables, options.passed), ...own, ...env },
+      env: { ...variables, ...own, ...env },
       // Who does not read it is not told of a broken pipe: effect's spawner drops that.
       stdin: Stream.make(input),
       detached: true,
@@ -175,7 +188,7 @@ export interface SettingsHooks {
 export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
   { home, workspace }: { readonly home: HookLevel; readonly workspace: HookLevel },
   options: CommandHooksOptions
-): Effect.fn.Return<SettingsHooks, never, ChildProcessSpawner.ChildProcessSpawner | Environment> {
+): Effect.fn.Return<SettingsHooks, never, Needs> {
   const { hooksConfig: ours = {} } = home
   const { hooksConfig: theirs = {} } = workspace
   const there = hooksOf(workspace.hooks ?? {}, "workspace")

@@ -4,8 +4,10 @@ import {
   Duration,
   Effect,
   Exit,
+  FileSystem,
   Layer,
   Option,
+  type Path,
   Predicate,
   Redacted,
   Schema,
@@ -35,7 +37,9 @@ import {
   mcpToolName
 } from "../domain/McpServer.ts"
 import { redact } from "../domain/Redaction.ts"
+import { withAbsolutePath } from "../domain/SearchPath.ts"
 import { Environment } from "./Environment.ts"
+import { finder } from "./Programs.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"
 
 /** A server that is not there, or a tool of one that cannot be used; the others work. */
@@ -53,7 +57,12 @@ export interface McpOffer {
 }
 
 /** What servers are started and reached with. */
-type Needs = ChildProcessSpawner.ChildProcessSpawner | Environment | HttpClient.HttpClient
+type Needs =
+  | ChildProcessSpawner.ChildProcessSpawner
+  | Environment
+  | FileSystem.FileSystem
+  | HttpClient.HttpClient
+  | Path.Path
 
 /** How servers are started. No key of the environment reaches one but those that its settings name. */
 export interface McpOptions {
@@ -213,12 +222,20 @@ const startProgram = Effect.fnUntraced(function* (
   { args = [], command, cwd, env = {} }: McpProgram,
   options: McpOptions,
   words: LastWords
-): Effect.fn.Return<Connected, string, ChildProcessSpawner.ChildProcessSpawner | Environment | Scope.Scope> {
+): Effect.fn.Return<Connected, string, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
   const { variables } = yield* Environment
   const all = yield* variables
   const filled = filledIn(env, all)
   const missing = unset(filled.missing)
   if (missing !== undefined) return yield* Effect.fail(missing)
+  const fs = yield* FileSystem.FileSystem
+  const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => ".")
+  const program = yield* (yield* finder([workspace]))(command)
+  if (program === undefined) {
+    return yield* Effect.fail(
+      `${command} cannot be started, there is no such program in an absolute part of PATH outside this folder; give its whole path`
+    )
+  }
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   let process: ChildProcessSpawner.ChildProcessHandle | undefined
   const why = Effect.fnUntraced(function* (error: McpClientError) {
@@ -241,8 +258,9 @@ const startProgram = Effect.fnUntraced(function* (
   )
   const named = Object.fromEntries(Object.entries(filled.values).map(([name, value]) => [name, Redacted.make(value)]))
   const transport = yield* McpClient.stdio({
-    command: ChildProcess.make(command, args, {
-      env: { ...childEnvironment(all), ...named },
+    command: ChildProcess.make(program, args, {
+      // What the server starts by its name must not come from the folder that it is started in.
+      env: { ...withAbsolutePath(childEnvironment(all)), ...named },
       cwd
     }),
     protocol: McpProtocol.v2025_11_25

@@ -31,6 +31,8 @@ export interface Question {
   readonly touches?: ReadonlyArray<string> | undefined
   /** Asked whatever was granted before: a person has to have seen it. */
   readonly mustBeSeen?: boolean | undefined
+  /** Why it is asked although such calls may run unasked, in half a sentence. */
+  readonly because?: string | undefined
   /** What the model is to do where the answer is no, in a few words. Absent: do without it, or ask. */
   readonly otherwise?: string | undefined
 }

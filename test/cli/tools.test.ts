@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/FakeGemini.ts"
 import { run } from "./program.ts"
@@ -90,6 +90,44 @@ describe("ask with tools", () => {
       assert.isFalse(existsSync(path.join(where.cwd, "ran")))
       const [, second] = yield* turnsOf(fake)
       for (const response of results(second)) assert.include(String(response["error"]), "did not allow")
+    })
+  )
+
+  it.live("--approve edits writes nothing that runs by itself, and says why and what to do", () =>
+    Effect.gen(function* () {
+      const hostile = (file_path: string) => ["write_file", { file_path, content: "touch PWNED\n" }] as const
+      const files = [".husky/pre-commit", ".git/config", "sub/.vscode/tasks.json", ".env", "AGENTS.md", "link/ci.yml"]
+      const fake = yield* serve(
+        calls(
+          ...files.map(hostile),
+          hostile("src/a.sh"),
+          ["replace", { file_path: "package.json", old_string: "vitest", new_string: "touch PWNED" }],
+          ["replace", { file_path: "package.json", old_string: "1.0.0", new_string: "1.0.1" }]
+        ),
+        says("I may not.")
+      )
+      const where = yield* place("steering")
+      const packageFile = path.join(where.cwd, "package.json")
+      writeFileSync(packageFile, `{"version": "1.0.0", "scripts": {"test": "vitest"}}`)
+      mkdirSync(path.join(where.cwd, ".github", "workflows"), { recursive: true })
+      symlinkSync(path.join(where.cwd, ".github", "workflows"), path.join(where.cwd, "link"))
+      const ended = yield* ask(fake, where, "--approve", "edits")
+      assert.strictEqual(ended.status, 0)
+      for (const file of files) assert.isFalse(existsSync(path.join(where.cwd, file)), file)
+      assert.isTrue(existsSync(path.join(where.cwd, "src", "a.sh")))
+      assert.strictEqual(readFileSync(packageFile, "utf8"), `{"version": "1.0.1", "scripts": {"test": "vitest"}}`)
+      const lines = ended.stderr.split("\n")
+      assert.deepStrictEqual(lines.slice(0, 3), [
+        "palimpsest: write_file .husky/pre-commit has to be asked for, because git runs what stands here, or starts what it names. Files that run by themselves are asked for whatever edits may run; docs/approval.md lists them; --approve all runs it unasked",
+        "palimpsest: ✗ write_file .husky/pre-commit · not allowed; --approve says what may run",
+        "palimpsest: write_file .git/config has to be asked for, because git runs what stands here, or starts what it names; --approve all runs it unasked"
+      ])
+      assert.include(
+        ended.stderr,
+        "replace package.json has to be asked for, because its scripts would change, by which npm and other programs run something"
+      )
+      const [, second] = yield* turnsOf(fake)
+      assert.include(String(results(second)[0]?.["error"]), "leave this file as it is, and say in your answer")
     })
   )
 

@@ -28,6 +28,7 @@ const all: SettingsFile = {
   masking: { protect: 50_000, least: 30_000 },
   loopDetection: false,
   router: true,
+  askForBuildFiles: true,
   allowPrivateNetwork: true,
   passEnvironment: ["GITHUB_TOKEN"],
   mcpServers: {

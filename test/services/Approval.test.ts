@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type { Answer } from "../../src/domain/Approval.ts"
+import { steeringNote } from "../../src/domain/SteeringFiles.ts"
 import { Approval, type Asked } from "../../src/services/Approval.ts"
 
 const edit: Asked = {
@@ -30,6 +31,44 @@ const person = (...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("Approval", () => {
+  it.effect(
+    "a file that runs by itself is asked for whatever edits may run; its own grant covers it alone, and does not last",
+    () =>
+      Effect.gen(function* () {
+        const hook: Asked = {
+          ...edit,
+          title: "write_file .husky/a",
+          grants: ["edit:/w/.husky/a"],
+          because: "git runs it"
+        }
+        const other: Asked = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
+        const kept: Array<string> = []
+        const reasons: Array<string | undefined> = []
+        const approval = yield* Approval.make({
+          mode: "edits",
+          granted: ["edit"],
+          keep: (grants) => Effect.sync(() => void kept.push(...grants)),
+          ask: ({ because, title }) =>
+            Effect.sync((): Answer => {
+              reasons.push(because)
+              return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
+            })
+        })
+        assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+        assert.deepStrictEqual(reasons, [])
+        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+        assert.strictEqual(yield* tagOf(approval, other), "Denied")
+        assert.deepStrictEqual(kept, [])
+        // What such files are is told with the first question.
+        assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
+        yield* approval.setMode("all")
+        assert.strictEqual(yield* tagOf(approval, other), "Allowed")
+        yield* approval.setMode("plan")
+        assert.strictEqual(yield* tagOf(approval, hook), "Refused")
+      })
+  )
+
   it.effect("a plan ends where it began, however often it was begun", () =>
     Effect.gen(function* () {
       const approval = yield* Approval.make({ mode: "edits", granted: [] })

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, FileSystem, Layer, Schedule, Schema, type Scope } from "effect"
+import { Duration, Effect, Fiber, FileSystem, Layer, type Path, Schedule, Schema, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
 import path from "node:path"
@@ -21,7 +21,13 @@ const services = Layer.mergeAll(
   Layer.succeed(Environment, { variables: Effect.succeed(variables) })
 ).pipe(Layer.provideMerge(NodeServices.layer))
 
-type Services = HookSystem | Environment | ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Scope.Scope
+type Services =
+  | HookSystem
+  | Environment
+  | ChildProcessSpawner.ChildProcessSpawner
+  | FileSystem.FileSystem
+  | Path.Path
+  | Scope.Scope
 
 /** With time that passes: commands are real processes. */
 const live = <A, E>(effect: Effect.Effect<A, E, Services>) =>

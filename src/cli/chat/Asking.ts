@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { Answer } from "../../domain/Approval.ts"
+import { type Answer, canLast } from "../../domain/Approval.ts"
 import { printable } from "../../domain/Inspection.ts"
 import type { Asked } from "../../services/Approval.ts"
 import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/ChatTerminal.ts"
@@ -16,7 +16,7 @@ const mostLines = 30
 const answer = <A>(value: A): Reading<A> => ({ _tag: "Answer", value })
 
 /** What is typed, and what it means. `no` may be followed by a word to the model. */
-const meaning = (line: string, canGrant: boolean): Answer | undefined => {
+const meaning = (line: string, canGrant: boolean, canKeep: boolean): Answer | undefined => {
   const [, word = "", words = ""] = /^(\S+)\s*([^]*)$/.exec(line) ?? []
   switch (word.toLowerCase()) {
     case "y":
@@ -28,7 +28,7 @@ const meaning = (line: string, canGrant: boolean): Answer | undefined => {
       return canGrant && words === "" ? { _tag: "Session" } : undefined
     case "a":
     case "always":
-      return canGrant && words === "" ? { _tag: "Always" } : undefined
+      return canKeep && words === "" ? { _tag: "Always" } : undefined
     case "n":
     case "no":
     case "n,":
@@ -65,11 +65,12 @@ const planning: Readonly<Record<string, { readonly question: string; readonly op
 
 /** The question as it is shown: who wants what, the diff or command, and what may be answered. `main`: the agent one talks with. */
 export const inquiryOf = (
-  { agent, covers, detail, grants, title, tool }: Asked,
+  { agent, because, covers, detail, grants, title, tool }: Asked,
   main: string,
   style: Output.Style
 ): Inquiry<Answer> => {
   const canGrant = grants.length > 0
+  const canKeep = canGrant && grants.every(canLast)
   const who = agent === main ? "" : ` (${agent})`
   const lines = detailLines(detail)
   const shown = firstOf(lines, mostLines)
@@ -80,19 +81,20 @@ export const inquiryOf = (
   const options = [
     ...(own?.options ?? [
       "y once",
-      ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
+      ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${printable(covers)}`] : []),
       "n no, and why if you like"
     ]),
     ...(isCut ? ["v view all"] : [])
   ].join(" · ")
   const said = `${style.dim(options)}\n`
+  const why = because === undefined ? "" : `  Asked because ${printable(because)}.\n`
   // A grant that a plan's question does not offer is none of its answers.
-  const keys = ["y", ...(canGrant ? (own === undefined ? ["s", "a"] : ["s"]) : []), "n"]
+  const keys = ["y", ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []), "n"]
   return {
-    text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${shown.map(paint).join("")}${said}`,
+    text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${said}`,
     prompt: "allow? ",
     read: (line) => {
-      const meant = meaning(line, canGrant)
+      const meant = meaning(line, canGrant, canKeep)
       if (meant !== undefined) return answer(meant)
       if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${said}` }
       return { _tag: "Again", text: `${notUnderstood(line, isCut ? [...keys, "v"] : keys)}${said}` }

@@ -91,7 +91,7 @@ palimpsest config doctor           checks all places and says what to do
 palimpsest config import gemini    takes over a ~/.gemini folder; --dry-run only reports
 
 A variable for each plain setting: memory.maxDirs is PALIMPSEST_MEMORY_MAX_DIRS. For single models: {"models": {"NAME": {"compressionThreshold": 0.3}}}.
-approve, allowed, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry, ide, includeDirectories,
+approve, allowed, askForBuildFiles, allowPrivateNetwork, passEnvironment, mcpServers, sessionRetention, telemetry, ide, includeDirectories,
 loadMemoryFromIncludeDirectories and folderTrust count in PALIMPSEST_HOME only.
 An invalid file is told with the key and what was expected before anything runs.`
   },

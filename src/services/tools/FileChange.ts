@@ -1,9 +1,11 @@
 import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
-import { editGrant } from "../../domain/Approval.ts"
+import { editGrant, fileGrant } from "../../domain/Approval.ts"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { diskTrouble, isNotFound } from "../../domain/DiskTrouble.ts"
 import { type FileDiff, fileDiff } from "../../domain/FileDiff.ts"
+import { isPackageFile, packageReason, type SteeringOptions, steeringReason } from "../../domain/SteeringFiles.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
+import { isWithin } from "../../domain/WorkspacePath.ts"
 import { read } from "../RegularFile.ts"
 import { type Question, ToolFailure } from "../Tool.ts"
 import * as WholeFile from "../WholeFile.ts"
@@ -51,11 +53,11 @@ export interface FileChanges {
 /** Paths that a title may cut (Tool.ts). */
 const longestTitle = 100
 
-/**
- * Whether a file says which programs run: the hooks and settings of git, and the agents, skills and settings of this program.
- * Who lets files be edited did not mean these: each edit of them is asked for.
- */
-const startsPrograms = (place: string): boolean => /(?:^|[\\/])\.(?:git|palimpsest|gemini)(?:[\\/]|$)/i.test(place)
+/** Which edits are asked for whatever edits may run (SteeringFiles.ts). */
+export const SteeringSettings = Context.Reference<SteeringOptions>(
+  "palimpsest/services/tools/FileChange/SteeringSettings",
+  { defaultValue: () => ({ memoryNames: [], buildFiles: false }) }
+)
 
 /** One file is written at a time, whichever agent writes it: between the last look and the rename nobody else's edit comes. */
 const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
@@ -75,6 +77,7 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
     const path = yield* Path.Path
     const workspace = yield* Workspace
     const gate = yield* Gate
+    const steering = yield* SteeringSettings
 
     const look = Effect.fn("FileChange.look")(function* (given: string): Effect.fn.Return<Seen, ToolFailure> {
       const place = yield* workspace.path(given, "write")
@@ -131,19 +134,42 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         diff === "" ? words(`${seen.shown} reads so already`) : { _tag: "Diff", file: seen.shown, diff, added, removed }
     })
 
+    const folderOf = (place: string): string =>
+      workspace.folders
+        .filter((folder) => isWithin(folder, place, path.sep))
+        .reduce((longest, folder) => (folder.length > longest.length ? folder : longest), "")
+
+    /**
+     * Why this edit is asked for whatever edits may run. Judged by where it leads and by how it is named: a link between the two
+     * may stand for either.
+     */
+    const reasonOf = ({ after, seen }: Change): string | undefined => {
+      const places = [seen.path, path.resolve(workspace.root, seen.given)]
+      for (const place of places) {
+        const reason = steeringReason(place, folderOf(place), steering)
+        if (reason !== undefined) return reason
+      }
+      return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
+    }
+
+    const questionOf = (change: Change): Question => {
+      const { path: place, shown } = change.seen
+      const because = reasonOf(change)
+      const asked = { detail: detailOf(change), touches: [place] }
+      if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
+      return {
+        ...asked,
+        because,
+        grants: [fileGrant(place)],
+        covers: `edits of ${shown}`,
+        otherwise: "leave this file as it is, and say in your answer what should be changed in it"
+      }
+    }
+
     return {
       look,
       plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
-      question: (change) =>
-        change.after === change.seen.text
-          ? undefined
-          : {
-              detail: detailOf(change),
-              touches: [change.seen.path],
-              ...(startsPrograms(change.seen.path)
-                ? { grants: [], covers: "this edit" }
-                : { grants: [editGrant], covers: "edits of files" })
-            },
+      question: (change) => (change.after === change.seen.text ? undefined : questionOf(change)),
       write: Effect.fn("FileChange.write")(function* (change): Effect.fn.Return<ToolResult<Changed>, ToolFailure> {
         const { after, seen } = change
         const now = yield* look(seen.given)

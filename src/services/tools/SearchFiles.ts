@@ -1,4 +1,4 @@
-import { Effect, Fiber, FileSystem, Option, Path, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Schema, type Scope, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { childEnvironment } from "../../domain/ChildEnvironment.ts"
 import { cutLine, decodeFile, encodingOf, linesOf } from "../../domain/FileText.ts"
@@ -9,6 +9,7 @@ import { Environment } from "../Environment.ts"
 import { FileLimits } from "../FileLimits.ts"
 import { type FolderRules, type IgnoreChoice, ownRules, rulesOf, usualFolders, walk } from "../IgnoreRules.ts"
 import { LineMatcher, type MatchedLine, type Matcher } from "../LineMatcher.ts"
+import { finder } from "../Programs.ts"
 import { look, read } from "../RegularFile.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
@@ -162,13 +163,22 @@ interface Ran {
   readonly isFlood: boolean
 }
 
+/** Where ripgrep is, as the tool found it; undefined: it is not installed where programs are taken from. */
+const Ripgrep = Context.Reference<Effect.Effect<string | undefined>>("palimpsest/services/tools/SearchFiles/Ripgrep", {
+  defaultValue: () => Effect.undefined
+})
+
 const ripgrep = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   cwd: string,
   stderr: "ignore" | "pipe" = "ignore"
 ) {
   const environment = yield* Environment
-  return yield* ChildProcess.make("rg", args, {
+  const rg = yield* yield* Ripgrep
+  if (rg === undefined) {
+    return yield* PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" })
+  }
+  return yield* ChildProcess.make(rg, args, {
     cwd,
     env: childEnvironment(yield* environment.variables),
     extendEnv: false,
@@ -489,6 +499,7 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
   const path = yield* Path.Path
   const workspace = yield* Workspace
   const usual = choiceOf(undefined, yield* FileLimits)
+  const find = yield* finder(workspace.folders)
 
   /** The files with matches in one folder of the workspace, or what is searched instead of it. */
   const searchIn = Effect.fnUntraced(function* (
@@ -571,6 +582,7 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
 
       const found = yield* work.pipe(
         Effect.provideContext(platform),
+        Effect.provideService(Ripgrep, find("rg")),
         Effect.timeoutOrElse({
           duration: patience,
           orElse: () =>

@@ -1,13 +1,28 @@
-import { Clock, Context, Duration, Effect, Exit, Fiber, type PlatformError, Schema, Scope, Stream } from "effect"
+import {
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  type FileSystem,
+  type Path,
+  type PlatformError,
+  Schema,
+  Scope,
+  Stream
+} from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
 import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
+import { withAbsolutePath } from "../../domain/SearchPath.ts"
 import { grantsOf, programs } from "../../domain/ShellCommand.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
 import { type ChildOutput, drained, noOutput, signalOf, takeOutput } from "../ChildOutput.ts"
 import { Environment } from "../Environment.ts"
+import { finder } from "../Programs.ts"
 import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
 
@@ -21,6 +36,11 @@ export interface ShellOptions {
   readonly buffer: number
   /** Variables that commands are given although they look like keys. */
   readonly passed: ReadonlyArray<string>
+  /**
+   * Whether commands find programs in relative parts of PATH, as they do where the person types them: only where they trust
+   * the folder, whose programs those are. Absent: in absolute parts alone, which name their folder whatever one works in.
+   */
+  readonly relativePath?: boolean | undefined
 }
 
 /** How commands are run where nothing else is set. */
@@ -61,17 +81,17 @@ const go = new TextEncoder().encode("go\n")
  */
 const script = `${gate}
 exec 4>&2 2>/dev/null
-if command -v bash >/dev/null; then (exec bash -c "$1" 2>&4 3>&- 4>&-); else (exec sh -c "$1" 2>&4 3>&- 4>&-); fi
+(exec "$2" -c "$1" "\${2##*/}" 2>&4 3>&- 4>&-)
 code=$?
 exec 4>&- >/dev/null
 echo "$$ $code" >&3
-{ ps -A -o pid= -o ppid= -o pgid= -o stat= || pgrep -g "$$"; } >&3
+{ "$3" -A -o pid= -o ppid= -o pgid= -o stat= || "$4" -g "$$"; } >&3
 exit 0`
 
 /** For the background: the shell becomes the command, so that its number is that of the group. */
 const plain = `${gate}
 exec 3>&-
-if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi`
+exec "$2" -c "$1" "\${2##*/}"`
 
 /** How the wrapping shell says that a command ended. */
 interface Report {
@@ -214,12 +234,13 @@ const thrown = (defect: unknown): ToolFailure => {
 export const shell: Effect.Effect<
   Tool,
   never,
-  ChildProcessSpawner.ChildProcessSpawner | Workspace | Environment | Scope.Scope
+  ChildProcessSpawner.ChildProcessSpawner | Environment | FileSystem.FileSystem | Path.Path | Scope.Scope | Workspace
 > = Effect.gen(function* () {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const workspace = yield* Workspace
   const environment = yield* Environment
-  const { buffer, grace, inactivity, passed } = yield* ShellSettings
+  const { buffer, grace, inactivity, passed, relativePath = false } = yield* ShellSettings
+  const find = yield* finder(workspace.folders)
   const limit = Duration.fromInputUnsafe(inactivity)
   const outlasting = yield* Scope.fork(yield* Effect.scope, "parallel")
 
@@ -240,14 +261,18 @@ export const shell: Effect.Effect<
 
   /** Starts a command in a process group of its own, which ends with the scope. What it prints is taken from then on. */
   const begin = Effect.fnUntraced(function* (
-    args: ReadonlyArray<string>,
+    wrapper: string,
+    line: string,
     cwd: string,
     scope: Scope.Scope
   ): Effect.fn.Return<Running, ToolFailure> {
     const variables = yield* environment.variables
-    const command = ChildProcess.make("/bin/sh", ["-c", ...args], {
+    const env = childEnvironment(variables, passed)
+    // The wrapping shell looks for nothing in the PATH of the command.
+    const [bash = "/bin/sh", ps = "", pgrep = ""] = yield* Effect.forEach(["bash", "ps", "pgrep"], find)
+    const command = ChildProcess.make("/bin/sh", ["-c", wrapper, "sh", line, bash, ps, pgrep], {
       cwd,
-      env: childEnvironment(variables, passed),
+      env: relativePath ? env : withAbsolutePath(env),
       stdin: "pipe",
       detached: true,
       additionalFds: { fd3: { type: "output" } },
@@ -304,7 +329,7 @@ export const shell: Effect.Effect<
     context: CallContext,
     scope: Scope.Scope
   ): Effect.fn.Return<Ended, ToolFailure> {
-    const running = yield* begin([script, "sh", command], cwd, scope)
+    const running = yield* begin(script, command, cwd, scope)
     const state: State = { command, folder, left: [], group: running.handle.pid }
     const end = Effect.gen(function* (): Effect.fn.Return<Ended> {
       const isOver = Effect.as(Effect.exit(running.handle.exitCode), true)
@@ -337,7 +362,7 @@ export const shell: Effect.Effect<
     { cwd, folder }: Place,
     scope: Scope.Scope
   ): Effect.fn.Return<Ended, ToolFailure> {
-    const running = yield* begin([plain, "sh", command], cwd, scope)
+    const running = yield* begin(plain, command, cwd, scope)
     const { handle } = running
     const state: State = { command, folder, left: [handle.pid], group: handle.pid }
     const exit = yield* Effect.exit(handle.exitCode).pipe(

@@ -3,6 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { Effect, Exit, FileSystem, Layer } from "effect"
 import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
+import { SteeringSettings } from "../../../src/services/tools/FileChange.ts"
 import { UnescapesContent, writeFile } from "../../../src/services/tools/WriteFile.ts"
 import { callTool, failureOf } from "../../support/callTool.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
@@ -81,24 +82,50 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("what says which programs run is asked for each time, also where edits are allowed", () =>
+  it.effect("what runs by itself is asked for whatever edits may run, by its own name and by where links lead", () =>
     Effect.gen(function* () {
-      const { layer: here, place } = yield* workspace({ ".git/HEAD": "x\n", "src/a.ts": "a\n" })
+      const { layer: here, place } = yield* workspace({
+        ".git/HEAD": "x\n",
+        "src/a.ts": "a\n",
+        "scripts/check.sh": "a\n",
+        "package.json": `{"name": "a", "scripts": {"test": "vitest"}}`
+      })
       const fs = yield* FileSystem.FileSystem
       yield* fs.symlink(place(".git"), place("docs"))
+      yield* fs.symlink(place("scripts"), place(".husky"))
+      yield* fs.symlink(place("package.json"), place("data.json"))
       const tool = yield* Effect.provide(writeFile, here)
-      const grants = (file_path: string) =>
-        Effect.map(callTool(tool, { file_path, content: "new\n" }), ({ question }) => question?.grants)
-      for (const file of [
-        ".git/hooks/pre-commit",
-        "docs/config",
-        ".GIT/x",
-        ".gemini/agents/a.md",
-        "b/.palimpsest/skills/s/SKILL.md"
-      ])
-        assert.deepStrictEqual(yield* grants(file), [], file)
-      for (const file of ["src/a.ts", ".github/a.yml", ".gitignore", "git/x"])
-        assert.deepStrictEqual(yield* grants(file), ["edit"], file)
+      let writes = 0
+      const asked = (file_path: string, content = `new ${(writes += 1)}\n`) =>
+        Effect.map(callTool(tool, { file_path, content }), ({ question }) => ({
+          grants: question?.grants,
+          isExplained: question?.because !== undefined
+        }))
+      const only = (file: string) => ({ grants: [`edit:${place(file)}`], isExplained: true })
+      assert.deepStrictEqual(yield* asked(".git/hooks/pre-commit"), only(".git/hooks/pre-commit"))
+      assert.deepStrictEqual(yield* asked("docs/config"), only(".git/config"))
+      assert.deepStrictEqual(yield* asked("docs/../.git/config"), only(".git/config"))
+      assert.deepStrictEqual(yield* asked(place("docs/config")), only(".git/config"))
+      assert.deepStrictEqual(yield* asked(".husky/check.sh"), only("scripts/check.sh"))
+      assert.deepStrictEqual(yield* asked(".GIT/x"), only(".GIT/x"))
+      assert.deepStrictEqual(yield* asked("b/.palimpsest/skills/s/SKILL.md"), only("b/.palimpsest/skills/s/SKILL.md"))
+      assert.deepStrictEqual(yield* asked("new/folder/.github/a.yml"), only("new/folder/.github/a.yml"))
+      const scripts = `{"name": "a", "scripts": {"test": "touch PWNED"}}`
+      assert.deepStrictEqual(yield* asked("package.json", scripts), only("package.json"))
+      assert.deepStrictEqual(yield* asked("data.json", scripts.replace("PWNED", "THIS")), only("package.json"))
+      const plain = { grants: ["edit"], isExplained: false }
+      for (const file of ["src/b.ts", "scripts/check.sh", ".gitignore", "git/x", "Makefile"])
+        assert.deepStrictEqual(yield* asked(file), plain, file)
+      const renamed = `{"name": "b", "scripts": {"test": "touch THIS"}}`
+      assert.deepStrictEqual(yield* asked("package.json", renamed), plain)
+      const strict = yield* writeFile.pipe(
+        Effect.provideService(SteeringSettings, { memoryNames: ["RULES.md"], buildFiles: true }),
+        Effect.provide(here)
+      )
+      for (const file_path of ["Makefile", "docs2/rules.md"]) {
+        const { question } = yield* callTool(strict, { file_path, content: "new\n" })
+        assert.deepStrictEqual(question?.grants, [`edit:${place(file_path)}`])
+      }
     })
   )
 
