@@ -3,12 +3,14 @@ import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { placeOf } from "../domain/AgentDefinition.ts"
 import type { Answer } from "../domain/Approval.ts"
+import { hooksOf } from "../domain/HookSettings.ts"
 import { printable } from "../domain/Inspection.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
 import { plainText } from "../domain/Content.ts"
 import { memoryText } from "../domain/MemoryText.ts"
 import type { Offer } from "../domain/prompt/PromptInputs.ts"
 import { correctionOf, loopsOf, routerOf, type SettingsFile, withDefaults } from "../domain/Settings.ts"
+import { commandReason, fileWords, memoryReason } from "../domain/SteeringFiles.ts"
 import * as Agent from "../services/Agent.ts"
 import type { KnownAgent, KnownAgents } from "../services/AgentDefinitions.ts"
 import type { AgentRunner } from "../services/AgentRunner.ts"
@@ -41,7 +43,7 @@ import { saveMemory } from "../services/tools/SaveMemory.ts"
 import { enterPlanMode, exitPlanMode } from "../services/tools/PlanMode.ts"
 import { activateSkill } from "../services/tools/ActivateSkill.ts"
 import { askUser } from "../services/tools/AskUser.ts"
-import { SteeringSettings } from "../services/tools/FileChange.ts"
+import { type Steering, SteeringSettings } from "../services/tools/FileChange.ts"
 import { glob } from "../services/tools/Glob.ts"
 import { listDirectory } from "../services/tools/ListDirectory.ts"
 import { readFile } from "../services/tools/ReadFile.ts"
@@ -71,7 +73,7 @@ const usualBudget = 2_000
 const no: Answer = { _tag: "No", words: "" }
 
 /** The tools for files, commands and pages, those that only look first. */
-const ownTools = Effect.fnUntraced(function* (settings: SettingsFile, isTrusted: boolean) {
+const ownTools = Effect.fnUntraced(function* (settings: SettingsFile, isTrusted: boolean, named: Steering["named"]) {
   const { allowPrivateNetwork, askForBuildFiles, files, memory, passEnvironment, shellIdle } = withDefaults(settings)
   const usual = yield* ShellSettings
   const correction = correctionOf(settings.editCorrection)
@@ -94,7 +96,7 @@ const ownTools = Effect.fnUntraced(function* (settings: SettingsFile, isTrusted:
     webSearch()
   ]).pipe(
     Effect.provideService(FileLimits, files),
-    Effect.provideService(SteeringSettings, { memoryNames: memory.fileNames, buildFiles: askForBuildFiles })
+    Effect.provideService(SteeringSettings, { memoryNames: memory.fileNames, buildFiles: askForBuildFiles, named })
   )
 })
 
@@ -276,23 +278,42 @@ interface Setting {
   readonly isTrusted: boolean
 }
 
+/** Command lines that the settings have run by themselves. */
+const commandsOf = (
+  { mcpServers = {} }: SettingsFile,
+  { home, workspace }: Session["files"]
+): ReadonlyArray<string> => [
+  ...[home, workspace].flatMap(({ hooks = {} }) => hooksOf(hooks, "home").hooks.map(({ command }) => command)),
+  ...Object.values(mcpServers).flatMap((server) =>
+    "command" in server ? [server.command, ...(server.args ?? [])] : []
+  )
+]
+
 /** The tools, skills and agents there are. */
 const equipment = Effect.fnUntraced(function* ({
   approval,
   isTrusted: isRootTrusted,
   memory,
-  opened: { chat, id, settings },
+  opened: { chat, files, id, settings },
   people: { answer, tell },
   plans,
   workspace
 }: Setting): Effect.fn.Return<Equipment, never, Runtime | Scope.Scope> {
   const ground = yield* Ground
+  const path = yield* Path.Path
   const skills = yield* ground.skills(workspace.root, isRootTrusted)
   const { notices, skills: found } = yield* skills.all
   yield* Effect.forEach(notices, (notice) => tell(printable(notice)), { discard: true })
   const { problems, tools: ofServers } = yield* mcpOf(settings.mcpServers ?? {})
   yield* Effect.forEach(problems, ({ message }) => tell(printable(message)), { discard: true })
-  const own = yield* Effect.provideService(ownTools(settings, isRootTrusted), Workspace, workspace)
+  const commands = commandsOf(settings, files)
+  const steering = Effect.map(memory.load, ({ blocks }) => [
+    ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),
+    ...commands
+      .flatMap(fileWords)
+      .map((word): readonly [string, string] => [path.resolve(workspace.root, word), commandReason])
+  ])
+  const own = yield* Effect.provideService(ownTools(settings, isRootTrusted, steering), Workspace, workspace)
   const touching = yield* onTouch([...own, ...ofServers]).pipe(
     Effect.provideService(Memory, memory),
     Effect.provideService(Workspace, workspace)

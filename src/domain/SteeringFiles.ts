@@ -19,7 +19,8 @@ export interface SteeringRule {
   readonly isOptional?: true
 }
 
-const memoryReason = "it says what this or another agent is told, or runs"
+/** What is said of memory files. */
+export const memoryReason = "it says what this or another agent is told, or runs"
 
 /** All kinds, the first that fits giving the reason. */
 export const steeringRules: ReadonlyArray<SteeringRule> = [
@@ -384,6 +385,16 @@ export const harmlessHidden: ReadonlyArray<string> = [
 
 /** The hidden folder in which pages of a site lie. */
 const harmlessFolder = ".well-known"
+
+/** What is said of files that commands of the settings name. */
+export const commandReason = "a hook or an MCP server of your settings runs it"
+
+/**
+ * Words of a command line that may be files, as paths: `node tools/check.js`, `"$GEMINI_PROJECT_DIR"/check.sh`. What such a file
+ * loads is not known.
+ */
+export const fileWords = (command: string): ReadonlyArray<string> =>
+  [...command.matchAll(/(\$\{?\w+\}?["']?\/)?([^\s"'`;&|()<>=$]+)/g)].map(([, , word = ""]) => word)
 
 /** What is said of hidden files that no rule names. */
 export const hiddenReason = "programs read hidden files as settings, without being asked to"

@@ -1,7 +1,7 @@
 import { Context, Effect, type FileSystem, Layer, Option, type Path } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
-import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
 import path from "node:path"
 import { platform } from "node:process"

@@ -131,6 +131,35 @@ describe("ask with tools", () => {
     })
   )
 
+  it.live("--approve edits writes nothing that a hook runs, or that memory imports, whatever it is called", () =>
+    Effect.gen(function* () {
+      const change = (file_path: string) => ["write_file", { file_path, content: "touch PWNED\n" }] as const
+      const fake = yield* serve(
+        calls(change("check.sh"), change("./sub/../check.sh"), change("docs/rules.txt"), change("docs/other.txt")),
+        says("I may not.")
+      )
+      const hook = { type: "command", command: `sh "$GEMINI_PROJECT_DIR"/check.sh` }
+      const where = yield* scene("tools-hooked", {
+        home: { "settings.json": { hooks: { AfterTool: [{ hooks: [hook] }] } } },
+        work: { "check.sh": "true\n", "GEMINI.md": "@docs/rules.txt\n", "docs/rules.txt": "Be kind.\n" },
+        trust: "trusted"
+      })
+      const ended = yield* ask(fake, where, "--approve", "edits")
+      assert.strictEqual(readFileSync(path.join(where.cwd, "check.sh"), "utf8"), "true\n")
+      assert.strictEqual(readFileSync(path.join(where.cwd, "docs", "rules.txt"), "utf8"), "Be kind.\n")
+      assert.isTrue(existsSync(path.join(where.cwd, "docs", "other.txt")))
+      assert.isFalse(existsSync(path.join(where.cwd, "PWNED")))
+      assert.include(
+        ended.stderr,
+        "write_file check.sh has to be asked for, because a hook or an MCP server of your settings"
+      )
+      assert.include(
+        ended.stderr,
+        "write_file docs/rules.txt has to be asked for, because it says what this or another agent"
+      )
+    })
+  )
+
   it.live("--approve edits lets files be written, and nothing else", () =>
     Effect.gen(function* () {
       const fake = yield* serve(

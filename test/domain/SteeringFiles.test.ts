@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import {
+  fileWords,
   harmlessFields,
   harmlessHidden,
   isPackageFile,
@@ -157,6 +158,20 @@ describe("files that run or steer", () => {
     assert.isTrue(at("/repo/.git/hooks/pre-commit", "/repo/.git/hooks"))
     assert.isTrue(at("/repo/.github/workflows/a.yml", "/repo/.github"))
     assert.isTrue(at("/home/me/.config/fish/a.fish", "/home/me/.config/fish"))
+  })
+
+  it("finds the files that a command line names", () => {
+    const named: ReadonlyArray<readonly [command: string, word: string]> = [
+      ["./check.sh", "./check.sh"],
+      ["npm run format && node tools/check.js --fix", "tools/check.js"],
+      [`"$GEMINI_PROJECT_DIR"/hooks/a.sh`, "hooks/a.sh"],
+      ["$CLAUDE_PROJECT_DIR/hooks/a.sh", "hooks/a.sh"],
+      ["${GEMINI_PROJECT_DIR}/hooks/a.sh;true", "hooks/a.sh"],
+      ["sh -c 'python3 a.py'", "a.py"],
+      ["/work/hooks/a.sh", "/work/hooks/a.sh"],
+      ["cat <a.txt|sh", "a.txt"]
+    ]
+    for (const [command, word] of named) assert.include(fileWords(command), word, command)
   })
 
   it("is in the documentation, all of it", () => {

@@ -42,7 +42,7 @@ export interface FileChanges {
   /** What it would take to make a file hold this text. Nothing is written. */
   readonly plan: (seen: Seen, after: string) => Change
   /** What a person is asked before it is written; undefined where nothing changes. */
-  readonly question: (change: Change) => Question | undefined
+  readonly question: (change: Change) => Effect.Effect<Question | undefined>
   /**
    * Writes what was worked out, whole or not at all, its folders too. Where the file is no longer what it was then, nothing is
    * written.
@@ -53,11 +53,16 @@ export interface FileChanges {
 /** Paths that a title may cut (Tool.ts). */
 const longestTitle = 100
 
-/** Which edits are asked for whatever edits may run (SteeringFiles.ts). */
-export const SteeringSettings = Context.Reference<SteeringOptions>(
-  "palimpsest/services/tools/FileChange/SteeringSettings",
-  { defaultValue: () => ({ memoryNames: [], buildFiles: false }) }
-)
+/** Which edits are asked for whatever edits may run. */
+export interface Steering extends SteeringOptions {
+  /** Files that run or steer here whatever they are called: absolute, and why; asked for with each edit. Absent: none. */
+  readonly named?: Effect.Effect<ReadonlyArray<readonly [place: string, why: string]>> | undefined
+}
+
+/** Which edits are asked for where nothing is set: what SteeringFiles.ts lists. */
+export const SteeringSettings = Context.Reference<Steering>("palimpsest/services/tools/FileChange/SteeringSettings", {
+  defaultValue: () => ({ memoryNames: [], buildFiles: false })
+})
 
 /** One file is written at a time, whichever agent writes it: between the last look and the rename nobody else's edit comes. */
 const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
@@ -143,18 +148,21 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
      * Why this edit is asked for whatever edits may run. Judged by where it leads and by how it is named: a link between the two
      * may stand for either.
      */
-    const reasonOf = ({ after, seen }: Change): string | undefined => {
+    const reasonOf = Effect.fnUntraced(function* ({ after, seen }: Change): Effect.fn.Return<string | undefined> {
       const places = [seen.path, path.resolve(workspace.root, seen.given)]
+      const names = new Set(places.map((place) => place.toLowerCase()))
+      const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.has(place.toLowerCase()))
+      if (named !== undefined) return named[1]
       for (const place of places) {
         const reason = steeringReason(place, folderOf(place), steering)
         if (reason !== undefined) return reason
       }
       return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
-    }
+    })
 
-    const questionOf = (change: Change): Question => {
+    const questionOf = Effect.fnUntraced(function* (change: Change): Effect.fn.Return<Question> {
       const { path: place, shown } = change.seen
-      const because = reasonOf(change)
+      const because = yield* reasonOf(change)
       const asked = { detail: detailOf(change), touches: [place] }
       if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
       return {
@@ -164,12 +172,12 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         covers: `edits of ${shown}`,
         otherwise: "leave this file as it is, and say in your answer what should be changed in it"
       }
-    }
+    })
 
     return {
       look,
       plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
-      question: (change) => (change.after === change.seen.text ? undefined : questionOf(change)),
+      question: (change) => (change.after === change.seen.text ? Effect.undefined : questionOf(change)),
       write: Effect.fn("FileChange.write")(function* (change): Effect.fn.Return<ToolResult<Changed>, ToolFailure> {
         const { after, seen } = change
         const now = yield* look(seen.given)

@@ -139,7 +139,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
         }).pipe(
           Effect.cached,
           Effect.map((change) => ({
-            question: Effect.map(change, changes.question),
+            question: Effect.flatMap(change, changes.question),
             run: Effect.flatMap(change, changes.write)
           }))
         )

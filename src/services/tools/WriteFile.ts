@@ -37,7 +37,7 @@ export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.
         }).pipe(
           Effect.cached,
           Effect.map((change) => ({
-            question: Effect.map(change, changes.question),
+            question: Effect.flatMap(change, changes.question),
             run: Effect.flatMap(change, changes.write)
           }))
         )

@@ -91,6 +91,34 @@ const live = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   TestClock.withLive(effect).pipe(Effect.scoped, Effect.provide(services))
 
 describe("run_shell_command", () => {
+  it.effect.each([
+    ["in the foreground", {}],
+    ["in the background", { is_background: true }]
+  ] as const)("a command %s begins only when whoever started it knows of it", ([, more]) =>
+    live(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const { root } = yield* Workspace
+        const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+        const mark = path.join(root, "mark")
+        let isEarly: boolean | undefined
+        const slow = ChildProcessSpawner.make((command) =>
+          Effect.tap(spawner.spawn(command), () =>
+            Effect.andThen(
+              Effect.sleep("300 millis"),
+              Effect.map(Effect.orDie(fs.exists(mark)), (there) => void (isEarly = there))
+            )
+          )
+        )
+        const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, slow)
+        yield* call(tool, { command: "echo > mark", ...more })
+        while (!(yield* fs.exists(mark))) yield* Effect.sleep("10 millis")
+        assert.isFalse(isEarly)
+      })
+    )
+  )
+
   it.effect("answers in the labelled lines of seed 004", () =>
     live(
       Effect.gen(function* () {
