@@ -19,6 +19,9 @@ export interface SteeringRule {
   readonly isOptional?: true
 }
 
+/** What is said of the folder that git takes its hooks from. */
+export const hooksReason = "git runs what stands here, or starts what it names"
+
 /** What is said of memory files. */
 export const memoryReason = "it says what this or another agent is told, or runs"
 
@@ -26,7 +29,7 @@ export const memoryReason = "it says what this or another agent is told, or runs
 export const steeringRules: ReadonlyArray<SteeringRule> = [
   {
     kind: "git and its hooks",
-    why: "git runs what stands here, or starts what it names",
+    why: hooksReason,
     // A folder with a HEAD is a repository to git, whatever it is called, and its config names programs.
     folders: ["*.git", ".githooks", ".git-hooks", ".husky", ".lefthook", ".lefthook-local", ".cargo-husky"],
     files: [
@@ -395,6 +398,10 @@ export const commandReason = "a hook or an MCP server of your settings runs it"
  */
 export const fileWords = (command: string): ReadonlyArray<string> =>
   [...command.matchAll(/(\$\{?\w+\}?["']?\/)?([^\s"'`;&|()<>=$]+)/g)].map(([, , word = ""]) => word)
+
+/** The folder that the settings of a repository name for its hooks, as it stands there; undefined: the usual one. */
+export const hooksFolder = (config: string): string | undefined =>
+  /^\s*hooksPath\s*=\s*"?([^"#;\n]+?)"?\s*(?:[#;].*)?$/im.exec(config)?.[1]
 
 /** What is said of hidden files that no rule names. */
 export const hiddenReason = "programs read hidden files as settings, without being asked to"

@@ -5,6 +5,7 @@ import {
   fileWords,
   harmlessFields,
   harmlessHidden,
+  hooksFolder,
   isPackageFile,
   packageReason,
   steeringReason,
@@ -172,6 +173,12 @@ describe("files that run or steer", () => {
       ["cat <a.txt|sh", "a.txt"]
     ]
     for (const [command, word] of named) assert.include(fileWords(command), word, command)
+  })
+
+  it("finds the folder of hooks in the settings of git", () => {
+    assert.strictEqual(hooksFolder("[core]\n\thooksPath = .husky/_\n"), ".husky/_")
+    assert.strictEqual(hooksFolder(`[core]\nHOOKSPATH="a b/c" ; x\n[user]\n`), "a b/c")
+    assert.isUndefined(hooksFolder("[core]\n\t# hooksPath = x\n\tbare = false\n"))
   })
 
   it("is in the documentation, all of it", () => {

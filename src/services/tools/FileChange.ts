@@ -3,7 +3,14 @@ import { editGrant, fileGrant } from "../../domain/Approval.ts"
 import { decode, encode } from "../../domain/Bytes.ts"
 import { diskTrouble, isNotFound } from "../../domain/DiskTrouble.ts"
 import { type FileDiff, fileDiff } from "../../domain/FileDiff.ts"
-import { isPackageFile, packageReason, type SteeringOptions, steeringReason } from "../../domain/SteeringFiles.ts"
+import {
+  hooksFolder,
+  hooksReason,
+  isPackageFile,
+  packageReason,
+  type SteeringOptions,
+  steeringReason
+} from "../../domain/SteeringFiles.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { isWithin } from "../../domain/WorkspacePath.ts"
 import { read } from "../RegularFile.ts"
@@ -153,6 +160,14 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
       const names = new Set(places.map((place) => place.toLowerCase()))
       const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.has(place.toLowerCase()))
       if (named !== undefined) return named[1]
+      for (const folder of workspace.folders) {
+        // A file instead of the folder, in worktrees, says where that is; the usual names do for them.
+        const config = yield* Effect.orElseSucceed(fs.readFileString(path.join(folder, ".git", "config")), () => "")
+        const hooks = hooksFolder(config)
+        if (hooks === undefined) continue
+        const held = path.resolve(folder, hooks).toLowerCase()
+        if ([...names].some((name) => isWithin(held, name, path.sep))) return hooksReason
+      }
       for (const place of places) {
         const reason = steeringReason(place, folderOf(place), steering)
         if (reason !== undefined) return reason

@@ -113,8 +113,10 @@ layer(NodeServices.layer)("write_file", (it) => {
       const scripts = `{"name": "a", "scripts": {"test": "touch PWNED"}}`
       assert.deepStrictEqual(yield* asked("package.json", scripts), only("package.json"))
       assert.deepStrictEqual(yield* asked("data.json", scripts.replace("PWNED", "THIS")), only("package.json"))
+      yield* fs.writeFileString(place(".git/config"), "[core]\n\tbare = false\n\thooksPath = tools/hooks # ours\n")
+      assert.deepStrictEqual(yield* asked("tools/Hooks/pre-push"), only("tools/Hooks/pre-push"))
       const plain = { grants: ["edit"], isExplained: false }
-      for (const file of ["src/b.ts", "scripts/check.sh", ".gitignore", "git/x", "Makefile"])
+      for (const file of ["src/b.ts", "tools/hook", "scripts/check.sh", ".gitignore", "git/x", "Makefile"])
         assert.deepStrictEqual(yield* asked(file), plain, file)
       const renamed = `{"name": "b", "scripts": {"test": "touch THIS"}}`
       assert.deepStrictEqual(yield* asked("package.json", renamed), plain)
