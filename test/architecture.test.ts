@@ -45,6 +45,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "Mailbox",
     "AgentRunner",
     "LineMatcher",
+    "ShellGrammar",
     "RegularFile",
     "WholeFile",
     "FileLimit",

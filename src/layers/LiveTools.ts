@@ -32,6 +32,7 @@ import * as FileTelemetry from "./FileTelemetry.ts"
 import * as FileWorkspace from "./FileWorkspace.ts"
 import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as ProcessEnvironment from "./ProcessEnvironment.ts"
+import * as TreeSitterGrammar from "./TreeSitterGrammar.ts"
 import * as WorkerLineMatcher from "./WorkerLineMatcher.ts"
 
 /** What tools and agents stand on: folders, a browser and programs of this machine, its network, and agents elsewhere. */
@@ -197,4 +198,4 @@ export const ground = Effect.gen(function* () {
 })
 
 /** The services of this machine that tools use. */
-export const layer = Layer.mergeAll(ProcessEnvironment.layerWithFiles, WorkerLineMatcher.layer)
+export const layer = Layer.mergeAll(ProcessEnvironment.layerWithFiles, TreeSitterGrammar.layer, WorkerLineMatcher.layer)

@@ -1,198 +1,598 @@
 import { assert, describe, it } from "@effect/vitest"
-import { grantsOf, programs } from "../../src/domain/ShellCommand.ts"
+import { verdict } from "../../src/domain/Approval.ts"
+import { coversOf, grantsOf, judge, maxLineChars, widerGrants } from "../../src/domain/ShellCommand.ts"
+import { grantsFor, judged, treeOf } from "../support/shellGrammar.ts"
 
-describe("the programs of a command line", () => {
-  const told: ReadonlyArray<readonly [line: string, programs: ReadonlyArray<string>]> = [
-    ["git status", ["git"]],
-    ["  git   status  ", ["git"]],
-    ['"git" status', ["git"]],
-    ["'git' status", ["git"]],
-    ["g'i't status", ["git"]],
-    ["./git status", ["./git"]],
-    ["/usr/bin/git status", ["/usr/bin/git"]],
-    ["git status; rm -rf /", ["git", "rm"]],
-    ["git status;rm x", ["git", "rm"]],
-    ["git status\nrm x", ["git", "rm"]],
-    ["git status && rm x || touch y", ["git", "rm", "touch"]],
-    ["git status & rm x", ["git", "rm"]],
-    ["git status&rm x", ["git", "rm"]],
-    ["git log | head -3 |& tail", ["git", "head", "tail"]],
-    ["git add . && git commit -m 'one; two'", ["git"]],
-    ["echo 'a;b' \"c&d\" e\\;f", ["echo"]],
-    ["git status # and; rm x", ["git"]],
-    ["# what comes\nls", ["ls"]],
-    ["git commit -m 'fix #12; done'", ["git"]],
-    ["echo a#b; rm x", ["echo", "rm"]],
-    ["(cd src && ls); pwd", ["cd", "ls", "pwd"]],
-    ["FOO=1 rm x", ["rm"]],
-    ["FOO='a b' BAR=$BAZ npm test", ["npm"]],
-    ["FOO=1; rm x", ["rm"]],
-    ["env FOO=1 rm x", ["rm"]],
-    ["command rm x", ["rm"]],
-    ["nohup npm start &", ["npm"]],
-    ["sudo rm x", ["sudo", "rm"]],
-    ["sudo env A=1 rm x", ["sudo", "rm"]],
-    ["/usr/bin/env rm x", ["/usr/bin/env", "rm"]],
-    ["env", ["env"]],
-    ["npm test 2>&1 | tail -5", ["npm", "tail"]],
-    ["npm test >/dev/null 2>/dev/null && ls", ["npm", "ls"]],
-    ["npm test > /dev/null; ls", ["npm", "ls"]],
-    ["wc -l < file.txt; ls", ["wc", "ls"]],
-    ["< file.txt sort", ["sort"]],
-    ['echo "$HOME/${USER}" $1 costs 5$', ["echo"]],
-    ['echo "5$ and \\$x"', ["echo"]],
-    ["ls *.ts {a,b} ~", ["ls"]],
-    ["find . -name '*.ts' -type f", ["find"]],
-    ["find src/* ~ -name '*.ts'", ["find"]],
-    ["printf '%s' x", ["printf"]],
-    ["test -f x && git status", ["test", "git"]],
-    ["npm test && pnpm install; yarn build", ["npm", "pnpm", "yarn"]],
-    ["awk '{print $(NF)}' x", ["awk"]]
+/** The very same words, in the folder `/w`. */
+const words = (command: string) => `/w $ ${command}`
+
+describe("everyday commands", () => {
+  const told: ReadonlyArray<readonly [line: string, ...grants: ReadonlyArray<string>]> = [
+    ["git status && git diff | head", "git status", "git diff", "head"],
+    ["git status --short", "git status"],
+    ["git log --oneline -20", "git log"],
+    ["git log -n 5 --stat -- src/main.ts", "git log"],
+    ["git --no-pager log -p -S 'needle' --since='2 weeks ago' | head -100", "git log", "head"],
+    ["git diff HEAD~1 -- src", "git diff"],
+    ["git diff main...HEAD --stat", "git diff"],
+    ["git show HEAD^:src/main.ts | sed -n '10,40p'", "git show", "sed"],
+    ["git -C sub status", "git status"],
+    ["git branch -a", "git branch"],
+    ["git branch --show-current", "git branch"],
+    ["git remote -v", "git remote"],
+    ["git rev-parse --abbrev-ref HEAD", "git rev-parse"],
+    ["git blame -L 10,20 src/main.ts", "git blame"],
+    ["git add -A && git commit -m 'Fix the parser; say so'", "git add", "git commit in /w"],
+    ['git commit -am "Close the socket\n\nIt was left open."', "git commit in /w"],
+    ["npm test 2>&1 | tail -20", "npm test in /w", "tail"],
+    ["npm run build", "npm run build in /w"],
+    ["npm run test:unit --silent", "npm run test:unit in /w"],
+    ["cd sub && npm test", "cd", "npm test in /w"],
+    ["npm ci", words("npm ci")],
+    ["npm test -- --run test/a.test.ts", words("npm test -- --run test/a.test.ts")],
+    ["cargo build --release", "cargo build in /w"],
+    ["cargo test parser -- --nocapture", "cargo test in /w"],
+    ["go test ./... -run TestParser -v", "go test in /w"],
+    ["pytest -x -q tests/test_parser.py", "pytest in /w"],
+    ["docker ps -a", "docker ps"],
+    ["docker logs --tail 50 web", "docker logs"],
+    ['rg -n "foo bar" src | head', "rg", "head"],
+    ["rg --glob '*.ts' -i needle", "rg"],
+    ["grep -rn --include=*.ts needle src", "grep"],
+    ["grep -E 'a|b' file.txt | wc -l", "grep", "wc"],
+    ["ls -la src/*.ts", "ls"],
+    ["ls *.ts", "ls"],
+    ["ls ~/projects", "ls"],
+    ["cat package.json | jq .scripts", "cat", "jq"],
+    ["jq -r '.dependencies | keys[]' package.json", "jq"],
+    ["cd sub && ls", "cd", "ls"],
+    ["cd ..", "cd"],
+    ["pwd", "pwd"],
+    ["head -50 src/main.ts", "head"],
+    ["tail -n 20 log.txt", "tail"],
+    ["sed -n 1,20p src/main.ts", "sed"],
+    ["sed 's/a/b/g' notes.txt", "sed"],
+    ["awk '{print $1, $NF}' table.txt | sort -u | uniq -c", "awk", "sort", "uniq"],
+    ["awk -F: '{print $1}' names", "awk"],
+    ["sort -t, -k2,2n table.csv", "sort"],
+    ["find . -name '*.ts' -type f", "find"],
+    ["find src \\( -name '*.ts' -o -name '*.js' \\) -not -path '*/dist/*'", "find"],
+    ["wc -l < notes.txt", "wc"],
+    ["diff -u a.txt b.txt", "diff"],
+    ["echo 'done; really'", "echo"],
+    ["printf '%s\\n' one two", "printf"],
+    ["test -f package.json && cat package.json", "test", "cat"],
+    ["command -v node || echo none", "command -v", "echo"],
+    ["which node; type ls", "which", "type"],
+    ["ls missing 2>/dev/null || true", "ls", "true"],
+    ["# What is there\nls\npwd", "ls", "pwd"],
+    ["mkdir -p src/new && touch src/new/a.ts", "mkdir", "touch"],
+    ["tree -L 2 -I node_modules", "tree"],
+    ["ps aux | grep node", "ps", "grep"],
+    ["du -sh node_modules && df -h", "du", "df"],
+    ["node scripts/build.mjs", words("node scripts/build.mjs")],
+    ["python3 -m pytest -k 'a b'", words("python3 -m pytest -k 'a b'")],
+    ["make test", words("make test")],
+    ["rm -r build", words("rm -r build")],
+    ["cp a.txt b.txt", words("cp a.txt b.txt")],
+    ["git push origin main", words("git push origin main")],
+    ["curl -s http://localhost:3000/health", words("curl -s http://localhost:3000/health")],
+    ["tar -czf out.tgz src", words("tar -czf out.tgz src")],
+    ["./run.sh --fast", words("./run.sh --fast")]
   ]
-  for (const [line, expected] of told) {
-    it(`are told: ${JSON.stringify(line)}`, () => assert.deepStrictEqual(programs(line), expected))
+  for (const [line, ...grants] of told) {
+    it(`can be granted: ${JSON.stringify(line)}`, () =>
+      assert.deepStrictEqual(
+        grantsFor(line),
+        grants.map((grant) => `shell:${grant}`)
+      ))
   }
 
-  const notTold: ReadonlyArray<readonly [why: string, line: string]> = [
-    ["there is none", ""],
-    ["there is none", "  \n "],
-    ["there is none", "FOO=1"],
-    ["code is substituted", "git $(rm x)"],
-    ["code is substituted", 'git "$(rm x)"'],
-    ["code is substituted", "git `rm x`"],
-    ["code is substituted", 'git "`rm x`"'],
-    ["code is substituted", "git ${x:-$(rm x)}"],
-    ["code is substituted", 'git "${x:-`rm x`}"'],
-    ["code is substituted", "git ${x@P}"],
-    ["code is substituted", "git $((a[$(rm x)]))"],
-    ["code is substituted", "git $[a[`rm x`]]"],
-    ["code is substituted", "FOO=$(rm x) git status"],
-    ["code is substituted", "diff <(rm x) y"],
-    ["code is substituted", "tee >(rm x)"],
-    ["a here-document", "cat <<EOF\n$(rm x)\nEOF"],
-    ["a here-string", 'cat <<< "$(rm x)"'],
-    ["quotes of bash's own", "git $'\\x3b' rm"],
-    ["quotes of bash's own", 'git $"x"'],
-    ["a quote does not end", "git 'status"],
-    ["a quote does not end", 'git "status'],
-    ["a quote does not end", 'git "a\\"'],
-    ["it ends in a backslash", "git status\\"],
-    ["a line is continued", "gi\\\nt status"],
-    ["the program is no plain name", "git\\;x"],
-    ["the program is no plain name", "git\\ status"],
-    ["the program is no plain name", "'git status'"],
-    ["the program is no plain name", '"FOO=1" rm'],
-    ["the program is no plain name", "command X=1 rm"],
-    ["the program is no plain name", "nohup 'X=1' rm"],
-    ["the program is no plain name", "%1 rm"],
-    ["the program is no plain name", "g?t status"],
-    ["the program is no plain name", "{rm,-rf,x}"],
-    ["the program is no plain name", "~/git status"],
-    ["the program is a variable", "$X status"],
-    ["the program is a variable", "X=rm; $X file"],
-    ["the program is a variable", '"$X" file'],
-    ["the program is a variable", "env A=1 $X file"],
-    ["grammar of the shell", "for f in a b; do rm $f; done"],
-    ["grammar of the shell", "if git status; then rm x; fi"],
-    ["grammar of the shell", "{ rm x; }"],
-    ["grammar of the shell", "! git status"],
-    ["grammar of the shell", "time git status"],
-    ["grammar of the shell", "case x in a) rm x;; esac"],
-    ["grammar of the shell", "[[ a[$x] -eq 1 ]]"],
-    ["a function is made", "git() { rm x; }; git status"],
-    ["a function is made", "function git { rm x; }; git"],
-    ["a list", "a=(rm x)"],
-    ["arithmetic", "((a=1))"],
-    ["parentheses that do not match", "(git status"],
-    ["parentheses that do not match", "git status)"],
-    ["parentheses that do not match", "git (rm x)"],
-    ["parentheses that do not match", "(git) rm x"],
-    ["output goes to a file", "echo x > ~/.bashrc"],
-    ["output goes to a file", "echo x>>file"],
-    ["output goes to a file", "echo x >| file"],
-    ["output goes to a file", "echo x &> file"],
-    ["output goes to a file", "echo x >& file"],
-    ["output goes to a file", "echo x >&1file"],
-    ["output goes to a file", "echo x > /dev/nullx"],
-    ["output goes to a file", "echo x 2> file"],
-    ["output goes to a file", "echo x <> file"],
-    ["it runs its words", "eval 'rm x'"],
-    ["it runs its words", "bash -c 'rm x'"],
-    ["it runs its words", "/bin/sh script"],
-    ["it runs its words", "ls | xargs rm"],
-    ["it runs its words", "source script"],
-    ["it runs its words", ". ./script"],
-    ["it runs its words", "timeout 5 rm x"],
-    ["it runs its words", "exec rm x"],
-    ["it runs its words", "trap 'rm x' EXIT"],
-    ["it runs its words", "find . -exec rm {} +"],
-    ["it runs its words", "find . -delete"],
-    ["it runs its words", 'X=-delete; find . "$X"'],
-    ["it runs its words", "env -S 'rm x'"],
-    ["it runs its words", "sudo -u root rm x"],
-    ["it runs its words", "command -p rm x"],
-    ["it runs its words", "builtin eval 'rm x'"],
-    ["it calculates with its words", "test -v 'a[$(rm x)]'"],
-    ["it calculates with its words", "echo 'a[$(rm x)]'; test -v \"$_\""],
-    ["it calculates with its words", 'X=1; test -v "$X"'],
-    ["it calculates with its words", "test -v *"],
-    ["it calculates with its words", "echo -v; printf $_ 'a[$(rm x)]' 1"],
-    ["it calculates with its words", "compgen -W '$(rm x)'"],
-    ["it runs its words", "jobs -x rm x"],
-    ["it runs its words", "/usr/bin/time rm x"],
-    ["it runs its words", "A=ec; find . -ex$A rm x ';'"],
-    ["it runs its words", "find . -e{xec,xec} rm x ';'"],
-    ["it runs its words", "echo 'a -delete'; find src/$_"],
-    ["it runs its words", "find *"],
-    ["it runs its words", "npx rimraf ."],
-    ["it runs its words", "bunx x"],
-    ["it runs its words", "uvx x"],
-    ["it runs its words", "pipx run x"],
-    ["it runs its words", "corepack pnpm dlx x"],
-    ["it runs its words", "npm exec x"],
-    ["it runs its words", "npm --yes exec -- x"],
-    ["it runs its words", "npm x y"],
-    ["it runs its words", "npm init evil"],
-    ["it runs its words", "npm $A y"],
-    ["it runs its words", "pnpm --dir a dlx x"],
-    ["it runs its words", "/usr/bin/yarn dlx x"],
-    ["it runs its words", "uv run x"],
-    ["it calculates with its words", "printf -v 'a[$(rm x)]' x"],
-    ["it calculates with its words", "unset 'a[$(rm x)]'"],
-    ["a name gets another meaning", "alias git='rm x'"],
-    ["a variable changes what is run", "PATH=/tmp git status"],
-    ["a variable changes what is run", "PATH=/tmp; git status"],
-    ["a variable changes what is run", "export PATH=/tmp; git status"],
-    ["a variable changes what is run", "env PATH=/tmp git status"],
-    ["a variable changes what is run", "LD_PRELOAD=./x.so git status"],
-    ["a variable changes what is run", "GIT_SSH_COMMAND='rm x' git fetch"],
-    ["a variable changes what is run", "PAGER='rm x' git log"],
-    ["a variable changes what is run", "NODE_OPTIONS='-r ./x' npm test"],
-    ["a variable changes what is run", "BASH_ENV=x git status"],
-    ["a variable changes what is run", "LESSOPEN='|rm %s' less x"],
-    ["a variable changes what is run", "VIMINIT=':!rm x' vim"],
-    ["a variable changes what is run", "RSYNC_RSH='rm x' rsync a:b ."],
-    ["a variable changes what is run", "RUSTC=evil cargo build"],
-    ["a variable changes what is run", "ANYTHING=./evil make"],
-    ["a variable changes what is run", "echo ./evil; ANYTHING=$_ make"],
-    ["a variable changes what is run", "echo ./evil; ANYTHING=${_} make"],
-    ["characters that nobody sees", "git status\r\nrm x"],
-    ["characters that nobody sees", "git status \u202e x"],
-    ["characters that nobody sees", "git\u0000status"],
-    ["characters that nobody sees", "git status \u001b[2K x"]
-  ]
-  for (const [why, line] of notTold) {
-    it(`are not told, ${why}: ${JSON.stringify(line)}`, () => assert.isUndefined(programs(line)))
+  it("have a question that says what a grant covers", () => {
+    for (const [line, says] of [
+      ["git status | head", "git status, head with options that only read"],
+      ["npm run test", "npm run test with plain options in this folder, whatever its files make that run"],
+      ["touch a", "touch with plain options, within the workspace"],
+      ["npm ci && ls", 'ls with options that only read; exactly "npm ci" in this folder']
+    ] as const) {
+      const command = judged(line)
+      assert.strictEqual(command === undefined ? "" : coversOf(command, "this folder"), says)
+    }
+  })
+})
+
+/** What a person may have allowed for always: each program and sub-command that these attacks begin with. */
+const everything: ReadonlyArray<string> = [
+  "git status && git diff; git log; git show; git grep x; git add a; git commit -m x; git branch; git remote; git blame a; git tag",
+  "ls; cat a; head a; tail a; wc a; sort a; uniq a; find .; grep x a; rg x; sed -n 1p a; awk '{print}' a; jq . a; diff a b; tree",
+  "echo x; printf x; test -f x; date; hostname; file a; env; ps; fd x; touch a; mkdir a; npm test; npm run build; command -v x; arch",
+  "cargo build; cargo test; go test; go build; pytest; docker ps; docker logs x; pwd; true; type x; sleep 1; which x; : a",
+  "cd a && ls"
+]
+
+describe("attacks under grants for every harmless command", () => {
+  const granted = new Set(everything.flatMap(grantsFor))
+  const isAsked = (line: string) => {
+    const grants = grantsFor(line)
+    return verdict({ mode: "none", granted }, { kind: "execute", grants }) === "asked"
   }
 
-  it("make one grant each, and none where they are not told", () => {
-    assert.deepStrictEqual(grantsOf("git status && rm x; git log"), ["shell:git", "shell:rm"])
-    assert.deepStrictEqual(grantsOf("git $(rm x)"), [])
+  it("have something to work with: each of the lines was granted", () => {
+    for (const line of everything) assert.isFalse(isAsked(line), line)
+    assert.isAbove(granted.size, 50)
   })
 
-  it("are found in time linear in the line", () => {
-    assert.deepStrictEqual(programs("git status; ".repeat(20_000)), ["git"])
-    assert.isUndefined(programs(`git "${"$a".repeat(20_000)}`))
-    assert.deepStrictEqual(programs(`git ${"a>/dev/null ".repeat(20_000)}`), ["git"])
+  const attacks: Readonly<Record<string, ReadonlyArray<string>>> = {
+    "an assignment": [
+      'RANDOM="1$PWD"; ls',
+      'tmp=1 w=1 RANDOM="1$PWD"; ls',
+      'RANDOM="1$PWD" ls',
+      "SRANDOM='a[$(id)]'; ls",
+      "OPTIND='a[$(id)]' ls",
+      "HISTCMD='a[$(id)]'; ls",
+      "SECONDS=1 ls",
+      "BASH_ARGV0=x; ls",
+      "LINENO='a[$(id)]'; ls",
+      "_=x ls",
+      "A=1; ls",
+      "A=1 ls",
+      "A+=1 ls",
+      "A[0]=1 ls",
+      "A=(1) ls",
+      "PATH=. ls",
+      "LD_PRELOAD=./x.so ls",
+      "export A=1; ls",
+      "declare -i A=1; ls",
+      "readonly A=1; ls",
+      "let A=1; ls"
+    ],
+    "a special file": [
+      "cat </dev/tcp/127.0.0.1/80",
+      "cat < /dev/udp/127.0.0.1/80",
+      "cat < /dev/fd/0",
+      "cat < /dev/stdin",
+      "cat < /proc/self/environ",
+      "cat /proc/self/environ",
+      "cat /proc/1/environ",
+      "cat ///proc/1/environ",
+      "cat /./proc/1/environ",
+      "cat ../../../../proc/1/environ",
+      "grep -f/proc/1/environ x",
+      "grep --file=/proc/1/environ x",
+      "cat '</dev/tcp/127.0.0.1/80' < '/dev/tcp/127.0.0.1/80'",
+      "awk '{print}' /inet/tcp/0/127.0.0.1/80",
+      "ls > /dev/tcp/127.0.0.1/80",
+      "ls >& /dev/tcp/127.0.0.1/80"
+    ],
+    "an expansion": [
+      "ls $x",
+      "ls ${x}",
+      "ls $(id)",
+      "ls `id`",
+      'ls "$x"',
+      'ls "$(id)"',
+      'ls "`id`"',
+      "ls $((a[1]))",
+      "ls $[1]",
+      "ls $'\\x3b'",
+      'ls $"x"',
+      "ls <(id)",
+      "ls >(id)",
+      "ls {a,b}",
+      "ls a{1..3}",
+      "ls ~root",
+      "ls ~+",
+      "ls a=~/x",
+      "ls @(a|b)",
+      "ls !!",
+      "ls 5$",
+      'echo "5$"'
+    ],
+    "grammar beyond lists": [
+      "for f in a; do ls; done",
+      "if ls; then ls; fi",
+      "while ls; do ls; done",
+      "case a in a) ls;; esac",
+      "{ ls; }",
+      "(ls)",
+      "! ls",
+      "time ls",
+      "coproc ls",
+      "ls() { id; }; ls",
+      "function ls { id; }; ls",
+      "alias ls=id; ls",
+      "[[ -v 'a[$(id)]' ]] && ls",
+      "[ -f x ] && ls",
+      "((a[1]))",
+      "ls & ls",
+      "ls |& head",
+      "ls &>/dev/null",
+      "cat <<E\n$(id)\nE",
+      "cat <<'E'\nx\nE",
+      "cat <<< x",
+      "ls ;; ls",
+      "ls ; ; ls",
+      "ls &&",
+      "&& ls",
+      "ls || || ls",
+      "| ls",
+      "> /dev/null"
+    ],
+    "output into files": [
+      "ls > out",
+      "ls >> out",
+      "ls >| out",
+      "ls 2> out",
+      "ls <> out",
+      "ls >& out",
+      "ls > /dev/null/x",
+      "ls > '/dev/null' > out",
+      "ls 3>&1",
+      "ls >&3",
+      "ls 2>&1out",
+      "ls >&-",
+      "ls 12>/dev/null"
+    ],
+    "what the shells read in different ways": [
+      "ls \\\n-l",
+      "l\\\ns",
+      "ls\r\nid",
+      "ls\u00a0-l",
+      "ls\u2003-l",
+      "ls \u202e x",
+      "ls \u200bx",
+      "ls\u0000x",
+      "ls \u001b[2K",
+      "ls\u000bid",
+      "ls \u115fx",
+      "ls é",
+      "ls \ud800",
+      'echo "é\\"; id; \\""',
+      "'ls",
+      'ls "a',
+      "ls \\",
+      "ls a'b",
+      `ls ${"a ".repeat(maxLineChars)}`
+    ],
+    "a built-in that runs, calculates or steers": [
+      "test -v 'a[$(id)]'",
+      "test 'a[$(id)]' -eq 1",
+      "test -R x",
+      "printf -v 'a[$(id)]' x",
+      "printf '%n' 'a[$(id)]'",
+      "printf '%d' 'a[$(id)]'",
+      "sleep 'a[$(id)]'",
+      "read x",
+      "eval id",
+      "exec id",
+      ". ./x",
+      "source x",
+      "trap id EXIT; ls",
+      "set -x; ls",
+      "shopt -s extglob; ls",
+      "enable -f x y",
+      "hash -p /tmp/x ls; ls",
+      "unset 'a[$(id)]'",
+      "exit 'a[$(id)]'",
+      "return 1",
+      "break 1",
+      "kill 1",
+      "ulimit -c 0; ls",
+      "umask 0; ls",
+      "history -r x",
+      "pushd a; ls",
+      "popd; ls",
+      "command id",
+      "command -p ls",
+      "builtin ls",
+      "compgen -W '$(id)'",
+      "mapfile -C id",
+      "getopts a 'b[$(id)]'",
+      "bind x",
+      "fc -s",
+      "jobs -x id",
+      "wait",
+      "cd",
+      "cd -",
+      "cd ~",
+      "cd $x && ls",
+      "ls; cd sub; ls",
+      "cd sub; ls",
+      "cd sub || ls",
+      "cd sub && ls; git commit -m x",
+      "cd sub | ls",
+      "cd a b && ls"
+    ],
+    "a program that runs programs": [
+      "ls | xargs rm",
+      "env ls",
+      "env -S 'id'",
+      "sudo ls",
+      "bash -c ls",
+      "nice ls",
+      "timeout 5 ls",
+      "nohup ls",
+      "npx x",
+      "npm exec x",
+      "arch -x86_64 id",
+      "hostname -F x",
+      "cat x | node",
+      "cat x | sh",
+      "echo id | python3 -",
+      "node < x",
+      "cat x | npm test"
+    ],
+    git: [
+      "git -c alias.x='!id' x",
+      "git -c core.fsmonitor=./x status",
+      "git -ccore.fsmonitor=./x status",
+      "git --config-env=core.fsmonitor=A status",
+      "git --exec-path=. status",
+      "git --git-dir=x status",
+      "git --work-tree=x status",
+      "git -p status",
+      "git --paginate log",
+      "git diff --ext-diff",
+      "git diff --ext-dif",
+      "git log -p --textconv",
+      "git grep -O x",
+      "git grep -Oid x",
+      "git grep --open-files-in-pager=id x",
+      "git grep --open-files=id x",
+      "git diff --no-index --output=x a b",
+      "git diff --output x",
+      "git log --outpu=x",
+      "git show '--output=x'",
+      "git show -- --x --output=y; git diff '--output'=x",
+      "git branch new",
+      "git branch --edit-description",
+      "git branch -D main",
+      "git remote add x ext::id",
+      "git fetch --upload-pack=id",
+      "git push --receive-pack=id",
+      "git clone ext::id x",
+      "git rebase --exec id",
+      "git bisect run id",
+      "git submodule foreach id",
+      "git filter-branch --tree-filter id",
+      "git commit -m x --template=y",
+      "git commit -m x -e --trailer=a",
+      "git add -p",
+      "git add -e",
+      "git reflog expire",
+      "git config core.pager id",
+      "git x",
+      "git -C sub commit -m x",
+      "git sta*",
+      "git log *",
+      "git -C x* status",
+      "git blame *"
+    ],
+    "tar, sort, find and others": [
+      "tar cf /dev/null --checkpoint=1 --checkpoint-action=exec=id .",
+      "tar cf /dev/null --checkpoint=1 --checkpoint-act=exec=id .",
+      "tar xf a --to-command=id",
+      "tar -I id -xf a",
+      "tar --use-compress-prog=id -xf a",
+      "sort -o x a",
+      "sort -ox a",
+      "sort -uox a",
+      "sort a -o x",
+      "sort --output=x a",
+      "sort --outp x a",
+      "sort --compress-program=id -S1 a",
+      "sort --compress-prog id a",
+      "sort --files0-from=x",
+      "sort -T /tmp a",
+      "sort *",
+      "sort [a-z]*",
+      "sort ?x",
+      "uniq a b",
+      "uniq a*",
+      "find . -exec id ';'",
+      "find . -execdir id \\;",
+      "find . -ok id \\;",
+      "find . -okdir id \\;",
+      "find . -delete",
+      "find . -fprint x",
+      "find . -fprintf x y",
+      "find . -fls x",
+      "find . '-exec' id \\;",
+      "find . -- -delete",
+      "find *",
+      "find . -name *",
+      "sed -i s/a/b/ x",
+      "sed -n 1e x",
+      "sed 1eid x",
+      "sed 's/a/b/e' x",
+      "sed 's/a/b/w x' y",
+      "sed 's/a/b/;1e id' x",
+      "sed -e 1e x",
+      "sed -f x",
+      "sed '1w x' y",
+      "sed s* y",
+      "sed 's/[/]/x/e;#/' y",
+      "awk 'BEGIN{system(\"id\")}'",
+      "awk '{print | \"id\"}' x",
+      "awk '{print > \"x\"}' x",
+      "awk -f x",
+      "awk '{print}' FS=x a",
+      "awk -v a=b '{print}'",
+      "rg --pre id x",
+      "rg --pre=id x",
+      "rg --hostname-bin id x",
+      "rg -z x",
+      "rg --search-zip x",
+      "rg x *",
+      "grep x *",
+      "diff -l a b",
+      "diff --paginate a b",
+      "file -C -m x",
+      "file -z x",
+      "tree -o x",
+      "tree -R -L 1 -H x",
+      "date -s 0",
+      "date 01010000",
+      "date --set=0",
+      "fd -x id",
+      "fd --exec id",
+      "fd -X id",
+      "jq -L . 'import \"a\" as a; .'",
+      "touch ~/.bashrc",
+      "touch .git/hooks/pre-commit",
+      "touch /etc/x",
+      "touch -- -x",
+      "touch *",
+      "mkdir .husky",
+      "mkdir -m 777 a",
+      "cp a b",
+      "mv a b",
+      "ln -s a b",
+      "install a b",
+      "tee x",
+      "ls | tee x",
+      "dd if=a of=b",
+      "less x",
+      "man x",
+      "vim x",
+      "ed x",
+      "emacs x",
+      "curl -o x http://a",
+      "wget http://a",
+      "ssh a",
+      "rsync -e id a b",
+      "zip -T -TT id a b",
+      "cpio -o",
+      "xxd -r a b",
+      "split a",
+      "shuf -o x a",
+      "ps e",
+      "ps auxe",
+      "python3 -c 'print(1)'",
+      "node -e 1",
+      "perl -e 1",
+      "ruby -e 1",
+      "gcc -wrapper id x.c",
+      "make -f x"
+    ],
+    "build runners": [
+      "npm test --script-shell=./x",
+      "npm test --script-shell ./x",
+      "npm --prefix x test",
+      "npm test --prefix=x",
+      "npm test -- --x",
+      "npm test x",
+      "npm run build x",
+      "npm run build --node-options=-r",
+      "npm run other",
+      "npm run",
+      "npm run '*'",
+      "cargo --config x build",
+      "cargo build --config x",
+      "cargo build --config=x",
+      "cargo build --manifest-path x",
+      "cargo build -Zx",
+      "cargo build --target-dir=x",
+      "cargo test -- --logfile=x",
+      "cargo run",
+      "go test -exec id",
+      "go test --exec=id",
+      "go build -toolexec id",
+      "go build -overlay=x",
+      "go test /tmp/x",
+      "go test ../x",
+      "go build -o x",
+      "pytest -p x",
+      "pytest -c x",
+      "pytest /tmp/x",
+      "pytest ../x",
+      "docker run -v /:/x y",
+      "docker -H x ps",
+      "docker --config x ps",
+      "docker exec x id"
+    ]
+  }
+  for (const [kind, lines] of Object.entries(attacks)) {
+    it(`ask: ${kind}`, () => {
+      assert.deepStrictEqual(
+        lines.filter((line) => !isAsked(line)),
+        []
+      )
+    })
+  }
+})
+
+describe("a grant", () => {
+  it("for the very same words covers no other words, in no other folder", () => {
+    const of = (line: string, folder: string) => {
+      const command = judged(line)
+      return command === undefined ? [] : grantsOf(command, folder)
+    }
+    const [exact = ""] = of("node a.js 'b c'", "/w")
+    assert.strictEqual(exact, "shell:/w $ node a.js 'b c'")
+    const rules = { mode: "none", granted: new Set([exact]) } as const
+    for (const [line, folder, expected] of [
+      ["node a.js 'b c'", "/w", "allowed"],
+      ['node  a.js "b c"', "/w", "allowed"],
+      ["node a.js b c", "/w", "asked"],
+      ["node a.js 'b c' d", "/w", "asked"],
+      ["node a.js 'b c'", "/x", "asked"],
+      ["ls", "/w", "asked"]
+    ] as const) {
+      assert.strictEqual(verdict(rules, { kind: "execute", grants: of(line, folder) }), expected, line)
+    }
+  })
+
+  it("of an earlier version covers what only reads, and nothing else of that program", () => {
+    const rules = { mode: "none", granted: new Set(["shell:git", "shell:npm", "shell:ls", "shell:rm"]) } as const
+    for (const [line, expected] of [
+      ["git status", "allowed"],
+      ["git log -5", "allowed"],
+      ["ls -l", "allowed"],
+      ["git add a", "asked"],
+      ["git commit -m x", "asked"],
+      ["git push", "asked"],
+      ["git -c alias.x='!id' x", "asked"],
+      ["npm test", "asked"],
+      ["npm ci", "asked"],
+      ["rm -r x", "asked"]
+    ] as const) {
+      assert.strictEqual(verdict(rules, { kind: "execute", grants: grantsFor(line) }), expected, line)
+    }
+  })
+
+  it("that a person wrote for a script covers it in every folder", () => {
+    assert.deepStrictEqual(widerGrants("shell:npm run test in /w"), ["shell:npm run test"])
+    assert.deepStrictEqual(widerGrants("shell:git commit in /w"), ["shell:git commit"])
+    assert.deepStrictEqual(widerGrants("shell:git status"), ["shell:git"])
+    assert.deepStrictEqual(widerGrants("shell:ls"), [])
+    assert.deepStrictEqual(widerGrants("shell:/w $ git status in /x"), [])
+    assert.deepStrictEqual(widerGrants("mcp:git status"), [])
+  })
+})
+
+describe("a line", () => {
+  it("is judged by a tree that covers it, and by no other", () => {
+    const tree = treeOf("ls")
+    const other = treeOf("ls -l; rm x")
+    assert.isDefined(tree)
+    if (tree === undefined || other === undefined) return
+    assert.isDefined(judge("ls", tree))
+    assert.isUndefined(judge("ls; rm x", tree))
+    assert.isUndefined(judge("ls", other))
+    assert.isUndefined(judge("ls", { ...tree, isFaulty: true }))
+    assert.isUndefined(judge("ls", { ...tree, type: "subshell" }))
+  })
+
+  it("tells what it reads and makes, and from where", () => {
+    const command = judged("cd sub && wc -l < a.txt && touch b")
+    assert.deepStrictEqual([command?.folder, command?.reads, command?.makes], ["sub", ["a.txt"], ["b"]])
+  })
+
+  it("is judged in time linear in its length", () => {
+    assert.isAbove(grantsFor("ls; ".repeat(400)).length, 0)
+    assert.deepStrictEqual(grantsFor("(".repeat(maxLineChars)), [])
+    assert.deepStrictEqual(grantsFor(`ls ${"'".repeat(maxLineChars - 3)}`), [])
+    assert.deepStrictEqual(grantsFor("ls; ".repeat(20_000)), [])
   })
 })

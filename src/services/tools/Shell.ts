@@ -1,13 +1,28 @@
-import { Clock, Context, Duration, Effect, Exit, Fiber, type PlatformError, Schema, Scope, Stream } from "effect"
+import {
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  type FileSystem,
+  Option,
+  type PlatformError,
+  Schema,
+  Scope,
+  Stream
+} from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
 import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
-import { grantsOf, programs } from "../../domain/ShellCommand.ts"
+import { coversOf, grantsOf, judge } from "../../domain/ShellCommand.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
 import { type ChildOutput, drained, noOutput, signalOf, takeOutput } from "../ChildOutput.ts"
 import { Environment } from "../Environment.ts"
+import { look } from "../RegularFile.ts"
+import { ShellGrammar } from "../ShellGrammar.ts"
 import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
 
@@ -56,6 +71,21 @@ exec 4>&- >/dev/null
 echo "$$ $code" >&3
 { ps -A -o pid= -o ppid= -o pgid= -o stat= || pgrep -g "$$"; } >&3
 exit 0`
+
+/**
+ * The environment of a command, in which its words mean what they say. `cd` goes to folders below it and nowhere else, and git
+ * takes no folder for a repository that merely looks like one: what a clone or an edit puts there would run programs.
+ */
+const shellEnvironment = ({ CDPATH: _, ...variables }: Record<string, string>): Record<string, string> => {
+  const set = Number(variables["GIT_CONFIG_COUNT"] ?? 0)
+  const count = Number.isInteger(set) && set >= 0 ? set : 0
+  return {
+    ...variables,
+    GIT_CONFIG_COUNT: String(count + 1),
+    [`GIT_CONFIG_KEY_${count}`]: "safe.bareRepository",
+    [`GIT_CONFIG_VALUE_${count}`]: "explicit"
+  }
+}
 
 /** For the background: the shell becomes the command, so that its number is that of the group. */
 const plain = `exec 3>&-
@@ -202,11 +232,13 @@ const thrown = (defect: unknown): ToolFailure => {
 export const shell: Effect.Effect<
   Tool,
   never,
-  ChildProcessSpawner.ChildProcessSpawner | Workspace | Environment | Scope.Scope
+  ChildProcessSpawner.ChildProcessSpawner | Workspace | Environment | FileSystem.FileSystem | Scope.Scope
 > = Effect.gen(function* () {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const workspace = yield* Workspace
   const environment = yield* Environment
+  const grammar = yield* ShellGrammar
+  const files = yield* Effect.context<FileSystem.FileSystem>()
   const { buffer, grace, inactivity, passed } = yield* ShellSettings
   const limit = Duration.fromInputUnsafe(inactivity)
   const outlasting = yield* Scope.fork(yield* Effect.scope, "parallel")
@@ -214,16 +246,40 @@ export const shell: Effect.Effect<
   const folderOf = (given: string | undefined): Effect.Effect<string, ToolFailure> =>
     given === undefined || given === "" ? Effect.succeed(workspace.root) : workspace.path(given, "write")
 
+  /** What a grant for a command covers; undefined: it is asked for each time. */
+  const covered = Effect.fnUntraced(function* (command: string, folder: string) {
+    const tree = yield* grammar.parse(command)
+    const judged = tree === undefined ? undefined : judge(command, tree)
+    if (judged === undefined) return undefined
+    // As a shell that was started in a folder without links counts `..`.
+    const from = (base: string, place: string) => (place.startsWith("/") ? place : `${base}/${place}`)
+    const places = Effect.gen(function* () {
+      const needsFolder =
+        judged.reads.length + judged.makes.length > 0 ||
+        judged.commands.some(({ effects }) => effects === "runs" || effects === "words")
+      const here =
+        judged.folder === undefined || !needsFolder
+          ? folder
+          : yield* workspace.path(from(folder, judged.folder), "write")
+      for (const read of judged.reads) {
+        const place = yield* workspace.path(from(here, read), "read")
+        yield* Effect.provideContext(look(place, place), files)
+      }
+      for (const place of judged.makes) yield* workspace.path(from(here, place), "write")
+      return here
+    })
+    const here = yield* Effect.option(places)
+    if (Option.isNone(here)) return undefined
+    const shown = here.value === workspace.root ? "this folder" : workspace.shown(here.value)
+    return { grants: grantsOf(judged, here.value), covers: coversOf(judged, shown) }
+  })
+
   const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Return<Question, ToolFailure> {
     const folder = yield* folderOf(args.dir_path)
     const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
     const how = args.is_background === true ? "\n(in the background)" : ""
-    const names = programs(args.command)
-    return {
-      detail: `${args.command}${where}${how}`,
-      grants: grantsOf(args.command),
-      covers: names === undefined ? "this command" : `commands that begin with ${names.join(", ")}`
-    }
+    const { covers, grants } = (yield* covered(args.command, folder)) ?? { covers: "this command", grants: [] }
+    return { detail: `${args.command}${where}${how}`, grants, covers }
   })
 
   /** Starts a command in a process group of its own, which ends with the scope. What it prints is taken from then on. */
@@ -235,7 +291,7 @@ export const shell: Effect.Effect<
     const variables = yield* environment.variables
     const command = ChildProcess.make("/bin/sh", ["-c", ...args], {
       cwd,
-      env: childEnvironment(variables, passed),
+      env: shellEnvironment(childEnvironment(variables, passed)),
       stdin: "ignore",
       detached: true,
       additionalFds: { fd3: { type: "output" } },
