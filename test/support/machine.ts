@@ -70,6 +70,7 @@ const table = {
   tmux: { programs: ["tmux"], get: `${install} tmux` },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
   git: { programs: ["git"], get: `${install} git` },
+  bash: { programs: ["bash"], get: `${install} bash` },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 
