@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { verdict } from "../../src/domain/Approval.ts"
 import { coversOf, grantsOf, judge, maxLineChars, widerGrants } from "../../src/domain/ShellCommand.ts"
-import { grantsFor, judged, treeOf } from "../support/shellGrammar.ts"
+import { everyday, grantsFor, isAsked, judged, treeOf } from "../support/shellGrammar.ts"
 
 /** The very same words, in the folder `/w`. */
 const words = (command: string) => `/w $ ${command}`
@@ -101,25 +101,10 @@ describe("everyday commands", () => {
   })
 })
 
-/** What a person may have allowed for always: each program and sub-command that these attacks begin with. */
-const everything: ReadonlyArray<string> = [
-  "git status && git diff; git log; git show; git grep x; git add a; git commit -m x; git branch; git remote; git blame a; git tag",
-  "ls; cat a; head a; tail a; wc a; sort a; uniq a; find .; grep x a; rg x; sed -n 1p a; awk '{print}' a; jq . a; diff a b; tree",
-  "echo x; printf x; test -f x; date; hostname; file a; env; ps; fd x; touch a; mkdir a; npm test; npm run build; command -v x; arch",
-  "cargo build; cargo test; go test; go build; pytest; docker ps; docker logs x; pwd; true; type x; sleep 1; which x; : a",
-  "cd a && ls"
-]
-
 describe("attacks under grants for every harmless command", () => {
-  const granted = new Set(everything.flatMap(grantsFor))
-  const isAsked = (line: string) => {
-    const grants = grantsFor(line)
-    return verdict({ mode: "none", granted }, { kind: "execute", grants }) === "asked"
-  }
-
   it("have something to work with: each of the lines was granted", () => {
-    for (const line of everything) assert.isFalse(isAsked(line), line)
-    assert.isAbove(granted.size, 50)
+    for (const line of everyday) assert.isFalse(isAsked(line), line)
+    assert.isAbove(new Set(everyday.flatMap(grantsFor)).size, 50)
   })
 
   const attacks: Readonly<Record<string, ReadonlyArray<string>>> = {
