@@ -324,11 +324,11 @@ const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
 
 /** The places that a call makes. */
 const madeBy = (usage: Usage, words: ReadonlyArray<Word>): ReadonlyArray<string> =>
-  usage.makesOperands === true ? words.flatMap(({ text }) => (text.startsWith("-") ? [] : [text])) : []
+  usage.makesOperands === true ? words.flatMap(({ text }) => (/^-./.test(text) ? [] : [text])) : []
 
-/** Visible, and below the folder: what begins with a dot steers programs. */
+/** Visible, and below the folder: what begins with a dot steers programs, and with a dash it may be taken for an option. */
 const isVisible = (place: string): boolean =>
-  place !== "" && !place.startsWith("/") && !place.split("/").some((part) => part.startsWith(".") && part !== ".")
+  place !== "" && !place.startsWith("/") && !place.split("/").some((part) => /^[.-]/.test(part) && part !== ".")
 
 const scriptName = /^[A-Za-z0-9][\w:.-]*$/
 

@@ -317,7 +317,7 @@ const single: Readonly<Record<string, Usage>> = {
     operands: (words) => words.every((word) => isPlain(word) && word.text.startsWith("+"))
   }),
   // Without `e` alone, which shows the environment of other programs.
-  ps: reads("-e -f -F -A -a -x -l -w -H -u= -U= -p= -C= --sort= --forest --no-headers --pid= --ppid= --user=", {
+  ps: reads("-e -f -F -A -a -x -l -w -H -u= -U= -p= --sort= --forest --no-headers --pid= --ppid= --user=", {
     operands: (words) => words.every((word) => isPlain(word) && /^[auxfwljrT]+$/.test(word.text))
   }),
   // With an operand these start a program (`arch` on macOS), or set a name.

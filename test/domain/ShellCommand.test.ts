@@ -427,6 +427,8 @@ describe("attacks under grants for every harmless command", () => {
       "touch .git/hooks/pre-commit",
       "touch /etc/x",
       "touch -- -x",
+      "touch ./-x",
+      "mkdir -",
       "touch *",
       "mkdir .husky",
       "mkdir -m 777 a",

@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -108,17 +109,30 @@ const placeAt = (): Place => {
 
 const fill = ({ cwd, folder }: Place): void => {
   rmSync(cwd, { recursive: true, force: true })
-  for (const each of ["sub/deep", "src", "objects", "refs"]) mkdirSync(path.join(cwd, each), { recursive: true })
+  cpSync(path.join(folder, "template"), cwd, { recursive: true })
+}
+
+/** What is in the folder at the beginning. */
+const prepare = ({ folder }: Place): void => {
+  const cwd = path.join(folder, "template")
+  for (const each of ["sub/deep", "sub/objects", "sub/refs", "src"])
+    mkdirSync(path.join(cwd, each), { recursive: true })
   for (const name of traps) writeFileSync(path.join(cwd, name), "one\ntwo\n")
   for (const name of ["sub/a.txt", "sub/-exec", "src/x.ts", "src/y z.ts"])
     writeFileSync(path.join(cwd, name), "two\none\n")
   writeFileSync(path.join(cwd, "package.json"), '{"scripts":{"test":"canary"}}')
   // As a repository without a working tree would look.
-  writeFileSync(path.join(cwd, "HEAD"), "ref: refs/heads/main\n")
+  writeFileSync(path.join(cwd, "sub", "HEAD"), "ref: refs/heads/main\n")
   writeFileSync(
-    path.join(cwd, "config"),
+    path.join(cwd, "sub", "config"),
     `[core]\n\tworktree = ${folder}\n\tfsmonitor = canary\n[alias]\n\tx = !canary\n`
   )
+  const git = programOf("git")
+  if (git === undefined) return
+  const run = (...args: ReadonlyArray<string>) => execFileSync(git, args, { cwd, stdio: "ignore" })
+  run("init", "--template=")
+  run("add", "src", "a.txt")
+  run("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-m", "first")
 }
 
 /** What lies in the folder, with sizes and times. */
@@ -126,7 +140,9 @@ const lookAt = (folder: string, below = ""): ReadonlyArray<string> =>
   readdirSync(path.join(folder, below)).flatMap((name) => {
     const place = path.posix.join(below, name)
     const info = lstatSync(path.join(folder, place))
-    return info.isDirectory() ? [`${place}/`, ...lookAt(folder, place)] : [`${place} ${info.size} ${info.mtimeMs}`]
+    // git keeps there what it saw of the files.
+    if (place === ".git/index") return []
+    return info.isDirectory() ? [`${place}\0`, ...lookAt(folder, place)] : [`${place}\0 ${info.size} ${info.mtimeMs}`]
   })
 
 // --- lines ---------------------------------------------------------------------------------------------------------------------
@@ -429,6 +445,7 @@ const fuzz = async ({ batchSize = 50, enough = 20, judge, lines, seed }: Fuzz): 
   const address = server.address()
   const port = String(typeof address === "object" ? (address?.port ?? 0) : 0)
   const outside = () => [...readdirSync(place.folder), ...lookAt(home)].join("\n")
+  prepare(place)
   fill(place)
   let before = lookAt(place.cwd)
   const around = outside()
@@ -448,7 +465,7 @@ const fuzz = async ({ batchSize = 50, enough = 20, judge, lines, seed }: Fuzz): 
       ...after.filter((each) => !before.includes(each)),
       ...before.filter((each) => !after.includes(each))
     ]
-    const isOurs = (entry: string) => made.has(entry.split(/[ /]/)[0] ?? "")
+    const isOurs = (entry: string) => made.has(entry.split(/[\0/]/)[0] ?? "")
     const what = [
       ...(existsSync(place.log) ? [`ran ${readFileSync(place.log, "utf8")}`] : []),
       ...(differs.every(isOurs) ? [] : [`changed ${differs.join(", ")}`]),
