@@ -1,9 +1,11 @@
 /**
  * `npm run build`: the command line as one bundle, dist/main.mjs, for Node 20 and newer, and what starts it,
  * dist/palimpsest.mjs: Node keeps the compiled bundle from run to run only for a module that is imported.
- * What draws the charts is a file of its own, dist/charts.mjs: it is half as large again, and only a page needs it.
+ * What draws the charts is a file of its own, dist/charts.mjs: it is half as large again, and only a page needs it. So is what
+ * reads commands, dist/grammar.mjs with its two wasm files: it is loaded with the first command.
  */
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { createRequire } from "node:module"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
@@ -34,6 +36,13 @@ const place = async (file, text, mode) => {
     await rm(fresh, { force: true })
   }
 }
+
+/** The package that reads commands. */
+const grammar = "web-tree-sitter"
+
+const require = createRequire(import.meta.url)
+
+const wasm = { "web-tree-sitter.wasm": "web-tree-sitter", "tree-sitter-bash.wasm": "tree-sitter-bash" }
 
 const charts = path.join(root, "src", "cli", "page", "Charts.ts")
 
@@ -76,12 +85,14 @@ const bundled = async (input, version, external = []) => {
     external,
     platform: "node",
     plugins: [builtIns],
+    // What the loader of a wasm evaluates is its own; ours has nothing of the kind.
+    checks: { eval: false },
     transform: { target: "node20", define: { PALIMPSEST_VERSION: JSON.stringify(version) } }
   })
   const { output } = await bundle.generate({
     format: "esm",
     codeSplitting: false,
-    paths: { [charts]: "./charts.mjs" },
+    paths: { [charts]: "./charts.mjs", [grammar]: "./grammar.mjs" },
     // Half the time to read and compile; names stay in messages because none of ours depends on a function's name.
     minify: true,
     comments: { legal: false }
@@ -90,15 +101,23 @@ const bundled = async (input, version, external = []) => {
   return output[0].code
 }
 
-/** Builds the three files into the folder of `file`, which is the one to run. */
+/** Builds the files into the folder of `file`, which is the one to run. */
 export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) => {
   const { version } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8"))
   const folder = path.dirname(file)
   await mkdir(folder, { recursive: true })
   await place(path.join(folder, "charts.mjs"), await bundled(charts, version), 0o644)
   await place(
+    path.join(folder, "grammar.mjs"),
+    await bundled(fileURLToPath(import.meta.resolve(grammar)), version),
+    0o644
+  )
+  for (const [name, owner] of Object.entries(wasm)) {
+    await place(path.join(folder, name), await readFile(require.resolve(`${owner}/${name}`)), 0o644)
+  }
+  await place(
     path.join(folder, "main.mjs"),
-    await bundled(path.join(root, "src", "cli", "main.ts"), version, [charts]),
+    await bundled(path.join(root, "src", "cli", "main.ts"), version, [charts, grammar]),
     0o644
   )
   await place(file, starter(version), 0o755)

@@ -46,6 +46,7 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "Mailbox",
     "AgentRunner",
     "LineMatcher",
+    "ShellGrammar",
     "RegularFile",
     "WholeFile",
     "FileLimit",

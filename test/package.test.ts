@@ -157,7 +157,9 @@ describe("the tarball", () => {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
         "@google/genai": { optional: true },
-        "playwright-core": { optional: true }
+        "playwright-core": { optional: true },
+        "tree-sitter-bash": { optional: true },
+        "web-tree-sitter": { optional: true }
       })
     })
   )
@@ -167,7 +169,7 @@ describe("the tarball", () => {
       const { files } = yield* fresh
       const names = [...files.keys()]
       const known =
-        /^(?:dist\/lib\/(?:domain|services|layers)\/.+\.(?:js|d\.ts)(?:\.map)?|dist\/\w+\.mjs|src\/(?:domain|services|layers)\/.+\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+        /^(?:dist\/lib\/(?:domain|services|layers)\/.+\.(?:js|d\.ts)(?:\.map)?|dist\/(?:\w+\.mjs|[\w-]+\.wasm)|src\/(?:domain|services|layers)\/.+\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
       assert.deepStrictEqual(
         names.filter((name) => !known.test(name)),
         []

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { widerGrants } from "./ShellCommand.ts"
 
 /**
  * Which calls run without asking a person (`--approve`): none that changes anything, edits of files, or all. `plan`: until a
@@ -87,6 +88,7 @@ export const verdict = ({ granted, mode, planFile }: Rules, wish: Wish): Verdict
   if (isDoubted || mustBeSeen || grants.length === 0) return "asked"
   const isHeld = (grant: string) =>
     (granted.has(grant) && !(mode === "plan" && grant.startsWith(ofServers))) ||
+    widerGrants(grant).some((wider) => granted.has(wider)) ||
     (mode === "edits" && grant === editGrant)
   return grants.every(isHeld) ? "allowed" : "asked"
 }

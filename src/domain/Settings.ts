@@ -431,7 +431,7 @@ export const Settings = Schema.Struct({
   allowed: usually(
     Names.annotate({
       description: "What was allowed for always",
-      expected: `a list such as ["edit", "shell:git"]`,
+      expected: `a list such as ["edit", "shell:git status"]`,
       asIs: true
     }),
     []

@@ -1,301 +1,492 @@
+import { fetchers, gitGlobals, runners, shellWords, type Usage, usages, type Word } from "./ShellPrograms.ts"
+
 /**
- * Which programs a line for a shell starts, as far as that can be told without running it. It answers for POSIX shells and
- * bash alike, and gives up on whatever either might read in another way: what is given up on is asked for every time.
+ * What a line for a shell does, as far as that can be told without running it, and what a grant for it covers. bash runs it, or
+ * sh where there is no bash: what the two might read differently is given up on, as is all that is not understood completely.
+ * What is given up on is asked for every time.
  */
 
-/** What a command line consists of: words with their quotes taken off, and what stands between commands. */
-type Token =
-  | ({ readonly _tag: "Word" } & Word)
-  | { readonly _tag: "Separator" }
-  | { readonly _tag: "Open" }
-  | { readonly _tag: "Close" }
-
-interface Word {
-  /** Without its quotes. */
-  readonly text: string
-  /** As it is written. */
-  readonly raw: string
-  /** Whether a variable, a pattern or a list of alternatives stands in it, outside single quotes. */
-  readonly expands: boolean
+/** A node of a syntax tree of bash. Positions count as a string's do. */
+export interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  /** The parser put it in, or could not read it. */
+  readonly isFaulty: boolean
+  readonly children: ReadonlyArray<SyntaxNode>
 }
 
-const isBlank = (char: string): boolean => char === " " || char === "\t"
-
-/** Where a word ends. */
-const isMeta = (char: string): boolean => isBlank(char) || "\n;&|()<>".includes(char)
-
-/** `$NAME`, `${NAME}`, `$?`, `$1`: values that become no code. All else that `$` may begin is given up on. */
-const plainVariable = /^\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[?#@*!0-9-])/
-
-/** Where output goes that changes no file: another stream, or nowhere. */
-const harmlessTarget = /^(?:>{1,2}&[12-]|>&-|>{1,2}[ \t]*\/dev\/null)(?=$|[\s;&|)])/
-const harmlessInput = /^<&-(?=$|[\s;&|)])|^<(?![<&(>])/
-
-/** The tokens of a line; undefined: it holds what is not judged here. */
-const tokensOf = (line: string): ReadonlyArray<Token> | undefined => {
-  const tokens: Array<Token> = []
-  let at = 0
-  const here = () => line[at] ?? ""
-  const ahead = () => line[at + 1] ?? ""
-  while (at < line.length) {
-    const char = here()
-    if (isBlank(char)) at += 1
-    else if (char === "\n" || char === ";") {
-      // Two of them belong to `case`.
-      if (char === ";" && (ahead() === ";" || ahead() === "&")) return undefined
-      tokens.push({ _tag: "Separator" })
-      at += 1
-    } else if (char === "&") {
-      // `&>` writes a file in bash and starts something in the background elsewhere.
-      if (ahead() === ">") return undefined
-      tokens.push({ _tag: "Separator" })
-      at += ahead() === "&" ? 2 : 1
-    } else if (char === "|") {
-      tokens.push({ _tag: "Separator" })
-      at += ahead() === "|" || ahead() === "&" ? 2 : 1
-    } else if (char === "(") {
-      // `((` is arithmetic in bash, `x(` makes a function or matches a pattern.
-      if (ahead() === "(" || tokens.at(-1)?._tag === "Word") return undefined
-      tokens.push({ _tag: "Open" })
-      at += 1
-    } else if (char === ")") {
-      tokens.push({ _tag: "Close" })
-      at += 1
-    } else if (char === "<" || char === ">") {
-      const rest = line.slice(at)
-      const harmless = harmlessTarget.exec(rest) ?? harmlessInput.exec(rest)
-      if (harmless === null) return undefined
-      at += harmless[0].length
-      if (harmless[0] === "<") {
-        // The file that is read: a word, but no command.
-        while (isBlank(here())) at += 1
-        const file = wordAt(line, at)
-        if (file === undefined || file.end === at) return undefined
-        at = file.end
-      }
-    } else if (char === "#") {
-      while (at < line.length && here() !== "\n") at += 1
-    } else {
-      const word = wordAt(line, at)
-      if (word === undefined) return undefined
-      at = word.end
-      // The number of a stream that is led elsewhere is no word of its own.
-      const isStream = /^\d+$/.test(word.raw) && (here() === "<" || here() === ">")
-      if (!isStream) tokens.push({ _tag: "Word", ...word })
-    }
-  }
-  return tokens
+/** One command of a line that can be granted. */
+export interface GrantedCommand {
+  /** `git status`, `npm run test`, `ls`; for `words` the command itself, quoted where it has to be. */
+  readonly name: string
+  /** `words`: nothing but these very words is covered. */
+  readonly effects: Usage["effects"] | "words"
 }
 
-interface WordAt extends Word {
+/** A line of which each command can be granted. */
+export interface ShellCommand {
+  /** Each once, in their order. */
+  readonly commands: ReadonlyArray<GrantedCommand>
+  /** The folder that a `cd` at the beginning goes to. */
+  readonly folder?: string | undefined
+  /** Files that redirections read: they have to be regular files of the workspace. */
+  readonly reads: ReadonlyArray<string>
+  /** Places that are made: they have to lie in the workspace. */
+  readonly makes: ReadonlyArray<string>
+}
+
+/** Longer lines are asked for each time: nobody reads them, and a parser may take long. */
+export const maxLineChars = 16_384
+
+const maxNodes = 4_000
+const maxDepth = 64
+
+const knownNodes: ReadonlySet<string> = new Set(
+  (
+    "program list pipeline command command_name redirected_statement file_redirect file_descriptor word number concatenation " +
+    'string string_content raw_string comment && || | ; < > >> >& "'
+  ).split(" ")
+)
+
+/** A part of a line that is not divided further. */
+interface Leaf {
+  readonly type: string
+  readonly start: number
   readonly end: number
 }
 
-/** The word that begins here, its quotes taken off; undefined: it holds code, or a quote that does not end. */
-const wordAt = (line: string, from: number): WordAt | undefined => {
-  let at = from
+/** The leaves of a tree in their order; undefined: it holds what is not judged here. */
+const leavesOf = (tree: SyntaxNode): ReadonlyArray<Leaf> | undefined => {
+  const leaves: Array<Leaf> = []
+  const left: Array<readonly [node: SyntaxNode, depth: number]> = [[tree, 0]]
+  let nodes = 0
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [node, depth] = next
+    nodes += 1
+    if (node.isFaulty || !knownNodes.has(node.type) || nodes > maxNodes || depth > maxDepth) return undefined
+    if (node.type === "string") {
+      if (node.children.some(({ isFaulty, type }) => isFaulty || (type !== '"' && type !== "string_content")))
+        return undefined
+      leaves.push(node)
+    } else if (node.children.length === 0) leaves.push(node)
+    else for (const child of [...node.children].reverse()) left.push([child, depth + 1])
+  }
+  return leaves
+}
+
+/** Nobody can see these, a terminal may act on them, or they are blanks to some shells only. */
+const unseen = /[^\P{C}\n\t]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|[\u2800\ufff0-\uffff]/u
+
+/** A piece of a word without quotes: nothing in it means anything to a shell, save patterns and `~`. */
+const barePiece = /^(?:[A-Za-z0-9_./:,@%+=~^*?[\]-]|\\[!-/:-@[-`{-~])+$/
+const singleQuoted = /^'[^']*'$/
+/** Without expansions; with a backslash only where all shells agree on it. */
+const doubleQuoted = /^"(?:[^"\\$`]|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
+
+interface Piece {
+  readonly text: string
+  readonly isBare: boolean
+}
+
+const pieceOf = (raw: string): Piece | undefined => {
+  if (raw.startsWith("'")) return singleQuoted.test(raw) ? { text: raw.slice(1, -1), isBare: false } : undefined
+  if (raw.startsWith('"')) {
+    // In some locales a byte of such a letter swallows the backslash behind it.
+    if (!doubleQuoted.test(raw) || (raw.includes("\\") && /[^\n\t -~]/.test(raw))) return undefined
+    return { text: raw.slice(1, -1).replace(/\\(["\\$`])/g, "$1"), isBare: false }
+  }
+  return barePiece.test(raw) ? { text: raw, isBare: true } : undefined
+}
+
+/** A word of these pieces; undefined: a shell may make something else of it. */
+const wordOf = (pieces: ReadonlyArray<Piece>): Word | undefined => {
   let text = ""
-  let expands = false
-  while (at < line.length) {
-    const char = line[at] ?? ""
-    if (char === "`") return undefined
-    if (char === "$") {
-      const variable = plainVariable.exec(line.slice(at, at + 256))
-      if (variable === null && line[at + 1] !== undefined && !isMeta(line[at + 1] ?? "")) return undefined
-      if (line[at + 1] === "(") return undefined
-      const taken = variable?.[0] ?? "$"
-      text += taken
-      expands = true
-      at += taken.length
-    } else if (char === "'") {
-      const end = line.indexOf("'", at + 1)
-      if (end < 0) return undefined
-      text += line.slice(at + 1, end)
-      at = end + 1
-    } else if (char === '"') {
-      const inner = inDoubleQuotes(line, at + 1)
-      if (inner === undefined) return undefined
-      text += inner.text
-      expands ||= inner.expands
-      at = inner.end
-    } else if (char === "\\") {
-      const next = line[at + 1]
-      // One before the end of a line joins two lines.
-      if (next === undefined || next === "\n") return undefined
-      text += next
-      at += 2
-    } else if (isMeta(char)) break
-    else {
-      if ("*?[]{}~".includes(char)) expands = true
-      text += char
-      at += 1
+  let pattern: Word["pattern"]
+  let patternAt: number | undefined
+  let isHome = false
+  for (const [index, piece] of pieces.entries()) {
+    if (!piece.isBare) {
+      text += piece.text
+      continue
+    }
+    for (let at = 0; at < piece.text.length; at += 1) {
+      const char = piece.text[at] ?? ""
+      if (char === "\\") {
+        at += 1
+        text += piece.text[at] ?? ""
+      } else if (char === "~") {
+        if (text === "" && index === 0) {
+          // `~name` and `~+` are other folders.
+          if (!/^~(?:\/|$)/.test(piece.text) || (piece.text === "~" && pieces.length > 1)) return undefined
+          isHome = true
+        } else if (!/^\w[^=:]*$/.test(text)) return undefined
+        text += char
+      } else {
+        if ((char === "*" || char === "?" || char === "[") && pattern === undefined) {
+          pattern = /^[\w./]/.test(text) || isHome ? "prefixed" : "open"
+          patternAt = text.length
+        }
+        text += char
+      }
     }
   }
-  return { text, raw: line.slice(from, at), expands, end: at }
+  return { text, pattern, patternAt, isHome }
 }
 
-const inDoubleQuotes = (
-  line: string,
-  from: number
-): { readonly text: string; readonly expands: boolean; readonly end: number } | undefined => {
-  let text = ""
-  let expands = false
-  for (let at = from; at < line.length;) {
-    const char = line[at] ?? ""
-    if (char === '"') return { text, expands, end: at + 1 }
-    if (char === "`") return undefined
-    if (char === "$") {
-      const variable = plainVariable.exec(line.slice(at, at + 256))
-      // A sign of its own, or before the end of the quotes, is itself.
-      if (variable === null && !/^\$(?=["\s.,;:)/%|^+=]|$)/.test(line.slice(at, at + 2))) return undefined
-      const taken = variable?.[0] ?? "$"
-      text += taken
-      expands = true
-      at += taken.length
-    } else if (char === "\\") {
-      const next = line[at + 1]
-      if (next === undefined || next === "\n") return undefined
-      text += '"\\$`'.includes(next) ? next : `\\${next}`
-      at += 2
-    } else {
-      text += char
-      at += 1
+/** Files that are devices, connections or other processes, wherever they stand in a word. */
+const isSpecial = (text: string): boolean =>
+  /(?:^|[=:,])\/+(?:\.\/+)*(?:dev|proc|sys|inet[46]?)(?:\/|$)/.test(text.replace(/^\/dev\/null$/, "")) ||
+  (text.startsWith("-") && /\/(?:dev|proc|sys|inet[46]?)\//.test(text)) ||
+  /(?:^|\/)\.\.\/(?:.*\/)?(?:dev|proc|sys)(?:\/|$)/.test(text)
+
+/** One simple command of a line. */
+interface Simple {
+  readonly words: ReadonlyArray<Word>
+  readonly reads: ReadonlyArray<string>
+  /** Another command writes what it reads. */
+  readonly isPiped: boolean
+  /** What stands behind it. */
+  readonly operator: string
+}
+
+/** The commands of a line by its leaves alone: a tree that is built wrongly changes nothing. */
+const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Simple> | undefined => {
+  const commands: Array<Simple> = []
+  let words: Array<Word> = []
+  let reads: Array<string> = []
+  let pieces: Array<Piece> = []
+  let redirect: { readonly operator: string; readonly end: number } | undefined
+  let descriptor: { readonly text: string; readonly end: number } | undefined
+  let hasRedirect = false
+  let previous = ""
+  let at = 0
+
+  const endWord = (): boolean => {
+    if (pieces.length === 0) return true
+    const word = wordOf(pieces)
+    const isOneBare = pieces.length === 1 && pieces[0]?.isBare === true
+    pieces = []
+    if (word === undefined || isSpecial(word.text)) return false
+    if (redirect === undefined) {
+      words.push(word)
+      return true
+    }
+    const { operator } = redirect
+    redirect = undefined
+    hasRedirect = true
+    if (operator === "<") {
+      if (word.pattern !== undefined || word.isHome === true || word.text === "" || word.text === "/dev/null")
+        return false
+      reads.push(word.text)
+      return true
+    }
+    // As they are written: bash reads quoted ones in another way.
+    return isOneBare && (operator === ">&" ? /^[12]$/.test(word.text) : word.text === "/dev/null")
+  }
+  const endCommand = (operator: string): boolean => {
+    if (!endWord() || redirect !== undefined || descriptor !== undefined) return false
+    if (words.length === 0) {
+      if (hasRedirect) return false
+      // Nothing but line breaks, or the end of the line after a `;`, may stand where a command is missing.
+      if (operator === "\n") return true
+      return operator === "" && (previous === ";" || previous === "\n")
+    }
+    commands.push({ words, reads, isPiped: previous === "|", operator })
+    words = []
+    reads = []
+    hasRedirect = false
+    previous = operator
+    return true
+  }
+
+  for (const { end, start, type } of leaves) {
+    const gap = line.slice(at, start)
+    if (start < at || end <= start || /[^ \t\n]/.test(gap)) return undefined
+    const raw = line.slice(start, end)
+    if (gap !== "") {
+      if (descriptor !== undefined) return undefined
+      if (redirect === undefined || pieces.length > 0) {
+        if (!endWord()) return undefined
+      } else if (redirect.operator === ">&") return undefined
+      if (gap.includes("\n") && !endCommand("\n")) return undefined
+    }
+    at = end
+    switch (type) {
+      case "&&":
+      case "||":
+      case "|":
+      case ";":
+        if (raw !== type || !endCommand(type)) return undefined
+        break
+      case "<":
+      case ">":
+      case ">>":
+      case ">&":
+        // Digits before it would name a stream.
+        if (
+          raw !== type ||
+          (descriptor === undefined && gap === "" && /(?:^|[\s;&|<>])\d+$/.test(line.slice(0, start)))
+        ) {
+          return undefined
+        }
+        if (!endWord() || redirect !== undefined) return undefined
+        if (type === "<" && descriptor !== undefined && descriptor.text !== "0") return undefined
+        descriptor = undefined
+        redirect = { operator: type, end }
+        break
+      case "file_descriptor":
+        if (
+          !/^[012]$/.test(raw) ||
+          pieces.length > 0 ||
+          !/^$|[\s;&|]/.test(line.slice(Math.max(0, start - 1), start))
+        ) {
+          return undefined
+        }
+        descriptor = { text: raw, end }
+        break
+      case "comment":
+        if (!/^#[^\n]*$/.test(raw) || !/^$|[\s;]/.test(line.slice(Math.max(0, start - 1), start))) return undefined
+        if (!/^(?:\n|$)/.test(line.slice(end, end + 1)) || !endWord()) return undefined
+        break
+      case "word":
+      case "number":
+      case "string":
+      case "raw_string": {
+        const piece = pieceOf(raw)
+        if (piece === undefined || descriptor !== undefined) return undefined
+        pieces.push(piece)
+        break
+      }
+      default:
+        return undefined
     }
   }
-  return undefined
+  if (/[^ \t\n]/.test(line.slice(at))) return undefined
+  return endCommand("") && commands.length > 0 ? commands : undefined
 }
 
-/** Words of the shell's own grammar, and those of its commands that change what later ones mean or run their words as code. */
-const shellWords: ReadonlySet<string> = new Set(
-  (
-    "! { } [[ ]] if then elif else fi for while until do done case esac select in function time coproc " +
-    "eval exec wait source . trap alias unalias builtin enable hash set shopt export declare typeset local readonly unset " +
-    "read readarray mapfile getopts let bind complete compgen compopt jobs fc history"
-  ).split(" ")
-)
+const plainWord = /^[\w./:,@%+=-]+$/
 
-/** Programs that run what they are given: who allows them allows everything, so they are asked for each time. */
-const runners: ReadonlySet<string> = new Set(
-  (
-    "sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd busybox toybox xargs parallel watch timeout nice ionice " +
-    "chrt taskset stdbuf setsid script expect chroot unshare nsenter su runuser doas pkexec ssh strace ltrace gdb " +
-    "flock entr at batch crontab osascript time sg newgrp prlimit setarch fakeroot systemd-run tmux screen unbuffer rlwrap " +
-    "firejail bwrap proot runcon capsh start-stop-daemon dbus-run-session xvfb-run npx pnpx bunx uvx pipx corepack"
-  ).split(" ")
-)
+/** Words as they may be typed again. */
+const typed = (words: ReadonlyArray<Word>): string =>
+  words.map(({ text }) => (plainWord.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)).join(" ")
 
-/** Commands of programs that run what they are given, wherever they stand: an option before them may take a word or none. */
-const runningCommands: Readonly<Record<string, ReadonlySet<string>>> = {
-  npm: new Set(["exec", "x", "init", "innit", "create"]),
-  pnpm: new Set(["dlx", "exec", "create"]),
-  yarn: new Set(["dlx", "exec", "create"]),
-  bun: new Set(["x", "exec", "create"]),
-  uv: new Set(["run", "tool"])
+/** Whether a call has nothing but harmless options and operands. */
+const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
+  const { hasLongShorts = false, judgesRest = false, options } = usage
+  const operands: Array<Word> = []
+  let isRest = false
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at]
+    if (word === undefined) break
+    const { pattern, patternAt = 0, text } = word
+    if (isRest || !text.startsWith("-") || text === "-") {
+      // The name of a file may be an option.
+      if (pattern === "open" && options !== "any" && !isRest) return false
+      operands.push(word)
+      continue
+    }
+    // `--include=*.ts` stays that option, whatever files there are.
+    if (pattern !== undefined && options !== "any" && !/^--[a-z][a-z-]*=/.test(text.slice(0, patternAt))) return false
+    if (text === "--") {
+      isRest = !judgesRest
+      continue
+    }
+    if (options === "any" || /^-\d+$/.test(text)) continue
+    // What an option may take next is a value, unless it looks like another option.
+    const takesNext = (): boolean => {
+      const next = words[at + 1]
+      if (next === undefined) return true
+      if (next.text.startsWith("-") && !/^-\d+$/.test(next.text)) return next.text === "-"
+      if (next.pattern !== undefined) return false
+      at += 1
+      return true
+    }
+    if (text.startsWith("--") || hasLongShorts) {
+      const equals = text.indexOf("=")
+      const name = equals < 0 ? text : text.slice(0, equals)
+      const kind = options.get(name)
+      if (kind === undefined || (equals >= 0 && kind === "none")) return false
+      if (equals < 0 && kind === "value" && !takesNext()) return false
+      continue
+    }
+    for (let index = 1; index < text.length; index += 1) {
+      const kind = options.get(`-${text[index]}`)
+      if (kind === undefined) return false
+      if (kind === "none") continue
+      if (kind === "value" && index === text.length - 1 && !takesNext()) return false
+      break
+    }
+  }
+  return usage.operands?.(operands) ?? true
 }
 
-/** What `find` does to files or runs. */
-const findAction = /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls)$/
-/** What stays a place to look in, whatever its patterns become. */
-const plainSearch = /^[\w./~][^$]*$/
+/** The places that a call makes. */
+const madeBy = (usage: Usage, words: ReadonlyArray<Word>): ReadonlyArray<string> =>
+  usage.makesOperands === true ? words.flatMap(({ text }) => (/^-./.test(text) ? [] : [text])) : []
 
-/** Variables by which the meaning of a command changes: where programs are looked for, what they load or start. */
-const powerful =
-  /^(?:_|ENV|IFS|SHELL|SHELLOPTS|HOME|PS\d|BASH.*|LD_.*|DYLD_.*|GIT_.*|SSH_.*|PYTHON.*|PERL.*|RUBY.*|LUA_.*|JAVA_.*|NPM_.*|MAKE.*|CC|CXX|LD|AR)$|PATH|OPTIONS|OPTS|FLAGS|COMMAND|CMD|PAGER|EDITOR|VISUAL|BROWSER|PRELOAD|HOOK|WRAPPER|CONFIG|ARGS|STARTUP|RCFILE|PROXY|SHELL|ASKPASS|_URL$|_HOST$|INDEX|REGISTRY|RSH$|RUSTC|RUSTDOC|RUNNER|LINKER|LESS|INIT|EXEC|PROGRAM|PLUGIN|MODULES?$/i
+/** Visible, and below the folder: what begins with a dot steers programs, and with a dash it may be taken for an option. */
+const isVisible = (place: string): boolean =>
+  place !== "" && !place.startsWith("/") && !place.split("/").some((part) => /^[.-]/.test(part) && part !== ".")
 
-const assignment = /^([A-Za-z_]\w*)\+?=/
+const scriptName = /^[A-Za-z0-9][\w:.-]*$/
 
-/** Values that name a file, hold code, or are the last word of another command: whatever their variable is called. */
-const powerfulValue = /[/|!;&`(){}<>\\\n]|\$_(?!\w)/
+interface Found {
+  readonly name: string
+  readonly usage: Usage
+  readonly rest: ReadonlyArray<Word>
+}
+
+const isLiteral = ({ isHome = false, pattern }: Word): boolean => pattern === undefined && !isHome
+
+/** How the table knows a command: by as many of its words as it can. */
+const found = (words: ReadonlyArray<Word>): Found | undefined => {
+  const [program, ...args] = words
+  if (program === undefined) return undefined
+  let from = 0
+  if (program.text === "git") {
+    for (; from < args.length; from += 1) {
+      const text = args[from]?.text ?? ""
+      if (gitGlobals.has(text)) continue
+      // Another folder, as `cd` goes to it.
+      const place = args[from + 1]
+      if (text !== "-C" || place === undefined || !isLiteral(place) || place.text.startsWith("-")) break
+      from += 1
+    }
+  }
+  const [first, second] = args.slice(from)
+  const moved = args.slice(0, from).some(({ text }) => text === "-C")
+  const known = (name: string, taken: number): Found | undefined => {
+    const usage = usages.get(name)
+    // Code of another folder is none of this one's.
+    if (usage === undefined || (moved && usage.effects !== "reads")) return undefined
+    return { name, usage, rest: args.slice(from + taken) }
+  }
+  if (first === undefined || !isLiteral(first)) return known(program.text, 0)
+  if (second !== undefined && isLiteral(second)) {
+    const two = known(`${program.text} ${first.text} ${second.text}`, 2)
+    if (two !== undefined) return two
+    const script = scriptName.test(second.text) ? known(`${program.text} ${first.text} *`, 2) : undefined
+    if (script !== undefined) return { ...script, name: `${program.text} ${first.text} ${second.text}` }
+  }
+  return known(`${program.text} ${first.text}`, 1) ?? known(program.text, 0)
+}
 
 /** How a program may be called: letters, digits and what paths have. */
-const plainName = /^[\w./][\w./+@:%-]*$/
+const plainName = /^[\w./:][\w./+@:%-]*$/
 
-/** The programs that one command of a line starts; undefined: that cannot be told. */
-const programsOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> | undefined => {
-  const found: Array<string> = []
-  let at = 0
-  for (;;) {
-    for (; at < words.length; at += 1) {
-      // As it is written: `"A=1"` is the name of a program.
-      const [sign = "", name] = assignment.exec(words[at]?.raw ?? "") ?? []
-      if (name === undefined) break
-      const value = (words[at]?.text ?? "").slice(sign.length).replace(/\$\{(\w+)\}/g, "$$$1")
-      if (powerful.test(name) || powerfulValue.test(value)) return undefined
-    }
-    const word = words[at]
-    if (word === undefined) return found
-    if (word.expands || !plainName.test(word.text) || shellWords.has(word.text)) return undefined
-    const base = word.text.slice(word.text.lastIndexOf("/") + 1)
-    if (base === "" || runners.has(base)) return undefined
-    const next = words[at + 1]
-    if (base === "env" || base === "command" || base === "sudo" || base === "nohup") {
-      // Their options may name what to run, or who is to run it.
-      if (next === undefined) return [...found, word.text]
-      if (next.text.startsWith("-") || next.expands) return undefined
-      // To these two it is the name of a program.
-      if ((base === "command" || base === "nohup") && assignment.test(next.text)) return undefined
-      // Whoever allows `rm` does not allow it to the superuser.
-      if (base === "sudo" || word.text !== base) found.push(word.text)
-      at += 1
-      continue
-    }
-    const args = words.slice(at + 1)
-    // What a variable or a file name of the folder puts there may be an action, or several words.
-    if (
-      base === "find" &&
-      args.some(({ expands, text }) => (expands ? !plainSearch.test(text) : findAction.test(text)))
-    )
-      return undefined
-    const running = Object.hasOwn(runningCommands, base) ? runningCommands[base] : undefined
-    if (running !== undefined && args.some(({ expands, text }) => expands || running.has(text))) return undefined
-    // Built into bash: they may calculate with what they are given, and code may stand in that, whatever its quotes.
-    const [first] = args
-    if (base === "printf" && first !== undefined && (first.expands || first.text.startsWith("-"))) return undefined
-    if (base === "test" && args.some(({ expands, text }) => expands || /\$[({]|`/.test(text))) return undefined
-    return [...found, word.text]
-  }
+interface Granted {
+  readonly command: GrantedCommand
+  readonly makes: ReadonlyArray<string>
 }
 
-/** Nobody can see these, and a terminal may act on them. */
-// oxlint-disable-next-line no-control-regex
-const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/
+/** What a grant for one command covers; undefined: it is asked for each time. */
+const grantedOf = ({ isPiped, reads, words }: Simple): Granted | undefined => {
+  const [program] = words
+  if (program === undefined || !isLiteral(program) || !plainName.test(program.text)) return undefined
+  const isFed = isPiped || reads.length > 0
+  const known = found(words)
+  if (known !== undefined && isCovered(known.usage, known.rest)) {
+    const { name, rest, usage } = known
+    const makes = madeBy(usage, rest)
+    // What another command writes may be code to what runs here.
+    if (makes.every(isVisible) && !(usage.effects === "runs" && isFed)) {
+      return { command: { name, effects: usage.effects }, makes }
+    }
+  }
+  const base = program.text.slice(program.text.lastIndexOf("/") + 1)
+  if (isFed || base === "" || shellWords.has(program.text) || runners.has(base)) return undefined
+  const fetching = Object.hasOwn(fetchers, base) ? fetchers[base] : undefined
+  if (words.some((word) => !isLiteral(word) || fetching?.has(word.text) === true)) return undefined
+  return { command: { name: typed(words), effects: "words" }, makes: [] }
+}
 
 /**
- * The programs that a line starts, each once, in their order: `git status | head` starts `git` and `head`. Undefined where
- * that cannot be told from the line alone: code within it (`$(…)`, backquotes, here-documents), the grammar of the shell
- * beyond lists, pipes and subshells, output into files, quotes that do not end, programs that run what they are given. A
- * wrong answer would let something run unasked, so there is no guessing.
+ * What a line does, where every part of it is understood: simple commands in pipes and lists, of plain or quoted words without
+ * expansions. Undefined where it cannot be told: then it is asked for each time, as a wrong answer would let something run unasked.
  */
-export const programs = (line: string): ReadonlyArray<string> | undefined => {
-  if (invisible.test(line)) return undefined
-  const tokens = tokensOf(line)
-  if (tokens === undefined) return undefined
-  const found = new Set<string>()
-  let depth = 0
-  let words: Array<Word> = []
-  let afterClose = false
-  for (const token of [...tokens, { _tag: "Separator" } as const]) {
-    if (token._tag === "Word") {
-      // After a subshell comes an operator.
-      if (afterClose) return undefined
-      words.push(token)
-      continue
+export const judge = (line: string, tree: SyntaxNode): ShellCommand | undefined => {
+  if (line.length > maxLineChars || unseen.test(line)) return undefined
+  const leaves = leavesOf(tree)
+  const simple = leaves === undefined ? undefined : commandsOf(line, leaves)
+  if (simple === undefined) return undefined
+  const commands = new Map<string, GrantedCommand>()
+  const makes: Array<string> = []
+  const [head] = simple
+  let folder: string | undefined
+  let rest = simple
+  if (head?.words[0]?.text === "cd") {
+    const [, target, ...more] = head.words
+    // Only where what comes next runs there or not at all.
+    if (target === undefined || more.length > 0 || head.reads.length > 0 || target.text.startsWith("-"))
+      return undefined
+    if (target.text === "" || !isLiteral(target)) return undefined
+    if (head.operator !== "&&" && simple.length > 1) return undefined
+    folder = target.text
+    rest = simple.slice(1)
+    // `cd a && ls; rm x`: where the folder is missing, what follows a `;` would run outside it.
+    if (rest.some(({ operator }) => operator === ";" || operator === "\n" || operator === "||")) {
+      const last = rest.at(-1)
+      const isAfter = rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")
+      if (isAfter || last === undefined) return undefined
     }
-    if (token._tag === "Open") {
-      if (words.length > 0 || afterClose) return undefined
-      depth += 1
-      continue
-    }
-    const names = programsOf(words)
-    if (names === undefined) return undefined
-    for (const name of names) found.add(name)
-    words = []
-    afterClose = token._tag === "Close"
-    if (afterClose) depth -= 1
-    if (depth < 0) return undefined
+    commands.set("cd", { name: "cd", effects: "reads" })
   }
-  return depth === 0 && found.size > 0 ? [...found] : undefined
+  for (const command of rest) {
+    const granted = grantedOf(command)
+    if (granted === undefined) return undefined
+    commands.set(`${granted.command.effects} ${granted.command.name}`, granted.command)
+    makes.push(...granted.makes)
+  }
+  return { commands: [...commands.values()], folder, reads: rest.flatMap(({ reads }) => reads), makes }
 }
 
-/** The grants of a line: one for each of its programs, none where they cannot be told. */
-export const grantsOf = (line: string): ReadonlyArray<string> => (programs(line) ?? []).map((name) => `shell:${name}`)
+/**
+ * The grants of a line, one for each of its commands: `shell:git status`; for what runs code of a folder also where,
+ * `shell:npm run test in /home/me/project`; for the very same words `shell:/home/me/project $ npm ci`.
+ */
+export const grantsOf = ({ commands }: ShellCommand, folder: string): ReadonlyArray<string> =>
+  commands.map(({ effects, name }) => {
+    switch (effects) {
+      case "reads":
+      case "makes":
+        return `shell:${name}`
+      case "runs":
+        return `shell:${name} in ${folder}`
+      case "words":
+        return `shell:${folder} $ ${name}`
+    }
+  })
+
+/** What these grants cover, in words. `here` is the folder as it is shown. */
+export const coversOf = ({ commands }: ShellCommand, here: string): string => {
+  const named = (effects: GrantedCommand["effects"]) =>
+    commands.flatMap((command) => (command.effects === effects ? [command.name] : []))
+  const parts = (names: ReadonlyArray<string>, words: (list: string) => string) =>
+    names.length === 0 ? [] : [words(names.join(", "))]
+  return [
+    ...parts(named("reads"), (list) => `${list} with options that only read`),
+    ...parts(named("makes"), (list) => `${list} with plain options, within the workspace`),
+    ...parts(named("runs"), (list) => `${list} with plain options in ${here}, whatever its files make that run`),
+    ...named("words").map((command) => `exactly "${command}" in ${here}`)
+  ].join("; ")
+}
+
+/** Where a grant of a folder's code ends and its folder begins. */
+const inFolder = / in \/.*$/su
+
+/**
+ * Wider grants that cover one too. `shell:git`, as earlier versions kept it, covers the sub-commands of git that only read, and
+ * no more; `shell:npm run test`, as a person may write it, covers that in every folder.
+ */
+export const widerGrants = (grant: string): ReadonlyArray<string> => {
+  if (!grant.startsWith("shell:") || / \$ /.test(grant)) return []
+  const name = grant.slice("shell:".length).replace(inFolder, "")
+  const [program = ""] = name.split(" ")
+  const isReading = usages.get(name)?.effects === "reads"
+  return [
+    ...(grant === `shell:${name}` ? [] : [`shell:${name}`]),
+    ...(isReading && program !== name ? [`shell:${program}`] : [])
+  ]
+}

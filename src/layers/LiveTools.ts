@@ -33,6 +33,7 @@ import * as FileTelemetry from "./FileTelemetry.ts"
 import * as FileWorkspace from "./FileWorkspace.ts"
 import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as ProcessEnvironment from "./ProcessEnvironment.ts"
+import * as TreeSitterGrammar from "./TreeSitterGrammar.ts"
 import * as Watchdog from "./Watchdog.ts"
 import * as WorkerLineMatcher from "./WorkerLineMatcher.ts"
 
@@ -212,6 +213,7 @@ const untrusted = Layer.effect(
 /** The services of this machine that tools use. */
 export const layer = Layer.mergeAll(
   ProcessEnvironment.layerWithFiles,
+  TreeSitterGrammar.layer,
   WorkerLineMatcher.layer,
   Watchdog.layer,
   untrusted

@@ -21,11 +21,11 @@ export interface Question {
   /** The diff or command, as it will be carried out. */
   readonly detail: string
   /**
-   * What "this session" and "always" would allow from then on, one key each: `edit`, `shell:git`, `fetch:example.com`,
+   * What "this session" and "always" would allow from then on, one key each: `edit`, `shell:git status`, `fetch:example.com`,
    * `mcp:server`. All of them have to be allowed for the call not to be asked for. None: it is asked for every time.
    */
   readonly grants: ReadonlyArray<string>
-  /** What those are in words: `edits of files`, `commands that begin with git`. */
+  /** What those are in words: `edits of files`, `git status with options that only read`. */
   readonly covers: string
   /** The only places the call changes, absolute with links followed; absent: nobody knows. */
   readonly touches?: ReadonlyArray<string> | undefined

@@ -423,7 +423,7 @@ terminal("a chat with tools", () => {
       assert.include(asked, "> make one\nI make one first.\nMay it run? run_shell_command touch one\n  touch one\n")
       assert.match(
         asked.replaceAll("\n", " "),
-        /y once · s this session, a always: commands that begin with touch · n no/
+        /y once · s this session, a always: touch with plain options, within the workspace · n no/
       )
       yield* screen.say("what?")
       yield* screen.until(/allow\? what\?\n"what\?" is not understood; type y, s, a or n\.[^]*allow\?$/)

@@ -125,7 +125,7 @@ describe("a settings file", () => {
     ["an age in another unit", `{"sessionRetention": {"maxAge": "3y"}}`, "sessionRetention.maxAge", /30d/],
     ["none to keep", `{"sessionRetention": {"maxCount": 0}}`, "sessionRetention.maxCount", /above 0/],
     ["another way to approve", `{"approve": "some"}`, "approve", /"none", "edits", "all" or "plan"/],
-    ["a grant that is no text", `{"allowed": [1]}`, "allowed", /"shell:git"/],
+    ["a grant that is no text", `{"allowed": [1]}`, "allowed", /"shell:git status"/],
     ["no turns", `{"maxTurns": 0}`, "maxTurns", /above 0/],
     ["another form of outputs", `{"toolOutput": {"form": "middle"}}`, "toolOutput.form", /last-lines/],
     [

@@ -60,6 +60,15 @@ const hasSandbox = (program: string): boolean => {
   }
 }
 
+/** Whether a program is the one of the GNU project. */
+const isGnu = (program: string): boolean => {
+  try {
+    return execFileSync(program, ["--version"], { encoding: "utf8", timeout: 30_000 }).includes("GNU")
+  } catch {
+    return false
+  }
+}
+
 const table = {
   Chromium: chromium,
   "Chromium in its sandbox": {
@@ -70,6 +79,12 @@ const table = {
   tmux: { programs: ["tmux"], get: `${install} tmux` },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
   git: { programs: ["git"], get: `${install} git` },
+  bash: { programs: ["bash"], get: `${install} bash` },
+  "GNU tar": { programs: ["tar"], get: `${install} tar`, works: isGnu },
+  "GNU sort": { programs: ["sort"], get: `${install} coreutils`, works: isGnu },
+  "GNU find": { programs: ["find"], get: `${install} findutils`, works: isGnu },
+  "GNU sed": { programs: ["sed"], get: `${install} sed`, works: isGnu },
+  awk: { programs: ["awk"], get: `${install} gawk` },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 

@@ -6,6 +6,7 @@ import {
   Exit,
   Fiber,
   type FileSystem,
+  Option,
   type Path,
   type PlatformError,
   Schema,
@@ -17,12 +18,14 @@ import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../do
 import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
 import { withAbsolutePath } from "../../domain/SearchPath.ts"
-import { grantsOf, programs } from "../../domain/ShellCommand.ts"
+import { coversOf, grantsOf, judge } from "../../domain/ShellCommand.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
 import { type ChildOutput, drained, noOutput, signalOf, takeOutput } from "../ChildOutput.ts"
 import { Environment } from "../Environment.ts"
 import { finder } from "../Programs.ts"
+import { look } from "../RegularFile.ts"
+import { ShellGrammar } from "../ShellGrammar.ts"
 import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
 
@@ -87,6 +90,21 @@ exec 4>&- >/dev/null
 echo "$$ $code" >&3
 { "$3" -A -o pid= -o ppid= -o pgid= -o stat= || "$4" -g "$$"; } >&3
 exit 0`
+
+/**
+ * The environment of a command, in which its words mean what they say. `cd` goes to folders below it and nowhere else, and git
+ * takes no folder for a repository that merely looks like one: what a clone or an edit puts there would run programs.
+ */
+const shellEnvironment = ({ CDPATH: _, ...variables }: Record<string, string>): Record<string, string> => {
+  const set = Number(variables["GIT_CONFIG_COUNT"] ?? 0)
+  const count = Number.isInteger(set) && set >= 0 ? set : 0
+  return {
+    ...variables,
+    GIT_CONFIG_COUNT: String(count + 1),
+    [`GIT_CONFIG_KEY_${count}`]: "safe.bareRepository",
+    [`GIT_CONFIG_VALUE_${count}`]: "explicit"
+  }
+}
 
 /** For the background: the shell becomes the command, so that its number is that of the group. */
 const plain = `${gate}
@@ -239,6 +257,8 @@ export const shell: Effect.Effect<
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const workspace = yield* Workspace
   const environment = yield* Environment
+  const grammar = yield* ShellGrammar
+  const files = yield* Effect.context<FileSystem.FileSystem>()
   const { buffer, grace, inactivity, passed, relativePath = false } = yield* ShellSettings
   const find = yield* finder(workspace.folders)
   const limit = Duration.fromInputUnsafe(inactivity)
@@ -247,16 +267,40 @@ export const shell: Effect.Effect<
   const folderOf = (given: string | undefined): Effect.Effect<string, ToolFailure> =>
     given === undefined || given === "" ? Effect.succeed(workspace.root) : workspace.path(given, "write")
 
+  /** What a grant for a command covers; undefined: it is asked for each time. */
+  const covered = Effect.fnUntraced(function* (command: string, folder: string) {
+    const tree = yield* grammar.parse(command)
+    const judged = tree === undefined ? undefined : judge(command, tree)
+    if (judged === undefined) return undefined
+    // As a shell that was started in a folder without links counts `..`.
+    const from = (base: string, place: string) => (place.startsWith("/") ? place : `${base}/${place}`)
+    const places = Effect.gen(function* () {
+      const needsFolder =
+        judged.reads.length + judged.makes.length > 0 ||
+        judged.commands.some(({ effects }) => effects === "runs" || effects === "words")
+      const here =
+        judged.folder === undefined || !needsFolder
+          ? folder
+          : yield* workspace.path(from(folder, judged.folder), "write")
+      for (const read of judged.reads) {
+        const place = yield* workspace.path(from(here, read), "read")
+        yield* Effect.provideContext(look(place, place), files)
+      }
+      for (const place of judged.makes) yield* workspace.path(from(here, place), "write")
+      return here
+    })
+    const here = yield* Effect.option(places)
+    if (Option.isNone(here)) return undefined
+    const shown = here.value === workspace.root ? "this folder" : workspace.shown(here.value)
+    return { grants: grantsOf(judged, here.value), covers: coversOf(judged, shown) }
+  })
+
   const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Return<Question, ToolFailure> {
     const folder = yield* folderOf(args.dir_path)
     const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
     const how = args.is_background === true ? "\n(in the background)" : ""
-    const names = programs(args.command)
-    return {
-      detail: `${args.command}${where}${how}`,
-      grants: grantsOf(args.command),
-      covers: names === undefined ? "this command" : `commands that begin with ${names.join(", ")}`
-    }
+    const { covers, grants } = (yield* covered(args.command, folder)) ?? { covers: "this command", grants: [] }
+    return { detail: `${args.command}${where}${how}`, grants, covers }
   })
 
   /** Starts a command in a process group of its own, which ends with the scope. What it prints is taken from then on. */
@@ -272,7 +316,7 @@ export const shell: Effect.Effect<
     const [bash = "/bin/sh", ps = "", pgrep = ""] = yield* Effect.forEach(["bash", "ps", "pgrep"], find)
     const command = ChildProcess.make("/bin/sh", ["-c", wrapper, "sh", line, bash, ps, pgrep], {
       cwd,
-      env: relativePath ? env : withAbsolutePath(env),
+      env: shellEnvironment(relativePath ? env : withAbsolutePath(env)),
       stdin: "pipe",
       detached: true,
       additionalFds: { fd3: { type: "output" } },

@@ -2,15 +2,18 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, type Option, Path, Queue, Ref, Scope, Sink, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { execFileSync } from "node:child_process"
 import { ChildProcessSpawner } from "effect/process"
+import * as TreeSitterGrammar from "../../../src/layers/TreeSitterGrammar.ts"
 import { Environment } from "../../../src/services/Environment.ts"
 import { type CallContext, type Tool, ToolFailure } from "../../../src/services/Tool.ts"
 import { shell, ShellSettings } from "../../../src/services/tools/Shell.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { needs } from "../../support/machine.ts"
 import { processes, untilNone } from "../../support/processGroups.ts"
 
-/** A workspace in a folder of its own that knows nothing but relative paths below it. */
+/** A workspace in a folder of its own, which has no links. */
 const workspace = Layer.effect(
   Workspace,
   Effect.gen(function* () {
@@ -23,10 +26,12 @@ const workspace = Layer.effect(
     return {
       root,
       folders: [root],
-      path: (given: string) =>
-        given.startsWith("..") || path.isAbsolute(given)
-          ? Effect.fail(new ToolFailure({ message: `${given} lies outside the workspace` }))
-          : Effect.succeed(path.join(root, given)),
+      path: (given: string) => {
+        const place = path.resolve(root, given)
+        return place === root || place.startsWith(`${root}/`)
+          ? Effect.succeed(place)
+          : Effect.fail(new ToolFailure({ message: `${given} lies outside the workspace` }))
+      },
       shown: (absolute: string) => path.relative(root, absolute)
     }
   })
@@ -370,21 +375,95 @@ describe("run_shell_command", () => {
   )
 
   it.effect.each([
-    [{ command: "git status | head -3" }, "git status | head -3", ["shell:git", "shell:head"], /git, head/],
+    [{ command: "git status | head -3" }, "git status | head -3", ["git status", "head"], /^git status, head with/],
     [{ command: "git $(rm x)" }, "git $(rm x)", [], /^this command$/],
-    [{ command: "ls", dir_path: "src" }, "ls\n(in src)", ["shell:ls"], /ls/],
-    [{ command: "npm start", is_background: true }, "npm start\n(in the background)", ["shell:npm"], /npm/]
+    [{ command: "ls", dir_path: "src" }, "ls\n(in src)", ["ls"], /^ls with/],
+    [
+      { command: "npm start", is_background: true },
+      "npm start\n(in the background)",
+      ["npm start in ROOT"],
+      /^npm start/
+    ],
+    [{ command: "npm ci", dir_path: "src" }, "npm ci\n(in src)", ["ROOT/src $ npm ci"], /^exactly "npm ci" in src$/],
+    [{ command: "cd src && npm ci" }, "cd src && npm ci", ["cd", "ROOT/src $ npm ci"], /exactly "npm ci" in src$/],
+    [{ command: "cd .. && npm ci" }, "cd .. && npm ci", [], /^this command$/],
+    [{ command: "cd ~ && npm ci" }, "cd ~ && npm ci", [], /^this command$/],
+    [{ command: "wc -l < file" }, "wc -l < file", ["wc"], /^wc with/],
+    [{ command: "cd src && wc -l < ./../file" }, "cd src && wc -l < ./../file", ["cd", "wc"], /^cd, wc with/],
+    [{ command: "wc -l < src" }, "wc -l < src", [], /^this command$/],
+    [{ command: "wc -l < none" }, "wc -l < none", [], /^this command$/],
+    [{ command: "wc -l < pipe" }, "wc -l < pipe", [], /^this command$/],
+    [{ command: "wc -l < ../outside" }, "wc -l < ../outside", [], /^this command$/],
+    [{ command: "cat < /dev/tcp/127.0.0.1/9" }, "cat < /dev/tcp/127.0.0.1/9", [], /^this command$/],
+    [{ command: "touch ../outside" }, "touch ../outside", ["ROOT $ touch ../outside"], /^exactly "touch/]
   ] as const)("asks, with the command and what would be allowed: %j", ([args, detail, grants, covers]) =>
     live(
       Effect.gen(function* () {
+        const { root } = yield* Workspace
+        const fs = yield* FileSystem.FileSystem
+        yield* fs.makeDirectory(`${root}/src`)
+        yield* fs.writeFileString(`${root}/file`, "")
+        execFileSync("mkfifo", [`${root}/pipe`])
         const tool = yield* shell
         const { question } = yield* tool.call(args, silent)
         const asked = yield* question
         assert.strictEqual(asked?.detail, detail)
-        assert.deepStrictEqual(asked?.grants, grants)
+        assert.deepStrictEqual(
+          asked?.grants,
+          grants.map((grant) => `shell:${grant.replace("ROOT", root)}`)
+        )
         assert.match(asked?.covers ?? "", covers)
       })
+    ).pipe(Effect.provide(TreeSitterGrammar.layer))
+  )
+
+  it.effect("asks each time where there is no grammar", () =>
+    live(
+      Effect.gen(function* () {
+        const tool = yield* shell
+        const { question } = yield* tool.call({ command: "ls" }, silent)
+        const asked = yield* question
+        assert.deepStrictEqual([asked?.grants, asked?.covers], [[], "this command"])
+      })
     )
+  )
+
+  needs("git")("git", () => {
+    it.effect("takes no folder for a repository that an edit made look like one", () =>
+      live(
+        Effect.gen(function* () {
+          const { root } = yield* Workspace
+          const fs = yield* FileSystem.FileSystem
+          for (const folder of ["objects", "refs"])
+            yield* fs.makeDirectory(`${root}/bare/${folder}`, { recursive: true })
+          yield* fs.writeFileString(`${root}/bare/HEAD`, "ref: refs/heads/main\n")
+          yield* fs.writeFileString(
+            `${root}/bare/config`,
+            `[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ${root}\n\tfsmonitor = "touch ${root}/PWNED; false"\n`
+          )
+          // The attack works where nothing is done against it.
+          execFileSync("git", ["status"], { cwd: `${root}/bare`, stdio: "ignore" })
+          assert.isTrue(yield* fs.exists(`${root}/PWNED`))
+          yield* fs.remove(`${root}/PWNED`)
+          const text = yield* answer({ command: "cd bare && git status" })
+          assert.isFalse(yield* fs.exists(`${root}/PWNED`))
+          assert.include(field(text, "Stderr"), "safe.bareRepository")
+        })
+      )
+    )
+  })
+
+  it.effect("goes to folders below it and nowhere else", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace
+      const fs = yield* FileSystem.FileSystem
+      for (const folder of ["other/sub", "sub"]) yield* fs.makeDirectory(`${root}/${folder}`, { recursive: true })
+      const elsewhere = Layer.succeed(Environment, {
+        variables: Effect.succeed({ ...variables, CDPATH: `${root}/other` })
+      })
+      const text = yield* answer({ command: "cd sub && pwd" }).pipe(Effect.provide(elsewhere))
+      assert.strictEqual(field(text, "Stdout"), `${root}/sub\n`)
+    }).pipe(live)
   )
 })
 
