@@ -8,19 +8,18 @@ import {
   labelled,
   merge,
   parse,
-  protect,
   render,
   type SectionName,
   sectionNames,
   type Snapshot,
   type SnapshotProblem,
   snapshotTokens,
-  unprotect,
   validate,
   withoutScratchpad,
   wordsIn,
   wordsItem
 } from "../../src/domain/Snapshot.ts"
+import { protect, unprotect } from "../../src/domain/Protected.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
 
 const read = (text: string): Snapshot => {
@@ -109,7 +108,6 @@ describe("protected text", () => {
 })
 
 /** Items as code makes them: one line, or a line with indented ones under it, or the user's words. */
-const line = (text: string) => text.replace(/\s+/g, " ").trim()
 const AnyItem = Arbitrary.map(
   Arbitrary.all([
     Sneaky,
@@ -121,9 +119,8 @@ const AnyItem = Arbitrary.map(
       ? labelled("original request", { entry: "e7", text })
       : item(
           "key",
-          form === "line" || more.length === 0
-            ? `x${line(text)}`
-            : `x${line(text)}:\n${more.map((one) => `    ${line(one)}`).join("\n")}`
+          `x${text}`,
+          form === "line" ? [] : more.map((one) => `y${one}`)
         )
 )
 const AnySnapshot = Arbitrary.map(
