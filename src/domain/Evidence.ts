@@ -3,16 +3,7 @@ import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts
 import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "./Content.ts"
 import { type Entry, EntryId, pairing, placeKey } from "./Conversation.ts"
 import { Handle, mentions } from "./Handle.ts"
-import {
-  emptySnapshot,
-  fileLine,
-  isSnapshot,
-  merge,
-  parse,
-  type Snapshot,
-  trusted,
-  type Words
-} from "./Snapshot.ts"
+import { emptySnapshot, fileLine, isSnapshot, merge, parse, type Snapshot, trusted, type Words } from "./Snapshot.ts"
 import { unprotect } from "./Protected.ts"
 import { redact } from "./Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"

@@ -46,10 +46,7 @@ const markName = /^\/?palimpsest ?:/
 /** What looks like `<`, and like `[`. */
 const angles = "<＜﹤‹〈〈⟨❬❮❰⟪˂ᐸ≺⪡⦑⧼"
 const brackets = "\\[［⁅⟦〚【〖〔❲⦋﹝⦗⟬"
-const opener = new RegExp(
-  `[${angles}${brackets}]|&(?:amp;)*(?:lt|lsqb|lbrack|#0*\\d{1,7}|#x0*[0-9a-f]{1,6});?`,
-  "giu"
-)
+const opener = new RegExp(`[${angles}${brackets}]|&(?:amp;)*(?:lt|lsqb|lbrack|#0*\\d{1,7}|#x0*[0-9a-f]{1,6});?`, "giu")
 const isAngle = new RegExp(`[${angles}]`, "u")
 const isOpener = new RegExp(`^[${angles}${brackets}]$`, "u")
 
@@ -129,10 +126,13 @@ const opens = (text: string, found: string, at: number): boolean => {
   return elementName.test(name) || exactName.test(text)
 }
 
-/** The text with whatever could open something of ours escaped. All else in it stays as it is. */
+/** The text with what could open something of ours written as `escape` says. All else in it stays as it is. */
+export const escapedBy = (text: string, escape: (found: string) => string): string =>
+  text.replace(opener, (found, at: number) => (opens(text, found, at) ? escape(found) : found))
+
+/** The text with whatever could open something of ours escaped. */
 export const protect = (text: string): string =>
-  text.replace(opener, (found, at: number) => {
-    if (!opens(text, found, at)) return found
+  escapedBy(text, (found) => {
     if (found.startsWith("&")) return `&amp;${found.slice(1)}`
     return found === "<" ? "&lt;" : `&#x${(found.codePointAt(0) ?? 0).toString(16)};`
   })

@@ -117,11 +117,7 @@ const AnyItem = Arbitrary.map(
   ([text, more, form]): Item =>
     form === "words"
       ? labelled("original request", { entry: "e7", text })
-      : item(
-          "key",
-          `x${text}`,
-          form === "line" ? [] : more.map((one) => `y${one}`)
-        )
+      : item("key", `x${text}`, form === "line" ? [] : more.map((one) => `y${one}`))
 )
 const AnySnapshot = Arbitrary.map(
   Arbitrary.array(Arbitrary.array(AnyItem, { minLength: 1, maxLength: 4 }), { minLength: 7, maxLength: 7 }),

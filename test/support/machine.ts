@@ -68,6 +68,12 @@ const table = {
     works: hasSandbox
   },
   tmux: { programs: ["tmux"], get: `${install} tmux` },
+  "a pseudo-terminal by script": {
+    programs: ["script"],
+    get: "apt-get install bsdutils",
+    // Elsewhere it takes other flags.
+    works: () => process.platform === "linux"
+  },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
   git: { programs: ["git"], get: `${install} git` },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }

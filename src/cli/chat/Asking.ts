@@ -6,7 +6,7 @@ import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/Chat
 import type { PersonQuestion } from "../../services/Person.ts"
 import { cut } from "../Columns.ts"
 import * as Output from "../Output.ts"
-import { detailLines, firstOf, painted } from "./CallText.ts"
+import { detailLines, firstOf, legible, painted } from "./CallText.ts"
 
 /** How a person at the terminal is asked: whether a call may run, and what a model wants to know. */
 
@@ -70,7 +70,7 @@ export const inquiryOf = (
   style: Output.Style
 ): Inquiry<Answer> => {
   const canGrant = grants.length > 0
-  const who = agent === main ? "" : ` (${agent})`
+  const who = agent === main ? "" : ` (${printable(agent)})`
   const lines = detailLines(detail)
   const shown = firstOf(lines, mostLines)
   const isCut = shown.length < lines.length
@@ -80,7 +80,7 @@ export const inquiryOf = (
   const options = [
     ...(own?.options ?? [
       "y once",
-      ...(canGrant ? [`s this session, a always: ${printable(covers)}`] : []),
+      ...(canGrant ? [`s this session, a always: ${legible(covers)}`] : []),
       "n no, and why if you like"
     ]),
     ...(isCut ? ["v view all"] : [])
@@ -89,7 +89,7 @@ export const inquiryOf = (
   // A grant that a plan's question does not offer is none of its answers.
   const keys = ["y", ...(canGrant ? (own === undefined ? ["s", "a"] : ["s"]) : []), "n"]
   return {
-    text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${shown.map(paint).join("")}${said}`,
+    text: `${style.bold(own === undefined ? `May it run? ${legible(title)}${who}` : `${own.question}${who}`)}\n${shown.map(paint).join("")}${said}`,
     prompt: "allow? ",
     read: (line) => {
       const meant = meaning(line, canGrant)
