@@ -38,7 +38,9 @@ const elements: ReadonlyArray<string> = [
 ]
 
 /** A name may be written with anything that parts words, or with nothing. */
-const elementName = new RegExp(`^/?(?:${elements.map((name) => name.replaceAll("_", "[_ ]*")).join("|")})(?![a-z0-9_])`)
+const elementName = new RegExp(
+  `^/?(?:${elements.map((name) => name.replaceAll("_", "[-_ ]*")).join("|")})(?![a-z0-9_])`
+)
 /** The names as they are written, whatever follows that no name holds. */
 const exactName = new RegExp(`\\s*(?:/\\s*)?(?:${elements.join("|")})\\b`, "iy")
 const markName = /^\/?palimpsest ?:/
@@ -82,7 +84,7 @@ const alike: Readonly<Record<string, string>> = Object.fromEntries(
       ["z", "ᴢ"],
       ["/", "⁄∕╱⧸"],
       [":", "∶ː꞉׃"],
-      ["_", "‐‑‒–—−"]
+      ["-", "‐‑‒–—−"]
     ] as const
   ).flatMap(([plain, others]) => [...others].map((other) => [other, plain]))
 )
@@ -91,11 +93,11 @@ const unseen = /[\p{M}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 /** Letters that are read at most: more than the longest name has. */
 const mostLetters = 40
 
-/** What a reader may take a character for: plain small letters, `_` for what parts words, a blank, or nothing. */
+/** What a reader may take a character for: plain small letters and signs, a blank, or nothing. */
 const readAs = (character: string): string => {
   let read = ""
   for (const each of character.normalize("NFKD").replace(unseen, "").toLowerCase()) {
-    read += /\s/u.test(each) ? " " : each === "-" ? "_" : (alike[each] ?? each)
+    read += /\s/u.test(each) ? " " : (alike[each] ?? each)
   }
   return read
 }
@@ -107,7 +109,7 @@ const nameAt = (text: string, from: number): string => {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
     at += character.length
     const read = /[\s\p{Cc}]/u.test(character) ? " " : readAs(character)
-    if (!/^[a-z0-9_ /:]*$/.test(read)) break
+    if (!/^[-a-z0-9_ /:]*$/.test(read)) break
     // However much white space there is, it counts as one blank, and in front of a name as none.
     name += read === " " && (name === "" || name === "/" || name.endsWith(" ")) ? "" : read
     if (name.endsWith(":")) break

@@ -106,7 +106,7 @@ export const listItem = (key: string, heading: string, names: ReadonlyArray<stri
 })
 
 /** Text that somebody else wrote, as it may stand in a snapshot: its line breaks stay. Done twice it is the same. */
-const foreign = (text: string): string => protect(visibleBlock(unprotect(text)))
+const foreign = (text: string): string => protect(visibleBlock(unprotect(text)).replaceAll("\t", "    "))
 
 /** Every piece of a text that is no quote of the user's words, rewritten. */
 const outsideWords = (text: string, rewrite: (piece: string) => string): string => {
