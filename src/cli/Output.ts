@@ -132,7 +132,8 @@ export interface Style {
 export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
 const unchanged = (text: string) => text
 
-const ourColours = new RegExp("(\u001b\\[(?:0|1|2|31|32|33)m)")
+// oxlint-disable-next-line no-control-regex
+const ourColours = /(\u001b\[(?:0|1|2|31|32|33)m)/
 
 /** A text of ours in which everything is seen that is no colour of ours. */
 const besideColours = (value: string): string =>

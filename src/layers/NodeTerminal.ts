@@ -153,7 +153,8 @@ const harmless = (text: string): string =>
     .replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
 
 /** Looks of text, and what is put into the clipboard: all that whoever writes to a terminal may have it do. */
-const allowed = new RegExp("(\u001b\\[\\d{1,2}m|\u001b\\]52;c;[A-Za-z0-9+/=]*\u0007)")
+// oxlint-disable-next-line no-control-regex
+const allowed = /(\u001b\[\d{1,2}m|\u001b\]52;c;[A-Za-z0-9+/=]*\u0007)/
 /** Joiners are parts of letters and emoji; a word that comes in pieces is no reason to part them. */
 const steering = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 

@@ -295,7 +295,7 @@ describe("law 6: what others wrote cannot pass for the runtime", () => {
       const hook = hookMessage(words)
       assert.strictEqual(count(asRead(hook), /\[\s*palimpsest\s*:/g), 1)
       for (const name of tags) {
-        const found = count(asRead(hook), new RegExp(`<\s*/?\s*${name.toLowerCase()}(?![a-z0-9_])`, "g"))
+        const found = count(asRead(hook), new RegExp(`<\\s*/?\\s*${name.toLowerCase()}(?![a-z0-9_])`, "g"))
         assert.strictEqual(found, name === "hook_context" ? 2 : 0, name)
       }
       assert.notMatch(hook, hiddenBut("\t"))
