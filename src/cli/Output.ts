@@ -1,8 +1,9 @@
 import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { fromJson } from "../domain/JsonText.ts"
-import { encode } from "../domain/Bytes.ts"
+import { decode, encode } from "../domain/Bytes.ts"
 import { printable } from "../domain/Inspection.ts"
+import { visibleBlock, visibleStream } from "../domain/Visible.ts"
 import { spelledOut } from "../domain/WorkspacePath.ts"
 import { ExitError, failed } from "./ExitError.ts"
 
@@ -14,8 +15,7 @@ import { ExitError, failed } from "./ExitError.ts"
 const errorCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined
 
-/** Writes bytes to stdout and waits until they are taken. A reader that has gone (`| head`) ends the command quietly. */
-export const bytes = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+const written = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
   const stdio = yield* Stdio.Stdio
   yield* Stream.make(value).pipe(
     Stream.run(stdio.stdout({ endOnDone: false })),
@@ -29,9 +29,40 @@ export const bytes = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.
 
 const causeText = (error: Error): string => (error.cause instanceof Error ? error.cause.message : error.message)
 
-/** Writes a text to stdout, byte for byte, and ends its last line. */
-export const text = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+const onTerminal = Effect.flatMap(Stdio.Stdio, (stdio) => stdio.stdoutIsTerminal)
+
+/**
+ * Writes bytes to stdout and waits until they are taken: into a pipe or a file as they are; on a terminal, which would act on
+ * some of them, as text in which everything is seen. A reader that has gone (`| head`) ends the command quietly. Returns
+ * whether what was written is something else than the bytes.
+ */
+export const bytes = Effect.fnUntraced(function* (
+  value: Uint8Array
+): Effect.fn.Return<boolean, ExitError, Stdio.Stdio> {
+  if (!(yield* onTerminal)) return yield* Effect.as(written(value), false)
+  const text = decode(value).text
+  const seen = visibleBlock(text)
+  return yield* Effect.as(written(encode(seen)), seen !== text.replaceAll("\r\n", "\n"))
+})
+
+/** `bytes` for a text of somebody else, with the end of its last line. */
+export const exact = (value: string): Effect.Effect<boolean, ExitError, Stdio.Stdio> =>
   bytes(encode(value.endsWith("\n") ? value : `${value}\n`))
+
+/** Writes a text to stdout and ends its last line: as it is, or on a terminal with everything in it seen but our colours. */
+export const text = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+  const line = value.endsWith("\n") ? value : `${value}\n`
+  yield* written(encode((yield* onTerminal) ? besideColours(line) : line))
+})
+
+/** Writes a text to a terminal piece by piece, as `bytes` would write the whole; `undefined` ends it. Mutable. */
+export const pieces = (): ((piece: string | undefined) => Effect.Effect<string, ExitError, Stdio.Stdio>) => {
+  const seen = visibleStream()
+  return (piece) => {
+    const shown = seen(piece)
+    return shown === "" ? Effect.succeed(shown) : Effect.as(written(encode(shown)), shown)
+  }
+}
 
 /** Prints a value as the one JSON document of `--json`. */
 export const json = <S extends Schema.Codec<unknown, unknown>>(
@@ -48,6 +79,10 @@ const note = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void,
   const stdio = yield* Stdio.Stdio
   yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
 })
+
+/** Writes lines of ours to stderr, beside the answer. */
+export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
+  note(besideColours(value.endsWith("\n") ? value : `${value}\n`))
 
 /** Tells the person something beside the answer: one line on stderr, whatever the text holds. */
 export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
@@ -76,7 +111,7 @@ export const progress =
       Effect.flatMap((isWatched) =>
         isWatched
           ? Effect.acquireUseRelease(
-              Effect.forkChild(spin(label)),
+              Effect.forkChild(spin(printable(label))),
               () => work,
               (fiber) => Effect.andThen(Fiber.interrupt(fiber), note("\r\u001b[K"))
             )
@@ -96,6 +131,16 @@ export interface Style {
 /** Sets a text off on a terminal, by the code of a look. */
 export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
 const unchanged = (text: string) => text
+
+// oxlint-disable-next-line no-control-regex
+const ourColours = /(\u001b\[(?:0|1|2|31|32|33)m)/
+
+/** A text of ours in which everything is seen that is no colour of ours. */
+const besideColours = (value: string): string =>
+  value
+    .split(ourColours)
+    .map((piece, at) => (at % 2 === 1 ? piece : visibleBlock(piece)))
+    .join("")
 
 /** Without colours. */
 export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged, good: unchanged, bad: unchanged }

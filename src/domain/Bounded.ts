@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { outputText, type Part, withOutput } from "./Content.ts"
 import type { Handle } from "./Handle.ts"
+import { foreignLine } from "./Foreign.ts"
 import { runtimeMark } from "./RuntimeMark.ts"
 import { TokenCount } from "./Tokens.ts"
 import { OutputForm, seedSize, shorten, wholeAt } from "./ToolOutput.ts"
@@ -71,5 +72,5 @@ export const boundedPart = (part: Part, handle: Handle, recipe: Recipe): Part =>
 /** What is said of an image or a document that does not fit the window. */
 export const unshownMedia = (part: Part): string => {
   const { data = "", mimeType = "file" } = part.inlineData ?? {}
-  return `${runtimeMark} A ${mimeType} of ${Math.floor((data.length * 3) / 4)} bytes stood here; it does not fit the window.`
+  return `${runtimeMark} A ${foreignLine(mimeType)} of ${Math.floor((data.length * 3) / 4)} bytes stood here; it does not fit the window.`
 }

@@ -1,7 +1,7 @@
 import type { Doubts } from "./Compression.ts"
 import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
 import type { Entry } from "./Conversation.ts"
-import { type Item, type SectionName, sectionNames, type Snapshot, wordsIn } from "./Snapshot.ts"
+import { changed, type Item, type SectionName, sectionNames, type Snapshot, wordsIn } from "./Snapshot.ts"
 import type { Work } from "./Work.ts"
 
 /**
@@ -65,7 +65,7 @@ export function* doubted(
       for (const anchor of wrong) removed.add(anchor)
       // The longest first, or a part of one would be left.
       wrong.sort((a, b) => b.length - a.length)
-      items.push(wrong.length === 0 ? item : { ...item, text: without(item.text, wrong) })
+      items.push(wrong.length === 0 ? item : changed(item, (text) => without(text, wrong)))
     }
     clean[name] = items
   }

@@ -1,6 +1,7 @@
 import { firstUnits } from "./Bytes.ts"
 import { runtimeMark } from "./RuntimeMark.ts"
-import { quoted } from "./WorkspacePath.ts"
+import { escapedBy } from "./Protected.ts"
+import { jsonEscaped, quoted } from "./WorkspacePath.ts"
 
 /** What a model is told of where it works: the message at the front of each request that is no part of the conversation. */
 
@@ -72,8 +73,9 @@ const misleading = /session_context|^[\s…"]|\s$/i
 /** A name or a path as this message shows it: it can neither break a line nor close the message. */
 export const shownName = (name: string): string => {
   const safe = quoted(name)
-  if (safe === name && !misleading.test(name)) return name
-  return (safe === name ? JSON.stringify(name) : safe).replace(/<(?=\/?session_context)/gi, "\\u003c")
+  const isOurs = escapedBy(safe, jsonEscaped) !== safe
+  if (safe === name && !isOurs && !misleading.test(name)) return name
+  return escapedBy(safe === name ? JSON.stringify(name) : safe, jsonEscaped)
 }
 
 /** Characters of a name in a tree: two hundred long ones would be a message of their own. */

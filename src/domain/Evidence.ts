@@ -3,19 +3,11 @@ import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts
 import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "./Content.ts"
 import { type Entry, EntryId, pairing, placeKey } from "./Conversation.ts"
 import { Handle, mentions } from "./Handle.ts"
-import {
-  emptySnapshot,
-  fileLine,
-  isSnapshot,
-  merge,
-  parse,
-  type Snapshot,
-  trusted,
-  unprotect,
-  type Words
-} from "./Snapshot.ts"
+import { emptySnapshot, fileLine, isSnapshot, merge, parse, type Snapshot, trusted, type Words } from "./Snapshot.ts"
+import { unprotect } from "./Protected.ts"
 import { redact } from "./Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"
+import { visibleLine } from "./Visible.ts"
 import type { Work } from "./Work.ts"
 
 /**
@@ -27,7 +19,7 @@ export interface Evidence {
   readonly requests: ReadonlyArray<Span>
   /** Sentences of the person that limit how the work is to be done. */
   readonly constraints: ReadonlyArray<Span>
-  /** Files by path, with what became of them last. */
+  /** Files by path (as `visibleLine` shows it), with what became of them last. */
   readonly files: ReadonlyMap<string, FileState>
   /** Shell commands, each with its last end. */
   readonly commands: ReadonlyMap<string, CommandRun>
@@ -226,7 +218,7 @@ export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string =>
 }
 
 /** How a snapshot names the subject of a failure. */
-export const shortSubject = (subject: string): string => oneLine(subject, 100)
+export const shortSubject = (subject: string): string => visibleLine(oneLine(subject, 100))
 
 /** A text on one line, cut where no character is parted. */
 export const oneLine = (text: string, length: number): string => {
@@ -376,7 +368,9 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
       }
     })
 
-  const touch = (path: string, action: Action, entry: Entry, handle: Handle | undefined) => {
+  const touch = (name: string, action: Action, entry: Entry, handle: Handle | undefined) => {
+    // As a snapshot shows it: what one says of a file is known again.
+    const path = visibleLine(name)
     const before = files.get(path)
     const reads = (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0)
     const changes = (before?.changes ?? 0) + (action._tag === "Write" || action._tag === "Edit" ? 1 : 0)
@@ -402,7 +396,7 @@ export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(en
         touch(action.path, action, entry, undefined)
         // With a folder goes what is in it.
         for (const path of Array.from(files.keys()))
-          if (path.startsWith(`${action.path}/`)) touch(path, action, entry, undefined)
+          if (path.startsWith(`${visibleLine(action.path)}/`)) touch(path, action, entry, undefined)
         break
       case "Command": {
         const times = (commands.get(action.command)?.times ?? 0) + 1

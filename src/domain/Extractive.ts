@@ -18,7 +18,7 @@ import {
   type Item,
   item,
   labelled,
-  protect,
+  listItem,
   render,
   type SectionName,
   type Snapshot,
@@ -172,15 +172,15 @@ const open = (status: string): boolean => !/^(?:completed|done|cancelled|cancele
 const indexKeys = ["names used", "names shown by tools"] as const
 const indexLine = /^- names (?:used|shown by tools)[^:]*:\s*/
 const indexTexts: Readonly<Record<(typeof indexKeys)[number], string>> = {
-  "names used": "- names used by the agent or the user, by weight:",
-  "names shown by tools": "- names shown by tools only, newest first:"
+  "names used": "names used by the agent or the user, by weight:",
+  "names shown by tools": "names shown by tools only, newest first:"
 }
 
 /** The index as items: no item for a list without names. */
 const indexItems = (names: ReadonlyArray<readonly [name: string, used: boolean]>): Array<Item> =>
   indexKeys.flatMap((key) => {
-    const listed = names.filter(([, used]) => used === (key === "names used")).map(([name]) => protect(name))
-    return listed.length === 0 ? [] : [{ key, text: `${indexTexts[key]} ${listed.join(" ")}` }]
+    const listed = names.filter(([, used]) => used === (key === "names used")).map(([name]) => name)
+    return listed.length === 0 ? [] : [listItem(key, indexTexts[key], listed)]
   })
 
 /** Names of an earlier snapshot's index, best first. */
@@ -336,7 +336,8 @@ const taskItems = ({ evidence, share }: Room): Array<Item> => {
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
     item(
       what,
-      `unresolved failure of ${shortSubject(what)} (${ofEntry(failure.entry, failure.handle)}):\n    ${failure.text.replaceAll("\n", "\n    ")}`
+      `unresolved failure of ${shortSubject(what)} (${ofEntry(failure.entry, failure.handle)}):`,
+      failure.text.split("\n")
     )
   )
   const task = [

@@ -1,4 +1,5 @@
 import { firstUnits } from "./Bytes.ts"
+import { foreignBlock } from "./Foreign.ts"
 import { runtimeMark } from "./RuntimeMark.ts"
 
 /** What hooks have to say to a model, as text that can be told from all other text (spec 8, effects; law 6). */
@@ -13,7 +14,7 @@ const bounded = (words: string): string =>
 
 /** The words in an element that they cannot close: `<` and `>` are escaped. */
 export const hookContext = (words: string): string =>
-  `<hook_context>\n${bounded(words).replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\n</hook_context>`
+  `<hook_context>\n${foreignBlock(bounded(words)).replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\n</hook_context>`
 
 /** The same where it travels in the user's role: marked as not the user's. */
 export const hookMessage = (words: string): string => `${runtimeMark} What a hook adds:\n${hookContext(words)}`

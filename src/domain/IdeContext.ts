@@ -1,5 +1,7 @@
 import { Schema } from "effect"
 import { firstUnits } from "./Bytes.ts"
+import { escapedBy } from "./Protected.ts"
+import { jsonEscaped } from "./WorkspacePath.ts"
 
 /** What a person has open in their editor, and how a model is told of it (spec 6, IDE context). */
 
@@ -79,18 +81,9 @@ export const normalise = ({ openFiles, ...rest }: IdeState, limits: IdeLimits = 
 /** What nobody sees or what turns a line round; the breaks of the written JSON are no part of a text in it. */
 const hidden = /(?![\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** Both tags of the message that it may stand in: a text must not close it. */
-const tag = /<(?=\/?session_context)/gi
-
 /** JSON in which nothing passes for what it is not. What reads JSON reads the same texts as before. */
-const fenced = (value: unknown): string => {
-  const escaped = (character: string) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join("")
-  return `\`\`\`json\n${JSON.stringify(value, null, 2).replace(hidden, escaped).replace(tag, escaped)}\n\`\`\``
-}
+const fenced = (value: unknown): string =>
+  `\`\`\`json\n${escapedBy(JSON.stringify(value, null, 2).replace(hidden, jsonEscaped), jsonEscaped)}\n\`\`\``
 
 const activeOf = ({ openFiles }: IdeState): OpenFile | undefined => openFiles.find(({ isActive }) => isActive === true)
 

@@ -18,6 +18,7 @@ import { Handle } from "./Handle.ts"
 import { Cost, type Prices } from "./Prices.ts"
 import { answersIn, priced, Recorded, summaryRequests, usageOf } from "./RecordedUse.ts"
 import type { SessionEvent } from "./Session.ts"
+import { visibleLine } from "./Visible.ts"
 import { actionsOf } from "./ToolCalls.ts"
 import type { Work } from "./Work.ts"
 
@@ -118,13 +119,9 @@ export const Inspection = Schema.Struct({
 })
 export type Inspection = typeof Inspection.Type
 
-/** A text without what a terminal would act on (control and formatting characters), on one line. */
+/** A text on one line in which everything is seen, without sequences that only colour or move what is on a terminal. */
 export const printable = (text: string): string =>
-  text
-    .replace(/\p{Cc}\[[0-?]*[ -/]*[@-~]/gu, "")
-    .replace(/[\s\p{Zl}\p{Zp}]+/gu, " ")
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
-    .trim()
+  visibleLine(text.replace(/\p{Cc}\[[0-?]*[ -/]*[@-~]/gu, "").replace(/[\s\p{Zl}\p{Zp}]+/gu, " ")).trim()
 
 /** What a part says, in at most `width` characters that are safe for a terminal. */
 export const preview = (part: Part, width = 60): string => {

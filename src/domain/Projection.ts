@@ -12,6 +12,7 @@ import {
   type ViewItem
 } from "./Conversation.ts"
 import { isValidModel } from "./Curation.ts"
+import { foreignLine } from "./Foreign.ts"
 import type { Handle } from "./Handle.ts"
 import { partTokens } from "./Tokens.ts"
 import { runtimeMark } from "./RuntimeMark.ts"
@@ -34,14 +35,14 @@ export interface Sent {
 }
 
 const orphanNote = (part: Part, handle: Handle | undefined): Part => ({
-  text: `${runtimeMark} A result of ${part.functionResponse?.name ?? "a tool"} stood here; its call is not part of this context.${
+  text: `${runtimeMark} A result of ${foreignLine(part.functionResponse?.name ?? "a tool")} stood here; its call is not part of this context.${
     handle === undefined ? "" : ` Recall it with ${handle}.`
   }`
 })
 
 /** Only the model calls. */
 const misplacedNote = (part: Part, handle: Handle | undefined): Part => ({
-  text: `${runtimeMark} A call of ${part.functionCall?.name ?? "a tool"} stood here in the user's role.${
+  text: `${runtimeMark} A call of ${foreignLine(part.functionCall?.name ?? "a tool")} stood here in the user's role.${
     handle === undefined ? "" : ` Recall it with ${handle}.`
   }`
 })
@@ -52,11 +53,18 @@ export const foreignNotes = {
   program: `${runtimeMark} What follows was put here by a program, not by the user.`
 }
 
-/** Says whose words they are when a message in the user's role is not the user's and does not say so itself (law 6). */
-export const foreignNote = ({ author, content }: Pick<Draft, "author" | "content">): string | undefined =>
+/**
+ * Says whose words they are when a message in the user's role is not the user's and does not say so itself (law 6). Only a
+ * message that the runtime made says so itself: in one that comes from another agent's file, its words prove nothing.
+ */
+export const foreignNote = ({
+  author,
+  content,
+  origin
+}: Pick<Draft, "author" | "content" | "origin">): string | undefined =>
   content.role !== "user" || (author !== "summary" && author !== "program")
     ? undefined
-    : content.parts[0]?.text?.startsWith(runtimeMark) === true
+    : origin === undefined && content.parts[0]?.text?.startsWith(runtimeMark) === true
       ? undefined
       : foreignNotes[author]
 

@@ -1,4 +1,7 @@
+import { Brand } from "effect"
+import { protect, unprotect } from "./Protected.ts"
 import { estimateText } from "./Tokens.ts"
+import { visibleBlock, visibleLine } from "./Visible.ts"
 
 /**
  * The `<state_snapshot>`: what stands for the part of a conversation that left the window. Seven sections (seed 001 §4); the
@@ -16,10 +19,17 @@ export const sectionNames = [
 /** A section, by its tag. */
 export type SectionName = (typeof sectionNames)[number]
 
+/**
+ * The text of a statement. Only this module makes one, so that whatever a snapshot takes from a tool or a model has gone
+ * through `item`, `listItem` or `changed`, and what it takes from the user through `wordsItem` or `labelled`.
+ */
+export type ItemText = Brand.Branded<string, "palimpsest/domain/Snapshot/ItemText">
+const itemText = Brand.nominal<ItemText>()
+
 /** One statement of a section. Of two with the same key the newer supersedes the older. */
 export interface Item {
   readonly key: string
-  readonly text: string
+  readonly text: ItemText
 }
 
 /** The statements of each section. A section may be empty. */
@@ -42,21 +52,6 @@ const olderNames: Readonly<Record<string, SectionName>> = { current_plan: "task_
 const rootTag = "state_snapshot"
 /** Holds an exact span of what the user wrote. */
 const wordsTag = "user_words"
-const reserved = [rootTag, "scratchpad", wordsTag, ...sectionNames, ...Object.keys(olderNames)]
-const names = reserved.join("|")
-
-const tagStart = new RegExp(`<(?=/?(?:${names})\\b)`, "gi")
-const escapedStart = new RegExp(`&(?=(?:amp;)*lt;/?(?:${names})\\b)`, "gi")
-
-/** Text that cannot open or close anything of a snapshot. All else in it stays as it is; `unprotect` gives it back. */
-export const protect = (text: string): string => text.replace(escapedStart, "&amp;").replace(tagStart, "&lt;")
-
-const protectedStart = new RegExp(`&lt;(?=/?(?:${names})\\b)`, "gi")
-const doubleStart = new RegExp(`&amp;(?=(?:amp;)*lt;/?(?:${names})\\b)`, "gi")
-
-/** The text that `protect` was given. */
-export const unprotect = (text: string): string => text.replace(protectedStart, "<").replace(doubleStart, "&")
-
 /** The user's exact words, and where they stand. */
 export interface Words {
   readonly entry: string
@@ -66,7 +61,7 @@ export interface Words {
 /** A statement that shows the user's exact words. They cannot close their own tag. */
 export const wordsItem = (key: string, words: Words): Item => ({
   key,
-  text: `<${wordsTag} entry="${words.entry}">${protect(words.text)}</${wordsTag}>`
+  text: itemText(`<${wordsTag} entry="${words.entry}">${protect(words.text)}</${wordsTag}>`)
 })
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)">([\\s\\S]*?)</${wordsTag}>`, "g")
@@ -95,12 +90,62 @@ export const withoutForgedWords = (text: string, said: (words: Words) => boolean
   return checked + withoutWordsTags(text.slice(from))
 }
 
-/** A statement by code or a model. */
-export const item = (key: string, text: string): Item => ({
+const line = (text: string): string => protect(visibleLine(text.trim()))
+
+/** A statement by code or a model: one line, and the lines that belong to it, each of them one whatever stands in it. */
+export const item = (key: string, text: string, details: ReadonlyArray<string> = []): Item => ({
   key,
-  // Lines of one item are indented, or they would be read as items of their own.
-  text: `- ${protect(text.trim()).replace(/\s*\n\s*/g, "\n    ")}`
+  // What is indented is no item of its own.
+  text: itemText([`- ${line(text)}`, ...details.map((detail) => `    ${line(detail)}`)].join("\n"))
 })
+
+/** A statement that lists names behind a heading. */
+export const listItem = (key: string, heading: string, names: ReadonlyArray<string>): Item => ({
+  key,
+  text: itemText([`- ${heading}`, ...names.map(line)].join(" "))
+})
+
+/** Text that somebody else wrote, as it may stand in a snapshot: its line breaks stay. Done twice it is the same. */
+const foreign = (text: string): string => protect(visibleBlock(unprotect(text)).replaceAll("\t", "    "))
+
+/** Every piece of a text that is no quote of the user's words, rewritten. */
+const outsideWords = (text: string, rewrite: (piece: string) => string): string => {
+  let written = ""
+  let from = 0
+  for (const match of text.matchAll(wordsPattern)) {
+    const [whole, , words = ""] = match
+    // Only what `wordsItem` could have written is a quote.
+    if (protect(unprotect(words)) !== words) continue
+    written += rewrite(text.slice(from, match.index)) + whole
+    from = match.index + whole.length
+  }
+  return written + rewrite(text.slice(from))
+}
+
+/** A statement with another text. */
+export const changed = ({ key, text }: Item, change: (text: string) => string): Item => ({
+  key,
+  text: itemText(outsideWords(change(text), foreign))
+})
+
+const readItem = (key: string, text: string): Item => ({ key, text: itemText(outsideWords(text, foreign)) })
+
+const structure = new RegExp(
+  `(</?(?:${[rootTag, "scratchpad", ...sectionNames, ...Object.keys(olderNames)].join("|")})>)`,
+  "g"
+)
+
+/**
+ * A snapshot that is taken as a model wrote it: its elements and line breaks stay, quotes of the user's words only where
+ * `said` knows them, and nothing else in it can pass for the runtime or for an element of ours.
+ */
+export const asWritten = (text: string, said: (words: Words) => boolean): string =>
+  outsideWords(withoutForgedWords(text, said), (piece) =>
+    piece
+      .split(structure)
+      .map((each, at) => (at % 2 === 1 ? each : foreign(each)))
+      .join("")
+  )
 
 /** A scratchpad is the model thinking aloud; it is no part of the snapshot. */
 export const withoutScratchpad = (text: string): string => {
@@ -135,7 +180,7 @@ const itemsOf = (body: string): Array<Item> => {
       const end = rest.indexOf(close)
       if (end >= 0) {
         const text = rest.slice(0, end + close.length)
-        items.push({ key: label === "" ? text : label, text: label === "" ? text : `${label}:\n${text}` })
+        items.push(readItem(label === "" ? text : label, label === "" ? text : `${label}:\n${text}`))
         label = ""
         rest = rest.slice(end + close.length).trimStart()
         continue
@@ -148,7 +193,7 @@ const itemsOf = (body: string): Array<Item> => {
       .replace(/^\s*\n/, "")
       .trimStart()
     if (/^[\w ()',.-]+:$/.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
-    else if (line.trim() !== "" && line.trim() !== nothing) items.push({ key: keyOf(line), text: line.trimEnd() })
+    else if (line.trim() !== "" && line.trim() !== nothing) items.push(readItem(keyOf(line), line.trimEnd()))
   }
   return items
 }
@@ -156,7 +201,7 @@ const itemsOf = (body: string): Array<Item> => {
 /** An item under a heading of its own, as `itemsOf` reads it. */
 export const labelled = (label: string, words: Words): Item => ({
   key: label,
-  text: `${label}:\n${wordsItem(label, words).text}`
+  text: itemText(`${label}:\n${wordsItem(label, words).text}`)
 })
 
 /** Words without a form, line by line, as what is known. */
@@ -187,7 +232,7 @@ export const trusted = (snapshot: Snapshot, said: (words: Words) => boolean): Sn
       const text = withoutForgedWords(known.text, said)
       if (words.length > 0) return text === known.text ? known : marked(known)
       const constraint = name === "active_constraints"
-      return constraint && !known.text.startsWith("- written by a model: ") ? marked(known) : { ...known, text }
+      return constraint && !known.text.startsWith("- written by a model: ") ? marked(known) : changed(known, () => text)
     })
   }
   return judged

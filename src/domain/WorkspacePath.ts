@@ -7,14 +7,15 @@ const longest = 4_096
 const odd = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const oddCharacters = new RegExp(odd, "gu")
 
+/** Characters as JSON writes them when they cannot stand for themselves. */
+export const jsonEscaped = (characters: string): string =>
+  characters
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("")
+
 /** A text of one line with what is odd in it spelled out, as JSON does it; within JSON it means the same. */
-export const spelledOut = (text: string): string =>
-  text.replace(oddCharacters, (character) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join("")
-  )
+export const spelledOut = (text: string): string => text.replace(oddCharacters, jsonEscaped)
 
 /**
  * A name or a path as it is shown to a model or a person: as it is, or, where it could pass for more than a name, in quotes

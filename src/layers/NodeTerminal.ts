@@ -22,6 +22,7 @@ import { PassThrough, type Readable, Writable } from "node:stream"
 import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { printable } from "../domain/Inspection.ts"
+import { spelled } from "../domain/Visible.ts"
 import { wrap } from "../domain/Wrap.ts"
 import { ChatTerminal, Closed, type Completion, type Inquiry, type Question } from "../services/ChatTerminal.ts"
 import * as WholeFile from "../services/WholeFile.ts"
@@ -151,6 +152,19 @@ const harmless = (text: string): string =>
     .replace(/\p{Cc}\[[0-?]*[ -/]*[@-~]/gu, "")
     .replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
 
+/** Looks of text, and what is put into the clipboard: all that whoever writes to a terminal may have it do. */
+// oxlint-disable-next-line no-control-regex
+const allowed = /(\u001b\[\d{1,2}m|\u001b\]52;c;[A-Za-z0-9+/=]*\u0007)/
+/** Joiners are parts of letters and emoji; a word that comes in pieces is no reason to part them. */
+const steering = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+
+/** The last gate before a terminal: what else would steer it is spelled out, wherever a text comes from. */
+const gated = (text: string): string =>
+  text
+    .split(allowed)
+    .map((piece, at) => (at % 2 === 1 ? piece : piece.replace(/\r\n?/g, "\n").replace(steering, spelled)))
+    .join("")
+
 /** Stands for a line break within a line that is edited. */
 const lineBreak = "↵"
 
@@ -196,7 +210,11 @@ const endsInBackslash = (line: string) => /(?:^|[^\\])\\$/.test(line)
 /** Standard streams, as far as a chat needs them. */
 export interface Streams {
   readonly input: Readable & { readonly setRawMode?: ((raw: boolean) => unknown) | undefined }
-  readonly output: Writable & { readonly columns?: number | undefined; readonly rows?: number | undefined }
+  readonly output: Writable & {
+    readonly columns?: number | undefined
+    readonly rows?: number | undefined
+    readonly isTTY?: boolean | undefined
+  }
   readonly error: Writable
 }
 
@@ -280,7 +298,7 @@ const plain = Effect.fnUntraced(function* ({ error, input, output }: Streams) {
     working: () => Effect.void,
     inquire: () => Effect.fail(new Closed()),
     write: Effect.fn("ChatTerminal.write")(function* (text) {
-      if (!(yield* written(output, text))) close()
+      if (!(yield* written(output, output.isTTY === true ? gated(text) : text))) close()
     }),
     note: Effect.fn("ChatTerminal.note")((line) => Effect.asVoid(written(error, `${printable(line)}\n`)))
   })
@@ -366,7 +384,8 @@ const interactive = Effect.fnUntraced(function* ({ input, output }: Streams, his
     if (text !== "") output.write(text)
   }
 
-  const show = (text: string) => {
+  const show = (given: string) => {
+    const text = gated(given)
     const wiped = wipe + wipedAhead()
     wipe = ""
     lastWrite = clock.currentTimeMillisUnsafe()

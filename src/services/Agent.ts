@@ -7,6 +7,7 @@ import { hookMessage } from "../domain/HookContext.ts"
 import type { Loop } from "../domain/LoopDetection.ts"
 import { shortLine } from "../domain/OneLine.ts"
 import { builtIn, costOf } from "../domain/Prices.ts"
+import { foreignLine } from "../domain/Foreign.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { errorResponse } from "../domain/ToolResult.ts"
@@ -96,7 +97,7 @@ const mostShown = 200
 
 /** Told to a model that goes round in circles. */
 const nudge = ({ detail }: Loop): string =>
-  `${runtimeMark} You seem to be going round in circles: ${detail}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
+  `${runtimeMark} You seem to be going round in circles: ${foreignLine(detail)}. Stop and think about what you have learned so far. Then try another way, or say what keeps you from going on.`
 
 /** What a program says in the user's role, so marked (law 6). */
 const marked = (line: string): string => (line.startsWith(runtimeMark) ? line : `${runtimeMark} ${line}`)

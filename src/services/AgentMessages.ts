@@ -2,6 +2,7 @@ import { Cause, Clock, Deferred, Duration, Effect, Exit, Latch, Option, Ref, Sch
 import * as AgentHistory from "../domain/AgentHistory.ts"
 import { firstUnits } from "../domain/Bytes.ts"
 import type { Activity } from "../domain/ChatEvent.ts"
+import { foreignBlock, foreignLine } from "../domain/Foreign.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import { words } from "../domain/ToolResult.ts"
 import { AgentBounds, type AgentFailure, type AgentResult, type AgentRunner, type Running } from "./AgentRunner.ts"
@@ -126,7 +127,7 @@ const firstLine = (text: string): string => {
 /** The words of an agent within a message of the runtime: every line is marked, so that none passes for the runtime's. */
 const quote = (text: string, id: string): string => {
   const shown = firstUnits(text, longestLetter)
-  const quoted = shown.replace(/^/gm, "> ")
+  const quoted = foreignBlock(shown).replace(/^/gm, "> ")
   return shown.length === text.length
     ? quoted
     : `${quoted}\n(${text.length - shown.length} more characters; ask ${id} for the rest with sessions_send)`
@@ -393,7 +394,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
       typeof state === "string" ? [undefined, "left"] : [state.exit, state]
     )
     yield* note(id, "you", message)
-    const text = `${runtimeMark} A message from the agent that started you, not from the user:\n\n${message}`
+    const text = `${runtimeMark} A message from the agent that started you, not from the user:\n\n${foreignBlock(message)}`
     const ask = Effect.gen(function* () {
       const exit = yield* Effect.exit(status.running.send(text))
       yield* noteReply(id, exit)
@@ -456,7 +457,9 @@ export const makeChildren = Effect.fnUntraced(function* ({
     history: Effect.fn("Children.history")(function* (id: string): Effect.fn.Return<string, ToolFailure> {
       const { history, id: known } = yield* find(id)
       const voices = { you: "You", agent: known, runtime: "The runtime" }
-      const lines = history.blocks.map(({ text, voice }) => `${voices[voice]}:\n${text.replace(/^/gm, "> ")}`)
+      const lines = history.blocks.map(
+        ({ text, voice }) => `${voices[voice]}:\n${foreignBlock(text).replace(/^/gm, "> ")}`
+      )
       const gap = history.dropped === 0 ? [] : [`(${history.dropped} older entries are left out)`]
       return [...lines.slice(0, 1), ...gap, ...lines.slice(1)].join("\n\n")
     }),
@@ -467,7 +470,7 @@ export const makeChildren = Effect.fnUntraced(function* ({
       return living.length === 0
         ? undefined
         : `${runtimeMark} Agents that you started and that are still at work; each tells you when it is done, and sessions_send reaches it:\n${living
-            .map(({ id, task }) => `- ${id}: ${firstLine(task)}`)
+            .map(({ id, task }) => `- ${id}: ${foreignLine(firstLine(task))}`)
             .join("\n")}`
     }),
     question: (agentOrId, message) =>

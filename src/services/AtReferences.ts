@@ -7,6 +7,7 @@ import type { Part } from "../domain/Content.ts"
 import { sum } from "../domain/Conversation.ts"
 import { kindOf } from "../domain/FileKind.ts"
 import { decodeFile, type Shown, showLines, usualLines, widestLine } from "../domain/FileText.ts"
+import { foreignLine } from "../domain/Foreign.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import { words } from "../domain/ToolResult.ts"
 import { isWithin, quoted } from "../domain/WorkspacePath.ts"
@@ -164,7 +165,8 @@ const splitPattern = (pattern: string): { readonly folder: string; readonly rest
 }
 
 /** A name in one line that cannot be taken for more than a name. */
-const label = (shown: string): string => (/\s/.test(shown) && !shown.startsWith('"') ? JSON.stringify(shown) : shown)
+const label = (shown: string): string =>
+  foreignLine(/\s/.test(shown) && !shown.startsWith('"') ? JSON.stringify(shown) : shown)
 
 /** What is looked up of the workspace for one message. */
 const resolver = Effect.fnUntraced(function* (options: AtOptions) {

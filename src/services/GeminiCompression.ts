@@ -24,7 +24,7 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
-import { withoutForgedWords } from "../domain/Snapshot.ts"
+import { asWritten } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
@@ -186,7 +186,7 @@ const summarised = Effect.fnUntraced(function* (
   const { held } = request
   const next = request.conversation.next
   // The decision was the original's; what the model quotes without the user having said it stays the model's own.
-  const snapshot = withoutForgedWords(conclusion.summary, saidIn(entries(request.conversation)))
+  const snapshot = asWritten(conclusion.summary, saidIn(entries(request.conversation)))
   const insert = [
     yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)

@@ -21,6 +21,7 @@ import { entries } from "../domain/Conversation.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { McpServersSettings } from "../domain/McpServer.ts"
 import { rangeText } from "../domain/Recall.ts"
+import { foreignBlock } from "../domain/Foreign.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import { emptySession, type Started, step } from "../domain/Session.ts"
 import * as Agent from "./Agent.ts"
@@ -177,7 +178,8 @@ const warning = ({ words }: End): string =>
   `${runtimeMark} You ${words.replace(/\bits\b/g, "your")}. This is your last turn, and it may take a minute: call ${CompleteTask.completeTask} now with what you have, and say in it what is missing. No other tool runs any more.`
 
 /** The task as the agent reads it: the words are those of whoever started it, who is seldom the user (law 6). */
-const assigned = (task: string): string => `${runtimeMark} Your task, in the words of whoever started you:\n\n${task}`
+const assigned = (task: string): string =>
+  `${runtimeMark} Your task, in the words of whoever started you:\n\n${foreignBlock(task)}`
 
 const headline = (event: Extract<ChatEvent, { readonly _tag: "Thought" }>): string =>
   event.subject === "" ? event.description : event.subject

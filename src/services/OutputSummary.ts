@@ -2,6 +2,7 @@ import { Context, Effect } from "effect"
 import { firstUnits, lastUnits } from "../domain/Bytes.ts"
 import { plainText, text, user } from "../domain/Content.ts"
 import { modelFor, type ModelOverrides } from "../domain/ModelPurpose.ts"
+import { foreignBlock } from "../domain/Foreign.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import { Model } from "./Model.ts"
 import { TokenCounter } from "./TokenCounter.ts"
@@ -122,7 +123,7 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
     generation: { ...generation, maxOutputTokens: budget }
   }).pipe(
     Effect.timeout(patience),
-    Effect.map((answer) => plainText(answer.content).trim()),
+    Effect.map((answer) => foreignBlock(plainText(answer.content)).trim()),
     Effect.tapError((error) => Effect.logDebug(`the output of ${tool} could not be summarised`, error)),
     Effect.orElseSucceed(() => "")
   )

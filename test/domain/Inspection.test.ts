@@ -401,8 +401,11 @@ describe("compactions", () => {
 
 describe("previews", () => {
   it("carry nothing that a terminal acts on", () => {
-    assert.strictEqual(printable("a\u001b[31mred\u001b[0m\u0007\nb\u202e\u0000c\u009b2J\ud800"), "ared bc2J")
-    assert.strictEqual(printable("\u001b]0;title\u0007x"), "]0;titlex")
+    assert.strictEqual(
+      printable("a\u001b[31mred\u001b[0m\nb\u202e\u0000c\u009b2J\ud800"),
+      "ared b\\u{202e}\\u{0}c\\u{9b}2J\\u{d800}"
+    )
+    assert.strictEqual(printable("\u001b]0;title\u0007x"), "\\u{1b}]0;title\\u{7}x")
   })
 
   it("are short and say that they were cut", () => {

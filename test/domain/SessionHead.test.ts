@@ -14,9 +14,9 @@ describe("a title", () => {
   it.each([
     ["  as it is  ", "as it is"],
     ["two\r\nlines\u2028and\tone", "two lines and one"],
-    ["\u001b[31mred\u001b[0m\u0007\u0000", "red"],
-    ["right \u202eto left", "right to left"],
-    ["\ud800", ""],
+    ["\u001b[31mred\u001b[0m\u0007\u0000", "red\\u{7}\\u{0}"],
+    ["right \u202eto left", "right \\u{202e}to left"],
+    ["\ud800", "\\u{d800}"],
     [" \n ", ""]
   ])("is one line that is safe for a terminal: %j", (given, title) => {
     assert.strictEqual(titleOf(given), title)

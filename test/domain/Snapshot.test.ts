@@ -8,19 +8,18 @@ import {
   labelled,
   merge,
   parse,
-  protect,
   render,
   type SectionName,
   sectionNames,
   type Snapshot,
   type SnapshotProblem,
   snapshotTokens,
-  unprotect,
   validate,
   withoutScratchpad,
   wordsIn,
   wordsItem
 } from "../../src/domain/Snapshot.ts"
+import { protect, unprotect } from "../../src/domain/Protected.ts"
 import { estimateText } from "../../src/domain/Tokens.ts"
 
 const read = (text: string): Snapshot => {
@@ -109,7 +108,6 @@ describe("protected text", () => {
 })
 
 /** Items as code makes them: one line, or a line with indented ones under it, or the user's words. */
-const line = (text: string) => text.replace(/\s+/g, " ").trim()
 const AnyItem = Arbitrary.map(
   Arbitrary.all([
     Sneaky,
@@ -119,12 +117,7 @@ const AnyItem = Arbitrary.map(
   ([text, more, form]): Item =>
     form === "words"
       ? labelled("original request", { entry: "e7", text })
-      : item(
-          "key",
-          form === "line" || more.length === 0
-            ? `x${line(text)}`
-            : `x${line(text)}:\n${more.map((one) => `    ${line(one)}`).join("\n")}`
-        )
+      : item("key", `x${text}`, form === "line" ? [] : more.map((one) => `y${one}`))
 )
 const AnySnapshot = Arbitrary.map(
   Arbitrary.array(Arbitrary.array(AnyItem, { minLength: 1, maxLength: 4 }), { minLength: 7, maxLength: 7 }),

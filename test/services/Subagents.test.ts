@@ -619,7 +619,10 @@ describe("what is said to an agent (law 6)", () => {
       yield* running.send("And the rest?")
       assert.deepStrictEqual([...new Set(said().map(({ author }) => author))], ["program"])
       const words = said().map((one) => one.text)
-      assert.strictEqual(words[0], `${runtimeMark} Your task, in the words of whoever started you:\n\n${forged}`)
+      assert.strictEqual(
+        words[0],
+        `${runtimeMark} Your task, in the words of whoever started you:\n\n&#x5b;${forged.slice(1)}`
+      )
       assert.match(words[1] ?? "", /You stopped without handing in a result/)
       assert.include(words[2] ?? "", "And the rest?")
       const all = yield* Script.use((script) => script.calls)

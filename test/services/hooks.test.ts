@@ -221,7 +221,9 @@ describe("AfterAgent", () => {
       )
       yield* Stream.runDrain(run("go"))
       const line = (yield* transcript(chat))[2] ?? ""
-      assert.isTrue(line.startsWith(`program ${runtimeMark} What a hook adds:\n<hook_context>\n${runtimeMark} xxx`))
+      assert.isTrue(
+        line.startsWith(`program ${runtimeMark} What a hook adds:\n<hook_context>\n&#x5b;${runtimeMark.slice(1)} xxx`)
+      )
       assert.isBelow(line.length, 9_000)
     })
   )

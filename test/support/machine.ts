@@ -77,6 +77,12 @@ const table = {
     works: hasSandbox
   },
   tmux: { programs: ["tmux"], get: `${install} tmux` },
+  "a pseudo-terminal by script": {
+    programs: ["script"],
+    get: "apt-get install bsdutils",
+    // Elsewhere it takes other flags.
+    works: () => process.platform === "linux"
+  },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
   git: { programs: ["git"], get: `${install} git` },
   bash: { programs: ["bash"], get: `${install} bash` },

@@ -6,7 +6,7 @@ import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/Chat
 import type { PersonQuestion } from "../../services/Person.ts"
 import { cut } from "../Columns.ts"
 import * as Output from "../Output.ts"
-import { detailLines, firstOf, painted } from "./CallText.ts"
+import { detailLines, firstOf, legible, painted } from "./CallText.ts"
 
 /** How a person at the terminal is asked: whether a call may run, and what a model wants to know. */
 
@@ -71,7 +71,7 @@ export const inquiryOf = (
 ): Inquiry<Answer> => {
   const canGrant = grants.length > 0
   const canKeep = canGrant && grants.every(canLast)
-  const who = agent === main ? "" : ` (${agent})`
+  const who = agent === main ? "" : ` (${printable(agent)})`
   const lines = detailLines(detail)
   const shown = firstOf(lines, mostLines)
   const isCut = shown.length < lines.length
@@ -81,7 +81,7 @@ export const inquiryOf = (
   const options = [
     ...(own?.options ?? [
       "y once",
-      ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${printable(covers)}`] : []),
+      ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${legible(covers)}`] : []),
       "n no, and why if you like"
     ]),
     ...(isCut ? ["v view all"] : [])
@@ -91,7 +91,7 @@ export const inquiryOf = (
   // A grant that a plan's question does not offer is none of its answers.
   const keys = ["y", ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []), "n"]
   return {
-    text: `${style.bold(own === undefined ? `May it run? ${printable(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${said}`,
+    text: `${style.bold(own === undefined ? `May it run? ${legible(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${said}`,
     prompt: "allow? ",
     read: (line) => {
       const meant = meaning(line, canGrant, canKeep)

@@ -1,6 +1,7 @@
 import type { Activity, ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
 import type { Display, Todo } from "../../domain/ToolResult.ts"
+import { spelled, visibleLine } from "../../domain/Visible.ts"
 import { plural, type Style } from "../Output.ts"
 
 /** What a person is shown of the calls of tools, in lines without line breaks. */
@@ -10,18 +11,19 @@ const worthTelling = 2_000
 
 const tab = "  "
 
-/** What a terminal would act on, or what nobody sees; joiners are parts of letters. */
-const hidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
+/** Blanks that do not look like what they are: a command takes them for letters. */
+const oddBlank = /(?![ \u3000])\p{Zs}/gu
+/** So many blanks push what follows them out of sight. */
+const blankRun = /(?<=\S)[ \u3000]{41,}(?=\S)/gu
 
 /**
  * One line of a file or a command as it is, but for tabs, which take two columns, and a carriage return at its end: what else
  * nobody would see, or what would steer a terminal, is spelled out. Who allows it has to see it.
  */
-const legible = (line: string): string =>
-  line
-    .replace(/\r$/, "")
-    .replaceAll("\t", tab)
-    .replace(hidden, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+export const legible = (line: string): string =>
+  visibleLine(line.replace(/\r$/, "").replaceAll("\t", tab))
+    .replace(oddBlank, spelled)
+    .replace(blankRun, (blanks) => ` [${blanks.length} blanks] `)
 
 /** The first lines of a text, and how many more there are. */
 export const firstOf = (lines: ReadonlyArray<string>, most: number): ReadonlyArray<string> =>

@@ -2,9 +2,10 @@ import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { unspecified } from "../../domain/Answer.ts"
 import { fromJson } from "../../domain/JsonText.ts"
-import { decode, encode } from "../../domain/Bytes.ts"
+import { decode } from "../../domain/Bytes.ts"
 import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
 import { printable } from "../../domain/Inspection.ts"
+import { spelledOut } from "../../domain/WorkspacePath.ts"
 import { type SettingsFile, withDefaults } from "../../domain/Settings.ts"
 import { TokenCount, Usage } from "../../domain/Tokens.ts"
 import type { TurnPatience } from "../../services/ChatSettings.ts"
@@ -77,9 +78,6 @@ const messageOf = Effect.fnUntraced(function* (
   if (parts.length === 0) return yield* badInput("there is nothing to ask; give a prompt, or pipe a text in")
   return parts.join("\n\n")
 })
-
-/** A text for a terminal: what a model says must not steer it. */
-const harmless = (text: string): string => text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "")
 
 /** Columns of the line of a call: a command may print megabytes without a line break. */
 const noticeWidth = 160
@@ -240,7 +238,9 @@ const silent = () => Effect.void
 
 /** One event a line, as they come. */
 const eventLines: Printer = {
-  event: (event) => Effect.flatMap(Effect.orDie(Schema.encodeEffect(eventJson)(event)), Output.text),
+  // The same values, with what could steer a terminal as escapes of JSON.
+  event: (event) =>
+    Effect.flatMap(Effect.orDie(Schema.encodeEffect(eventJson)(event)), (line) => Output.text(spelledOut(line))),
   end: silent
 }
 
@@ -250,25 +250,29 @@ const oneDocument: Printer = { event: silent, end: (turn) => Output.json(Report,
 /** The answer alone once it is valid: what is in a pipe cannot be taken back, and an attempt may still turn out void. */
 const wholeAnswer: Printer = {
   event: silent,
-  end: ({ answer }) => (answer === null || answer === "" ? Effect.void : Output.text(answer))
+  end: ({ answer }) => (answer === null || answer === "" ? Effect.void : Effect.asVoid(Output.exact(answer)))
 }
 
 /** The answers as they come, each on lines of its own. A void attempt is left on the screen. */
 const asItComes = (): Printer => {
+  let write = Output.pieces()
   let last = "\n"
-  const line = Effect.suspend(() => (last === "\n" ? Effect.void : Output.bytes(encode("\n"))))
-  const close = Effect.andThen(
-    line,
-    Effect.sync(() => {
-      last = "\n"
+  const say = (piece: string | undefined) =>
+    Effect.map(write(piece), (shown) => {
+      last = shown.at(-1) ?? last
     })
+  const close = Effect.suspend(() => say(undefined)).pipe(
+    Effect.andThen(Effect.suspend(() => (last === "\n" ? Effect.void : say("\n")))),
+    Effect.andThen(
+      Effect.sync(() => {
+        write = Output.pieces()
+      })
+    )
   )
   return {
     event: (event) => {
       if (event._tag !== "Content") return event._tag === "Retry" || event._tag === "Finished" ? close : Effect.void
-      const text = harmless(event.text)
-      last = text.at(-1) ?? last
-      return Output.bytes(encode(text))
+      return say(event.text)
     },
     end: () => close
   }

@@ -161,7 +161,7 @@ const get = Command.make(
     const row = rowOf(set, path, valueAt(effective(set), path))
     if (json) return yield* Output.json(Row, row)
     if (row.value === null) return yield* failed(`${printable(row.key)} is not set`)
-    yield* Output.text(textOf(row.value))
+    yield* Output.exact(textOf(row.value))
   })
 ).pipe(Command.withDescription("Print the value that a setting has"))
 

@@ -1,6 +1,5 @@
-import { Effect, Schema, Stdio, Stream } from "effect"
+import { Effect, Schema, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
-import { encode } from "../../domain/Bytes.ts"
 import { printable } from "../../domain/Inspection.ts"
 import { PromptSize } from "../../domain/prompt/PromptInputs.ts"
 import { estimateText } from "../../domain/Tokens.ts"
@@ -102,8 +101,7 @@ export const promptCommand = <R>(assemble: (flags: PromptFlags) => Effect.Effect
       // Into a file it goes byte for byte.
       yield* Output.text((yield* stdio.stdoutIsTerminal) ? lines(shown.prompt) : shown.prompt)
       yield* Effect.forEach(shown.notices, (line) => Output.notice(line), { discard: true })
-      const table = encode(`${Output.table(rowsOf(shown), "lr")}\n`)
-      yield* Stream.make(table).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
+      yield* Output.aside(Output.table(rowsOf(shown), "lr"))
     })
   ).pipe(
     Command.withDescription(

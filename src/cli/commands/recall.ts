@@ -78,7 +78,13 @@ export const recall = Command.make(
     }
 
     const { grep, lines, maxTokens } = input
-    if (grep === undefined && lines === undefined && maxTokens === undefined) return yield* Output.bytes(bytes)
+    const tellIfSpelled = (isSpelled: boolean) =>
+      isSpelled
+        ? Output.notice("what cannot be seen is spelled out here; redirect the output to a file for the exact bytes")
+        : Effect.void
+    if (grep === undefined && lines === undefined && maxTokens === undefined) {
+      return yield* Effect.flatMap(Output.bytes(bytes), tellIfSpelled)
+    }
     const selection: Selection = {
       ...(lines === undefined ? {} : { lines }),
       ...(grep === undefined ? {} : { grep }),
@@ -87,7 +93,7 @@ export const recall = Command.make(
     const excerpt = yield* select(decode(bytes).text, selection).pipe(
       Effect.mapError((error) => badInput(`--grep: ${error.message}`))
     )
-    if (excerpt.text !== "") yield* Output.text(excerpt.text)
+    if (excerpt.text !== "") yield* Effect.flatMap(Output.exact(excerpt.text), tellIfSpelled)
     const lineCount = Output.plural(excerpt.totalLines, "line")
     if (excerpt.omittedLines > 0) {
       yield* Output.notice(`${Output.plural(excerpt.omittedLines, "more line")} left out by --max-tokens`)

@@ -1,6 +1,7 @@
 import { firstUnits } from "../Bytes.ts"
 import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../Content.ts"
 import { type Author, type Conversation, entries, type Entry } from "../Conversation.ts"
+import { visibleBlock } from "../Visible.ts"
 
 /**
  * A conversation as Markdown, for reading. It cannot be read back: the formats in `Transcript.ts` can. Left out are messages
@@ -11,9 +12,8 @@ import { type Author, type Conversation, entries, type Entry } from "../Conversa
 const maxLines = 40
 const maxCharacters = 8_000
 
-/** Text without the characters a terminal would act on when the file is printed there. */
-const plain = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu, "")
+/** Text in which everything is seen: a terminal would act on some of it when the file is printed there. */
+const plain = visibleBlock
 
 /** A fenced block. The fence is longer than any run of backticks in the text. */
 const fenced = (text: string, language: string): string => {

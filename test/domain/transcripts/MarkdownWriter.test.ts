@@ -71,7 +71,7 @@ describe("a conversation as Markdown", () => {
   it("shows a long output by its beginning, and nothing that a terminal would act on", () => {
     const page = written([user(response("ls", { output: `${"line\n".repeat(100)}\u001b[2Jend` }))])
     assert.strictEqual(page.match(/^line$/gm)?.length, 40)
-    assert.include(page, "_307 more characters are left out here._")
+    assert.include(page, "_313 more characters are left out here._")
     assert.notInclude(written([model(text("a\u001b[2Jb\u202e\tc"))]), "\u001b")
   })
 })
