@@ -235,8 +235,9 @@ export function* htmlText(html: string, base: string, most = Infinity): Work<str
   while (at < html.length && page.length <= most) {
     const next = html.indexOf("<", at)
     const end = next < 0 ? html.length : next
-    while (at < end && left === undefined && page.length <= most) {
-      const cut = cutAt(html, at, end)
+    const to = left === undefined ? end : at
+    while (at < to && page.length <= most) {
+      const cut = cutAt(html, at, to)
       const text = decoded(html.slice(at, cut))
       if (preformatted > 0) page.addLines(text)
       else page.add(text)

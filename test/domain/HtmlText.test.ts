@@ -68,10 +68,10 @@ describe("the text of a page", () => {
 
   it("pauses often, whatever the page is, and ends soon after as many characters as are wanted", () => {
     for (const piece of ["<div>", "<a href=x>y", "<tr><td>1", "&amp;", "word ", "<!-- -->", "<script></script>", "<"]) {
-      const html = piece.repeat(Math.floor(1_000_000 / piece.length))
+      const html = piece.repeat(Math.floor(200_000 / piece.length))
       let pauses = 0
       for (const _ of pageText(html, base)) pauses += 1
-      assert.isAtLeast(pauses, 30, piece)
+      assert.isAtLeast(pauses, 6, piece)
       assert.isAtMost(htmlText(html, base, 1_000).length, 1_000 + 40_000, piece)
     }
   })
