@@ -427,7 +427,7 @@ const toChunk = Effect.fnUntraced(function* (
   if (hasTooManyParts(response)) {
     return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
   }
-  if (isTooDeep(response)) return yield* unusable(`it is nested deeper than ${maxDepth} levels`)
+  if (isTooDeep(response)) return yield* failed(new AnswerTooLargeError({ unit: "levels", limit: maxDepth }))
   const { candidates, promptFeedback, usageMetadata } = yield* readGenerateResponse(response).pipe(
     Effect.mapError((error) => unusable(hide(error.message)))
   )
