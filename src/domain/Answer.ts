@@ -1,6 +1,7 @@
 import type { AnswerFault } from "./ChatEvent.ts"
 import { type Content, type FunctionCall, isCall, isText, isThought, type Part } from "./Content.ts"
 import type { EntryId } from "./Conversation.ts"
+import { isTooDeep, maxDepth } from "./JsonText.ts"
 import type { Usage } from "./Tokens.ts"
 import { visibleText } from "./VisibleText.ts"
 
@@ -26,6 +27,26 @@ export interface CallAt {
 /** The id under which a call is reported: the model's own, else one made of the place where it stands. */
 export const callId = ({ id }: FunctionCall, answer: EntryId, part: number): string => id ?? `${answer}.${part}`
 
+/**
+ * Calls of tools in one answer. Models make some dozens at once: one that makes more is broken, and carrying out the first
+ * of them would do what nobody meant.
+ */
+export const maxAnswerCalls = 256
+/** Parts of an answer, thoughts among them: one for each token of the longest answers that models give. */
+export const maxAnswerParts = 128_000
+
+/** Characters of a call's name or id: nothing makes these smaller later, and a name is sent with its answer once more. */
+export const maxCallName = 1_024
+
+/** Characters that stand beside the texts, calls and data of an answer, signatures above all: they are not counted as tokens. */
+export const maxAnswerExtras = 8 * 1024 * 1024
+
+/** More of an answer than is taken: of what, and how much is. */
+export interface Excess {
+  readonly unit: "calls" | "parts" | "name" | "extras" | "levels"
+  readonly limit: number
+}
+
 /** What has arrived of an answer. Mutable: one attempt has one, and every piece of its stream goes through it. */
 export class Arriving {
   /** Of the answer's parts without thoughts; adjacent plain texts are one part, made when the answer is whole. */
@@ -33,7 +54,11 @@ export class Arriving {
   private run: Array<string> = []
   private begun = false
   private thoughts = false
-  private calls = false
+  private calls = 0
+  private count = 0
+  private isNameLong = false
+  private isDeep = false
+  private extras = 0
   /** The last one that was said. */
   finishReason: string | undefined
   usage: Usage | null = null
@@ -43,6 +68,7 @@ export class Arriving {
   push({ citations = [], finishReason, parts, usage }: Piece): ReadonlyArray<CallAt> {
     const calls: Array<CallAt> = []
     this.begun = true
+    this.count += parts.length
     this.finishReason = finishReason ?? this.finishReason
     if (usage !== undefined) this.usage = usage
     for (const address of citations) this.quoted.add(address)
@@ -54,11 +80,26 @@ export class Arriving {
       } else {
         this.close()
         this.parts.push(part)
-        if (isCall(part)) calls.push({ call: part.functionCall, part: this.parts.length - 1 })
+        if (isTooDeep(part)) this.isDeep = true
+        else this.extras += extrasOf(part)
+        if (isCall(part)) {
+          const { id = "", name } = part.functionCall
+          this.isNameLong ||= name.length > maxCallName || id.length > maxCallName
+          calls.push({ call: part.functionCall, part: this.parts.length - 1 })
+        }
       }
     }
-    this.calls ||= calls.length > 0
+    this.calls += calls.length
     return calls
+  }
+
+  /** What there is more of than any model means to say; undefined: nothing. */
+  get excess(): Excess | undefined {
+    if (this.calls > maxAnswerCalls) return { unit: "calls", limit: maxAnswerCalls }
+    if (this.isDeep) return { unit: "levels", limit: maxDepth }
+    if (this.isNameLong) return { unit: "name", limit: maxCallName }
+    if (this.extras > maxAnswerExtras) return { unit: "extras", limit: maxAnswerExtras }
+    return this.count > maxAnswerParts ? { unit: "parts", limit: maxAnswerParts } : undefined
   }
 
   /** The texts since the last part of another kind, as one. An empty one says nothing and is left out. */
@@ -84,7 +125,7 @@ export class Arriving {
    * only results of tools, to which saying nothing is an answer.
    */
   fault(answersTools: boolean): AnswerFault | undefined {
-    if (this.calls) return undefined
+    if (this.calls > 0) return undefined
     const reason = this.finishReason
     // Whoever says nothing at all has not answered a tool either.
     if (reason === undefined) return answersTools && this.begun ? undefined : "NO_FINISH_REASON"
@@ -98,6 +139,10 @@ export class Arriving {
     return answersTools ? undefined : "NO_RESPONSE_TEXT"
   }
 }
+
+/** Characters of a part beside what it says, calls or shows. */
+const extrasOf = ({ functionCall: _call, inlineData: _data, text: _text, ...rest }: Part): number =>
+  Object.keys(rest).length === 0 ? 0 : JSON.stringify(rest).length
 
 const isPlain = (part: Part): part is { readonly text: string } =>
   part.text !== undefined && Object.keys(part).length === 1

@@ -1,3 +1,5 @@
+import type { Work } from "./Work.ts"
+
 /** What a person can read of a web page, as plain text. */
 
 /** Nothing of these is read, or seen. */
@@ -84,6 +86,9 @@ interface Tag {
   readonly end: number
 }
 
+/** Characters of a tag that are looked at: inline images are the longest, and of no use here. */
+const mostAttributes = 65_536
+
 /** The tag that begins here; a `<` that begins none is a character like any other. A `>` within quotes does not end it. */
 const tagAt = (html: string, at: number): Tag | undefined => {
   const start = /^<(\/?)([A-Za-z][^\s/>]{0,63})/.exec(html.slice(at, at + 80))
@@ -96,7 +101,7 @@ const tagAt = (html: string, at: number): Tag | undefined => {
       if (char === quote) quote = ""
     } else if ((char === '"' || char === "'") && /=\s*$/.test(html.slice(Math.max(from, i - 8), i))) quote = char
     else if (char === ">") {
-      const attributes = html.slice(from, i)
+      const attributes = html.slice(from, Math.min(i, from + mostAttributes))
       return { name: (start[2] ?? "").toLowerCase(), closes: start[1] === "/", attributes, end: i + 1 }
     }
   }
@@ -138,6 +143,8 @@ class Page {
   #breaks = 0
   #space = false
   #empty = true
+  /** Characters so far. */
+  length = 0
 
   /** The next words stand on a new line, or after an empty one. */
   newLine(count: number): void {
@@ -153,7 +160,7 @@ class Page {
     }
     const inner = words.trim()
     this.#begin(words.startsWith(" "))
-    this.#pieces.push(inner)
+    this.#push(inner)
     this.#space = words.endsWith(" ")
   }
 
@@ -161,12 +168,17 @@ class Page {
   addLines(text: string): void {
     if (text === "") return
     this.#begin(false)
+    this.#push(text)
+  }
+
+  #push(text: string): void {
     this.#pieces.push(text)
+    this.length += text.length
   }
 
   #begin(space: boolean): void {
-    if (this.#breaks > 0) this.#pieces.push("\n".repeat(this.#breaks))
-    else if ((space || this.#space) && !this.#empty) this.#pieces.push(" ")
+    if (this.#breaks > 0) this.#push("\n".repeat(this.#breaks))
+    else if ((space || this.#space) && !this.#empty) this.#push(" ")
     this.#breaks = 0
     this.#space = false
     this.#empty = false
@@ -191,12 +203,26 @@ const titleOf = (html: string): string => {
         .trim()
 }
 
+/** Characters of text that are taken at a time. */
+const textSlice = 32_768
+
+/** Where text that begins at `at` is cut, at most at `end`: not within a character reference. */
+const cutAt = (html: string, at: number, end: number): number => {
+  if (end - at <= textSlice) return end
+  const to = at + textSlice
+  const reference = html.lastIndexOf("&", to)
+  return to - reference < 10 && reference > at ? reference : to
+}
+
+/** What a tag costs, in characters of scanning. */
+const tagCost = 300
+
 /**
  * The text of a page: its title, then what a person would see of it, block by block, with the addresses of its links and
  * marks for headings and items. What is not shown (scripts, comments, hidden elements) is left out: nobody would know that it
- * was read. Any text is understood in some way, in time linear in its length.
+ * was read. Any text is understood in some way, in time linear in its length. It may end soon after `most` characters.
  */
-export const htmlText = (html: string, base: string): string => {
+export function* htmlText(html: string, base: string, most = Infinity): Work<string> {
   const page = new Page()
   const title = titleOf(html)
   if (title !== "") page.addLines(title)
@@ -206,14 +232,19 @@ export const htmlText = (html: string, base: string): string => {
   let left: { readonly name: string; depth: number } | undefined
   let preformatted = 0
   const links: Array<string | undefined> = []
-  while (at < html.length) {
+  while (at < html.length && page.length <= most) {
     const next = html.indexOf("<", at)
     const end = next < 0 ? html.length : next
-    if (end > at && left === undefined) {
-      const text = decoded(html.slice(at, end))
+    const to = left === undefined ? end : at
+    while (at < to && page.length <= most) {
+      const cut = cutAt(html, at, to)
+      const text = decoded(html.slice(at, cut))
       if (preformatted > 0) page.addLines(text)
       else page.add(text)
+      yield (cut - at) * 10
+      at = cut
     }
+    yield tagCost
     if (next < 0) break
     const after = afterMarkup(html, next)
     if (after !== undefined) {

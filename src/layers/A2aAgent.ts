@@ -29,6 +29,7 @@ import {
   type Task,
   type TerminateReason
 } from "../services/AgentRunner.ts"
+import { bounded } from "./BoundedResponse.ts"
 
 /**
  * An agent elsewhere, over A2A (spec 9), by `@a2a-js/sdk`; of its client part, which needs no other package than its own
@@ -126,24 +127,6 @@ interface Exchange {
   refusal: string | undefined
 }
 
-/** A response that fails where it grows too large. */
-const bounded = (response: Response, exchange: Exchange): Response => {
-  if (response.body === null) return response
-  let size = 0
-  const counted = response.body.pipeThrough(
-    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-      transform: (chunk, controller) => {
-        size += chunk.length
-        if (size <= largestResponse) return controller.enqueue(chunk)
-        exchange.refusal = `it answered with more than ${largestResponse / 1024 / 1024} MiB`
-        controller.error(new Error(exchange.refusal))
-      }
-    })
-  )
-  const { headers, status, statusText } = response
-  return new Response(counted, { headers, status, statusText })
-}
-
 /** `fetch` to one place alone, that shows who asks, follows no redirection and takes only so much. */
 const guarded =
   (
@@ -167,7 +150,12 @@ const guarded =
     if (header !== undefined) headers.set(header.name, Redacted.value(header.value))
     return fetch(href, { ...init, headers, redirect: "manual", signal }).then((response) => {
       exchange.status = response.status
-      if (response.status < 300 || response.status >= 400) return bounded(response, exchange)
+      if (response.status < 300 || response.status >= 400) {
+        return bounded(response, largestResponse, () => {
+          exchange.refusal = `it answered with more than ${largestResponse / 1024 / 1024} MiB`
+          return new Error(exchange.refusal)
+        })
+      }
       return refuse(`it sends us on to ${clip(response.headers.get("location") ?? "elsewhere")}, which is not followed`)
     })
   }

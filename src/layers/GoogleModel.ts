@@ -1,10 +1,12 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Predicate, Redacted, Schema, Stream } from "effect"
 import { fromJson, isTooDeep, maxDepth } from "../domain/JsonText.ts"
+import { maxAnswerParts } from "../domain/Answer.ts"
 import { Part, model } from "../domain/Content.ts"
 import type { Usage } from "../domain/Tokens.ts"
 import { wireContent } from "../domain/WireContent.ts"
 import {
+  AnswerTooLargeError,
   AuthenticationError,
   ContentPolicyError,
   ContextLengthError,
@@ -24,6 +26,7 @@ import {
   RateLimitError,
   TimeoutError
 } from "../services/Model.ts"
+import { bounded, boundedEvents } from "./BoundedResponse.ts"
 
 /**
  * The Gemini API through `@google/genai`. The SDK is used in the build that reads no environment and warns of nothing
@@ -52,6 +55,11 @@ const defaultTimeouts: Timeouts = {
   countTokens: "30 seconds",
   describe: "5 seconds"
 }
+
+/** Bytes of an answer: more than any model writes, images included. One that never ends is ended there. */
+const maxAnswerBytes = 32 * 1024 * 1024
+/** Bytes of the body of an error, of which some hundred characters are shown. */
+const maxErrorBytes = 1024 * 1024
 
 // Configuration
 
@@ -100,6 +108,8 @@ interface Exchange {
   retryAfter: Duration.Duration | undefined
   /** Whether it failed because there is no such model. */
   isNoModel: boolean
+  /** Why the answer was broken off from here. */
+  excess: ModelErrorReason | undefined
 }
 
 /** Seconds, or a date: then as long as from the server's own date, whatever our clock says. */
@@ -112,15 +122,30 @@ const retryAfter = (headers: Headers): Duration.Duration | undefined => {
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
-/** `fetch` that notes what the errors of the SDK leave out, and that follows no redirection: the key is for nobody else. */
+/**
+ * `fetch` that notes what the errors of the SDK leave out, takes only so much of an answer, and follows no redirection: the
+ * key is for nobody else.
+ */
 const noting =
-  (exchange: Exchange): typeof fetch =>
+  (exchange: Exchange, isStream: boolean): typeof fetch =>
   (input, init) => {
     exchange.sent = true
+    const exceeded = (unit: AnswerTooLargeError["unit"], limit: number): Error => {
+      const excess = new AnswerTooLargeError({ unit, limit })
+      exchange.excess = excess
+      return excess
+    }
+    const tooManyBytes = () => exceeded("bytes", maxAnswerBytes)
     return fetch(input, { ...init, redirect: "manual" }).then((response) => {
       exchange.status = response.status
       exchange.retryAfter = retryAfter(response.headers)
-      return response
+      // What fails here is told by its status alone.
+      if (!response.ok) return bounded(response, maxErrorBytes, () => new Error("the body of the error is too large"))
+      if (!isStream) return bounded(response, maxAnswerBytes, tooManyBytes)
+      // A piece without a part is no more than one with one.
+      return boundedEvents(response, { bytes: maxAnswerBytes, events: maxAnswerParts }, (what) =>
+        what === "bytes" ? tooManyBytes() : exceeded("parts", maxAnswerParts)
+      )
     })
   }
 
@@ -262,13 +287,17 @@ const ofConnection = (code: string, host: string): ModelErrorReason =>
 
 /** `message` is the error's, without the key. */
 const reasonOf = (error: unknown, message: string, exchange: Exchange, host: string): ModelErrorReason => {
+  if (exchange.excess !== undefined) return exchange.excess
   const status = statusOf(error)
   if (status !== undefined) return ofStatus(status, complaintOf(message), exchange.retryAfter)
   if (!exchange.sent) return new InvalidRequestError({ detail: clip(message) })
   const code = codeOf(error) ?? (isCutOff(error) ? "the answer broke off" : undefined)
   if (exchange.status === undefined) return ofConnection(code ?? "no connection", host)
   // The body of an error that could not be read says no more than its status.
-  if (exchange.status >= 400) return ofStatus(exchange.status, { message: "", details: [] }, exchange.retryAfter)
+  if (exchange.status >= 400) {
+    const said = `HTTP ${exchange.status}, and why cannot be read`
+    return ofStatus(exchange.status, { message: said, details: [] }, exchange.retryAfter)
+  }
   if (exchange.status >= 300) return new InvalidResponseError({ detail: `a redirection (${exchange.status})` })
   return code === undefined ? new InvalidResponseError({ detail: clip(message) }) : ofConnection(code, host)
 }
@@ -380,12 +409,25 @@ const groundingOf = (metadata: unknown): Grounding | undefined => {
   }
 }
 
+const readParts = Schema.decodeUnknownOption(
+  Schema.Struct({
+    candidates: Schema.Tuple([Schema.Struct({ content: Schema.Struct({ parts: Schema.Array(Schema.Unknown) }) })])
+  })
+)
+
+/** Whether a response has more parts than can be meant: then none of them is looked at. */
+const hasTooManyParts = (response: unknown): boolean =>
+  Option.exists(readParts(response), ({ candidates: [{ content }] }) => content.parts.length > maxAnswerParts)
+
 /** A response or a piece of one, unless it is a refusal. */
 const toChunk = Effect.fnUntraced(function* (
   response: unknown,
   hide: (text: string) => string
 ): Effect.fn.Return<ModelChunk, ModelError> {
-  if (isTooDeep(response)) return yield* unusable(`it is nested deeper than ${maxDepth} levels`)
+  if (hasTooManyParts(response)) {
+    return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
+  }
+  if (isTooDeep(response)) return yield* failed(new AnswerTooLargeError({ unit: "levels", limit: maxDepth }))
   const { candidates, promptFeedback, usageMetadata } = yield* readGenerateResponse(response).pipe(
     Effect.mapError((error) => unusable(hide(error.message)))
   )
@@ -462,16 +504,22 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
   const secret = key === undefined ? undefined : Redacted.value(key)
   const hide = (text: string): string => (secret === undefined ? text : text.replaceAll(secret, "<key>"))
 
-  const open = Effect.gen(function* (): Effect.fn.Return<Call, ModelError> {
+  const open = Effect.fnUntraced(function* (isStream: boolean): Effect.fn.Return<Call, ModelError> {
     if (secret === undefined) return yield* failed(new AuthenticationError({ kind: "MissingKey" }))
     if (!isSendable(secret)) return yield* failed(new AuthenticationError({ kind: "InvalidKey" }))
     const { GoogleGenAI } = yield* Effect.promise(() => import("@google/genai/web"))
-    const exchange: Exchange = { sent: false, status: undefined, retryAfter: undefined, isNoModel: false }
+    const exchange: Exchange = {
+      sent: false,
+      status: undefined,
+      retryAfter: undefined,
+      isNoModel: false,
+      excess: undefined
+    }
     const { models } = new GoogleGenAI({
       apiKey: secret,
       vertexai: false,
       apiVersion: "v1beta",
-      httpOptions: { baseUrl: baseUrl.href, fetch: noting(exchange) }
+      httpOptions: { baseUrl: baseUrl.href, fetch: noting(exchange, isStream) }
     })
     return {
       exchange,
@@ -497,7 +545,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
     request: ModelRequest
   ): Effect.fn.Return<ModelAnswer, ModelError> {
     yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-    const { models, run } = yield* open
+    const { models, run } = yield* open(false)
     const response = yield* run((signal) => models.generateContent(parameters(request, signal)))
     return yield* Effect.flatMap(toChunk(response, hide), toAnswer)
   }, within(timeouts.generate))
@@ -506,7 +554,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
     request: ModelRequest
   ): Effect.fn.Return<number, ModelError> {
     yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
-    const { models, run } = yield* open
+    const { models, run } = yield* open(false)
     const { contents, model } = request
     const response = yield* run((abortSignal) =>
       models.countTokens({
@@ -529,7 +577,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
   ): Effect.fn.Return<ModelDescription | undefined, ModelError> {
     yield* Effect.annotateCurrentSpan({ model })
     if (described.has(model)) return described.get(model)
-    const { exchange, models, run } = yield* open
+    const { exchange, models, run } = yield* open(false)
     const response = yield* run((abortSignal) => models.get({ model, config: { abortSignal } })).pipe(
       Effect.catch((error) => (exchange.isNoModel ? Effect.undefined : Effect.fail(error)))
     )
@@ -556,7 +604,7 @@ const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<
 
   const openStream = (request: ModelRequest, signal: AbortSignal): Progress["pieces"] =>
     Effect.gen(function* () {
-      const { models, run } = yield* open
+      const { models, run } = yield* open(true)
       const response = yield* run(() => models.generateContentStream(parameters(request, signal)))
       const pieces = response[Symbol.asyncIterator]()
       return { next: run(() => pieces.next()) }

@@ -1,4 +1,5 @@
 import {
+  Clock,
   Context,
   Deferred,
   Duration,
@@ -22,7 +23,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
-import { fromJson, isTooDeep, maxDepth } from "../domain/JsonText.ts"
+import { fromJson, isTooDeep, maxDepth, parsedOrUndefined } from "../domain/JsonText.ts"
 import { serverGrant } from "../domain/Approval.ts"
 import { childEnvironment } from "../domain/ChildEnvironment.ts"
 import {
@@ -118,6 +119,18 @@ const newline = 10
 /** Longer lines are handed on in pieces: whoever reads them refuses messages of that size. */
 const longestLine = 16 * 1024 * 1024
 
+/** Requests of a server that are answered within a second: one that asks and does not read the answers would fill our memory. */
+const mostAsked = 100
+/** Characters of a message that may be a server's request: it asks for little. */
+const longestRequest = 65_536
+
+/** Whether a line is a request of the server. */
+const isAsking = (line: string): boolean => {
+  if (line.length > longestRequest || !line.includes('"method"')) return false
+  const message = parsedOrUndefined(line)
+  return Predicate.isObject(message) && "method" in message && "id" in message
+}
+
 const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first] = pieces
   if (pieces.length === 1 && first !== undefined) return first
@@ -132,7 +145,7 @@ const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
 
 /**
  * A server's output by lines, without those that are no messages: programs print all sorts of greetings and logs there, and
- * other clients bear with it. What is left out counts as its last words.
+ * other clients bear with it. What is left out counts as its last words. Of its requests only so many are passed on.
  */
 const messagesOnly = <E>(stdout: Stream.Stream<Uint8Array, E>, words: LastWords): Stream.Stream<Uint8Array, E> =>
   Stream.suspend(() => {
@@ -140,15 +153,24 @@ const messagesOnly = <E>(stdout: Stream.Stream<Uint8Array, E>, words: LastWords)
     let pieces: Array<Uint8Array> = []
     let size = 0
     let isLong = false
-    const line = (): ReadonlyArray<Uint8Array> => {
+    let second = 0
+    let asked = 0
+    const line = (now: number): ReadonlyArray<Uint8Array> => {
       const whole = joined(pieces)
       pieces = []
       size = 0
-      if (isLong || decoder.decode(whole).includes('"jsonrpc"')) return [whole]
-      words.add(whole)
-      return []
+      if (isLong) return [whole]
+      const text = decoder.decode(whole)
+      if (!text.includes('"jsonrpc"')) {
+        words.add(whole)
+        return []
+      }
+      if (!isAsking(text)) return [whole]
+      asked = second === Math.floor(now / 1_000) ? asked + 1 : 1
+      second = Math.floor(now / 1_000)
+      return asked > mostAsked ? [] : [whole]
     }
-    return Stream.flatMap(stdout, (chunk) => {
+    const linesOf = (chunk: Uint8Array, now: number): ReadonlyArray<Uint8Array> => {
       const lines: Array<Uint8Array> = []
       for (let from = 0; from < chunk.length;) {
         const end = chunk.indexOf(newline, from)
@@ -157,11 +179,15 @@ const messagesOnly = <E>(stdout: Stream.Stream<Uint8Array, E>, words: LastWords)
         pieces.push(piece)
         size += piece.length
         if (size > longestLine) isLong = true
-        if (end >= 0 || isLong) lines.push(...line())
+        if (end >= 0 || isLong) lines.push(...line(now))
         if (end >= 0) isLong = false
       }
-      return Stream.fromIterable(lines)
-    })
+      return lines
+    }
+    return stdout.pipe(
+      Stream.mapEffect((chunk) => Effect.map(Clock.currentTimeMillis, (now) => linesOf(chunk, now))),
+      Stream.flatMap((lines) => Stream.fromIterable(lines))
+    )
   })
 
 /** A connection of the default protocol to a server that may answer in an older one. */

@@ -103,6 +103,28 @@ export class InvalidResponseError extends Schema.TaggedError<InvalidResponseErro
   }
 }
 
+/** What is wrong with an answer, by what is counted of it. */
+const excesses = {
+  bytes: (limit: number) => `more than ${limit / 1024 / 1024} MiB`,
+  parts: (limit: number) => `more than ${limit.toLocaleString("en-US")} parts`,
+  calls: (limit: number) => `more than ${limit} calls of tools, none of which was carried out`,
+  tokens: (limit: number) =>
+    `calls of tools of more than ${limit.toLocaleString("en-US")} tokens, which the model's own window has no room for`,
+  levels: (limit: number) => `arguments nested deeper than ${limit.toLocaleString("en-US")} levels`,
+  extras: (limit: number) => `more than ${limit / 1024 / 1024} MiB beside its words and calls`,
+  name: (limit: number) => `a call with a name or an id of more than ${limit.toLocaleString("en-US")} characters`
+}
+
+/** An answer that grows beyond what any model means to say. It was ended, and nothing of it is used. */
+export class AnswerTooLargeError extends Schema.TaggedError<AnswerTooLargeError>()("AnswerTooLargeError", {
+  unit: Schema.Literals(["bytes", "parts", "calls", "tokens", "extras", "levels", "name"]),
+  limit: Schema.Natural
+}) {
+  override get message() {
+    return `the model's answer was ended and thrown away: it has ${excesses[this.unit](this.limit)}; try again, or use another model`
+  }
+}
+
 /** Why a call failed. Each is an error of its own, with a message that says what a person can do. */
 export const ModelErrorReason = Schema.Union([
   NetworkError,
@@ -114,7 +136,8 @@ export const ModelErrorReason = Schema.Union([
   InvalidRequestError,
   ContextLengthError,
   InternalProviderError,
-  InvalidResponseError
+  InvalidResponseError,
+  AnswerTooLargeError
 ])
 export type ModelErrorReason = typeof ModelErrorReason.Type
 

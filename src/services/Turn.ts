@@ -12,7 +12,7 @@ import {
   thresholdOf,
   tokensOf
 } from "../domain/Compression.ts"
-import { type Content, hasResponses, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
+import { type Content, hasResponses, isCall, isText, isThought, type Part, plainText, text } from "../domain/Content.ts"
 import {
   type Entry,
   type EntryId,
@@ -35,7 +35,15 @@ import * as Work from "../domain/Work.ts"
 import { Calibrations, count as countRequest, partsBeside } from "./Calibrations.ts"
 import { type ChatSettings, defaultPatience } from "./ChatSettings.ts"
 import { compressionThreshold, Experiments } from "./Experiments.ts"
-import { doubling, Model, type ModelChunk, type ModelError, type ModelRequest, retries } from "./Model.ts"
+import {
+  AnswerTooLargeError,
+  doubling,
+  Model,
+  type ModelChunk,
+  ModelError,
+  type ModelRequest,
+  retries
+} from "./Model.ts"
 import * as Hooked from "./Hooked.ts"
 import type { HookPlace, HookSystem } from "./HookSystem.ts"
 import * as ModelHooks from "./ModelHooks.ts"
@@ -92,6 +100,9 @@ export class StoppedByHook extends Schema.TaggedError<StoppedByHook>()("StoppedB
 
 /** Of all kinds of attempts together (spec 1.6). */
 const mostAttempts = 10
+
+/** Of the window, what the calls of one answer may take, with the system instruction and the tools. */
+const callsShare = 0.75
 
 /** Whoever is told what happens; it may make us wait. */
 export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
@@ -520,18 +531,39 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
       (most, { reserve, window }) => most <= window - reserve
     )
 
+  /** Refuses calls that no request could hold any more: a compression makes texts and results smaller, never calls. */
+  const bearable = Effect.fnUntraced(function* (
+    { tokens: around, window }: Beside,
+    ready: Ready,
+    arriving: Arriving
+  ): Effect.fn.Return<void, ModelError> {
+    const calls = arriving.content.parts.filter(isCall)
+    const most = Math.floor(window.room * callsShare)
+    // No token is shorter than a byte: what is small is not counted.
+    if (calls.reduce((size, { functionCall: { args } }) => size + (JSON.stringify(args) ?? "").length, 0) < most / 4)
+      return
+    const counts = yield* Effect.orElseSucceed(counter.count(calls), () => [])
+    const scale = (yield* window.scaleOf(ready, false, false)) ?? 1
+    if ((sum(counts) + around) * scale <= most) return
+    return yield* new ModelError({ reason: new AnswerTooLargeError({ unit: "tokens", limit: most }) })
+  })
+
   const once = Effect.fnUntraced(function* (
     beside: Beside,
     { generation, systemInstruction, tools }: ChatSettings,
-    { answer, contents, parts, tokens }: Ready,
+    ready: Ready,
     answersTools: boolean,
     emit: Emit
   ): Effect.fn.Return<Tried, ModelError> {
+    const { answer, contents, parts, tokens } = ready
     const hooked = yield* hookedFor(emit)
     let arriving = new Arriving()
     const own: ModelRequest = { model: beside.model, contents, generation, systemInstruction, tools }
     const take = (chunk: ModelChunk) => {
       const calls = arriving.push(chunk)
+      const { excess } = arriving
+      // Not asked for again: a model that does this once costs as much each time.
+      if (excess !== undefined) return Effect.fail(new ModelError({ reason: new AnswerTooLargeError(excess) }))
       return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
     }
     const spare = Math.max(0, Math.floor(beside.window.room - tokens * wary))
@@ -568,6 +600,7 @@ export const make = Effect.fnUntraced(function* (conversing: Conversing) {
         Effect.succeed({ stopped: undefined, why })
       )
     )
+    yield* bearable(beside, ready, arriving)
     const fault = arriving.fault(answersTools)
     const { finishReason = "STOP" } = arriving
     // A reason that no fault is named after would be known to nobody.

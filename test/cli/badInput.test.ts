@@ -468,7 +468,7 @@ describe.concurrent("JSON nested 100,000 levels deep", () => {
       const { status, stderr, stdout } = yield* run(["ask", "x"], { env, cwd: home })
       assert.deepStrictEqual([status, String(stdout)], [1, ""], stderr)
       assert.notMatch(stderr, jargon)
-      assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1000 levels[^\n]*\n$/m)
+      assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1,000 levels[^\n]*\n$/m)
     })
   )
 })

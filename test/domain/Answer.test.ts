@@ -10,6 +10,11 @@ const arrived = (pieces: ReadonlyArray<ReadonlyArray<Part>>, finishReason?: stri
   arriving.push({ parts: [], finishReason })
   return arriving
 }
+const nested = (depth: number): Readonly<Record<string, unknown>> => {
+  let value: Readonly<Record<string, unknown>> = {}
+  for (let level = 1; level < depth; level += 1) value = { a: value }
+  return value
+}
 const thought = (words: string): Part => ({ text: words, thought: true })
 
 describe("spec 1.4: consolidation", () => {
@@ -54,6 +59,29 @@ describe("spec 1.4: consolidation", () => {
   for (const [rule, pieces, parts] of table) {
     it(rule, () => {
       assert.deepStrictEqual(arrived(pieces, "STOP").content, { role: "model", parts })
+    })
+  }
+
+  const excessive: ReadonlyArray<readonly [rule: string, parts: ReadonlyArray<Part>, unit: string | undefined]> = [
+    ["256 calls", Array.from({ length: 256 }, () => call("f", {})), undefined],
+    ["257 calls", Array.from({ length: 257 }, () => call("f", {})), "calls"],
+    ["128,000 thoughts", Array.from({ length: 128_000 }, () => thought("")), undefined],
+    ["128,001 thoughts", Array.from({ length: 128_001 }, () => thought("")), "parts"],
+    ["a long name", [call("f".repeat(1_024), {}, "i".repeat(1_024))], undefined],
+    ["a longer name", [call("f".repeat(1_025), {})], "name"],
+    ["a longer id", [call("f", {}, "i".repeat(1_025))], "name"],
+    ["a large signature", [{ ...text("a"), thoughtSignature: "s".repeat(8_000_000) }], undefined],
+    ["a larger one", [{ ...text("a"), thoughtSignature: "s".repeat(8_400_000) }], "extras"],
+    ["a large key that nobody knows", [{ ...text("a"), later: { now: ["s".repeat(8_400_000)] } }], "extras"],
+    ["a large text, image and argument", [text("t".repeat(9e6)), call("f", { a: "a".repeat(9e6) })], undefined],
+    ["arguments a little deep", [call("f", nested(900))], undefined],
+    ["arguments too deep", [call("f", nested(1_000))], "levels"],
+    ["arguments far too deep", [call("f", nested(100_000))], "levels"],
+    ["unknown keys far too deep", [{ ...text("a"), later: nested(100_000) }], "levels"]
+  ]
+  for (const [rule, parts, unit] of excessive) {
+    it(`${rule}: ${unit === undefined ? "not too much" : `too much (${unit})`}`, () => {
+      assert.strictEqual(arrived([parts], "STOP").excess?.unit, unit)
     })
   }
 

@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { htmlText } from "../../src/domain/HtmlText.ts"
+import { htmlText as pageText } from "../../src/domain/HtmlText.ts"
+import { runSync } from "../../src/domain/Work.ts"
+
+const htmlText = (html: string, at: string, most?: number) => runSync(pageText(html, at, most))
 
 const base = "https://site.example/dir/page"
 
@@ -53,6 +56,25 @@ describe("the text of a page", () => {
     ["ends without beginnings are nothing", "</div></a>a</p></li>", "a"]
   ]
   for (const [rule, html, text] of cases) it(rule, () => assert.strictEqual(htmlText(html, base), text))
+
+  it("is the same in slices, of texts far longer than one too", () => {
+    for (const text of ["word ", "x", "&amp;", "a &lt; b&#33; ", "&nosuch; "]) {
+      const one = htmlText(`<p>${text}</p>`, base)
+      const many = htmlText(`<p>${text.repeat(50_000)}</p>`, base)
+      const space = text.endsWith(" ") ? " " : ""
+      assert.strictEqual(many, Array.from({ length: 50_000 }, () => one).join(space))
+    }
+  })
+
+  it("pauses often, whatever the page is, and ends soon after as many characters as are wanted", () => {
+    for (const piece of ["<div>", "<a href=x>y", "<tr><td>1", "&amp;", "word ", "<!-- -->", "<script></script>", "<"]) {
+      const html = piece.repeat(Math.floor(200_000 / piece.length))
+      let pauses = 0
+      for (const _ of pageText(html, base)) pauses += 1
+      assert.isAtLeast(pauses, 6, piece)
+      assert.isAtMost(htmlText(html, base, 1_000).length, 1_000 + 40_000, piece)
+    }
+  })
 
   it("is made in time linear in the page, however broken", () => {
     for (const piece of ["<", "<a ", '<a href="', "<!--", "<div hidden>", "&#", "</", "<script>", "<a href=x>", '"']) {

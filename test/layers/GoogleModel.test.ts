@@ -19,8 +19,10 @@ import {
 } from "effect"
 import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"
+import http from "node:http"
 import { execPath } from "node:process"
 import { inspect } from "node:util"
+import { gzipSync } from "node:zlib"
 import { Part, user } from "../../src/domain/Content.ts"
 import * as Fake from "../../src/layers/FakeGemini.ts"
 import * as GoogleModel from "../../src/layers/GoogleModel.ts"
@@ -404,6 +406,89 @@ describe("failures", () => {
       const error = yield* Effect.flip(model.generate({ ...question, model: "../up" }))
       assert.strictEqual(error.reason._tag, "InvalidRequestError")
       assert.deepStrictEqual(yield* fake.requests, [])
+    })
+  )
+})
+
+describe("answers without an end", () => {
+  const block = "x".repeat(1_048_576)
+  const endless = (begin: string, head: Fake.Step): Fake.Answer => [
+    head,
+    Fake.write(begin),
+    ...Array.from({ length: 33 }, () => Fake.write(block)),
+    Fake.stall
+  ]
+  const jsonHead = Fake.head(200, { "content-type": "application/json" })
+  const answers: Readonly<Record<Way, Fake.Answer>> = {
+    generate: endless('{"candidates":[{"content":{"parts":[{"text":"', jsonHead),
+    countTokens: endless('{"totalTokens":1,"x":"', jsonHead),
+    stream: endless('data: {"candidates":[{"content":{"parts":[{"text":"', Fake.streamHead)
+  }
+  for (const way of everyWay) {
+    it.live(`one line is ended at 32 MiB, and the socket closed (${way})`, () =>
+      Effect.gen(function* () {
+        const { fake, model } = yield* against(always(answers[way]))
+        const { reason } = yield* Effect.flip(ways(model)[way])
+        assert.deepStrictEqual(plain(reason), { _tag: "AnswerTooLargeError", unit: "bytes", limit: 33_554_432 })
+        assert.match(
+          reason.message,
+          /^the model's answer was ended and thrown away: it has more than 32 MiB; try again/
+        )
+        assert.isFalse(yield* fake.closed(0))
+      })
+    )
+
+    it.live(`the body of an error is ended at 1 MiB, and its status told (${way})`, () =>
+      Effect.gen(function* () {
+        const head = Fake.head(400, { "content-type": "application/json" })
+        const { fake, model } = yield* against(always(endless('{"error":{"message":"', head)))
+        const { reason } = yield* Effect.flip(ways(model)[way])
+        assert.deepStrictEqual(plain(reason), {
+          _tag: "InvalidRequestError",
+          detail: "HTTP 400, and why cannot be read"
+        })
+        assert.isFalse(yield* fake.closed(0))
+      })
+    )
+  }
+
+  it.live("what compressed bytes unpack to is counted", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<http.Server>((resume) => {
+          const made = http.createServer((_, outgoing) => {
+            outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+            outgoing.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, "x")))
+          })
+          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+        }),
+        (made) => Effect.sync(() => made.close())
+      )
+      const address = server.address()
+      const port = typeof address === "object" ? (address?.port ?? 0) : 0
+      const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` }))
+      const model = yield* Effect.provide(Model, context)
+      const error = yield* Effect.flip(Stream.runDrain(model.stream(question)))
+      assert.deepStrictEqual(plain(error.reason), { _tag: "AnswerTooLargeError", unit: "bytes", limit: 33_554_432 })
+    })
+  )
+
+  it.live("pieces and parts are counted, not those that say nothing", () =>
+    Effect.gen(function* () {
+      const idle = Fake.write(": still there\n\n".repeat(300_000))
+      const pieces = Fake.write("data: {}\n\n".repeat(128_001))
+      const { model } = yield* against(
+        Fake.queue(
+          [Fake.streamHead, idle, Fake.event(hello)],
+          [Fake.streamHead, pieces],
+          Fake.sse(Fake.response(Array.from({ length: 128_001 }, () => ({ text: "" }))))
+        )
+      )
+      assert.lengthOf(yield* Stream.runCollect(model.stream(question)), 1)
+      for (const _ of [1, 2]) {
+        const { reason } = yield* Effect.flip(Stream.runDrain(model.stream(question)))
+        assert.deepStrictEqual(plain(reason), { _tag: "AnswerTooLargeError", unit: "parts", limit: 128_000 })
+      }
     })
   )
 })

@@ -174,6 +174,15 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
+  it.effect("one that asks and asks is answered a hundred times a second", () =>
+    Effect.gen(function* () {
+      // The time stands still.
+      const offer = yield* start({ files: program("asks") })
+      assert.deepStrictEqual(offer.problems, [])
+      assert.include(yield* value(offer, "mcp_files_answered", {}), "100 answers")
+    }).pipe(Effect.provide(clients))
+  )
+
   it.live("an older protocol is spoken with", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("old") })

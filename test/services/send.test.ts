@@ -307,6 +307,47 @@ const bad: Readonly<
       "Content fine",
       "Finished STOP"
     ]
+  },
+  "100,000 calls": {
+    script: [Fake.sse(Fake.response(Array.from({ length: 100_000 }, (_, n) => call("read_file", { path: `f${n}` }))))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "as many calls one by one, all with one id": {
+    script: [
+      Fake.sse(...Array.from({ length: 300 }, () => Fake.response([call("f", {}, "1")], { finishReason: null })))
+    ],
+    events: [...Array.from({ length: 256 }, () => "ToolCallRequest f"), "Error AnswerTooLargeError"]
+  },
+  "a million empty parts": {
+    script: [Fake.sse(Fake.response(Array.from({ length: 1_000_000 }, () => ({ text: "" }))))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call with an endless name": {
+    script: [ending("STOP", call("f".repeat(1_025), {}))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call that its own window cannot hold": {
+    script: [ending("STOP", call("f", { text: "lorem ipsum ".repeat(400_000) }))],
+    events: ["ToolCallRequest f", "Error AnswerTooLargeError"]
+  },
+  "an endless signature": {
+    script: [ending("STOP", { ...text("Hello."), thoughtSignature: "s".repeat(9_000_000) })],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a line that never ends": {
+    script: [[Fake.streamHead, ...Array.from({ length: 40 }, () => Fake.write("x".repeat(1_000_000))), Fake.stall]],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call, and then no end": {
+    script: [
+      [
+        Fake.streamHead,
+        Fake.event(Fake.response([call("f", {})], { finishReason: null })),
+        ...Array.from({ length: 40 }, () => Fake.write("x".repeat(1_000_000))),
+        Fake.stall
+      ]
+    ],
+    events: ["ToolCallRequest f", "Error AnswerTooLargeError"]
   }
 }
 
@@ -335,6 +376,16 @@ describe("whatever comes, one clear ending, and the conversation goes on", () =>
       })
     )
   }
+
+  it.live("256 calls in one answer are calls like any others", () =>
+    Effect.gen(function* () {
+      const calls = Array.from({ length: 256 }, (_, n) => call("f", { n }, String(n)))
+      const { chat } = yield* against(first(ending("STOP", ...calls)))
+      const { events } = yield* taken(chat.send("question"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.deepStrictEqual(entries(yield* chat.conversation)[1]?.content.parts, calls)
+    })
+  )
 
   it.live("an answer of 10 MB is one, and the next message still fits", () =>
     Effect.gen(function* () {

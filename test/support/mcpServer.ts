@@ -30,6 +30,7 @@ const tools = [
   { name: "silent", inputSchema: anything },
   { name: "never", inputSchema: anything },
   { name: "dies", inputSchema: anything },
+  { name: "answered", inputSchema: anything },
   { name: "bad name!", inputSchema: anything },
   { name: "bad name?", inputSchema: anything },
   { name: `long_${"x".repeat(90)}_end`, inputSchema: anything }
@@ -39,6 +40,8 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
 let wiped = 0
+/** Requests of ours that were answered. */
+let answered = 0
 
 const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
   echo: (args) => text(String(args["text"])),
@@ -58,6 +61,7 @@ const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
   }),
   environment: () => text(JSON.stringify(process.env)),
   huge: (args) => text("x".repeat(Number(args["size"]))),
+  answered: () => text(`${answered} answers`),
   fails: () => ({ ...text("no such table: users"), isError: true }),
   structured: () => ({ content: [], structuredContent: { rows: 2 } }),
   silent: () => ({ content: [] })
@@ -67,6 +71,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 
 const reply = (message: Record<string, unknown>): void => {
   const { id, method } = message
+  if (method === undefined && isRecord(message["result"])) answered += 1
   const params = isRecord(message["params"]) ? message["params"] : {}
   if (method === "initialize") {
     if (temper === "hangs") return
@@ -83,8 +88,11 @@ const reply = (message: Record<string, unknown>): void => {
     })
   } else if (method === "server/discover") {
     send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })
-  } else if (method === "tools/list") send({ jsonrpc: "2.0", id, result: { tools: listed() } }, ready)
-  else if (method === "tools/call") {
+  } else if (method === "tools/list") {
+    const ping = (index: number) => `{"jsonrpc":"2.0","id":"p${index}","method":"ping"}\n`
+    if (temper === "asks") process.stdout.write(Array.from({ length: 5_000 }, (_, index) => ping(index)).join(""))
+    send({ jsonrpc: "2.0", id, result: { tools: listed() } }, ready)
+  } else if (method === "tools/call") {
     const name = String(params["name"])
     if (name === "deep") {
       const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`

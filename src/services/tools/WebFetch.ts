@@ -5,6 +5,7 @@ import { firstUnits } from "../../domain/Bytes.ts"
 import { htmlText } from "../../domain/HtmlText.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { webAddresses } from "../../domain/WebAddress.ts"
+import * as Work from "../../domain/Work.ts"
 import { targets } from "../PublicNetwork.ts"
 import { make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 
@@ -181,7 +182,7 @@ export const webFetch: Effect.Effect<Tool, never, HttpClient.HttpClient | Dns.Dn
     }
     if (bytes.subarray(0, 8_192).includes(0)) return yield* failed(`${url.href} is binary, no text`)
     const all = textOf(bytes, contentType)
-    const text = isHtml ? htmlText(all, url.href) : all
+    const text = isHtml ? yield* Work.run(htmlText(all, url.href, characters)) : all
     const isCut = text.length > characters || size >= mostBytes
     const note = isCut ? `cut: there is more than these ${Math.min(text.length, characters)} characters` : ""
     return { url, type: type === "" ? "unknown" : type, text: firstUnits(text, characters), note }

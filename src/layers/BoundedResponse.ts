@@ -1,0 +1,147 @@
+/**
+ * Responses of servers that may flood us. A body is read through a bound, so that what reads it may hold all of it; the
+ * socket closes where the bound is passed.
+ */
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** Fails with the error of `exceeded` once more bytes than these have come, counted after decompression. */
+const counted = (most: number, exceeded: () => Error): TransformStream<Bytes, Bytes> => {
+  let size = 0
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      size += chunk.length
+      if (size > most) controller.error(exceeded())
+      else controller.enqueue(chunk)
+    }
+  })
+}
+
+/** A response that fails where its body has more bytes than these. */
+export const bounded = (response: Response, most: number, exceeded: () => Error): Response => {
+  const { body, headers, status, statusText } = response
+  return body === null
+    ? response
+    : new Response(body.pipeThrough(counted(most, exceeded)), { headers, status, statusText })
+}
+
+const newline = 10
+const carriageReturn = 13
+const colon = 58
+const blockSize = 65_536
+
+/** Bytes put together in blocks: a server that sends them one by one shall not cost an object for each. */
+class Gathered {
+  private blocks: Array<Bytes> = []
+  private block: Bytes = new Uint8Array(blockSize)
+  private used = 0
+
+  get isEmpty(): boolean {
+    return this.used === 0 && this.blocks.length === 0
+  }
+
+  add(bytes: Bytes): void {
+    for (let from = 0; from < bytes.length;) {
+      if (this.used === blockSize) {
+        this.blocks.push(this.block)
+        this.block = new Uint8Array(blockSize)
+        this.used = 0
+      }
+      const piece = bytes.subarray(from, from + blockSize - this.used)
+      this.block.set(piece, this.used)
+      this.used += piece.length
+      from += piece.length
+    }
+  }
+
+  /** All of it; what comes next begins anew. */
+  take(): Bytes {
+    const all = new Uint8Array(this.blocks.length * blockSize + this.used)
+    for (const [index, block] of this.blocks.entries()) all.set(block, index * blockSize)
+    all.set(this.block.subarray(0, this.used), this.blocks.length * blockSize)
+    this.blocks = []
+    this.used = 0
+    return all
+  }
+}
+
+/** Whether an event says nothing: a comment, or nothing but line ends. */
+const isIdle = (event: Bytes): boolean => {
+  const first = event.find((byte) => byte !== newline && byte !== carriageReturn)
+  return first === undefined || first === colon
+}
+
+/** Whether the last line ends, two bits each, are an empty line: LF LF, CR CR or CR LF CR LF. */
+const isEnd = (ending: number): boolean =>
+  (ending & 0b11_11) === 0b01_01 || (ending & 0b11_11) === 0b10_10 || ending === 0b10_01_10_01
+
+/**
+ * Server-sent events, each as one chunk, without those that say nothing. What follows may look for the end of an event
+ * in all that came since the last one, as the SDK of the Gemini API does: of one that comes byte by byte that would
+ * take a time that grows with the square of its length. Fails where there are more events than `most`.
+ */
+const eventByEvent = (most: number, exceeded: () => Error): TransformStream<Bytes, Bytes> => {
+  const begun = new Gathered()
+  /** The line ends that the bytes before end with, the last four, two bits each. */
+  let ending = 0
+  let count = 0
+  const hand = (event: Bytes, controller: TransformStreamDefaultController<Bytes>) => {
+    if (isIdle(event)) return
+    count += 1
+    if (count > most) controller.error(exceeded())
+    else controller.enqueue(event)
+  }
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      let from = 0
+      for (let at = 0; at < chunk.length; at += 1) {
+        // It failed already.
+        if (count > most) return
+        const byte = chunk[at]
+        if (byte !== newline && byte !== carriageReturn) {
+          ending = 0
+          continue
+        }
+        ending = ((ending << 2) | (byte === newline ? 1 : 2)) & 0b11_11_11_11
+        if (isEnd(ending)) {
+          const last = chunk.subarray(from, at + 1)
+          from = at + 1
+          ending = 0
+          if (begun.isEmpty) hand(last, controller)
+          else {
+            begun.add(last)
+            hand(begun.take(), controller)
+          }
+        }
+      }
+      begun.add(chunk.subarray(from))
+    },
+    flush: (controller) => {
+      if (!begun.isEmpty) hand(begun.take(), controller)
+    }
+  })
+}
+
+/** How much of an answer in pieces is taken. */
+export interface EventBounds {
+  readonly bytes: number
+  readonly events: number
+}
+
+/**
+ * A response of server-sent events that fails where it has more than these; see `eventByEvent`. It has none of the
+ * headers: the SDK of the Gemini API copies them for each event.
+ */
+export const boundedEvents = (
+  { body, status, statusText }: Response,
+  most: EventBounds,
+  exceeded: (what: keyof EventBounds) => Error
+): Response =>
+  new Response(
+    body === null
+      ? null
+      : body
+          .pipeThrough(counted(most.bytes, () => exceeded("bytes")))
+          .pipeThrough(eventByEvent(most.events, () => exceeded("events"))),
+    { status, statusText }
+  )

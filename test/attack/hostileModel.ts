@@ -1,0 +1,536 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import http from "node:http"
+import type { Socket } from "node:net"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import process from "node:process"
+import { gzipSync } from "node:zlib"
+
+/**
+ * Attacks of a model's server on the built program: a server on the loopback interface that floods, stalls or lies, and one
+ * program that asks it, goes on with the session afterwards, and is measured meanwhile.
+ */
+
+/** Answers one request. `raw` is the connection beneath. */
+type Hostile = (response: http.ServerResponse, request: http.IncomingMessage) => void
+
+export interface Attack {
+  readonly name: string
+  /** What is done with requests for an answer in pieces, or with any other where `of` says so. */
+  readonly answer: Hostile
+  /** Which requests are answered by it; absent: `stream`. */
+  readonly of?: "count" | "describe"
+  /** What stderr has to say. */
+  readonly says: RegExp
+  /** Seconds after which the program is interrupted, as a user would do with a server that stalls. */
+  readonly interrupt?: number
+  /** Whether the answer is taken: it is odd and harmless. */
+  readonly isTaken?: boolean
+}
+
+/** What came of one attack. */
+export interface Attacked {
+  readonly name: string
+  /** Seconds that the hostile turn took, from start to exit. */
+  readonly seconds: number
+  /** The most memory that the program held, in MB; 0 where the system does not say. */
+  readonly peak: number
+  /** Bytes that the server got rid of. */
+  readonly sent: number
+  readonly stderr: string
+  /** What went wrong; empty: the attack failed. */
+  readonly hits: ReadonlyArray<string>
+}
+
+// What servers send
+
+const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
+const piece = (parts: ReadonlyArray<unknown>, finishReason?: string) => ({
+  candidates: [{ content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }]
+})
+
+const inPieces = (response: http.ServerResponse, headers: Readonly<Record<string, string>> = {}) =>
+  response.writeHead(200, { "content-type": "text/event-stream", ...headers })
+
+/** Bytes, or what makes other ones each time. */
+type Again = string | Buffer | (() => string)
+
+/** Writes bytes until the other side is gone, as fast as they are taken. */
+const endlessly = (response: http.ServerResponse, again: Again) => {
+  const pump = () => {
+    while (!response.destroyed && response.write(typeof again === "function" ? again() : again));
+    if (!response.destroyed) response.once("drain", pump)
+  }
+  pump()
+}
+
+/** Sends `text` once, then `again` forever. */
+const flood =
+  (begin: string, again: Again, headers?: Readonly<Record<string, string>>): Hostile =>
+  (response) => {
+    inPieces(response, headers)
+    response.write(begin)
+    endlessly(response, again)
+  }
+
+const once =
+  (...values: ReadonlyArray<unknown>): Hostile =>
+  (response) => {
+    inPieces(response)
+    for (const value of values) response.write(event(value))
+    response.end()
+  }
+
+/** Words that do not repeat: a loop would be seen. */
+const words = () => randomBytes(12).toString("base64")
+const many = (make: () => string) => () => Array.from({ length: 500 }, make).join("")
+
+const filler = "x".repeat(64 * 1024)
+const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
+const asText =
+  (text: string | (() => string)): Hostile =>
+  (response) => {
+    inPieces(response)
+    response.end(typeof text === "string" ? text : text())
+  }
+const call = (name: string, args: unknown, id?: string) => ({
+  functionCall: { name, args, ...(id === undefined ? {} : { id }) }
+})
+const deepCall = (depth: number) =>
+  `data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"read_file","args":${nested(depth)}}}]},"finishReason":"STOP"}]}\n\n`
+const repeated = <A>(count: number, make: (index: number) => A): ReadonlyArray<A> =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+/** A megabyte of gzip that is a gigabyte of blanks: members of it may follow each other forever. */
+const bomb = () => gzipSync(Buffer.alloc(64 * 1024 * 1024, " "))
+
+const tooLarge = /more than 32 MiB/
+const tooManyCalls = /more than 256 calls/
+const tooMany = /more than 128,000 parts/
+const unusable = /answer|model/
+
+export const attacks: ReadonlyArray<Attack> = [
+  { name: "one line without an end", answer: flood('data: {"candidates":[', filler), says: tooLarge },
+  {
+    name: "one line, byte by byte",
+    answer: (response) => {
+      inPieces(response)
+      response.socket?.setNoDelay(true)
+      response.write("data: ")
+      const pump = () => {
+        for (let n = 0; n < 2_000 && !response.destroyed; n += 1) response.write("x")
+        if (!response.destroyed) {
+          if (response.writableNeedDrain) response.once("drain", pump)
+          else setImmediate(pump)
+        }
+      }
+      pump()
+    },
+    says: tooLarge
+  },
+  {
+    name: "small pieces without an end",
+    answer: flood(
+      "",
+      many(() => event(piece([{ text: `${words()} ` }])))
+    ),
+    says: tooMany
+  },
+  {
+    name: "thoughts without an end",
+    answer: flood(
+      "",
+      many(() => event(piece([{ text: `${words()} `, thought: true }])))
+    ),
+    says: tooMany
+  },
+  { name: "empty pieces without an end", answer: flood("", "data: {}\n\n".repeat(2_000)), says: tooMany },
+  { name: "comments without an end", answer: flood("", ": still there\n\n".repeat(2_000)), says: tooLarge },
+  { name: "line ends without an end", answer: flood("", "\n".repeat(65_536)), says: tooLarge },
+  {
+    name: "an error's body without an end",
+    answer: (response) => {
+      response.writeHead(400, { "content-type": "text/plain" })
+      endlessly(response, filler)
+    },
+    says: /HTTP 400/
+  },
+  {
+    name: "an error's JSON without an end",
+    answer: (response) => {
+      response.writeHead(400, { "content-type": "application/json" })
+      response.write('{"error":{"message":"')
+      endlessly(response, filler)
+    },
+    says: /HTTP 400/
+  },
+  { name: "gzip of blanks without an end", answer: flood("", bomb(), { "content-encoding": "gzip" }), says: tooLarge },
+  {
+    name: "headers without an end",
+    answer: (response) => {
+      const { socket } = response
+      socket?.write("HTTP/1.1 200 OK\r\n")
+      const pump = () => {
+        let isTaken = true
+        while (isTaken) isTaken = socket?.write(`x-${"y".repeat(1_000)}: z\r\n`) === true && !socket.destroyed
+        socket?.once("drain", pump)
+      }
+      pump()
+    },
+    says: unusable
+  },
+  {
+    name: "100,000 calls",
+    answer: once(
+      piece(
+        repeated(100_000, (n) => call("read_file", { path: `f${n}` })),
+        "STOP"
+      )
+    ),
+    says: tooManyCalls
+  },
+  {
+    name: "100,000 calls in as many pieces",
+    answer: once(...repeated(100_000, (n) => piece([call("read_file", { path: `f${n}` })])), piece([], "STOP")),
+    says: tooManyCalls
+  },
+  {
+    name: "100,000 calls with one id",
+    answer: once(
+      piece(
+        repeated(100_000, () => call("write_file", { path: "f" }, "same")),
+        "STOP"
+      )
+    ),
+    says: tooManyCalls
+  },
+  {
+    name: "100,000 parts of text",
+    answer: once(
+      piece(
+        repeated(100_000, (n) => ({ text: `${n} ` })),
+        "STOP"
+      )
+    ),
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "100,000 texts and thoughts in turn",
+    answer: once(
+      piece(
+        repeated(100_000, (n) => ({ text: `${n} `, thought: n % 2 === 0 })),
+        "STOP"
+      )
+    ),
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "100,000 signed texts",
+    answer: once(
+      piece(
+        repeated(100_000, (n) => ({ text: `${n} `, thoughtSignature: "s" })),
+        "STOP"
+      )
+    ),
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "1,000,000 empty parts",
+    answer: once(
+      piece(
+        repeated(1_000_000, () => ({ text: "" })),
+        "STOP"
+      )
+    ),
+    says: tooMany
+  },
+  {
+    name: "1,000,000 parts that are nothing",
+    answer: once(
+      piece(
+        repeated(1_000_000, () => ({})),
+        "STOP"
+      )
+    ),
+    says: tooMany
+  },
+  {
+    name: "a call's name of 10 MB",
+    answer: once(piece([call(filler.repeat(160), {})], "STOP")),
+    says: /a name or an id/
+  },
+  {
+    name: "a call's id of 10 MB",
+    answer: once(piece([call("read_file", {}, filler.repeat(160))], "STOP")),
+    says: /a name or an id/
+  },
+  {
+    name: "a signature of 10 MB",
+    answer: once(piece([{ text: "Fine.", thoughtSignature: filler.repeat(160) }], "STOP")),
+    says: /beside its words/
+  },
+  {
+    name: "an unknown part of 10 MB",
+    answer: once(piece([{ dream: filler.repeat(160) }, { text: "Fine." }], "STOP")),
+    says: /beside its words/
+  },
+  {
+    name: "an unknown key of 10 MB",
+    answer: once(piece([{ text: "Fine.", [filler.repeat(160)]: 1 }], "STOP")),
+    says: /beside its words/
+  },
+  {
+    name: "a text of 30 MB",
+    answer: once(piece([{ text: words().concat(" ").repeat(1_700_000) }], "STOP")),
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "an image of 20 MB",
+    answer: once(
+      piece([{ text: "Fine." }, { inlineData: { mimeType: "image/png", data: filler.repeat(320) } }], "STOP")
+    ),
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "arguments of 3 MB",
+    answer: once(piece([call("read_file", { path: words().concat(" ").repeat(180_000) })], "STOP")),
+    says: /window has no room/
+  },
+  {
+    name: "arguments of 30 MB",
+    answer: once(piece([call("read_file", { path: "p".repeat(30_000_000) })], "STOP")),
+    says: /window has no room/
+  },
+  {
+    name: "100,000 keys of arguments",
+    answer: once(piece([call("read_file", Object.fromEntries(repeated(100_000, (n) => [`k${n}`, n])))], "STOP")),
+    says: /^/,
+    isTaken: true
+  },
+  ...[100, 1_000, 5_000, 100_000, 2_000_000].map((depth): Attack => ({
+    name: `arguments ${depth.toLocaleString("en-US")} deep`,
+    answer: asText(deepCall(depth)),
+    says: depth < 1_000 ? /^/ : /nested deeper/,
+    isTaken: depth < 1_000
+  })),
+  {
+    name: "a count without an end",
+    of: "count",
+    answer: (response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.write('{"totalTokens":1,"x":"')
+      endlessly(response, filler)
+    },
+    says: /^/,
+    isTaken: true
+  },
+  {
+    name: "a model's description without an end",
+    of: "describe",
+    answer: (response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.write('{"name":"')
+      endlessly(response, filler)
+    },
+    says: /^/,
+    isTaken: true
+  },
+  { name: "silence, then Ctrl+C", answer: () => {}, says: /^/, interrupt: 3 },
+  {
+    name: "headers byte by byte, then Ctrl+C",
+    answer: (response) => {
+      const timer = setInterval(() => response.socket?.write("H"), 500)
+      response.on("close", () => clearInterval(timer))
+    },
+    says: /^/,
+    interrupt: 3
+  },
+  {
+    name: "a flood of lines, then Ctrl+C",
+    answer: (response) => {
+      inPieces(response)
+      const timer = setInterval(() => response.write(": still there\n\n"), 5)
+      response.on("close", () => clearInterval(timer))
+    },
+    says: /^/,
+    interrupt: 3
+  }
+]
+
+/** The longest a hostile turn may take, in seconds (a server that sends byte by byte takes longest, and a busy machine); the most memory, in MB; the bytes of a request, where the window is 1,000,000 tokens. */
+export const bounds = { seconds: 90, peak: 500, request: 6_000_000 }
+
+// The program
+
+interface Ended {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly seconds: number
+  readonly peak: number
+}
+
+/** The most memory a process held so far, in MB, where the system says it. */
+const peakOf = (child: ChildProcess): number => {
+  try {
+    const status = readFileSync(`/proc/${child.pid}/status`, "utf8")
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024)
+  } catch {
+    return 0
+  }
+}
+
+const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...withoutKeys } = process.env
+
+const run = (
+  bundle: string,
+  args: ReadonlyArray<string>,
+  home: string,
+  url: string,
+  interrupt?: number
+): Promise<Ended> =>
+  new Promise((resolve) => {
+    const begun = performance.now()
+    const child = spawn(process.execPath, [bundle, ...args], {
+      cwd: home,
+      env: {
+        ...withoutKeys,
+        PALIMPSEST_HOME: path.join(home, "home"),
+        GEMINI_CLI_HOME: path.join(home, "user"),
+        GEMINI_API_KEY: "not-a-key",
+        GOOGLE_GEMINI_BASE_URL: url
+      },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let peak = 0
+    let [stdout, stderr] = ["", ""]
+    let interrupted = begun
+    const look = setInterval(() => (peak = Math.max(peak, peakOf(child))), 20)
+    const late = setTimeout(() => child.kill("SIGKILL"), 150_000)
+    const signal =
+      interrupt === undefined
+        ? undefined
+        : setTimeout(() => {
+            interrupted = performance.now()
+            child.kill("SIGINT")
+          }, interrupt * 1_000)
+    child.stdout.on("data", (chunk: Buffer) => (stdout = stdout.length > 1e6 ? stdout : stdout + String(chunk)))
+    child.stderr.on("data", (chunk: Buffer) => (stderr = stderr.length > 1e6 ? stderr : stderr + String(chunk)))
+    child.on("close", (status) => {
+      clearInterval(look)
+      clearTimeout(late)
+      clearTimeout(signal)
+      resolve({ status, stdout, stderr, seconds: (performance.now() - interrupted) / 1_000, peak })
+    })
+  })
+
+/** The lines of the one session in a home. */
+const logOf = (home: string): string => {
+  const folder = path.join(home, "home", "sessions")
+  const [name] = readdirSync(folder).filter((one) => one.endsWith(".jsonl"))
+  return name === undefined ? "" : readFileSync(path.join(folder, name), "utf8")
+}
+
+const digest = (text: string) => createHash("sha256").update(text).digest("hex")
+
+/** One attack on the built program, and what can be done with the session afterwards. */
+export const attacked = async (attack: Attack, bundle: string): Promise<Attacked> => {
+  const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "attack-"))
+  /** Requests that are still answered with hostility. */
+  let hostile = 0
+  let sent = 0
+  /** Bytes of the largest request. */
+  let largest = 0
+  const sockets = new Set<Socket>()
+  const server = http.createServer((request, response) => {
+    let size = 0
+    request.on("data", (chunk: Buffer) => (size += chunk.length))
+    const asked = /:(\w+)/.exec(request.url ?? "")?.[1] ?? ""
+    const kind =
+      { countTokens: "count", streamGenerateContent: "stream", generateContent: "whole" }[asked] ?? "describe"
+    request.on("end", () => {
+      if (kind === "stream") largest = Math.max(largest, size)
+      if (hostile > 0 && kind === (attack.of ?? "stream")) {
+        hostile -= 1
+        return attack.answer(response, request)
+      }
+      // As many tokens as a real model would count, about.
+      const tokens = Math.ceil(size / 4)
+      if (kind === "stream") {
+        inPieces(response)
+        return response.end(
+          event({ ...piece([{ text: "Fine." }], "STOP"), usageMetadata: { promptTokenCount: tokens } })
+        )
+      }
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(
+        JSON.stringify(
+          kind === "count" ? { totalTokens: tokens } : { inputTokenLimit: 1_000_000, outputTokenLimit: 65_536 }
+        )
+      )
+    })
+  })
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      sent += socket.bytesWritten
+      sockets.delete(socket)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  const url = `http://127.0.0.1:${address !== null && typeof address === "object" ? address.port : 0}`
+  const ask = (words: string, interrupt?: number) =>
+    run(bundle, ["ask", "--session", "attacked", words], home, url, interrupt)
+  const hits: Array<string> = []
+  const expect = (is: boolean, what: string) => {
+    if (!is) hits.push(what)
+  }
+  try {
+    const first = await ask(`hello ${"and tell me more of it, ".repeat(2_000)}`)
+    expect(first.status === 0, `the first turn failed: ${first.stderr}`)
+    const before = logOf(home)
+    hostile = attack.isTaken === true ? 3 : Infinity
+    const turn = await ask("go on", attack.interrupt)
+    hostile = 0
+    const held = sockets.size
+    if (attack.isTaken === true) expect(turn.status === 0, `exit ${turn.status}`)
+    else {
+      expect(turn.status !== 0 && turn.status !== null, `exit ${turn.status}`)
+      expect(digest(logOf(home)) === digest(before), "something of it stands in the log")
+    }
+    expect(attack.says.test(turn.stderr), `it says: ${turn.stderr.slice(-300)}`)
+    expect(turn.stderr.length < 4_000, `it says ${turn.stderr.length} characters`)
+    expect(!/\n\s+at |RangeError|heap out of memory/.test(turn.stderr), "a stack trace")
+    expect(turn.seconds < (attack.interrupt === undefined ? bounds.seconds : 3), `${turn.seconds.toFixed(1)} s`)
+    expect(turn.peak < bounds.peak, `${turn.peak} MB`)
+    expect(held === 0, `${held} sockets held`)
+    const again = await ask("and now?")
+    expect(again.seconds < bounds.seconds, `the next turn took ${again.seconds.toFixed(1)} s`)
+    expect(again.status === 0 && again.stdout.trim() === "Fine.", `the next turn failed: ${again.stderr.slice(-300)}`)
+    const file = path.join(home, "talk.jsonl")
+    expect(largest < bounds.request, `a request of ${Math.round(largest / 1e6)} MB`)
+    for (const args of [
+      ["sessions", "export", "latest", file],
+      ["inspect", file],
+      ["compress", file, "--force", "--summarizer", "extractive"]
+    ]) {
+      const ended = await run(bundle, args, home, url)
+      const isDone = ended.status === 0 || /would not be smaller/.test(ended.stderr)
+      expect(isDone, `${args[0]} failed: ${ended.stderr.slice(-300)}`)
+    }
+    return { name: attack.name, seconds: turn.seconds, peak: turn.peak, sent, stderr: turn.stderr, hits }
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    rmSync(home, { recursive: true, force: true })
+  }
+}
