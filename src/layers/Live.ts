@@ -17,11 +17,14 @@ import * as FileTrust from "./FileTrust.ts"
 import * as GoogleModel from "./GoogleModel.ts"
 import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as MemoryTempStore from "./MemoryTempStore.ts"
+import { FileLook, nodeLook } from "./SessionCatalogue.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
 /** The sessions of the home folder. */
-const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`)))
+const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
+  Layer.provide(Layer.succeed(FileLook, nodeLook))
+)
 
 const sessionFiles = Layer.effect(
   SessionFiles,
