@@ -83,6 +83,7 @@ export interface Source {
     id: string,
     stamp: Stamp
   ) => Effect.Effect<{ readonly row: LogRow; readonly isSure: boolean } | undefined>
+  /** What a session is called; undefined: nothing. */
   readonly title: (id: string) => Effect.Effect<string | undefined>
 }
 
