@@ -691,7 +691,8 @@ const checkMemory = Effect.fnUntraced(function* (
   bytes: number | undefined
 ): Effect.fn.Return<void, TranscriptError> {
   if (bytes === undefined || (surveys && format === "palimpsest")) return
-  const lines = (bytes / head.length) * head.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
+  const sample = head.subarray(0, mebibyte)
+  const lines = (bytes / sample.length) * sample.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
   const memory = cost.least + cost.byte * bytes + cost.line * lines
   const limit = yield* MemoryLimit
   if (limit !== undefined && memory > limit) {
