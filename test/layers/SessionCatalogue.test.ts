@@ -308,7 +308,7 @@ layer(NodeServices.layer)((it) => {
         }).pipe(Effect.provide(Layer.fresh(stores)))
         yield* Effect.all([writing, ...Array.from({ length: 50 }, () => listing)], { concurrency: "unbounded" })
         yield* Effect.all(
-          Array.from({ length: 50 }, () => listing),
+          Array.from({ length: 5 }, () => listing),
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(wrong, [])
