@@ -1,7 +1,7 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Stdio } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { FormatName } from "../domain/transcripts/Transcript.ts"
-import { Transcripts } from "../services/Transcripts.ts"
+import { type Need, sizeText, Transcripts } from "../services/Transcripts.ts"
 import { badInput } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 
@@ -91,20 +91,25 @@ export const lines = (name: string): Flag.Flag<readonly [from: number, to: numbe
 export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   flag.pipe(Flag.optional, Flag.map(Option.getOrUndefined))
 
-/** Reads the conversation a command was given. What cannot be read is bad input: status 2. */
+/**
+ * Reads the conversation a command was given. What cannot be read is bad input: status 2. Before it reads what takes much
+ * memory it says how much. `surveys`: of a log too long to be held, a survey will do.
+ */
 export const load = Effect.fn("Input.load")(function* (given: {
   readonly file: string
   readonly from: FormatName | undefined
   readonly lenient: boolean
+  readonly surveys?: boolean
 }) {
   const transcripts = yield* Transcripts
-  return yield* transcripts
-    .load(
-      given.file,
-      given.from === undefined ? { lenient: given.lenient } : { from: given.from, lenient: given.lenient }
+  const stdio = yield* Stdio.Stdio
+  const { file, from, lenient, surveys = false } = given
+  const warn = ({ bytes, memory }: Need) =>
+    Output.notice(`${file} has ${sizeText(bytes)}; reading it takes about ${sizeText(memory)} of memory`).pipe(
+      Effect.provideService(Stdio.Stdio, stdio)
     )
-    .pipe(
-      Output.progress(`reading ${given.file === "-" ? "standard input" : given.file}`),
-      Effect.mapError((error) => badInput(error.message))
-    )
+  return yield* transcripts.load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn }).pipe(
+    Output.progress(`reading ${file === "-" ? "standard input" : file}`),
+    Effect.mapError((error) => badInput(error.message))
+  )
 })

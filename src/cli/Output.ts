@@ -168,7 +168,7 @@ export const share = (part: number, whole: number): string => {
 }
 
 /** Columns of a terminal that a text takes; most are plain ASCII, which need no looking up. */
-export const columnsOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : CliOutput.displayWidth(text))
+export const columnsOf = (text: string): number => (/^[ -~…]*$/.test(text) ? text.length : CliOutput.displayWidth(text))
 
 /**
  * Rows with their columns aligned, two spaces apart. `align` has one letter a column: `l` left (default), `r` right.

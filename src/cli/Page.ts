@@ -17,6 +17,18 @@ import { script, sheet } from "./page/Sheet.ts"
 export interface Page {
   readonly report: Report
   readonly conversation: Conversation
+  /** What is known of a log that is too long to be held; `conversation` is then what the model sees of it, or nothing. */
+  readonly survey?: Surveyed | undefined
+}
+
+/** What a page shows of all messages where only some are held. */
+export interface Surveyed {
+  /** Tokens of the view after each message. */
+  readonly sizes: ArrayLike<number>
+  /** Messages of the log at each compression in force. */
+  readonly cuts: ReadonlyArray<number>
+  /** When the first and the last message came. */
+  readonly span: { readonly from: number; readonly to: number }
 }
 
 /** Points of a line on a chart: more than these cannot be told apart. */
@@ -81,13 +93,12 @@ function* marksOf(
 function* growthChart(
   report: Report,
   sizes: ReadonlyArray<number>,
-  conversation: Conversation,
-  isShown: (entry: EntryId) => boolean
+  laidAt: ReadonlyArray<number>,
+  marks: ReadonlyArray<Mark>
 ): Work.Work<Chart> {
   const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
   yield sizes.length * 20
-  const marks = yield* marksOf(conversation, sizes, isShown)
-  const cuts = Entries.compressedAt(conversation).map((laid, index) => {
+  const cuts = laidAt.map((laid, index) => {
     const tokens = report.compactions[index]?.tokens
     return {
       message: laid + 0.5,
@@ -140,8 +151,8 @@ const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
   return new Set(all.slice(0, limit))
 }
 
-/** From when to when it was held. */
-const span = (conversation: Conversation): string => {
+/** When the first and the last message came. */
+const spanOf = (conversation: Conversation): Surveyed["span"] => {
   let from = Number.POSITIVE_INFINITY
   let to = Number.NEGATIVE_INFINITY
   for (const { at } of entries(conversation)) {
@@ -149,6 +160,11 @@ const span = (conversation: Conversation): string => {
     from = Math.min(from, at)
     to = Math.max(to, at)
   }
+  return { from, to }
+}
+
+/** From when to when it was held. */
+const span = ({ from, to }: Surveyed["span"]): string => {
   if (from > to) return ""
   return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
 }
@@ -184,10 +200,14 @@ const filterForm = (report: Report): Html => {
   </form> `
 }
 
-const conversationSection = (report: Report, rows: Html, extent: Entries.Extent): Html => {
-  const left = extent.messages - extent.shown
+const conversationSection = (report: Report, rows: Html, extent: Entries.Extent, isSurvey: boolean): Html => {
+  const all = isSurvey ? report.messages : extent.messages
+  const left = all - extent.shown
   const notes = [
-    left > 0
+    isSurvey && left > 0
+      ? `This log is too long to be held: of ${plural(all, "message")} ${number(extent.shown)} of those that the model sees are on this page; the recall command gives back any other.`
+      : "",
+    left > 0 && !isSurvey
       ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
       : "",
     extent.partLimit > 0
@@ -200,7 +220,7 @@ ${filterForm(report)}
 ${rows}</ol>`
   return markup`<section id="conversation" aria-labelledby="conversation-title">
 <h2 id="conversation-title">The conversation</h2>
-${extent.shown === 0 ? markup`<p>There are no messages.</p>` : body}
+${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? markup`<p class="note">${notes.join(" ")}</p>` : body}
 </section>
 `
 }
@@ -225,10 +245,12 @@ const contents: ReadonlyArray<readonly [id: string, name: string]> = [
  */
 export const renderPage = Effect.fn("Page.render")(function* ({
   conversation,
-  report
+  report,
+  survey
 }: Page): Effect.fn.Return<string> {
   const charts = yield* Effect.promise(() => import("./page/Charts.ts"))
-  const sizes = viewSizes(conversation)
+  const sizes = survey === undefined ? viewSizes(conversation) : Array.from(survey.sizes)
+  const laidAt = survey?.cuts ?? Entries.compressedAt(conversation)
   yield* Effect.yieldNow
   const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
@@ -240,15 +262,16 @@ export const renderPage = Effect.fn("Page.render")(function* ({
     yield* Effect.yieldNow
     return { wide, narrow: charts.draw(chart, "narrow") }
   })
-  const grown =
-    sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, conversation, isShown)))
+  // Where only some messages are held nobody knows their places.
+  const marks = survey === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
+  const grown = sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, laidAt, marks)))
   const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
   const used =
     report.usage === null || report.usage.points.length === 0
       ? undefined
       : yield* draw(usageChart(report, places, sizes.length))
 
-  const cuts = Entries.compressedAt(conversation).map((laid, index) => {
+  const cuts = (survey === undefined ? laidAt : []).map((laid, index) => {
     const tokens = report.compactions[index]?.tokens
     return {
       entries: laid,
@@ -270,7 +293,7 @@ export const renderPage = Effect.fn("Page.render")(function* ({
     Sections.compactions(report, link, recall),
     Sections.next(report),
     Sections.oddities(report, link),
-    conversationSection(report, listed.markup, listed.extent)
+    conversationSection(report, listed.markup, listed.extent, survey !== undefined)
   ]
   const present = contents.filter((_, index) => sections[index] !== none)
   const last = printable(report.file.split(/[\\/]/).at(-1) ?? "")
@@ -301,7 +324,7 @@ export const renderPage = Effect.fn("Page.render")(function* ({
 <p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 <p class="lead">${Sections.lead(report)}</p>
-${Sections.facts(report, span(conversation))}
+${Sections.facts(report, span(survey?.span ?? spanOf(conversation)))}
 ${Sections.numbers(report)}
 <nav aria-label="Contents">
 <ul>${present.map(([id, title]) => markup`<li><a href="#${id}">${title}</a></li>`)}</ul>

@@ -19,13 +19,15 @@ export const Report = Schema.Struct({
   dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
   /** Records of the file that are no part of the conversation, by kind. */
   skipped: Schema.Record(Schema.String, Schema.Natural),
-  /** What a compression would do now. */
-  next: Schema.Struct({
-    /** Why an automatic one would leave the conversation alone; null: it would not. */
-    waits: Schema.NullOr(NoopReason),
-    /** Tokens of the request before and, as planned, after one that is asked for; null: there is nothing to compress. */
-    forced: Schema.NullOr(Schema.Struct({ before: Schema.Natural, after: Schema.Natural, messages: Schema.Natural }))
-  }),
+  /** What a compression would do now; null: what the model sees is too much to be held for that. */
+  next: Schema.NullOr(
+    Schema.Struct({
+      /** Why an automatic one would leave the conversation alone; null: it would not. */
+      waits: Schema.NullOr(NoopReason),
+      /** Tokens of the request before and, as planned, after one that is asked for; null: there is nothing to compress. */
+      forced: Schema.NullOr(Schema.Struct({ before: Schema.Natural, after: Schema.Natural, messages: Schema.Natural }))
+    })
+  ),
   /** The number of the last line when it broke off in the middle and was left out. */
   torn: Schema.NullOr(Schema.Natural)
 })

@@ -54,13 +54,14 @@ export const sessionTable = Effect.fnUntraced(function* (
     ])
   ]
   const align = isWide ? "rlllrl" : "rll"
-  const besides = Output.table(
-    rowsWith(1).map(([number = "", , ...rest]) => [number, ...rest]),
-    align
-  )
-    .split("\n")
-    .reduce((most, line) => Math.max(most, Output.columnsOf(line)), 0)
-  const title = isWide ? widestTitle : Math.max(narrowestTitle, Math.min(widestTitle, columns - besides - 2))
+  const besides = () =>
+    Output.table(
+      rowsWith(1).map(([number = "", , ...rest]) => [number, ...rest]),
+      align
+    )
+      .split("\n")
+      .reduce((most, line) => Math.max(most, Output.columnsOf(line)), 0)
+  const title = isWide ? widestTitle : Math.max(narrowestTitle, Math.min(widestTitle, columns - besides() - 2))
   const [first = "", ...body] = Output.table(rowsWith(title), align).split("\n")
   return [style.bold(first), ...body].join("\n")
 })

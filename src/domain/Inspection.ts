@@ -164,7 +164,7 @@ export interface About {
 // --- reads --------------------------------------------------------------------------------------------------------------
 
 /** The way to tell a path: seen from the conversation's folder, without steps that lead nowhere. */
-const pathsFrom = (cwd: string | undefined): ((path: string) => string) => {
+export const pathsFrom = (cwd: string | undefined): ((path: string) => string) => {
   const folder = cwd?.replace(/[\\/]$/, "")
   const isInside = (path: string) =>
     folder !== undefined && cwd !== "" && path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length))
@@ -173,7 +173,7 @@ const pathsFrom = (cwd: string | undefined): ((path: string) => string) => {
 }
 
 /** Whether a call is told to run something: what that did is no read, and finding out would take longer than all else. */
-const isCommand = (args: unknown): boolean =>
+export const isCommand = (args: unknown): boolean =>
   typeof args === "object" && args !== null && ("command" in args || "cmd" in args || "script" in args)
 
 /** The files that were read more than once: what one call read of several is shared out evenly. */

@@ -35,7 +35,8 @@ export interface Answer {
   usage: Usage | undefined
 }
 
-const isCounted = (usage: Usage): boolean => usage.prompt + usage.answer + usage.thoughts > 0
+/** Whether a provider counted anything. */
+export const isCounted = (usage: Usage): boolean => usage.prompt + usage.answer + usage.thoughts > 0
 
 /** The answers in order. Model messages in a row are one answer, unless the provider counted them one by one. */
 export const answersIn = (log: ReadonlyArray<Entry>, sizes: ReadonlyArray<number>): ReadonlyArray<Answer> => {
@@ -92,7 +93,7 @@ const fitted = (points: ReadonlyArray<Point>): Pick<Recorded, "overhead" | "fact
 }
 
 /** What the provider counted in all, and how our counts compare; null: nobody counted. */
-export const usageOf = (answers: ReadonlyArray<Answer>): Recorded | null => {
+export const usageOf = (answers: Iterable<Answer>): Recorded | null => {
   let recorded: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
   let count = 0
   const points: Array<Point> = []
@@ -125,20 +126,21 @@ export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyAr
  * calls that compressed come with them.
  */
 export const priced = (
-  answers: ReadonlyArray<Answer>,
+  answers: Iterable<Answer>,
   isEstimated: boolean,
   summaries: ReadonlyArray<Request>,
   about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
-): Cost =>
-  costOf(
-    [
-      ...answers.flatMap(({ answer, asked, model = about.model ?? "unknown", thoughts, usage }) => {
-        const ours = isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined
-        const counts = usage ?? ours
-        return counts === undefined ? [] : [{ model, usage: counts }]
-      }),
-      ...summaries
-    ],
-    about.prices ?? builtIn,
-    isEstimated
-  )
+): Cost => costOf(requestsOf(answers, isEstimated, summaries, about.model), about.prices ?? builtIn, isEstimated)
+
+function* requestsOf(
+  answers: Iterable<Answer>,
+  isEstimated: boolean,
+  summaries: ReadonlyArray<Request>,
+  usual = "unknown"
+): Generator<Request> {
+  for (const { answer, asked, model = usual, thoughts, usage } of answers) {
+    const counts = usage ?? (isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined)
+    if (counts !== undefined) yield { model, usage: counts }
+  }
+  yield* summaries
+}

@@ -46,6 +46,7 @@ import {
   SessionUnavailable
 } from "../services/SessionStore.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../services/TempStore.ts"
+import * as SessionCatalogue from "./SessionCatalogue.ts"
 
 /** Ids come from outside and become file names. */
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)))
@@ -756,17 +757,18 @@ export const layer = (
           Effect.catchIf(isNotFound, () => Effect.void)
         )
 
-      /** What the first lines of a log say, and why it cannot be opened, as far as they tell. */
+      /** What the first lines of a log say, and why it cannot be opened, as far as they tell; undefined where it is gone. */
       const headOfLog = Effect.fnUntraced(function* (id: string, size: number) {
         const short = yield* headWithin(id, size, shortHeadBytes)
-        if (short.firstPrompt !== undefined || short.problem !== undefined || size <= shortHeadBytes) return short
+        if (short?.firstPrompt !== undefined || short?.problem !== undefined || size <= shortHeadBytes) return short
         return yield* headWithin(id, size, headBytes)
       })
 
       const headWithin = Effect.fnUntraced(function* (id: string, size: number, most: number) {
         const bytes = yield* beginning(logFile(id), Math.min(size, most))
+        if (bytes === undefined) return undefined
         const reader = new LogReader(0)
-        const read = bytes === undefined ? [] : reader.push(bytes)
+        const read = reader.push(bytes)
         const head = headOf(read.map(({ event }) => event))
         const { problem } = reader
         if (problem !== undefined) return { ...head, problem: describe(id, problem.line, problem.problem).message }
@@ -783,41 +785,46 @@ export const layer = (
         Effect.orElseSucceed(() => undefined)
       )
 
-      /** One row of the list; undefined for a session that is gone by now. `there` are the names in the folder. */
-      const summary = Effect.fnUntraced(
-        function* (
-          id: string,
-          there: ReadonlySet<string>
-        ): Effect.fn.Return<SessionSummary | undefined, PlatformError.PlatformError> {
-          const { mtime, size, type } = yield* fs.stat(logFile(id))
-          const updatedAt = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-          const bytes = Number(size)
-          const head =
-            type === "File"
-              ? yield* headOfLog(id, bytes).pipe(
-                  Effect.catch((error) => Effect.succeed({ ...headOf([]), problem: error.message }))
-                )
-              : { ...headOf([]), problem: `session ${id} is no regular file` }
-          const title = there.has(`${id}.title`)
-            ? yield* beginning(titleFile(id), titleBytes).pipe(Effect.orElseSucceed(() => undefined))
-            : undefined
-          const held = there.has(`${id}.lock`) ? yield* holderOf(id) : undefined
+      /** What a list shows of a log; `isSure`: it was the log that was wrong, if anything, and not the disk. */
+      const logRow = (id: string, { bytes, isFile }: SessionCatalogue.Stamp) => {
+        const unread = (problem: string) => ({ row: { ...headOf([]), problem }, isSure: false })
+        return isFile
+          ? headOfLog(id, bytes).pipe(
+              Effect.map((row) => (row === undefined ? undefined : { row, isSure: true })),
+              Effect.catch((error) => Effect.succeed(unread(error.message)))
+            )
+          : Effect.succeed(unread(`session ${id} is no regular file`))
+      }
+
+      const titleRow = (id: string) =>
+        beginning(titleFile(id), titleBytes).pipe(
+          Effect.map((bytes) => (bytes === undefined ? undefined : titleOf(Bytes.decode(bytes).text) || undefined)),
+          Effect.orElseSucceed(() => undefined)
+        )
+
+      const catalogue = yield* SessionCatalogue.make(directory, { log: logRow, title: titleRow })
+
+      /** The rows of a list, without those of sessions that are gone by now. `there` are the names in the folder. */
+      const rows = Effect.fnUntraced(function* (
+        ids: ReadonlyArray<string>,
+        there: ReadonlySet<string>
+      ): Effect.fn.Return<ReadonlyArray<SessionSummary>, PlatformError.PlatformError> {
+        const listed = yield* catalogue.list(ids, there)
+        const held = listed.filter(({ id }) => there.has(`${id}.lock`))
+        const holders = new Map(
+          yield* Effect.forEach(held, ({ id }) => Effect.map(holderOf(id), (holder) => [id, holder] as const), {
+            concurrency: listConcurrency
+          })
+        )
+        return listed.map((row) => {
+          const holder = holders.get(row.id)
           return {
-            id,
-            title: title === undefined ? undefined : titleOf(Bytes.decode(title).text) || undefined,
-            firstPrompt: head.firstPrompt,
-            model: head.model,
-            cwd: head.cwd,
-            parent: head.parent,
-            startedAt: head.startedAt ?? updatedAt,
-            updatedAt,
-            bytes,
-            holder: held === undefined ? undefined : { pid: held.pid, since: held.since },
-            problem: head.problem
+            ...row,
+            startedAt: row.startedAt ?? row.updatedAt,
+            holder: holder === undefined ? undefined : { pid: holder.pid, since: holder.since }
           }
-        },
-        Effect.catchIf(isNotFound, () => Effect.undefined)
-      )
+        })
+      })
 
       let titles = 0
       const writeTitle = Effect.fnUntraced(function* (id: string, title: string) {
@@ -873,19 +880,16 @@ export const layer = (
         ),
         summaries: names.pipe(
           Effect.flatMap((found) => {
-            const there = new Set(found)
-            return Effect.forEach(idsOf(found), (id) => summary(id, there), { concurrency: listConcurrency })
+            return rows(idsOf(found), new Set(found))
           }),
-          Effect.map((found) =>
-            found.flatMap((one) => one ?? []).sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
-          ),
+          Effect.map((found) => found.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))),
           Effect.mapError(unavailable("list")),
           Effect.withSpan("SessionStore.summaries")
         ),
         summary: Effect.fn("SessionStore.summary")(
           function* (id) {
             const there = new Set([`${id}.title`, `${id}.lock`])
-            const found = isId(id) ? yield* summary(id, there) : undefined
+            const [found] = isId(id) ? yield* rows([id], there) : []
             return found ?? (yield* refuse(new SessionNotFound({ id })))
           },
           Effect.mapError(unavailable("list"))

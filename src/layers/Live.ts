@@ -1,11 +1,12 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { getHeapStatistics } from "node:v8"
 import { Compression } from "../services/Compression.ts"
 import { GeminiImport } from "../services/GeminiImport.ts"
 import { HookSystem } from "../services/HookSystem.ts"
 import * as ModelSummarizer from "../services/ModelSummarizer.ts"
 import { SessionFiles } from "../services/SessionFiles.ts"
 import { TokenCounter } from "../services/TokenCounter.ts"
-import { Transcripts } from "../services/Transcripts.ts"
+import { MemoryLimit, Transcripts } from "../services/Transcripts.ts"
 import { Trust } from "../services/Trust.ts"
 import * as EnvFiles from "./EnvFiles.ts"
 import * as FileCalibrations from "./FileCalibrations.ts"
@@ -17,11 +18,14 @@ import * as FileTrust from "./FileTrust.ts"
 import * as GoogleModel from "./GoogleModel.ts"
 import { geminiFolder, homeFolder } from "./HomeFolder.ts"
 import * as MemoryTempStore from "./MemoryTempStore.ts"
+import { FileLook, nodeLook } from "./SessionCatalogue.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
 /** The sessions of the home folder. */
-const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`)))
+const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
+  Layer.provide(Layer.succeed(FileLook, nodeLook))
+)
 
 const sessionFiles = Layer.effect(
   SessionFiles,
@@ -51,11 +55,18 @@ const settings = Layer.unwrap(
 /** What is taken over from Gemini CLI. */
 const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.layer({ home, gemini: geminiFolder })))
 
+/** What Node lets this program use. */
+const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_limit)
+
 /** What `.env` files say beneath the environment. */
 const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({ home })))
 
 /** The whole program's wiring, in one place and in dependency order. The platform (files, standard streams) comes from outside. */
-export const layer = Layer.mergeAll(Transcripts.layer, Compression.layer, geminiImport).pipe(
+export const layer = Layer.mergeAll(
+  Transcripts.layer.pipe(Layer.provide(memoryLimit)),
+  Compression.layer,
+  geminiImport
+).pipe(
   Layer.provideMerge(ModelSummarizer.layer),
   Layer.provideMerge(
     Layer.mergeAll(

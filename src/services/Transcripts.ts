@@ -17,6 +17,7 @@ import {
 import { type Hash } from "../domain/Handle.ts"
 import { type DecodedLine, decodeLine, entriesOf, filled, type LineProblem } from "../domain/LogFormat.ts"
 import { emptySession, logVersion, type Session, type SessionEvent, type Spilled, step } from "../domain/Session.ts"
+import { Survey } from "../domain/Survey.ts"
 import { estimatorVersion, TokenCount } from "../domain/Tokens.ts"
 import { claudeReader } from "../domain/transcripts/Claude.ts"
 import { readContents, Skipped } from "../domain/transcripts/Contents.ts"
@@ -61,6 +62,19 @@ export interface Loaded {
   readonly transcript: Transcript | undefined
   /** The log that travels beside a file of contents, when the file is not what it was written as. */
   readonly sidecar: Session | undefined
+  /**
+   * What was found in a log that was too long to be held, where the caller asked for that: `events` are none then, and
+   * `session` is how it began and which model it asks.
+   */
+  readonly survey: Survey | undefined
+}
+
+/** What reading a conversation will take, as far as its size tells. */
+export interface Need {
+  /** Of the file. */
+  readonly bytes: number
+  /** Bytes of memory. */
+  readonly memory: number
 }
 
 /** How a file is to be read. */
@@ -69,7 +83,24 @@ export interface LoadOptions {
   readonly from?: FormatName
   /** Lines that cannot be read are skipped and counted. */
   readonly lenient?: boolean
+  /** A log of ours that is too long to be held is surveyed in place of being held. */
+  readonly surveys?: boolean
+  /** Runs before a conversation is read that takes much memory. */
+  readonly warn?: (need: Need) => Effect.Effect<void>
 }
+
+/** Bytes of memory that this program may use; undefined: nobody knows. Reading what needs more is refused. */
+export const MemoryLimit = Context.Reference<number | undefined>("palimpsest/services/Transcripts/MemoryLimit", {
+  defaultValue: () => undefined
+})
+
+/** Memory from which on a reader says what it needs. */
+const muchMemory = 500_000_000
+/** Bytes of memory that events of a log take that may be surveyed, before they are no longer held; and what one takes. */
+const heldBytes = 64_000_000
+const eventCost = { byte: 2, least: 1_700 }
+/** What reading takes, measured on logs of long and of short messages: at least, per byte of the file and per line. */
+const cost = { least: 100_000_000, byte: 1.3, line: 1_700 }
 
 type Requirements = FileSystem.FileSystem | Path.Path | Stdio.Stdio | TokenCounter | TempStore
 
@@ -325,7 +356,7 @@ interface Lines {
     number: number
   ) => Effect.Effect<Problem | undefined, TranscriptError, Requirements>
   readonly end: Effect.Effect<
-    Pick<Loaded, "events" | "session" | "skipped" | "transcript">,
+    Pick<Loaded, "events" | "session" | "skipped" | "survey" | "transcript">,
     TranscriptError,
     Requirements
   >
@@ -335,7 +366,7 @@ const finish = Effect.fnUntraced(function* (
   path: string,
   read: Transcript | Problem
 ): Effect.fn.Return<
-  Pick<Loaded, "events" | "session" | "skipped" | "transcript">,
+  Pick<Loaded, "events" | "session" | "skipped" | "survey" | "transcript">,
   TranscriptError,
   TokenCounter | TempStore
 > {
@@ -343,7 +374,7 @@ const finish = Effect.fnUntraced(function* (
   const { events, session } = yield* imported(read).pipe(
     Effect.mapError((error) => wrong(path, 0, `its tokens could not be counted (${error.message})`))
   )
-  return { events, session, skipped: read.skipped, transcript: read }
+  return { events, session, skipped: read.skipped, survey: undefined, transcript: read }
 })
 
 const foreignLines = (path: string, reader: LineReader): Lines => ({
@@ -365,13 +396,28 @@ const lineProblem = (problem: LineProblem): string => {
   }
 }
 
+/** As much of what was read before as the next event is checked against. */
+interface Before {
+  readonly started: Session["started"]
+  /** The number of the next entry. */
+  readonly next: number
+  /** Where these entries stand in the view; others may be among them. */
+  readonly places: (ids: ReadonlyArray<EntryId>) => ReadonlyMap<EntryId, number>
+}
+
+const beforeIn = ({ conversation, started }: Session): Before => ({
+  started,
+  next: conversation.next,
+  places: () => new Map(view(conversation).map((item, index) => [item.entry.id, index]))
+})
+
 /** Why an event cannot come next, if it cannot. `gaps`: entries may be missing, because lines were skipped. */
-const misfit = (session: Session, event: SessionEvent, gaps: boolean): string | undefined => {
-  if (session.started === undefined) {
+const misfit = (before: Before, event: SessionEvent, gaps: boolean): string | undefined => {
+  if (before.started === undefined) {
     return event._tag === "Started" ? undefined : `expected the event Started first, got ${event._tag}`
   }
   if (event._tag === "Started") return "a second event Started; expected one, at the beginning"
-  let next = session.conversation.next
+  let next = before.next
   for (const entry of entriesOf(event)) {
     const sequence = sequenceOf(entry.id)
     if (gaps ? sequence < next : sequence !== next)
@@ -383,11 +429,10 @@ const misfit = (session: Session, event: SessionEvent, gaps: boolean): string | 
     next = sequence + 1
   }
   if (event._tag !== "Compressed") return undefined
-  const places = new Map(view(session.conversation).map((item, index) => [item.entry.id, index]))
   const { drop, shorten } = event.patch
-  const missing = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)].find(
-    (id) => !places.has(id)
-  )
+  const named = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)]
+  const places = before.places(named)
+  const missing = named.find((id) => !places.has(id))
   if (missing !== undefined) return `the compression refers to ${missing}, which is not in view`
   return drop !== undefined && (places.get(drop.from) ?? 0) > (places.get(drop.to) ?? 0)
     ? `the compression drops from ${drop.from} to ${drop.to}, which come in the other order`
@@ -437,13 +482,21 @@ const fetchSpilled = Effect.fnUntraced(function* (path: string, number: number, 
   return texts
 })
 
-const logLines = (path: string, lenient: boolean): Lines => {
+const logLines = (path: string, lenient: boolean, surveys: boolean): Lines => {
   const skipped = new Skipped()
-  const events: Array<SessionEvent> = []
-  let session = emptySession
+  const survey = surveys ? new Survey() : undefined
+  /** Undefined: too much to be held. */
+  let held: { readonly events: Array<SessionEvent>; session: Session } | undefined = {
+    events: [],
+    session: emptySession
+  }
+  let started: Session["started"]
+  let bytes = 0
+  const before = (): Before =>
+    held === undefined && survey !== undefined ? survey : beforeIn(held?.session ?? emptySession)
   return {
-    line: Effect.fnUntraced(function* (value, _text, number) {
-      const decoded = decodeLine(value, session.started?.version)
+    line: Effect.fnUntraced(function* (value, text, number) {
+      const decoded = decodeLine(value, started?.version)
       if (Result.isFailure(decoded)) {
         const problem = { line: number, message: lineProblem(decoded.failure) }
         return decoded.failure._tag === "NewerVersion" ? yield* wrong(path, number, problem.message) : problem
@@ -455,17 +508,33 @@ const logLines = (path: string, lenient: boolean): Lines => {
       const texts = yield* fetchSpilled(path, number, decoded.success)
       const event = filled(decoded.success, texts)
       if (Result.isFailure(event)) return yield* wrong(path, number, event.failure)
-      const message = misfit(session, event.success, lenient)
+      const message = misfit(before(), event.success, lenient)
       if (message !== undefined) return { line: number, message }
-      session = step(session, event.success)
-      events.push(event.success)
+      if (event.success._tag === "Started") started = event.success
+      if (held !== undefined) {
+        held.session = step(held.session, event.success)
+        held.events.push(event.success)
+      }
+      if (survey !== undefined) {
+        const size = text.length + [...texts.values()].reduce((total, { length }) => total + length, 0)
+        bytes += eventCost.least + eventCost.byte * size
+        survey.add(event.success, size)
+        if (bytes > heldBytes) held = undefined
+      }
       return undefined
     }),
-    end: Effect.suspend(() =>
-      session.started === undefined
-        ? Effect.fail(wrong(path, 0, "expected the event Started, which opens every palimpsest log"))
-        : Effect.succeed({ events, session, skipped: skipped.counts, transcript: undefined })
-    )
+    end: Effect.suspend(() => {
+      if (started === undefined) {
+        return Effect.fail(wrong(path, 0, "expected the event Started, which opens every palimpsest log"))
+      }
+      const of = held ?? { events: [], session: { ...emptySession, started, model: survey?.model } }
+      return Effect.succeed({
+        ...of,
+        skipped: skipped.counts,
+        transcript: undefined,
+        survey: held === undefined ? survey : undefined
+      })
+    })
   }
 }
 
@@ -563,7 +632,12 @@ const documentReader = (
 }
 
 /** The reader of a format; `head` is how the file begins. */
-const readerOf = (path: string, format: FormatName, head: string, lenient: boolean): Reader => {
+const readerOf = (
+  path: string,
+  format: FormatName,
+  head: string,
+  { lenient = false, surveys = false }: LoadOptions
+): Reader => {
   const lines = (reader: LineReader) => linesReader(path, format, foreignLines(path, reader), lenient)
   switch (format) {
     case "contents":
@@ -577,12 +651,17 @@ const readerOf = (path: string, format: FormatName, head: string, lenient: boole
     case "pi":
       return lines(piReader())
     case "palimpsest":
-      return linesReader(path, format, logLines(path, lenient), lenient)
+      return linesReader(path, format, logLines(path, lenient, surveys), lenient)
   }
 }
 
 /** The reader for a file that begins with these bytes. */
-const choose = (path: string, head: Uint8Array, options: LoadOptions): Effect.Effect<Reader, TranscriptError> => {
+const choose = (
+  path: string,
+  head: Uint8Array,
+  options: LoadOptions,
+  size: number | undefined
+): Effect.Effect<Reader, TranscriptError> => {
   if (head.includes(0)) return Effect.fail(wrong(path, 0, `is binary; expected text in UTF-8 (${readable})`))
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return Effect.fail(wrong(path, 0, "is compressed with gzip; unpack it first"))
@@ -596,8 +675,35 @@ const choose = (path: string, head: Uint8Array, options: LoadOptions): Effect.Ef
   const format = options.from ?? detect(text)
   return format === undefined
     ? Effect.fail(wrong(path, 0, `its format is not known; expected ${readable}, or say --from FORMAT`))
-    : Effect.succeed(readerOf(path, format, text, options.lenient ?? false))
+    : Effect.as(checkMemory(path, format, head, options, size), readerOf(path, format, text, options))
 }
+
+/** An amount of bytes as a person says it. */
+export const sizeText = (bytes: number): string =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
+
+/** Says what reading a large file takes before it is read, and refuses what would end the program half-way. */
+const checkMemory = Effect.fnUntraced(function* (
+  path: string,
+  format: FormatName,
+  head: Uint8Array,
+  { surveys = false, warn }: LoadOptions,
+  bytes: number | undefined
+): Effect.fn.Return<void, TranscriptError> {
+  if (bytes === undefined || (surveys && format === "palimpsest")) return
+  const sample = head.subarray(0, mebibyte)
+  const lines = (bytes / sample.length) * sample.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
+  const memory = cost.least + cost.byte * bytes + cost.line * lines
+  const limit = yield* MemoryLimit
+  if (limit !== undefined && memory > limit) {
+    return yield* wrong(
+      path,
+      0,
+      `a file of ${sizeText(bytes)} takes about ${sizeText(memory)} of memory, more than the ${sizeText(limit)} that this program may use; to read it all the same set NODE_OPTIONS=--max-old-space-size=${Math.ceil(memory / 1e6)}`
+    )
+  }
+  if (warn !== undefined && memory > muchMemory) yield* warn({ bytes, memory })
+})
 
 // --- files ------------------------------------------------------------------------------------------------------------
 
@@ -610,19 +716,25 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** The bytes of a regular file, or of standard input. Whatever else has this name is not even opened: a pipe would hang. */
-const bytesOf = Effect.fnUntraced(function* (
-  path: string
-): Effect.fn.Return<Stream.Stream<Uint8Array, TranscriptError>, TranscriptError, FileSystem.FileSystem | Stdio.Stdio> {
+const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
+  {
+    readonly bytes: Stream.Stream<Uint8Array, TranscriptError>
+    /** How many there are, of a file. */
+    readonly known: number | undefined
+  },
+  TranscriptError,
+  FileSystem.FileSystem | Stdio.Stdio
+> {
   const fs = yield* FileSystem.FileSystem
   const stdio = yield* Stdio.Stdio
   const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
-  if (path === "-") return Stream.mapError(stdio.stdin, fail)
-  const { type } = yield* Effect.mapError(fs.stat(path), fail)
+  if (path === "-") return { bytes: Stream.mapError(stdio.stdin, fail), known: undefined }
+  const { size, type } = yield* Effect.mapError(fs.stat(path), fail)
   if (type !== "File") {
     const advice = type === "Directory" ? "" : "; use - to read standard input"
     return yield* wrong(path, 0, `${kinds[type] ?? "is no regular file"}; expected a file${advice}`)
   }
-  return Stream.mapError(fs.stream(path, { chunkSize: chunkBytes }), fail)
+  return { bytes: Stream.mapError(fs.stream(path, { chunkSize: chunkBytes }), fail), known: Number(size) }
 })
 
 /**
@@ -633,7 +745,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
   path: string,
   options: LoadOptions = {}
 ): Effect.fn.Return<Loaded, TranscriptError, Requirements> {
-  const bytes = yield* bytesOf(path)
+  const { bytes, known } = yield* bytesOf(path)
   const head: Array<Uint8Array> = []
   let size = 0
   let hasLine = false
@@ -641,7 +753,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
   /** Once the head is there, the reader is chosen and gets it. */
   const begin = Effect.fnUntraced(function* () {
     const whole = joined(head, size)
-    const chosen = yield* choose(path, whole, options)
+    const chosen = yield* choose(path, whole, options, known)
     reader = chosen
     yield* chosen.push(whole)
     return chosen

@@ -2,7 +2,7 @@ import { Effect, FileSystem, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Chain from "../../domain/Chain.ts"
 import { type Decision, defaultPolicy, type NoopReason, type Plan } from "../../domain/Compression.ts"
-import { type Conversation, view as conversationView } from "../../domain/Conversation.ts"
+import { empty as nothingSaid, view as conversationView } from "../../domain/Conversation.ts"
 import { freshMemory } from "../../domain/FailureMemory.ts"
 import { type Compaction, viewSizes } from "../../domain/Compactions.ts"
 import { inspect as inspectConversation, printable } from "../../domain/Inspection.ts"
@@ -17,7 +17,7 @@ import { badInput, type ExitError, failed } from "../ExitError.ts"
 import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
 import * as Output from "../Output.ts"
-import { renderPage } from "../Page.ts"
+import { type Page, renderPage } from "../Page.ts"
 import { dollars, kindNames, Report } from "../Report.ts"
 
 const { number, share, table } = Output
@@ -317,11 +317,10 @@ const nextCompression = Effect.fnUntraced(function* (session: Session, window: n
   const policy = { ...defaultPolicy, limit: TokenCount.make(window) }
   const request = { conversation: session.conversation, memory: freshMemory, policy, held: new HandleIndex() }
   const forced = yield* compression.plan({ ...request, forced: true })
-  const next: Report["next"] = {
+  return {
     waits: waitsFor(forced, policy.threshold * policy.limit),
     forced: forced._tag === "Skip" ? null : { ...forced.plan, messages: summarised(session, forced.plan) }
-  }
-  return next
+  } satisfies Report["next"]
 })
 
 /** Why an automatic compression would wait: it is the one that is asked for, from the threshold on. */
@@ -337,7 +336,10 @@ const summarised = (session: Session, plan: Plan): number => {
   return layout === undefined ? 0 : entries.length - layout.kept.length
 }
 
-const nextText = ({ forced, waits }: Report["next"]): string => {
+const nextText = (next: Report["next"]): string => {
+  if (next === null)
+    return `not planned here: what the model sees is too much to be held; "compress FILE --plan" plans it`
+  const { forced, waits } = next
   const automatic = waits === null ? "it is due" : `not yet: ${waits}`
   return forced === null
     ? `${automatic}
@@ -394,9 +396,9 @@ const checkPlace = Effect.fnUntraced(function* (file: string, html: string | und
 })
 
 /** Writes the page, and says where it is: the text does not come beside it. */
-const writePage = Effect.fnUntraced(function* (file: string, report: Report, conversation: Conversation) {
-  const page = yield* Output.progress(`drawing ${file}`)(renderPage({ report, conversation }))
-  yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+const writePage = Effect.fnUntraced(function* (file: string, page: Page) {
+  const html = yield* Output.progress(`drawing ${file}`)(renderPage(page))
+  yield* Effect.mapError(Export.writeText(file, html), (error) => failed(error.message))
   yield* Output.notice(`the page is in ${file}`)
 })
 
@@ -407,11 +409,16 @@ export const inspect = Command.make(
   Effect.fn("cli.inspect")(function* (input) {
     yield* checkPlace(input.file, input.html)
     const prices = yield* pricesOf(input.prices)
-    const loaded = yield* Input.load(input)
-    const { conversation, started } = loaded.session
+    const loaded = yield* Input.load({ ...input, surveys: true })
+    const { survey } = loaded
+    const { started } = loaded.session
     const model = loaded.transcript?.model ?? started?.model ?? null
     const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
-    const about = { events: loaded.events, model: model ?? undefined, cwd: cwd ?? undefined, prices }
+    const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
+    const found = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
+    // Of a log that was too long to be held: what the model sees, if that is not.
+    const session = survey === undefined ? loaded.session : survey.shown
+    const window = FileWindow.of(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
     const report: Report = {
       file: input.file,
       format: loaded.format,
@@ -419,19 +426,25 @@ export const inspect = Command.make(
       session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
       model,
       cwd,
-      ...(yield* Work.run(inspectConversation(conversation, about))),
-      dropped: droppedRanges(loaded.session),
+      ...(found?.inspection ??
+        (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })))),
+      dropped: survey?.dropped ?? droppedRanges(loaded.session),
       skipped: loaded.skipped,
-      next: yield* nextCompression(
-        loaded.session,
-        yield* FileWindow.of(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
-      ),
+      next: session === undefined ? null : yield* nextCompression(session, yield* window),
       torn: loaded.torn ?? null
     }
-    if (input.html !== undefined) yield* writePage(input.html, report, conversation)
+    const conversation = session?.conversation ?? nothingSaid
+    if (input.html !== undefined) {
+      const surveyed =
+        survey === undefined || found === undefined
+          ? undefined
+          : { sizes: found.sizes, cuts: survey.cuts, span: survey.span }
+      yield* writePage(input.html, { report, conversation, survey: surveyed })
+    }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
-      yield* Output.text(describe(report, viewSizes(conversation), yield* Output.style))
+      const sizes = found === undefined ? viewSizes(conversation) : Array.from(found.sizes)
+      yield* Output.text(describe(report, sizes, yield* Output.style))
     }
   })
 ).pipe(

@@ -477,8 +477,16 @@ export const compactions = (report: Report, link: Link, recall: string): Html =>
 }
 
 /** What a compression would do now. */
-export const next = ({ next: { forced, waits } }: Report): Html =>
-  section(
+export const next = ({ next }: Report): Html => {
+  if (next === null) {
+    return section(
+      "next",
+      "The next compression",
+      markup`<p>It was not planned here: what the model sees is too much to be held.</p>`
+    )
+  }
+  const { forced, waits } = next
+  return section(
     "next",
     "The next compression",
     markup`<p>
@@ -490,6 +498,7 @@ export const next = ({ next: { forced, waits } }: Report): Html =>
       }
     </p>`
   )
+}
 
 /** What is wrong or was left out: broken pairs, skipped records, a torn line. */
 export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html => {

@@ -1,0 +1,276 @@
+import { Clock, Context, Effect, FileSystem, Option, Path, type PlatformError } from "effect"
+import { statSync } from "node:fs"
+import { pid } from "node:process"
+import * as Bytes from "../domain/Bytes.ts"
+import { isNotFound } from "../domain/DiskTrouble.ts"
+import { parsedOrUndefined } from "../domain/JsonText.ts"
+import type { SessionHead } from "../domain/SessionHead.ts"
+import { hash } from "./Sha256.ts"
+
+/**
+ * The catalogue of a folder of sessions: what their list shows, so that listing thousands does not open each log again. It is
+ * derived: a row counts only while the log and the title are the files it was made of, and a catalogue that is missing,
+ * damaged or of another version is made anew. Several programs may list at once; each replaces the file as a whole.
+ */
+
+/** One state of a file. */
+export interface Stamp {
+  /** Differs when the file does. */
+  readonly mark: string
+  readonly isFile: boolean
+  readonly bytes: number
+  /** Milliseconds since 1970; `changedAt` also moves when a file got its times or its name from something else. */
+  readonly updatedAt: number
+  readonly changedAt: number
+}
+
+/** The states of many files; undefined for one that could not be looked at this way. */
+export type Look = (files: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Stamp | undefined>>
+
+/** Files looked at between two chances for an interruption: some 2 ms. */
+const lookSlice = 500
+
+const stampAt = (file: string): Stamp | undefined => {
+  const info = statSync(file, { throwIfNoEntry: false })
+  if (info === undefined) return undefined
+  return {
+    mark: `${info.dev} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`,
+    isFile: info.isFile(),
+    bytes: info.size,
+    updatedAt: Math.floor(info.mtimeMs),
+    changedAt: info.ctimeMs
+  }
+}
+
+/**
+ * Looks at files of the real disk, in slices, without a call of the thread pool for each: thousands take a tenth of the time
+ * that they take through `FileSystem`. Marks hold the time of the last change, which nothing but the system can set.
+ */
+export const nodeLook: Look = Effect.fnUntraced(function* (files) {
+  const stamps: Array<Stamp | undefined> = []
+  for (let from = 0; from < files.length; from += lookSlice) {
+    const some = files.slice(from, from + lookSlice)
+    const found = yield* Effect.option(Effect.try(() => some.map(stampAt)))
+    stamps.push(...Option.getOrElse(found, () => some.map(() => undefined)))
+    yield* Effect.yieldNow
+  }
+  return stamps
+})
+
+/** How the states of files are looked up; by default one by one, with what `FileSystem` tells of a file. */
+export const FileLook = Context.Reference<Look>("palimpsest/layers/SessionCatalogue/FileLook", {
+  defaultValue: () => (files) => Effect.succeed(files.map(() => undefined))
+})
+
+/** What the catalogue keeps of a log. */
+export interface LogRow extends SessionHead {
+  /** Why it cannot be opened. */
+  readonly problem: string | undefined
+}
+
+/** One session of the list. */
+export interface Listed extends LogRow {
+  readonly id: string
+  readonly title: string | undefined
+  readonly bytes: number
+  readonly updatedAt: number
+}
+
+/** How rows are made of files. */
+export interface Source {
+  /** `isSure`: the log says so; false where the disk failed, so that it is looked at again. Undefined: the log is gone. */
+  readonly log: (
+    id: string,
+    stamp: Stamp
+  ) => Effect.Effect<{ readonly row: LogRow; readonly isSure: boolean } | undefined>
+  /** What a session is called; undefined: nothing. */
+  readonly title: (id: string) => Effect.Effect<string | undefined>
+}
+
+interface Kept {
+  readonly id: string
+  readonly log: LogRow
+  /** The mark of the log, and of the title where there is one. */
+  readonly mark: string
+  readonly titleMark: string | undefined
+  readonly title: string | undefined
+}
+
+/** The version of the catalogue; one more whenever the same log or title gives another row. */
+const version = 1
+const fileName = ".catalogue"
+const temporaryName = /^\.catalogue\.\d+-\d+\.tmp$/
+/** A larger file is none of ours. */
+const maxFileBytes = 128 * 1024 * 1024
+/** Rows that have to differ before the file is written again: so few cost less to read from their logs. */
+const rewriteFrom = 32
+/** A file that changed within this many milliseconds may change again without another mark: disks count in ticks. */
+const settleTime = 2_500
+/** A temporary file this old (milliseconds) was left by a program that was killed. */
+const abandonedAge = 60_000
+const readConcurrency = 16
+const lookConcurrency = 64
+
+const isText = (value: unknown): value is string | null => value === null || typeof value === "string"
+
+const keptOf = (value: unknown): Kept | undefined => {
+  if (!Array.isArray(value)) return undefined
+  const [id, mark, firstPrompt, model, cwd, parent, startedAt, problem, titleMark, title]: ReadonlyArray<unknown> =
+    value
+  if (typeof id !== "string" || typeof mark !== "string") return undefined
+  if (!isText(firstPrompt) || !isText(model) || !isText(cwd) || !isText(parent) || !isText(problem)) return undefined
+  if (!isText(titleMark) || !isText(title) || (startedAt !== null && typeof startedAt !== "number")) return undefined
+  const log = {
+    firstPrompt: firstPrompt ?? undefined,
+    model: model ?? undefined,
+    cwd: cwd ?? undefined,
+    parent: parent ?? undefined,
+    startedAt: startedAt ?? undefined,
+    problem: problem ?? undefined
+  }
+  return { id, log, mark, titleMark: titleMark ?? undefined, title: title ?? undefined }
+}
+
+const rowText = ({ id, log, mark, title, titleMark }: Kept): string =>
+  JSON.stringify([
+    id,
+    mark,
+    log.firstPrompt ?? null,
+    log.model ?? null,
+    log.cwd ?? null,
+    log.parent ?? null,
+    log.startedAt ?? null,
+    log.problem ?? null,
+    titleMark ?? null,
+    title ?? null
+  ])
+
+/** The catalogue of `directory`. Nothing is read or written before the first list. */
+export const make = Effect.fnUntraced(function* (directory: string, source: Source) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const look = yield* FileLook
+  const folder = `${directory}${path.sep}`
+  const file = `${folder}${fileName}`
+  let writes = 0
+
+  /** By the file system; undefined where there is no such file any more. */
+  const stampOf = (place: string) =>
+    fs.stat(place).pipe(
+      Effect.map(({ dev, ino, mtime, size, type }): Stamp => {
+        const updatedAt = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
+        const mark = [dev, Option.getOrElse(ino, () => 0n), size, updatedAt].join(" ")
+        return { mark, isFile: type === "File", bytes: Number(size), updatedAt, changedAt: updatedAt }
+      }),
+      Effect.catchIf(isNotFound, () => Effect.undefined)
+    )
+
+  const stampsOf = Effect.fnUntraced(function* (places: ReadonlyArray<string>) {
+    const found = Array.from(yield* look(places))
+    const rest = places.flatMap((place, index) => (found[index] === undefined ? [{ place, index }] : []))
+    const others = yield* Effect.forEach(rest, ({ place }) => stampOf(place), { concurrency: lookConcurrency })
+    rest.forEach(({ index }, at) => (found[index] = others[at]))
+    return found
+  })
+
+  /** What was kept, as far as it can be used. */
+  const read = Effect.gen(function* () {
+    const { size, type } = yield* fs.stat(file)
+    if (type !== "File" || Number(size) > maxFileBytes) return new Map<string, Kept>()
+    const text = Bytes.decode(yield* fs.readFile(file)).text
+    const end = text.indexOf("\n")
+    const body = text.slice(end + 1)
+    if (end < 0 || text.slice(0, end) !== `${version} ${yield* hash(body)}`) return new Map<string, Kept>()
+    const rows = parsedOrUndefined(body)
+    const kept = new Map<string, Kept>()
+    for (const value of Array.isArray(rows) ? rows : []) {
+      const row = keptOf(value)
+      if (row !== undefined) kept.set(row.id, row)
+    }
+    return kept
+  }).pipe(Effect.orElseSucceed(() => new Map<string, Kept>()))
+
+  /** Removes what killed programs left of a catalogue. */
+  const sweep = (names: ReadonlySet<string>, now: number) =>
+    Effect.forEach(
+      [...names].filter((name) => temporaryName.test(name)),
+      (name) =>
+        Effect.flatMap(stampOf(`${folder}${name}`), (stamp) =>
+          stamp !== undefined && now - stamp.updatedAt > abandonedAge
+            ? fs.remove(`${folder}${name}`, { force: true })
+            : Effect.void
+        ),
+      { discard: true }
+    )
+
+  const write = Effect.fnUntraced(function* (rows: ReadonlyArray<Kept>) {
+    writes += 1
+    const temporary = `${file}.${pid}-${writes}.tmp`
+    const body = `[${rows.map(rowText).join(",\n")}]`
+    const bytes = Bytes.encode(`${version} ${yield* hash(body)}\n${body}`)
+    yield* Effect.uninterruptible(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const handle = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
+          yield* handle.writeAll(bytes)
+        })
+      ).pipe(
+        Effect.andThen(fs.rename(temporary, file)),
+        Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
+      )
+    )
+  })
+
+  /** The sessions of these ids, without those that are gone by now. `names` is what the folder holds. */
+  const list = Effect.fnUntraced(function* (
+    ids: ReadonlyArray<string>,
+    names: ReadonlySet<string>
+  ): Effect.fn.Return<ReadonlyArray<Listed>, PlatformError.PlatformError> {
+    const now = yield* Clock.currentTimeMillis
+    const kept = names.has(fileName) ? yield* read : new Map<string, Kept>()
+    const titled = ids.filter((id) => names.has(`${id}.title`))
+    // Looked at before they are read: what changes in between has another mark the next time.
+    const stamps = yield* stampsOf(ids.map((id) => `${folder}${id}.jsonl`))
+    const ofTitles = yield* stampsOf(titled.map((id) => `${folder}${id}.title`))
+    const titles = new Map(titled.map((id, index) => [id, ofTitles[index]]))
+    const isSettled = (stamp: Stamp | undefined) => stamp === undefined || now - stamp.changedAt > settleTime
+    const rows: Array<Kept> = []
+    let differing = 0
+
+    const listed = ({ id, log, title }: Kept, { bytes, updatedAt }: Stamp) => ({ ...log, id, title, bytes, updatedAt })
+    const readAgain = Effect.fnUntraced(function* (id: string, stamp: Stamp, before: Kept | undefined) {
+      const titleStamp = titles.get(id)
+      const read = before?.mark === stamp.mark ? { isSure: true, row: before.log } : yield* source.log(id, stamp)
+      if (read === undefined) return []
+      const { isSure, row: log } = read
+      const title = titleStamp === undefined ? undefined : yield* source.title(id)
+      const row = { id, log, mark: stamp.mark, titleMark: titleStamp?.mark, title }
+      if (isSure && isSettled(stamp) && isSettled(titleStamp)) {
+        rows.push(row)
+        differing += 1
+      }
+      return [listed(row, stamp)]
+    })
+
+    const found: Array<Listed> = []
+    const stale: Array<Effect.Effect<ReadonlyArray<Listed>>> = []
+    for (const [index, id] of ids.entries()) {
+      const stamp = stamps[index]
+      if (stamp === undefined) continue
+      const before = kept.get(id)
+      if (before === undefined || before.mark !== stamp.mark || before.titleMark !== titles.get(id)?.mark) {
+        stale.push(readAgain(id, stamp, before))
+        continue
+      }
+      rows.push(before)
+      found.push(listed(before, stamp))
+    }
+    found.push(...(yield* Effect.all(stale, { concurrency: readConcurrency })).flat())
+    const gone = kept.size === 0 ? 0 : [...kept.keys()].filter((id) => !names.has(`${id}.jsonl`)).length
+    // A folder that may not be written to is listed from its logs.
+    if (differing + gone > rewriteFrom) yield* Effect.ignore(Effect.andThen(write(rows), sweep(names, now)))
+    return found
+  })
+
+  return { list }
+})
