@@ -1,6 +1,7 @@
 import { Clock, Context, Duration, Effect, Exit, Fiber, type PlatformError, Schema, Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
+import { diskTrouble } from "../../domain/DiskTrouble.ts"
 import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
 import { grantsOf, programs } from "../../domain/ShellCommand.ts"
@@ -8,7 +9,7 @@ import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { quoted } from "../../domain/WorkspacePath.ts"
 import { type ChildOutput, drained, noOutput, signalOf, takeOutput } from "../ChildOutput.ts"
 import { Environment } from "../Environment.ts"
-import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
+import { type CallContext, makePrepared, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
 
 /** How commands are run. */
@@ -214,8 +215,10 @@ export const shell: Effect.Effect<
   const folderOf = (given: string | undefined): Effect.Effect<string, ToolFailure> =>
     given === undefined || given === "" ? Effect.succeed(workspace.root) : workspace.path(given, "write")
 
-  const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Return<Question, ToolFailure> {
-    const folder = yield* folderOf(args.dir_path)
+  const question = Effect.fnUntraced(function* (
+    args: Parameters,
+    folder: string
+  ): Effect.fn.Return<Question, ToolFailure> {
     const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
     const how = args.is_background === true ? "\n(in the background)" : ""
     const names = programs(args.command)
@@ -233,17 +236,21 @@ export const shell: Effect.Effect<
     scope: Scope.Scope
   ): Effect.fn.Return<Running, ToolFailure> {
     const variables = yield* environment.variables
-    const command = ChildProcess.make("/bin/sh", ["-c", ...args], {
-      cwd,
-      env: childEnvironment(variables, passed),
-      stdin: "ignore",
-      detached: true,
-      additionalFds: { fd3: { type: "output" } },
-      forceKillAfter: grace
-    })
-    const handle = yield* spawner.spawn(command).pipe(
-      Scope.provide(scope),
-      Effect.mapError(failureOf),
+    const commandIn = (held: string) =>
+      ChildProcess.make("/bin/sh", ["-c", ...args], {
+        cwd: held,
+        env: childEnvironment(variables, passed),
+        stdin: "ignore",
+        detached: true,
+        additionalFds: { fd3: { type: "output" } },
+        forceKillAfter: grace
+      })
+    const handle = yield* workspace.held(cwd).pipe(
+      Effect.mapError((error) =>
+        notStarted(error.reason._tag === "BadResource" ? "dir_path is no folder" : diskTrouble(error))
+      ),
+      Effect.flatMap((held) => Effect.mapError(Scope.provide(spawner.spawn(commandIn(held)), scope), failureOf)),
+      Effect.scoped,
       Effect.catchDefect((defect) => Effect.fail(thrown(defect)))
     )
     const running: Running = {
@@ -339,9 +346,9 @@ export const shell: Effect.Effect<
 
   const run = Effect.fnUntraced(function* (
     args: Parameters,
+    cwd: string,
     context: CallContext
   ): Effect.fn.Return<ToolResult<string>, ToolFailure> {
-    const cwd = yield* folderOf(args.dir_path)
     const place: Place = { cwd, folder: cwd === workspace.root ? "(root)" : workspace.shown(cwd) }
     return yield* Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
@@ -354,14 +361,21 @@ export const shell: Effect.Effect<
     )
   })
 
-  return make({
+  return makePrepared({
     name: "run_shell_command",
     description,
     parameters: Parameters,
     result: Schema.String,
     kind: "execute",
     title: ({ command }) => command,
-    question,
-    run
+    // The folder that was asked about is the one that it runs in.
+    prepare: (args, context) =>
+      folderOf(args.dir_path).pipe(
+        Effect.cached,
+        Effect.map((folder) => ({
+          question: Effect.flatMap(folder, (place) => question(args, place)),
+          run: Effect.flatMap(folder, (place) => run(args, place, context))
+        }))
+      )
   })
 })

@@ -27,7 +27,9 @@ const workspace = Layer.effect(
         given.startsWith("..") || path.isAbsolute(given)
           ? Effect.fail(new ToolFailure({ message: `${given} lies outside the workspace` }))
           : Effect.succeed(path.join(root, given)),
-      shown: (absolute: string) => path.relative(root, absolute)
+      shown: (absolute: string) => path.relative(root, absolute),
+      files: (files) => files,
+      held: (folder: string) => Effect.succeed(folder)
     }
   })
 )
