@@ -70,6 +70,7 @@ const table = {
   tmux: { programs: ["tmux"], get: `${install} tmux` },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
   git: { programs: ["git"], get: `${install} git` },
+  Python: { programs: ["python3"], get: `${install} python3` },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 
