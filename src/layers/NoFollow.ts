@@ -1,5 +1,5 @@
-import { Effect, FileSystem, Option, Path, PlatformError, type Scope, Stream } from "effect"
-import { close, closeSync, constants, open as openNode, readlinkSync } from "node:fs"
+import { ByteSize, Effect, FileSystem, Option, Path, PlatformError, type Scope, Stream } from "effect"
+import { type BigIntStats, close, closeSync, constants, fstatSync, open as openNode, readlinkSync } from "node:fs"
 
 /**
  * File systems that follow no link: whoever judged a path opens exactly that place, or nothing. Node has no `openat`. On Linux a
@@ -43,13 +43,19 @@ const named =
   (place: string, held: string) =>
   (error: PlatformError.PlatformError): PlatformError.PlatformError => {
     const { reason } = error
-    if (reason._tag === "BadArgument") return error
-    const { cause } = reason
-    const isOdd = cause instanceof Error && cause.message.includes(held)
+    // Of two places that one call names, it may be the other one.
+    if (reason._tag === "BadArgument" || reason.pathOrDescriptor !== held) return error
+    const { _tag, cause, description, method, module, syscall } = reason
+    const told =
+      cause instanceof Error ? Object.assign(new Error(cause.message.replaceAll(held, () => place)), cause) : cause
     return PlatformError.systemError({
-      ...reason,
+      _tag,
+      module,
+      method,
+      description,
+      syscall,
       pathOrDescriptor: place,
-      ...(isOdd ? { cause: Object.assign(new Error(cause.message.replaceAll(held, () => place)), cause) } : {})
+      cause: told
     })
   }
 
@@ -135,7 +141,42 @@ const leadsTo = (descriptor: number) =>
     () => undefined
   )
 
-const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow => {
+const kindOf = (stats: BigIntStats): FileSystem.File.Type => {
+  if (stats.isFile()) return "File"
+  if (stats.isDirectory()) return "Directory"
+  if (stats.isSymbolicLink()) return "SymbolicLink"
+  if (stats.isFIFO()) return "FIFO"
+  if (stats.isSocket()) return "Socket"
+  if (stats.isBlockDevice()) return "BlockDevice"
+  return stats.isCharacterDevice() ? "CharacterDevice" : "Unknown"
+}
+
+/** What a descriptor leads to. The system knows it since it was opened, so that nobody waits. */
+const infoOf = (descriptor: number): FileSystem.File.Info => {
+  const stats = fstatSync(descriptor, { bigint: true })
+  const unsigned = (value: bigint) => BigInt.asUintN(64, value)
+  return {
+    type: kindOf(stats),
+    mtime: Option.some(stats.mtime),
+    atime: Option.some(stats.atime),
+    birthtime: Option.some(stats.birthtime),
+    dev: unsigned(stats.dev),
+    rdev: Option.some(unsigned(stats.rdev)),
+    ino: Option.some(unsigned(stats.ino)),
+    mode: Number(stats.mode),
+    nlink: Option.some(unsigned(stats.nlink)),
+    uid: Option.some(Number(stats.uid)),
+    gid: Option.some(Number(stats.gid)),
+    size: ByteSize.bytes(stats.size),
+    blksize: Option.some(ByteSize.bytes(stats.blksize)),
+    blocks: Option.some(stats.blocks)
+  }
+}
+
+const look = (descriptor: number, method: string, place: string): Fallible<FileSystem.File.Info> =>
+  Effect.try({ try: () => infoOf(descriptor), catch: (cause) => failure("Unknown", method, place, cause) })
+
+const byDescriptors = (path: Path.Path): NoFollow => {
   /**
    * From the top of the disk down, each step from the folder that is held. It is sure by itself; the short way before it is
    * taken where the kernel confirms it.
@@ -149,7 +190,7 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
       drop(held, here)
       here = next
       if (i === names.length - 1 && !isFolder) break
-      const { type } = yield* base.stat(at(here)).pipe(Effect.mapError(named(place, at(here))))
+      const { type } = yield* look(here, method, place)
       if (type === "SymbolicLink") return yield* linked(method, place)
       if (type !== "Directory") return yield* notFolder(method, place)
     }
@@ -160,13 +201,13 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
     const place = path.resolve(given)
     const short = yield* Effect.result(open(held, place, isFolder ? constants.O_DIRECTORY : 0))
     if (short._tag === "Success") {
-      if ((yield* leadsTo(short.success)) === place) return at(short.success)
+      if ((yield* leadsTo(short.success)) === place) return short.success
       drop(held, short.success)
     }
-    return at(yield* descend(held, method, place, isFolder))
+    return yield* descend(held, method, place, isFolder)
   })
 
-  type Pin = (place: string, isFolder?: boolean) => Fallible<string>
+  type Pin = (place: string, isFolder?: boolean) => Fallible<number>
   const holding = <A, R>(
     method: string,
     body: (pin: Pin) => Effect.Effect<A, PlatformError.PlatformError, R>
@@ -186,7 +227,7 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
     ) =>
     (place: string): Effect.Effect<A, PlatformError.PlatformError, R> =>
       holding(method, (pin) =>
-        Effect.flatMap(pin(place, isFolder), (held) => Effect.mapError(work(held), named(place, held)))
+        Effect.flatMap(pin(place, isFolder), (held) => Effect.mapError(work(at(held)), named(place, at(held))))
       )
 
   /** Does something with a name in its folder. Not interrupted: the descriptor is held until the system has done it. */
@@ -196,9 +237,25 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
     work: (held: string) => Effect.Effect<A, PlatformError.PlatformError, R>
   ): Effect.Effect<A, PlatformError.PlatformError, R> =>
     Effect.flatMap(pin(path.dirname(place), true), (folder) => {
-      const held = `${folder}/${path.basename(place)}`
+      const held = `${at(folder)}/${path.basename(place)}`
       return Effect.uninterruptible(Effect.mapError(work(held), named(place, held)))
     })
+
+  /** Does something with a regular file that is there: nobody waits for a pipe, and no device begins to work. */
+  const onFile = <A, R>(
+    method: string,
+    place: string,
+    work: (held: string) => Effect.Effect<A, PlatformError.PlatformError, R>
+  ): Effect.Effect<A, PlatformError.PlatformError, R> =>
+    holding(method, (pin) =>
+      Effect.gen(function* () {
+        const held = yield* pin(place)
+        const { type } = yield* look(held, method, place)
+        if (type === "SymbolicLink") return yield* linked(method, place)
+        if (type !== "File") return yield* failure("BadResource", method, place, new Error("it is no regular file"))
+        return yield* Effect.mapError(work(at(held)), named(place, at(held)))
+      })
+    )
 
   const wrap = (fs: FileSystem.FileSystem): FileSystem.FileSystem => {
     const makeOne = (place: string, mode: number | undefined) =>
@@ -224,15 +281,7 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
           below(pin, place, (held) => fs.open(held, { flag, ...(mode === undefined ? {} : { mode }), noFollow: true }))
         )
         if (flag.includes("x")) return made
-        const there = on("open", false, (held) =>
-          Effect.flatMap(fs.stat(held), ({ type }) =>
-            type === "SymbolicLink"
-              ? linked("open", place)
-              : type === "File"
-                ? Effect.uninterruptible(fs.open(held, { flag }))
-                : failure("BadResource", "open", place, new Error("only regular files are opened"))
-          )
-        )(place)
+        const there = onFile("open", place, (held) => Effect.uninterruptible(fs.open(held, { flag })))
         return flag.startsWith("r")
           ? there
           : Effect.catchIf(
@@ -246,14 +295,7 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
           ? unoffered("readDirectory")()
           : on("readDirectory", true, (held) => fs.readDirectory(held))(place),
       readDirectoryEntries: on("readDirectoryEntries", true, (held) => fs.readDirectoryEntries(held)),
-      readFile: (place) =>
-        on("readFile", false, (held) =>
-          Effect.flatMap(fs.stat(held), ({ type }) =>
-            type === "File"
-              ? fs.readFile(held)
-              : failure("BadResource", "readFile", place, new Error("only regular files are read"))
-          )
-        )(place),
+      readFile: (place) => onFile("readFile", place, (held) => fs.readFile(held)),
       realPath: (place) => on("realPath", false, () => Effect.succeed(place))(place),
       remove: (place, options) =>
         options?.recursive === true
@@ -261,7 +303,7 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
           : holding("remove", (pin) => below(pin, place, (held) => fs.remove(held, options))),
       rename: (from, to) =>
         holding("rename", (pin) => below(pin, from, (source) => below(pin, to, (target) => fs.rename(source, target)))),
-      stat: on("stat", false, (held) => fs.stat(held)),
+      stat: (place) => holding("stat", (pin) => Effect.flatMap(pin(place), (held) => look(held, "stat", place))),
       watch: () => Stream.unwrap(unoffered("watch")()),
       writeFile: unoffered("writeFile")
     })
@@ -269,7 +311,8 @@ const byDescriptors = (base: FileSystem.FileSystem, path: Path.Path): NoFollow =
 
   return {
     files: wrap,
-    folder: (place) => Effect.flatMap(Effect.acquireRelease(begin, end), (held) => pin(held, "open", place, true))
+    folder: (place) =>
+      Effect.flatMap(Effect.acquireRelease(begin, end), (held) => Effect.map(pin(held, "open", place, true), at))
   }
 }
 
@@ -359,5 +402,5 @@ export const make = Effect.gen(function* (): Effect.fn.Return<NoFollow, never, F
     return isSame(yield* fs.stat(`${at(descriptor)}/.`), yield* fs.stat(top)) && (yield* leadsTo(descriptor)) === top
   })
   const isHeld = yield* Effect.scoped(tried).pipe(Effect.orElseSucceed(() => false))
-  return isHeld ? byDescriptors(fs, path) : byLooks(fs, path)
+  return isHeld ? byDescriptors(path) : byLooks(fs, path)
 })
