@@ -274,7 +274,7 @@ const attack = (name: string, makeScene: (top: string) => Scene, share: number, 
         const lines = [...counts].map(
           ([tool, { calls, done, leaks: found }]) => `${tool} ${done}/${calls} leaks ${found}`
         )
-        console.log(
+        yield* Effect.logInfo(
           `${name}: ${count} calls, ${swapped} swaps; done of calls: ${lines.join(", ")}; outside: ${made.length} changes; temporary files left inside: ${left.length}`
         )
         assert.isAbove(swapped, 0)
