@@ -12,7 +12,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 pairs = list(zip(sys.argv[2::2], sys.argv[3::2]))
 pause = float(sys.argv[1]) / 1000
 def exchange(one, other):
-    if libc.renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2) != 0: raise OSError(ctypes.get_errno())
+    if not hasattr(libc, "renameat2"):
+        os.rename(one, one + ".away"); os.rename(other, one); os.rename(one + ".away", other)
+    elif libc.renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2) != 0: raise OSError(ctypes.get_errno())
 swaps = 0
 print("ready", flush=True)
 parent = os.getppid()

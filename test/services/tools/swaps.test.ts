@@ -1,5 +1,5 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -20,6 +20,7 @@ import { searchFiles } from "../../../src/services/tools/SearchFiles.ts"
 import { shell } from "../../../src/services/tools/Shell.ts"
 import { writeFile } from "../../../src/services/tools/WriteFile.ts"
 import { callTool } from "../../support/callTool.ts"
+import { needs } from "../../support/machine.ts"
 import { type Pair, swapper } from "../../support/swapper.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
 
@@ -285,7 +286,7 @@ const attack = (name: string, makeScene: (top: string) => Scene, share: number, 
     3_600_000
   )
 
-describe("while a process exchanges what was judged with links that lead out", () => {
+needs("Linux")("while a process exchanges what was judged with links that lead out", () => {
   attack("folders, files and pipes of the workspace: nothing of outside is told or touched", within, 0.7)
   attack("the folder above the workspace: nothing of another one is told or touched", above, 0.2)
   attack("searched without ripgrep: nothing of outside is told or touched", withPipe, 0.1, false)
