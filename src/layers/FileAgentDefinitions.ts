@@ -10,6 +10,7 @@ import {
   type KnownAgent,
   type KnownAgents
 } from "../services/AgentDefinitions.ts"
+import * as NoFollow from "./NoFollow.ts"
 
 /** A folder that may hold definitions, one `.md` file each. */
 export interface AgentFolder {
@@ -61,6 +62,8 @@ const readFolder = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Read>, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const { files: withoutLinks } = yield* NoFollow.make
+  const safe = withoutLinks(fs)
   const elsewhere = (file: string, real: string) =>
     problem(file, `it lies in ${real}, which is not trusted; it was left out`)
   const place = yield* Effect.orElseSucceed(fs.realPath(folder), () => undefined)
@@ -76,10 +79,12 @@ const readFolder = Effect.fnUntraced(function* (
     (name) => {
       const file = path.join(folder, name)
       return Effect.gen(function* () {
-        const real = path.dirname(yield* fs.realPath(file))
-        return source === "user" || real === place || (yield* isTrusted(real))
-          ? yield* readFile(file, source)
-          : elsewhere(file, real)
+        const real = yield* fs.realPath(file)
+        const lies = path.dirname(real)
+        if (source === "user") return yield* readFile(file, source)
+        if (lies !== place && !(yield* isTrusted(lies))) return elsewhere(file, lies)
+        // What was asked about is what is read.
+        return yield* Effect.provideService(readFile(file, source, real), FileSystem.FileSystem, safe)
       }).pipe(Effect.catch((error) => Effect.succeed(problem(file, `cannot be read: ${diskTrouble(error)}`))))
     },
     { concurrency: 8 }
@@ -93,15 +98,17 @@ const readFolder = Effect.fnUntraced(function* (
 
 const readFile = Effect.fnUntraced(function* (
   file: string,
-  source: AgentSource
+  source: AgentSource,
+  /** Where it really lies. */
+  place = file
 ): Effect.fn.Return<Read, PlatformError.PlatformError, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
-  const { size, type } = yield* fs.stat(file)
+  const { size, type } = yield* fs.stat(place)
   // Reading a pipe would never end.
   if (type === "Directory") return nothing
   if (type !== "File") return problem(file, "expected a file with the definition of an agent")
   if (size > mostBytes) return problem(file, "expected a definition of at most 1 MiB")
-  const read = parseDefinitions(yield* fs.readFileString(file))
+  const read = parseDefinitions(yield* fs.readFileString(place))
   if (Result.isFailure(read)) return problem(file, read.failure)
   const definitions = read.success.filter(({ name }) => !isIgnored(name))
   return { agents: definitions.map((definition) => ({ definition, source, file })), problems: [] }

@@ -25,6 +25,7 @@ import * as RegularFile from "../services/RegularFile.ts"
 import { ToolFailure } from "../services/Tool.ts"
 import * as WholeFile from "../services/WholeFile.ts"
 import { Workspace } from "../services/Workspace.ts"
+import * as NoFollow from "./NoFollow.ts"
 
 /** Where memory is. All folders are absolute; they need not exist. */
 export interface FileMemoryOptions {
@@ -93,9 +94,11 @@ export const layer = (options: FileMemoryOptions): Layer.Layer<Memory, never, Fi
 export const make = Effect.fnUntraced(function* (
   options: FileMemoryOptions
 ): Effect.fn.Return<Memory["Service"], never, FileSystem.FileSystem | Path.Path> {
-  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const { files, folder: held } = yield* NoFollow.make
+  /** Whatever a project holds is opened where it was judged to lie; the person's own files may lie behind links. */
+  const safe = { project: files(fs), global: fs }
   const choices = { ...defaults.memory, ...options.memory }
   const ownFileNames = options.ownFileNames ?? defaults.memory.fileNames
   const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
@@ -139,6 +142,8 @@ export const make = Effect.fnUntraced(function* (
         root,
         folders: [root, ...added],
         shown: (place) => place,
+        files,
+        held,
         path: () => Effect.fail(new ToolFailure({ message: "memory is not found by paths of tools" }))
       }),
       Effect.provideService(FileSystem.FileSystem, fs),
@@ -494,7 +499,7 @@ export const make = Effect.fnUntraced(function* (
       return yield* wrong(`${shown} leads into a folder that is not trusted, so it is not written`)
     }
     const bytes = yield* RegularFile.read(file, shown).pipe(
-      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.provideService(FileSystem.FileSystem, safe[scope]),
       Effect.mapError(({ message }) => wrong(message))
     )
     const encoding = encodingOf(bytes)?.encoding
@@ -537,12 +542,14 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const write = Effect.fnUntraced(function* ({ after, before, file, scope }: MemoryChange) {
+    const fs = safe[scope]
     if (before === undefined) {
       yield* fs.makeDirectory(path.dirname(file), { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
     } else yield* fs.access(file, { writable: true })
     const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
     yield* WholeFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600)).pipe(
-      Effect.provideContext(context)
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.provideService(Path.Path, path)
     )
   })
 

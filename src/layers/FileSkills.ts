@@ -2,6 +2,7 @@ import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result }
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { parseSkill, type SkillFile, skillFile } from "../domain/Skill.ts"
 import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../services/Skills.ts"
+import * as NoFollow from "./NoFollow.ts"
 
 /** A folder that may hold skills, one folder each. */
 export interface SkillFolder {
@@ -55,6 +56,8 @@ export const layer = (
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
+      const { files } = yield* NoFollow.make
+      const safe = files(fs)
 
       const elsewhere = (file: string, real: string) =>
         `${file}: it lies in ${real}, which is not trusted; it was left out`
@@ -63,15 +66,18 @@ export const layer = (
       const read = Effect.fnUntraced(
         function* (folder: string, isOwn: boolean) {
           const file = path.join(folder, skillFile)
+          const place = isOwn ? file : yield* fs.realPath(file)
           if (!isOwn) {
-            for (const real of new Set([yield* fs.realPath(folder), path.dirname(yield* fs.realPath(file))])) {
+            for (const real of new Set([yield* fs.realPath(folder), path.dirname(place)])) {
               if (!(yield* isTrusted(real))) return elsewhere(file, real)
             }
           }
-          const { size, type } = yield* fs.stat(file)
+          // What was asked about is what is read.
+          const opened = isOwn ? fs : safe
+          const { size, type } = yield* opened.stat(place)
           if (type !== "File") return `${file}: expected a file`
           if (ByteSize.isGreaterThan(size, mostBytes)) return `${file}: expected at most 1 MiB`
-          const parsed = parseSkill(yield* fs.readFileString(file))
+          const parsed = parseSkill(yield* opened.readFileString(place))
           if (Result.isFailure(parsed)) return `${file}: ${parsed.failure}`
           const { description, name } = parsed.success
           return { skill: { name, description, folder }, file: parsed.success }

@@ -3,6 +3,7 @@ import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { isWithin, quoted, shownFrom, unusable } from "../domain/WorkspacePath.ts"
 import { ToolFailure } from "../services/Tool.ts"
 import { Workspace } from "../services/Workspace.ts"
+import * as NoFollow from "./NoFollow.ts"
 
 /** Which folders tools may touch. */
 export interface FileWorkspaceOptions {
@@ -43,6 +44,7 @@ export const layer = ({
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
+      const { files, folder: held } = yield* NoFollow.make
 
       const real: (place: string, links: number) => Effect.Effect<string, PlatformError.PlatformError> =
         Effect.fnUntraced(function* (place, links) {
@@ -85,6 +87,8 @@ export const layer = ({
         root: top,
         folders,
         shown,
+        files,
+        held,
         isOwn: (place) => isIn(writable, place),
         path: Effect.fn("Workspace.path")(function* (given, purpose) {
           const wrong = unusable(given)

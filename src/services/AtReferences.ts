@@ -172,9 +172,9 @@ const label = (shown: string): string =>
 const resolver = Effect.fnUntraced(function* (options: AtOptions) {
   const { respectGeminiIgnore: own = true, respectGitIgnore: git = true } = options
   const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const until = (yield* Clock.currentTimeMillis) + longestLook
   const excluded = usuallyExcluded.map((each) => pathMatcher(each, false))
   let looked = 0
@@ -283,7 +283,7 @@ const resolver = Effect.fnUntraced(function* (options: AtOptions) {
       return { _tag: "Files", places, group: { shown, remarks, isWhole } } as const
     }
     if (type !== "File") {
-      const seen = yield* Effect.result(look(place, given).pipe(Effect.provideContext(platform)))
+      const seen = yield* Effect.result(look(place, given).pipe(Effect.provideService(FileSystem.FileSystem, fs)))
       return Result.isFailure(seen) ? refused(seen.failure, given) : skippedFor("no regular file")
     }
     if (path.basename(place).toLowerCase() === ".env") return skippedFor("it may hold keys")
@@ -439,6 +439,7 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const began = yield* Clock.currentTimeMillis
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const counter = yield* TokenCounter
   const { lineLength = widestLine, lines = usualLines, search = true } = options
   const largest = Math.min(options.bytes ?? mostBytes, mostBytes)
@@ -506,7 +507,7 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   // How large they are, so that it is known which are read before any is.
   const looks = yield* Effect.forEach(places, (each) => Effect.result(look(each.place, workspace.shown(each.place))), {
     concurrency: atOnce
-  })
+  }).pipe(Effect.provideService(FileSystem.FileSystem, fs))
   let total = 0
   const chosen: Array<Wanted> = []
   const tooLarge: Array<AtNote> = []
@@ -576,7 +577,9 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
       note: { kind: "partly", text: `${shown}: ${told}` }
     }
   })
-  const results = yield* Effect.forEach(chosen, readOne, { concurrency: atOnce })
+  const results = yield* Effect.forEach(chosen, readOne, { concurrency: atOnce }).pipe(
+    Effect.provideService(FileSystem.FileSystem, fs)
+  )
   const isRead = (each: ReadFile | AtNote): each is ReadFile => "shown" in each
   const files = results.filter(isRead)
   const here = new Set(

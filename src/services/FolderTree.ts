@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { FolderTree, TreeEntry } from "../domain/EnvironmentMessage.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "./IgnoreRules.ts"
-import type { Workspace } from "./Workspace.ts"
+import { Workspace } from "./Workspace.ts"
 
 /** How much is looked at. */
 export interface TreeLimits {
@@ -53,7 +53,8 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
   folder: string,
   limits: TreeLimits
 ): Effect.fn.Return<FolderTree, never, FileSystem.FileSystem | Path.Path | Workspace> {
-  const fs = yield* FileSystem.FileSystem
+  const { files } = yield* Workspace
+  const fs = files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
   const mostEntries = limits.entries ?? usualEntries
   const top = begun(folder)

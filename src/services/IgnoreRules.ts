@@ -198,8 +198,9 @@ export const walk = (
 ): Stream.Stream<Found, never, FileSystem.FileSystem | Path.Path | Workspace> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
+      const { files: safe } = yield* Workspace
+      const fs = safe(yield* FileSystem.FileSystem)
       const top = yield* rulesOf(folder, choice)
       interface Open {
         readonly before: string

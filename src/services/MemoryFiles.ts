@@ -14,6 +14,7 @@ import {
 import * as Work from "../domain/Work.ts"
 import { isWithin, quoted } from "../domain/WorkspacePath.ts"
 import { kinds } from "./RegularFile.ts"
+import { Workspace } from "./Workspace.ts"
 
 /** Memory files as they are read: each once, with what they import in them (spec 7.4). */
 
@@ -141,8 +142,10 @@ export const make = Effect.fnUntraced(function* ({
   depth: deepest,
   format,
   shown
-}: MemoryFilesOptions): Effect.fn.Return<MemoryFiles, never, FileSystem.FileSystem | Path.Path> {
+}: MemoryFilesOptions): Effect.fn.Return<MemoryFiles, never, FileSystem.FileSystem | Path.Path | Workspace> {
   const fs = yield* FileSystem.FileSystem
+  const { files } = yield* Workspace
+  const safe = files(fs)
   const path = yield* Path.Path
 
   const realFolders = new Map<string, string>()
@@ -196,7 +199,7 @@ export const make = Effect.fnUntraced(function* ({
     )
 
   const read = ({ real, size }: Seen): Effect.Effect<string, string> =>
-    fs.readFile(real).pipe(
+    safe.readFile(real).pipe(
       Effect.mapError(diskTrouble),
       Effect.flatMap((bytes) => {
         // It may have become another one between the look and the reading.

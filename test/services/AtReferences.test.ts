@@ -439,7 +439,11 @@ describe("a tree of 100,000 files", () => {
       })
     }
   })
-  const workspace = memory({ ".git/HEAD": "", ".gitignore": "ignored/" })
+  const workspace = memory({
+    ".git/HEAD": "",
+    ".gitignore": "ignored/",
+    ...Object.fromEntries(folders.map((name) => [`${name}/`, ""]))
+  })
 
   const messages: ReadonlyArray<readonly [message: string, told: string]> = [
     ["@nowhere.md", "@nowhere.md names no file here (only the first 20,000 files were looked at)"],

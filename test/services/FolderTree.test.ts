@@ -5,6 +5,7 @@ import { type FolderTree, type TreeEntry, treeText } from "../../src/domain/Envi
 import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
 import { scan } from "../../src/services/FolderTree.ts"
 import { Workspace } from "../../src/services/Workspace.ts"
+import { placeOf } from "../support/watchedFiles.ts"
 import { inMemory, onDisk } from "../support/workspaces.ts"
 
 const scanned = (items: number, entries?: number) =>
@@ -37,7 +38,9 @@ const madeUp = Effect.fnUntraced(function* (
     root: "/work",
     folders: ["/work"],
     path: (given) => Effect.succeed(given),
-    shown: (given) => given
+    shown: (given) => given,
+    files: (files) => files,
+    held: (folder) => Effect.succeed(folder)
   })
   return {
     read,
@@ -128,7 +131,7 @@ describe("what lies in a folder", () => {
         const blind = FileSystem.make({
           ...fs,
           readDirectoryEntries: (place) =>
-            place === `${root}/src`
+            placeOf(place) === `${root}/src`
               ? fs.readDirectoryEntries(`${place}/none`)
               : Effect.map(fs.readDirectoryEntries(place), (entries) => [...entries, { name: "pipe", type: "FIFO" }])
         })

@@ -91,6 +91,7 @@ const table = {
   "GNU find": { programs: ["find"], get: `${install} findutils`, works: isGnu },
   "GNU sed": { programs: ["sed"], get: `${install} sed`, works: isGnu },
   awk: { programs: ["awk"], get: `${install} gawk` },
+  Python: { programs: ["python3"], get: `${install} python3` },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 

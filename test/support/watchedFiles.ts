@@ -1,4 +1,12 @@
 import { Effect, FileSystem, Layer } from "effect"
+import { readlinkSync } from "node:fs"
+import path from "node:path"
+
+/** What a path means that begins with a descriptor which is held: the place on the disk. Others are what they are. */
+export const placeOf = (given: string): string => {
+  const [descriptor] = /^\/proc\/self\/fd\/\d+/.exec(given) ?? []
+  return descriptor === undefined ? given : path.join(readlinkSync(descriptor), given.slice(descriptor.length))
+}
 
 /** What a file system was asked for. */
 export interface Watched {
@@ -16,12 +24,12 @@ export const watchedFiles = Effect.gen(function* () {
     FileSystem.FileSystem,
     FileSystem.make({
       ...real,
-      open: (path, options) => Effect.suspend(() => (watched.opened.push(path), real.open(path, options))),
-      readFile: (path) => Effect.suspend(() => (watched.opened.push(path), real.readFile(path))),
+      open: (path, options) => Effect.suspend(() => (watched.opened.push(placeOf(path)), real.open(path, options))),
+      readFile: (path) => Effect.suspend(() => (watched.opened.push(placeOf(path)), real.readFile(path))),
       readDirectory: (path, options) =>
-        Effect.suspend(() => (watched.folders.push(path), real.readDirectory(path, options))),
+        Effect.suspend(() => (watched.folders.push(placeOf(path)), real.readDirectory(path, options))),
       readDirectoryEntries: (path) =>
-        Effect.suspend(() => (watched.folders.push(path), real.readDirectoryEntries(path)))
+        Effect.suspend(() => (watched.folders.push(placeOf(path)), real.readDirectoryEntries(path)))
     })
   )
   return { layer, watched }

@@ -71,6 +71,9 @@ export const SteeringSettings = Context.Reference<Steering>("palimpsest/services
   defaultValue: () => ({ memoryNames: [], buildFiles: false })
 })
 
+/** How often a temporary file is tried to be removed: its folder may stand under another name for a moment. */
+const removals = 20
+
 /** One file is written at a time, whichever agent writes it: between the last look and the rename nobody else's edit comes. */
 const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
   defaultValue: () => Semaphore.makeUnsafe(1)
@@ -84,10 +87,10 @@ const failureType = (trouble: string, { reason }: PlatformError.PlatformError): 
 /** Changes of files in this workspace. */
 export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-    const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
+    const context = Context.make(FileSystem.FileSystem, fs).pipe(Context.add(Path.Path, path))
     const gate = yield* Gate
     const steering = yield* SteeringSettings
 
@@ -120,13 +123,14 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
         WholeFile.claim(seen.path, mode === undefined ? undefined : 0o600),
         (file) =>
           Effect.gen(function* () {
-            // A folder on the way may have become a link that leads out. One that becomes one later lacks this file.
-            if ((yield* fs.realPath(file)) !== file) return yield* changed(seen)
             yield* WholeFile.fill(file, encode(after), mode)
             yield* fs.rename(file, seen.path)
             // Interrupted, the write would go on behind our back.
           }).pipe(Effect.uninterruptible),
-        (file, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(file, { force: true })))
+        (file, exit) =>
+          exit._tag === "Success"
+            ? Effect.void
+            : Effect.ignore(Effect.retry(fs.remove(file, { force: true }), { times: removals - 1 }))
       ).pipe(Effect.provideContext(context))
 
     /** What a person is asked to allow: all of it, and the place that is meant where its name alone does not say so. */

@@ -53,9 +53,9 @@ const atOnce = 16
 /** Finds files by their names (spec 14). */
 export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(function* () {
   const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const limits = yield* FileLimits
 
   const matchOf = Effect.fnUntraced(function* (place: string) {

@@ -37,18 +37,18 @@ const atOnce = 16
 export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-    const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
     const limits = yield* FileLimits
 
     /** A link is what it leads to; one that leads nowhere or out is told as such. */
     const entryOf = Effect.fnUntraced(function* (folder: string, { name, type }: FileSystem.DirectoryEntry) {
-      const place = path.join(folder, name)
-      if (type === "SymbolicLink" && Option.isNone(yield* workspace.path(place, "read").pipe(Effect.option))) {
-        return { name, isFolder: false, note: "a link out of the workspace" }
-      }
-      const info = yield* fs.stat(place).pipe(Effect.option)
+      const here = path.join(folder, name)
+      const place =
+        type === "SymbolicLink" ? yield* workspace.path(here, "read").pipe(Effect.option) : Option.some(here)
+      if (Option.isNone(place)) return { name, isFolder: false, note: "a link out of the workspace" }
+      const info = yield* fs.stat(place.value).pipe(Effect.option)
       if (Option.isNone(info))
         return { name, isFolder: false, note: type === "SymbolicLink" ? "a broken link" : "unreadable" }
       const isFolder = info.value.type === "Directory"

@@ -75,10 +75,10 @@ export const exitPlanMode: Effect.Effect<
   Approval | FileSystem.FileSystem | Path.Path | Plans | Workspace
 > = Effect.gen(function* () {
   const approval = yield* Approval
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const plans = yield* Plans
   const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
 
   const missing = (file: string, what: string) =>
     new ToolFailure({

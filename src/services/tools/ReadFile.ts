@@ -106,9 +106,9 @@ export const fileResult = (
 /** Reads one file: text by lines, images, PDFs, sound and film as they are (spec 6). */
 export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
     const limits = yield* FileLimits
     return make({
       name: "read_file",

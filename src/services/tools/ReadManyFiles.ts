@@ -84,9 +84,9 @@ export const summary = (read: ReadonlyArray<string>, skipped: ReadonlyArray<Skip
 export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-    const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
     const limits = yield* FileLimits
 
     const typeOf = (place: string) =>

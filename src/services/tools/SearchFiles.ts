@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Schema, Scope, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { childEnvironment } from "../../domain/ChildEnvironment.ts"
 import { cutLine, decodeFile, encodingOf, linesOf } from "../../domain/FileText.ts"
@@ -203,7 +203,8 @@ const plainLines = [
 const atOnceAsked = 8
 
 const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string, most: number) {
-  const fs = yield* FileSystem.FileSystem
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
   const handle = yield* ripgrep([...plainLines, ...args], cwd, "pipe")
   const files = new Map<string, Array<MatchedLine>>()
@@ -336,8 +337,46 @@ const byRipgrep = Effect.fnUntraced(function* (
     return found
   })
   // It is not there, or went away: the other way finds the same.
-  return yield* work.pipe(Effect.catchTag("PlatformError", () => Effect.undefined))
+  const ran = yield* work.pipe(Effect.catchTag("PlatformError", () => Effect.undefined))
+  return ran === undefined ? undefined : yield* Effect.scoped(confirmed(search, ran))
 })
+
+/**
+ * What ripgrep said of files, as they say it themselves. It walks by itself, by paths, so a folder that became a link may have led
+ * it out: what it tells is a hint where to look, and only lines that a file of the workspace has are passed on. Files in which
+ * some line differs are searched once more.
+ */
+const confirmed = Effect.fnUntraced(function* (search: Search, ran: ReadonlyArray<FileMatches>) {
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const matchers = yield* LineMatcher
+  const scope = yield* Effect.scope
+  const { pattern, perFile, total } = search
+  const matcher = yield* Effect.cached(Scope.provide(matchers.make(pattern.source, pattern.flags), scope))
+  const confirm = Effect.fnUntraced(function* ({ lines, place }: FileMatches) {
+    const bytes = yield* Effect.option(Effect.provideService(read(place, place), FileSystem.FileSystem, fs))
+    const all = Option.isSome(bytes) ? linesOf(decodeFile(bytes.value)) : []
+    const isSaid = lines.every(({ number, text }) => {
+      const line = all[number - 1]
+      return line !== undefined && cutLine(line) === text
+    })
+    return { place, lines: isSaid ? lines : yield* searchOne(place, yield* matcher, perFile) }
+  })
+  return yield* upTo(total, Stream.fromIterable(ran).pipe(Stream.mapEffect(confirm, { concurrency: atOnce })))
+})
+
+/** The files with matches, until there are more lines than are wanted. */
+const upTo = <E, R>(total: number, files: Stream.Stream<FileMatches, E, R>) =>
+  Stream.suspend(() => {
+    let count = 0
+    return files.pipe(
+      Stream.filter(({ lines }) => lines.length > 0),
+      Stream.takeUntil(({ lines }) => {
+        count += lines.length
+        return count > total
+      })
+    )
+  }).pipe(Stream.runCollect)
 
 /** Whether a file is one that the rules leave in; the rules of each folder are read once. */
 const keeper = (rules: FolderRules | undefined) => {
@@ -377,7 +416,8 @@ const atOnce = 8
 
 /** The matches of one file, piece by piece. A file that has a NUL byte, or cannot be read, has none. */
 const searchOne = Effect.fnUntraced(function* (place: string, matcher: Matcher, most: number) {
-  const fs = yield* FileSystem.FileSystem
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const found: Array<MatchedLine> = []
   let decoder: InstanceType<typeof TextDecoder> | undefined
   let whole: Array<Uint8Array> | undefined
@@ -450,18 +490,12 @@ const byHand = Effect.fnUntraced(function* (
   files.sort()
   const matchers = yield* LineMatcher
   const matcher = yield* matchers.make(pattern.source, pattern.flags)
-  let count = 0
-  return yield* Stream.fromIterable(files).pipe(
+  const searched = Stream.fromIterable(files).pipe(
     Stream.mapEffect((place) => Effect.map(searchOne(place, matcher, perFile), (lines) => ({ place, lines })), {
       concurrency: atOnce
-    }),
-    Stream.filter(({ lines }) => lines.length > 0),
-    Stream.takeUntil(({ lines }) => {
-      count += lines.length
-      return count > total
-    }),
-    Stream.runCollect
+    })
   )
+  return yield* upTo(total, searched)
 })
 
 // --- the tool -------------------------------------------------------------------------------------------------------------------
@@ -495,9 +529,9 @@ const withContext = (
 /** Searches the lines of files: by ripgrep where it is installed, else by itself, with the same results (spec 14). */
 export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(function* () {
   const platform = yield* Effect.context<Needs>()
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
   const usual = choiceOf(undefined, yield* FileLimits)
   const find = yield* finder(workspace.folders)
 
@@ -563,7 +597,9 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
             return yield* failure("file_not_found", `there is no file or folder ${workspace.shown(target)}`)
           }
           const isFile = info.value.type !== "Directory"
-          if (isFile) yield* look(target, workspace.shown(target))
+          if (isFile) {
+            yield* Effect.provideService(look(target, workspace.shown(target)), FileSystem.FileSystem, fs)
+          }
           found.push(
             ...(yield* searchIn({
               pattern,

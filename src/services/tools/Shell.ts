@@ -15,6 +15,7 @@ import {
 } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { childEnvironment, type Hidden, hiddenOf, withoutHidden } from "../../domain/ChildEnvironment.ts"
+import { diskTrouble } from "../../domain/DiskTrouble.ts"
 import { headAndTail } from "../../domain/HeadAndTail.ts"
 import { endText, outputText } from "../../domain/OutputText.ts"
 import { withAbsolutePath } from "../../domain/SearchPath.ts"
@@ -26,7 +27,7 @@ import { Environment } from "../Environment.ts"
 import { finder } from "../Programs.ts"
 import { look } from "../RegularFile.ts"
 import { ShellGrammar } from "../ShellGrammar.ts"
-import { type CallContext, make, type Question, type Tool, ToolFailure } from "../Tool.ts"
+import { type CallContext, makePrepared, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../Workspace.ts"
 
 /** How commands are run. */
@@ -295,8 +296,10 @@ export const shell: Effect.Effect<
     return { grants: grantsOf(judged, here.value), covers: coversOf(judged, shown) }
   })
 
-  const question = Effect.fnUntraced(function* (args: Parameters): Effect.fn.Return<Question, ToolFailure> {
-    const folder = yield* folderOf(args.dir_path)
+  const question = Effect.fnUntraced(function* (
+    args: Parameters,
+    folder: string
+  ): Effect.fn.Return<Question, ToolFailure> {
     const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
     const how = args.is_background === true ? "\n(in the background)" : ""
     const { covers, grants } = (yield* covered(args.command, folder)) ?? { covers: "this command", grants: [] }
@@ -314,17 +317,21 @@ export const shell: Effect.Effect<
     const env = childEnvironment(variables, passed)
     // The wrapping shell looks for nothing in the PATH of the command.
     const [bash = "/bin/sh", ps = "", pgrep = ""] = yield* Effect.forEach(["bash", "ps", "pgrep"], find)
-    const command = ChildProcess.make("/bin/sh", ["-c", wrapper, "sh", line, bash, ps, pgrep], {
-      cwd,
-      env: shellEnvironment(relativePath ? env : withAbsolutePath(env)),
-      stdin: "pipe",
-      detached: true,
-      additionalFds: { fd3: { type: "output" } },
-      forceKillAfter: grace
-    })
-    const handle = yield* spawner.spawn(command).pipe(
-      Scope.provide(scope),
-      Effect.mapError(failureOf),
+    const commandIn = (held: string) =>
+      ChildProcess.make("/bin/sh", ["-c", wrapper, "sh", line, bash, ps, pgrep], {
+        cwd: held,
+        env: shellEnvironment(relativePath ? env : withAbsolutePath(env)),
+        stdin: "pipe",
+        detached: true,
+        additionalFds: { fd3: { type: "output" } },
+        forceKillAfter: grace
+      })
+    const handle = yield* workspace.held(cwd).pipe(
+      Effect.mapError((error) =>
+        notStarted(error.reason._tag === "BadResource" ? "dir_path is no folder" : diskTrouble(error))
+      ),
+      Effect.flatMap((held) => Effect.mapError(Scope.provide(spawner.spawn(commandIn(held)), scope), failureOf)),
+      Effect.scoped,
       Effect.catchDefect((defect) => Effect.fail(thrown(defect)))
     )
     const running: Running = {
@@ -421,9 +428,9 @@ export const shell: Effect.Effect<
 
   const run = Effect.fnUntraced(function* (
     args: Parameters,
+    cwd: string,
     context: CallContext
   ): Effect.fn.Return<ToolResult<string>, ToolFailure> {
-    const cwd = yield* folderOf(args.dir_path)
     const place: Place = { cwd, folder: cwd === workspace.root ? "(root)" : workspace.shown(cwd) }
     return yield* Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
@@ -436,14 +443,21 @@ export const shell: Effect.Effect<
     )
   })
 
-  return make({
+  return makePrepared({
     name: "run_shell_command",
     description,
     parameters: Parameters,
     result: Schema.String,
     kind: "execute",
     title: ({ command }) => command,
-    question,
-    run
+    // The folder that was asked about is the one that it runs in.
+    prepare: (args, context) =>
+      folderOf(args.dir_path).pipe(
+        Effect.cached,
+        Effect.map((folder) => ({
+          question: Effect.flatMap(folder, (place) => question(args, place)),
+          run: Effect.flatMap(folder, (place) => run(args, place, context))
+        }))
+      )
   })
 })

@@ -6,6 +6,7 @@ import * as FileWorkspace from "../../../src/layers/FileWorkspace.ts"
 import { readFile } from "../../../src/services/tools/ReadFile.ts"
 import { Workspace } from "../../../src/services/Workspace.ts"
 import { answerOf, refusalOf, resultOf } from "../../support/callTool.ts"
+import { placeOf } from "../../support/watchedFiles.ts"
 import { inMemory, onDisk, temporaryFolder } from "../../support/workspaces.ts"
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `line ${i + 1}`).join("\n")
@@ -292,13 +293,10 @@ describe("a file that changes while it is read", () => {
         // Between the judgement of the path and its opening.
         open: (place, options) =>
           fs
-            .remove(place)
+            .remove(placeOf(place))
             .pipe(
-              Effect.andThen(fs.symlink(`${outside}/secret`, place)),
-              Effect.andThen(fs.open(place, options)),
-              Effect.ensuring(
-                fs.remove(place).pipe(Effect.andThen(fs.symlink(`${outside}/secret`, place)), Effect.ignore)
-              )
+              Effect.andThen(fs.symlink(`${outside}/secret`, `${root}/a.txt`)),
+              Effect.andThen(fs.open(place, options))
             )
       })
       const tool = yield* readFile.pipe(Effect.provideService(FileSystem.FileSystem, swapping))

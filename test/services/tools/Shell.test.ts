@@ -32,7 +32,9 @@ const workspace = Layer.effect(
           ? Effect.succeed(place)
           : Effect.fail(new ToolFailure({ message: `${given} lies outside the workspace` }))
       },
-      shown: (absolute: string) => path.relative(root, absolute)
+      shown: (absolute: string) => path.relative(root, absolute),
+      files: (files) => files,
+      held: (folder: string) => Effect.succeed(folder)
     }
   })
 )

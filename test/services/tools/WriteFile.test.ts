@@ -147,7 +147,7 @@ layer(NodeServices.layer)("write_file", (it) => {
       const tool = yield* writeFile.pipe(Effect.provide(Layer.merge(inner, racing)))
       assert.strictEqual(
         yield* failureOf(tool, { file_path: "in/x", content: "new" }),
-        "file_changed: in/x was changed by somebody else meanwhile, so it was not written; read it again"
+        `file_write_failure: in/x was not written: ${place("d/in")}: it was replaced by a link, or a folder above it was; try again`
       )
       assert.strictEqual(yield* read("out/x"), "precious")
       assert.notMatch((yield* names).join(" "), /\.tmp/)
