@@ -6,6 +6,7 @@ import { type FileDiff, fileDiff } from "../../domain/FileDiff.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { read } from "../RegularFile.ts"
 import { type Question, ToolFailure } from "../Tool.ts"
+import * as Leftovers from "../Leftovers.ts"
 import * as WholeFile from "../WholeFile.ts"
 import { Workspace } from "../Workspace.ts"
 
@@ -109,6 +110,7 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
             if ((yield* fs.realPath(file)) !== file) return yield* changed(seen)
             yield* WholeFile.fill(file, encode(after), mode)
             yield* fs.rename(file, seen.path)
+            yield* Leftovers.sweep(path.dirname(file))
             // Interrupted, the write would go on behind our back.
           }).pipe(Effect.uninterruptible),
         (file, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(fs.remove(file, { force: true })))
