@@ -1,4 +1,15 @@
-import { Clock, Effect, FileSystem, Option, Path, type PlatformError, Random, Schema, type Scope } from "effect"
+import {
+  Clock,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  type PlatformError,
+  Random,
+  Schema,
+  type Scope,
+  Semaphore
+} from "effect"
 import { encode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { fromJson } from "../domain/JsonText.ts"
@@ -222,6 +233,27 @@ export interface Place {
   readonly lock: string
 }
 
+/** Who waits in this process waits in a row, not by looking again and again. */
+const rows = new Map<string, { readonly turn: Semaphore.Semaphore; count: number }>()
+
+/** This process's turn at a lock, until the scope closes. */
+const inRow = Effect.fnUntraced(function* (lock: string): Effect.fn.Return<void, never, Scope.Scope> {
+  const row = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const there = rows.get(lock) ?? { turn: Semaphore.makeUnsafe(1), count: 0 }
+      rows.set(lock, there)
+      there.count += 1
+      return there
+    }),
+    (there) =>
+      Effect.sync(() => {
+        there.count -= 1
+        if (there.count === 0) rows.delete(lock)
+      })
+  )
+  yield* Effect.acquireRelease(row.turn.take(1), () => row.turn.release(1), { interruptible: true })
+})
+
 /**
  * Takes the lock of a file until the scope closes. One waits for who has it, for a bounded time, and may be interrupted
  * meanwhile. The folder of the lock is made (0700).
@@ -233,6 +265,7 @@ export const hold = Effect.fnUntraced(function* ({
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* Effect.uninterruptible(fs.makeDirectory(path.dirname(lock), { recursive: true, mode: 0o700 }))
+  yield* inRow(lock)
   const end = (yield* Clock.currentTimeMillis) + patience
   yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {

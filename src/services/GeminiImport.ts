@@ -420,7 +420,7 @@ const commit = Effect.fnUntraced(function* (
       const parent = path.dirname(target)
       yield* fs.makeDirectory(parent, { recursive: true, mode: 0o700 })
       const temporary = yield* Effect.acquireRelease(WholeFile.claim(target, 0o600), (file) =>
-        Effect.ignore(fs.remove(file, { force: true }))
+        fs.remove(file, { force: true }).pipe(Effect.retry({ times: 2 }), Effect.ignore)
       )
       yield* Effect.uninterruptible(WholeFile.fill(temporary, bytes, mode & 0o777))
       return temporary
