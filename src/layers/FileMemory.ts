@@ -101,6 +101,7 @@ export const make = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const choices = { ...defaults.memory, ...options.memory }
+  const locks = path.join(options.home, "locks")
   const ownFileNames = options.ownFileNames ?? defaults.memory.fileNames
   const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
@@ -553,6 +554,7 @@ export const make = Effect.fnUntraced(function* (
     const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
     yield* WholeFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600))
     yield* Leftovers.sweep(folder)
+    yield* Leftovers.sweep(locks, Leftovers.own)
   })
 
   /**
@@ -560,7 +562,7 @@ export const make = Effect.fnUntraced(function* (
    * comes along with a clone. Who cannot write there does without one.
    */
   const alone = (file: string) =>
-    FileLock.hold({ file, lock: path.join(options.home, "locks", `.${Sha256.hashSync(file)}.lock`) }).pipe(
+    FileLock.hold({ file, lock: path.join(locks, `.${Sha256.hashSync(file)}.lock`) }).pipe(
       Effect.catch((error) => (error._tag === "FileLocked" ? Effect.fail(wrong(error.message)) : Effect.void)),
       // Not the layer's whole context: the lock is to go with the scope of the call.
       Effect.provideService(FileSystem.FileSystem, fs),

@@ -260,15 +260,14 @@ export const layer = (
       /** Clears what processes that were killed left half done: what is known by its name, and imports that did not end. */
       const swept = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
         yield* Leftovers.sweepNames(directory, names, { temporary: isOldTemporary })
-        const there = new Set(names)
         for (const name of names) {
           const id = lockName.exec(name)?.[1]
-          // Who opens a session breaks its lock: to look at all of them takes time.
-          if (id === undefined || (there.has(`${id}.jsonl`) && name === `${id}.lock`)) continue
+          if (id === undefined) continue
           yield* Effect.gen(function* () {
             const file = path.join(directory, name)
             if (!(yield* FileLock.isDead(file)) || (yield* FileLock.tryHold(file)) !== undefined) return
-            if (name !== `${id}.lock` || (yield* fs.exists(logFile(id)))) return
+            if (name !== `${id}.lock`) return
+            if (yield* fs.exists(logFile(id))) return yield* Leftovers.sweep(blobFolderOf(logFile(id)))
             yield* fs.remove(titleFile(id), { force: true })
             yield* fs.remove(blobFolderOf(logFile(id)), { recursive: true, force: true })
           }).pipe(Effect.scoped, Effect.ignore)
