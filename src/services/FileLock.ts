@@ -163,53 +163,48 @@ const breaker = (lock: string, text: string): string => {
   return `${lock}.${token}`
 }
 
-type Attempt = { readonly _tag: "Taken"; readonly text: string } | { readonly _tag: "Busy"; readonly holder: Holder }
-
-/** One attempt at a lock. `base` is the lock that it is all about: also that of who breaks a breaker's is named after it. */
-const attempt: (lock: string, base: string) => Effect.Effect<Attempt, PlatformError.PlatformError, Files> =
-  Effect.fnUntraced(function* (lock, base): Effect.fn.Return<Attempt, PlatformError.PlatformError, Files> {
-    const fs = yield* FileSystem.FileSystem
-    const { self, unique } = yield* Processes
-    const text = JSON.stringify({
-      ...(yield* self),
-      since: yield* Clock.currentTimeMillis,
-      token: yield* unique
-    })
-    let holder: Holder = { pid: 0, since: yield* Clock.currentTimeMillis }
-    for (let turn = 0; turn < looks; turn += 1) {
-      const found = yield* look(lock)
-      if (found._tag === "Held") return { _tag: "Busy", holder: found.holder }
-      if (found._tag === "Free") {
-        if (yield* make(lock, text)) return { _tag: "Taken", text }
-        continue
-      }
-      const mine = breaker(base, found.text)
-      const taken = yield* attempt(mine, base)
-      if (taken._tag === "Busy") {
-        holder = taken.holder
-        continue
-      }
-      yield* Effect.ensuring(
-        Effect.gen(function* () {
+/**
+ * One attempt at a lock, which is kept until the scope closes; undefined: it is ours. `base` is the lock that it is all about: also
+ * that of who breaks a breaker's is named after it. Looking may be interrupted, as a disk may hang; taking may not.
+ */
+const attempt = (
+  lock: string,
+  base: string
+): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { self, unique } = yield* Processes
+      const since = yield* Clock.currentTimeMillis
+      const text = JSON.stringify({ ...(yield* self), since, token: yield* unique })
+      let holder: Holder = { pid: 0, since }
+      for (let turn = 0; turn < looks; turn += 1) {
+        const found = yield* restore(look(lock))
+        if (found._tag === "Held") return found.holder
+        if (found._tag === "Free") {
+          if (!(yield* make(lock, text))) continue
+          yield* Effect.addFinalizer(() => release(lock, text))
+          return undefined
+        }
+        const broken = Effect.gen(function* () {
+          const busy = yield* attempt(breaker(base, found.text), base)
+          if (busy !== undefined) return busy
           const now = yield* look(lock)
-          if (now._tag === "Dead" && now.text === found.text) yield* fs.remove(lock, { force: true })
-        }),
-        release(mine, taken.text)
-      )
-    }
-    return { _tag: "Busy", holder }
-  }, Effect.uninterruptible)
+          if (now._tag === "Dead" && now.text === found.text) {
+            yield* Effect.uninterruptible(fs.remove(lock, { force: true }))
+          }
+          return undefined
+        })
+        holder = (yield* Effect.scoped(restore(broken))) ?? holder
+      }
+      return holder
+    })
+  )
 
-/** Takes a lock until the scope closes; undefined: it is ours. Its folder has to be there. */
+/** Takes a lock until the scope closes, or says who has it; undefined: it is ours. Its folder has to be there. */
 export const tryHold = (
   lock: string
-): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(attempt(lock, lock), (taken) =>
-      taken._tag === "Taken" ? release(lock, taken.text) : Effect.void
-    ),
-    (taken) => (taken._tag === "Busy" ? taken.holder : undefined)
-  )
+): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attempt(lock, lock)
 
 /** Who has a lock; undefined: nobody, or one that is gone. */
 export const holderOf = (lock: string): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files> =>
@@ -267,16 +262,12 @@ export const hold = Effect.fnUntraced(function* ({
   yield* Effect.uninterruptible(fs.makeDirectory(path.dirname(lock), { recursive: true, mode: 0o700 }))
   yield* inRow(lock)
   const end = (yield* Clock.currentTimeMillis) + patience
-  yield* Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      for (;;) {
-        const taken = yield* attempt(lock, lock)
-        if (taken._tag === "Taken") return yield* Effect.addFinalizer(() => release(lock, taken.text))
-        if ((yield* Clock.currentTimeMillis) >= end) return yield* new FileLocked({ file, ...taken.holder })
-        yield* restore(Effect.flatMap(Random.nextIntBetween(...pause), (millis) => Effect.sleep(millis)))
-      }
-    })
-  )
+  for (;;) {
+    const holder = yield* tryHold(lock)
+    if (holder === undefined) return
+    if ((yield* Clock.currentTimeMillis) >= end) return yield* new FileLocked({ file, ...holder })
+    yield* Effect.flatMap(Random.nextIntBetween(...pause), (millis) => Effect.sleep(millis))
+  }
 })
 
 /** Does what changes a file while nobody else does (see `hold`): `work` reads it as it is then, and is not interrupted. */
