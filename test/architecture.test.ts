@@ -48,6 +48,9 @@ const order: ReadonlyArray<ReadonlyArray<string>> = [
     "LineMatcher",
     "ShellGrammar",
     "RegularFile",
+    "Processes",
+    "FileLock",
+    "Leftovers",
     "WholeFile",
     "FileLimit",
     "IgnoreRules",
@@ -119,7 +122,14 @@ const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
 const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
 const composers = ["Live.ts", "LiveNetwork.ts", "LiveTools.ts", "Offline.ts", "Strategy.ts"]
 /** Functions that layers share and that are no layer: they are imported like a library. */
-const sharedByLayers = ["BoundedResponse.ts", "HomeFolder.ts", "NoFollow.ts", "SessionCatalogue.ts", "Sha256.ts"]
+const sharedByLayers = [
+  "BoundedResponse.ts",
+  "HomeFolder.ts",
+  "NoFollow.ts",
+  "SessionCatalogue.ts",
+  "Sha256.ts",
+  "ThisProcess.ts"
+]
 /** The one file of the command line that draws, and what with; it is a bundle of its own. */
 const drawing = "src/cli/page/Charts.ts"
 const drawingPackages = ["@observablehq/plot", "linkedom"]

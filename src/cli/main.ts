@@ -13,6 +13,7 @@ import { homeFolder } from "../layers/HomeFolder.ts"
 import * as MemorySessionStore from "../layers/MemorySessionStore.ts"
 import * as MemoryTempStore from "../layers/MemoryTempStore.ts"
 import * as NodeTerminal from "../layers/NodeTerminal.ts"
+import * as ThisProcess from "../layers/ThisProcess.ts"
 import { Ground } from "./Worker.ts"
 import { agents } from "./commands/agents.ts"
 import { config } from "./commands/config.ts"
@@ -176,6 +177,7 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
   Effect.provide(
     Layer.mergeAll(
       NodeServices.layer,
+      ThisProcess.layer,
       Layer.succeed(References.LogToStderr, true),
       Logger.layer([logger]),
       CliOutput.layerPresenter(presenter)

@@ -1,20 +1,21 @@
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
-import { pid } from "node:process"
+import type { Calibration } from "../domain/Calibration.ts"
 import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { Calibrations, current, empty, make, Stored } from "../services/Calibrations.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
+import * as WholeFile from "../services/WholeFile.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 const StoredJson = fromJson(Stored)
 /** Enough of a file to tell a newer one from a damaged one. */
 const Versioned = fromJson(Schema.Struct({ version: Schema.Natural }))
 
-/** A finalizer must not wait for a disk that hangs. */
-const finalizerDeadline = "5 seconds"
-
 /**
  * Calibrations in one JSON file (mode 0600, its folder 0700), read when the layer is built and replaced as a whole after each
- * observation: a reader sees the old file or the new one. Of two programs that learn at once the later one's knowledge
- * stays. A damaged file, or one of a newer version, is set aside beside it (`.damaged`, `.newer`) with one warning; a file that cannot be read or
+ * observation: a reader sees the old file or the new one. Of programs that learn at once each adds what it observed to what the
+ * file says then, and goes on by itself: what others learn it knows at its next start. A damaged file, or one of a newer version, is set aside beside it (`.damaged`, `.newer`) with one warning; a file that cannot be read or
  * written costs one warning too. The layer never fails.
  */
 export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem.FileSystem | Path.Path> =>
@@ -23,7 +24,7 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
-      const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${pid}.tmp`)
+      const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       let warned = false
 
       const warnOnce = (message: string) =>
@@ -64,26 +65,38 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
         )
       )
 
-      const write = Effect.fnUntraced(function* (json: string) {
-        yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
-        // What a crashed program with our number left behind may have another mode.
-        yield* fs.remove(temporary, { force: true })
-        yield* fs.writeFileString(temporary, json, { flag: "wx", mode: 0o600 })
-        yield* fs.rename(temporary, file)
-      })
+      /** What others know by now; nothing where the file is gone or damaged. */
+      const known = fs.readFileString(file).pipe(
+        Effect.flatMap(Schema.decodeEffect(StoredJson)),
+        Effect.map((stored) => current(stored).models),
+        Effect.orElseSucceed((): Stored["models"] => ({}))
+      )
 
-      const save = Effect.fnUntraced(function* (stored: Stored) {
-        const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
-        yield* write(json).pipe(
-          Effect.catch((error) =>
-            warnOnce(
-              `${file} cannot be written (${diskTrouble(error)}); what is learned of token counts is not kept`
-            ).pipe(
-              Effect.andThen(fs.remove(temporary, { force: true })),
-              Effect.timeoutOption(finalizerDeadline),
-              Effect.ignore
-            )
-          )
+      const own = new Map<string, Calibration>()
+      const save = Effect.fnUntraced(function* (
+        model: string,
+        learned: Calibration,
+        learn: (before: Calibration) => Calibration
+      ) {
+        own.set(model, learned)
+        const write = Effect.gen(function* () {
+          const models = { ...Object.fromEntries(own), ...(yield* known) }
+          const before = models[model]
+          const stored = {
+            ...empty,
+            models: { ...models, [model]: before === undefined || before === learned ? learned : learn(before) }
+          }
+          const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
+          yield* WholeFile.writePrivate(file, json)
+          yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+        })
+        yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, write).pipe(
+          Effect.provideContext(context),
+          ThisProcess.provide,
+          Effect.catch((error) => {
+            const why = error._tag === "FileLocked" ? error.message : diskTrouble(error)
+            return warnOnce(`${file} cannot be written (${why}); what is learned of token counts is not kept`)
+          })
         )
       })
 

@@ -1,8 +1,11 @@
-import { Effect, FileSystem, type Path, Schema } from "effect"
+import { Effect, FileSystem, Path, Schema } from "effect"
 import { fromJson } from "../domain/JsonText.ts"
 import { type CommandHook, hookKey, newHooksWarning } from "../domain/HookSettings.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
 import * as WholeFile from "../services/WholeFile.ts"
 import * as Sha256 from "./Sha256.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /** By folder, what is known of the hooks that it brought: hashes, as commands and their variables may hold what is private. */
 const Stored = fromJson(Schema.Record(Schema.String, Schema.Array(Schema.String)))
@@ -23,16 +26,23 @@ export const note = Effect.fn("FileKnownHooks.note")(function* (
     .map((hook) => ({ hook, key: Sha256.hashSync(hookKey(hook)) }))
   if (own.length === 0) return undefined
   const fs = yield* FileSystem.FileSystem
-  const known = yield* fs.readFileString(file).pipe(
+  const path = yield* Path.Path
+  const read = fs.readFileString(file).pipe(
     Effect.flatMap(decode),
     Effect.orElseSucceed((): typeof Stored.Type => ({}))
   )
-  const seen = new Set<string>(Object.hasOwn(known, folder) ? known[folder] : [])
-  const fresh = own.filter(({ key }) => !seen.has(key))
+  const freshAmong = (known: typeof Stored.Type) => {
+    const seen = new Set<string>(Object.hasOwn(known, folder) ? known[folder] : [])
+    return own.filter(({ key }) => !seen.has(key))
+  }
+  const fresh = freshAmong(yield* read)
   if (fresh.length === 0) return undefined
-  yield* encode({ ...known, [folder]: own.map(({ key }) => key) }).pipe(
-    Effect.flatMap((json) => WholeFile.writePrivate(file, json)),
-    Effect.ignore
-  )
+  const keep = Effect.gen(function* () {
+    const known = yield* read
+    const json = yield* encode({ ...known, [folder]: own.map(({ key }) => key) })
+    yield* WholeFile.writePrivate(file, json)
+    yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+  })
+  yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, keep).pipe(ThisProcess.provide, Effect.ignore)
   return newHooksWarning(fresh.map(({ hook }) => hook))
 })

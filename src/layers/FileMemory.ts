@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Path, Ref, Semaphore } from "effect"
+import { Effect, FileSystem, Layer, Path, Ref, type Scope, Semaphore } from "effect"
 import { decode, encode } from "../domain/Bytes.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { fileDiff } from "../domain/FileDiff.ts"
@@ -19,6 +19,8 @@ import {
 import { defaults, type Settings } from "../domain/Settings.ts"
 import { isWithin, quoted, shownFrom } from "../domain/WorkspacePath.ts"
 import { Memory, type MemoryChange, MemoryError, type Saved } from "../services/Memory.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
 import * as MemoryFiles from "../services/MemoryFiles.ts"
 import * as MemorySearch from "../services/MemorySearch.ts"
 import * as RegularFile from "../services/RegularFile.ts"
@@ -26,6 +28,8 @@ import { ToolFailure } from "../services/Tool.ts"
 import * as WholeFile from "../services/WholeFile.ts"
 import { Workspace } from "../services/Workspace.ts"
 import * as NoFollow from "./NoFollow.ts"
+import * as Sha256 from "./Sha256.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /** Where memory is. All folders are absolute; they need not exist. */
 export interface FileMemoryOptions {
@@ -94,12 +98,14 @@ export const layer = (options: FileMemoryOptions): Layer.Layer<Memory, never, Fi
 export const make = Effect.fnUntraced(function* (
   options: FileMemoryOptions
 ): Effect.fn.Return<Memory["Service"], never, FileSystem.FileSystem | Path.Path> {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { files, folder: held } = yield* NoFollow.make
   /** Whatever a project holds is opened where it was judged to lie; the person's own files may lie behind links. */
   const safe = { project: files(fs), global: fs }
   const choices = { ...defaults.memory, ...options.memory }
+  const locks = path.join(options.home, "locks")
   const ownFileNames = options.ownFileNames ?? defaults.memory.fileNames
   const real = (place: string) => Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
@@ -509,19 +515,8 @@ export const make = Effect.fnUntraced(function* (
     return { file, text: decode(bytes).text }
   })
 
-  const plan = Effect.fn("Memory.plan")(function* (
-    fact: string,
-    scope: MemoryScope
-  ): Effect.fn.Return<MemoryChange, MemoryError> {
-    const line = factLine(fact)
-    if (line === undefined) return yield* wrong("there is nothing to remember; say the fact in a sentence")
-    if (line.length > longestFact) {
-      return yield* wrong(
-        `a fact of ${line.length} characters is too long to be part of every request; say it in at most ${longestFact}`
-      )
-    }
-    const here = yield* places
-    const place = yield* target(here, scope)
+  /** What adding this line to the file of this place would write. */
+  const planned = Effect.fnUntraced(function* (here: Places, place: string, line: string, scope: MemoryScope) {
     const { file, text: before } = yield* seen(here, place, scope)
     const shown = shownOf(here)(file)
     const after = before !== undefined && hasFact(before, line) ? before : withFact(before ?? "", line)
@@ -538,38 +533,76 @@ export const make = Effect.fnUntraced(function* (
         "with this fact the file would import other files than before; say it without @ and backticks"
       )
     }
-    return { scope, file, shown, before, after, diff: fileDiff(path.basename(file), before ?? "", after) }
+    const diff = fileDiff(path.basename(file), before ?? "", after)
+    return { fact: line, scope, file, shown, before, after, diff } satisfies MemoryChange
+  })
+
+  const plan = Effect.fn("Memory.plan")(function* (
+    fact: string,
+    scope: MemoryScope
+  ): Effect.fn.Return<MemoryChange, MemoryError> {
+    const line = factLine(fact)
+    if (line === undefined) return yield* wrong("there is nothing to remember; say the fact in a sentence")
+    if (line.length > longestFact) {
+      return yield* wrong(
+        `a fact of ${line.length} characters is too long to be part of every request; say it in at most ${longestFact}`
+      )
+    }
+    const here = yield* places
+    return yield* planned(here, yield* target(here, scope), line, scope)
   })
 
   const write = Effect.fnUntraced(function* ({ after, before, file, scope }: MemoryChange) {
     const fs = safe[scope]
+    const folder = path.dirname(file)
     if (before === undefined) {
-      yield* fs.makeDirectory(path.dirname(file), { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
+      yield* fs.makeDirectory(folder, { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
     } else yield* fs.access(file, { writable: true })
     const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
     yield* WholeFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600)).pipe(
-      Effect.provideService(FileSystem.FileSystem, fs),
-      Effect.provideService(Path.Path, path)
+      Effect.andThen(Leftovers.sweep(folder)),
+      Effect.provideService(FileSystem.FileSystem, fs)
     )
+    yield* Leftovers.sweep(locks, Leftovers.own)
   })
 
-  const save = Effect.fn("Memory.save")(function* (change: MemoryChange): Effect.fn.Return<Saved, MemoryError> {
-    const { after, before, diff, file, scope, shown } = change
-    const here = yield* places
-    if (scope === "project" && !(yield* options.isTrusted(here.root))) {
-      return yield* wrong(`${shown} is not written: its folder is no longer trusted`)
-    }
-    const now = yield* seen(here, file, scope)
-    if (now.file !== file || now.text !== before) {
-      return yield* wrong(`${shown} was changed by somebody else meanwhile, so it was not written; try again`)
-    }
-    if (after !== before) {
-      yield* Effect.uninterruptible(Effect.andThen(write(change), stale)).pipe(
-        Effect.mapError((error) => wrong(`${shown} was not written: ${diskTrouble(error)}`))
-      )
-    }
-    return { file, shown, diff }
-  }, gate.withPermit)
+  /**
+   * Keeps others from changing a file until the scope closes. The lock lies at home: nobody finds it among their files, and none
+   * comes along with a clone. Who cannot write there does without one.
+   */
+  const alone = (file: string) =>
+    FileLock.hold({ file, lock: path.join(locks, `.${Sha256.hashSync(file)}.lock`) }).pipe(
+      Effect.catch((error) => (error._tag === "FileLocked" ? Effect.fail(wrong(error.message)) : Effect.void)),
+      // Not the layer's whole context: the lock is to go with the scope of the call.
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.provideService(Path.Path, path),
+      ThisProcess.provide
+    )
+
+  const save = Effect.fn("Memory.save")(function* (
+    change: MemoryChange
+  ): Effect.fn.Return<Saved, MemoryError, Scope.Scope> {
+    const { fact, file, scope, shown } = change
+    yield* alone(file)
+    return yield* Effect.gen(function* () {
+      const here = yield* places
+      if (scope === "project" && !(yield* options.isTrusted(here.root))) {
+        return yield* wrong(`${shown} is not written: its folder is no longer trusted`)
+      }
+      const now = yield* planned(here, file, fact, scope)
+      if (now.file !== file) {
+        return yield* wrong(`${shown} is another file by now, so it was not written; try again`)
+      }
+      if (now.after !== now.before) {
+        yield* Effect.uninterruptible(Effect.andThen(write(now), stale)).pipe(
+          Effect.provideContext(context),
+          ThisProcess.provide,
+          Effect.mapError((error) => wrong(`${shown} was not written: ${diskTrouble(error)}`))
+        )
+      }
+      return { file, shown, diff: now.diff }
+    }).pipe(gate.withPermit)
+  }, Effect.scoped)
 
   return {
     load,

@@ -1,5 +1,4 @@
 import {
-  Clock,
   Context,
   Effect,
   Exit,
@@ -13,8 +12,7 @@ import {
   Semaphore
 } from "effect"
 import { Buffer } from "node:buffer"
-import { kill, pid, platform } from "node:process"
-import { fromJson } from "../domain/JsonText.ts"
+import { platform } from "node:process"
 import * as Bytes from "../domain/Bytes.ts"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { type Checkpoint, decodeCheckpoint, LogLines, replacesView, restored } from "../domain/Checkpoint.ts"
@@ -45,22 +43,15 @@ import {
   SessionTooNew,
   SessionUnavailable
 } from "../services/SessionStore.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
+import { freshTemporaryName } from "../services/Processes.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../services/TempStore.ts"
 import * as SessionCatalogue from "./SessionCatalogue.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /** Ids come from outside and become file names. */
 const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)))
-
-/** What a lock file says. */
-const Owner = Schema.Struct({
-  pid: Schema.Int.check(Schema.isGreaterThan(0)),
-  /** When that process started, as the kernel counts: another process of the same number started at another time. */
-  start: Schema.optionalKey(Schema.String),
-  /** When it took the lock, in milliseconds since 1970. */
-  since: Schema.Finite
-})
-type Owner = typeof Owner.Type
-const OwnerJson = fromJson(Owner)
 
 /** Bytes read at once; their lines are decoded before the next are read, so that no slice takes long. */
 const chunkBytes = 1024 * 1024
@@ -78,9 +69,6 @@ const titleBytes = 4 * 1024
 const listConcurrency = 16
 const newline = 10
 const mark = Bytes.encode(checkpointMark)
-
-/** A lock file that says nothing is being written right now, unless it is older than this (milliseconds). */
-const unreadableLockAge = 10_000
 
 /** A finalizer must not wait for a disk that hangs. */
 const finalizerDeadline = "5 seconds"
@@ -123,6 +111,12 @@ const corrupt = (id: string, line: number, detail: string) => refuse(new Session
 
 const headless = (id: string) => corrupt(id, 1, "the log does not begin with Started")
 
+/** Names under which older versions wrote what was not yet a log or a title. */
+const isOldTemporary = (name: string): boolean => /^(?:[\w-]{1,64}\.new|\.[\w-]{1,64}\.title\.\d+-\d+\.tmp)$/.test(name)
+
+/** A lock of a session, or one under which such a lock is broken; and the id of the session. */
+const lockName = /^([\w-]{1,64})\.lock(?:\.[a-z0-9]{1,60})?$/
+
 /** Whether it is the log that is wrong, and not the disk. */
 const isUnreadable = (error: unknown): boolean =>
   error instanceof SessionStoreError && error.reason._tag !== "SessionUnavailable"
@@ -152,20 +146,6 @@ const idsOf = (names: ReadonlyArray<string>): Array<string> =>
     .filter(isId)
     .sort()
     .reverse()
-
-/** The start of a process in `/proc/<pid>/stat`: the 22nd field; the second is a name that may hold anything. */
-const startField = (stat: string): string | undefined =>
-  stat
-    .slice(stat.lastIndexOf(")") + 2)
-    .split(" ")
-    .at(19)
-
-/** Whether a process of this number runs. One that we may not signal does. */
-const isRunning = (number: number): Effect.Effect<boolean> =>
-  Effect.try({
-    try: () => kill(number, 0),
-    catch: (cause) => typeof cause === "object" && cause !== null && "code" in cause && cause.code === "EPERM"
-  }).pipe(Effect.catch((forbidden) => Effect.succeed(forbidden)))
 
 /** Opens resources in the scope outside all at once: when `open` does not succeed, none of them stays open. */
 const allOrNothing = <A, E, R>(open: Effect.Effect<A, E, R | Scope.Scope>): Effect.Effect<A, E, R | Scope.Scope> =>
@@ -244,11 +224,11 @@ export const layer = (
           .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
 
       /** Writes a file whole. On failure its content is undefined. */
-      const writeWhole = (file: string, text: string, flag: "w" | "wx") =>
+      const writeWhole = (file: string, text: string) =>
         Effect.scoped(
           Effect.gen(function* () {
             // Interrupted, a call under way can still make the file, after its caller has removed it.
-            const handle = yield* Effect.uninterruptible(fs.open(file, { flag, mode: 0o600 }))
+            const handle = yield* Effect.uninterruptible(fs.open(file, { flag: "wx", mode: 0o600 }))
             // Interrupted, the write would go on behind our back, into whatever file gets the number of this one.
             yield* Effect.uninterruptible(handle.writeAll(Bytes.encode(text)))
             yield* handle.sync
@@ -261,107 +241,39 @@ export const layer = (
           ? Effect.void
           : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
 
-      const startOf = (number: number): Effect.Effect<string | undefined> =>
-        fs.readFileString(`/proc/${number}/stat`).pipe(
-          Effect.map(startField),
-          Effect.orElseSucceed(() => undefined)
+      /** With the files of this store and the process that uses them. */
+      const here = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+        ThisProcess.provide(
+          Effect.provideService(Effect.provideService(work, FileSystem.FileSystem, fs), Path.Path, path)
         )
 
-      const isAlive = Effect.fnUntraced(function* (owner: Owner): Effect.fn.Return<boolean> {
-        if (!(yield* isRunning(owner.pid))) return false
-        const start = owner.start === undefined ? undefined : yield* startOf(owner.pid)
-        return start === undefined || start === owner.start
-      })
-
-      /** Who holds a lock that says `text`; undefined when nobody does any more. */
-      const holder = Effect.fnUntraced(function* (
-        file: string,
-        text: string
-      ): Effect.fn.Return<{ readonly pid: number; readonly since: number } | undefined, PlatformError.PlatformError> {
-        const owner = Schema.decodeOption(OwnerJson)(text)
-        if (Option.isSome(owner)) return (yield* isAlive(owner.value)) ? owner.value : undefined
-        const { mtime } = yield* fs.stat(file)
-        const made = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-        return (yield* Clock.currentTimeMillis) - made > unreadableLockAge ? undefined : { pid: 0, since: made }
-      })
-
-      /** Takes a dead process's lock out of the way, unless somebody else was faster: whether it did. */
-      const takeAway = Effect.fnUntraced(function* (file: string, text: string) {
-        const aside = `${file}.${pid}`
-        yield* fs.rename(file, aside)
-        const isIt = (yield* fs.readFileString(aside)) === text
-        if (!isIt) yield* Effect.ignore(fs.link(aside, file))
-        yield* discard(aside)
-        return isIt
-      }, Effect.uninterruptible)
-
-      /** Clears what a process that was killed left half done with this session. Its number is in the names. */
-      const clear = (id: string, dead: number) => {
-        const own = new RegExp(`^(?:${id}\\.lock\\.${dead}(?:-\\d+)?|\\.${id}\\.title\\.${dead}-\\d+\\.tmp)$`)
-        const blob = new RegExp(`^\\.[a-z2-7]+\\.${dead}-\\d+\\.tmp$`)
-        const clearIn = (folder: string, left: RegExp) =>
-          fs.readDirectory(folder).pipe(
-            Effect.flatMap((names) =>
-              Effect.forEach(
-                names.filter((name) => left.test(name)),
-                (name) => discard(path.join(folder, name)),
-                { discard: true }
-              )
-            ),
-            Effect.ignore
-          )
-        return Effect.andThen(clearIn(directory, own), clearIn(blobFolderOf(logFile(id)), blob))
-      }
-
-      const release = (file: string, text: string) =>
-        fs.readFileString(file).pipe(
-          Effect.flatMap((found) => (found === text ? fs.remove(file) : Effect.void)),
-          Effect.catchIf(isNotFound, () => Effect.void),
-          Effect.retry({ times: 2 }),
-          Effect.timeoutOption(finalizerDeadline),
-          Effect.ignore({ log: "Warn" })
-        )
-
-      let locks = 0
-
-      /** Holds the lock of a session until the scope closes; a lock whose process is dead is taken over. */
+      /** Holds the lock of a session until the scope closes; a lock whose process is gone is taken over. */
       const lock = Effect.fnUntraced(function* (
         id: string
       ): Effect.fn.Return<void, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
         const file = lockFile(id)
-        const start = yield* startOf(pid)
-        const since = yield* Clock.currentTimeMillis
-        const text = JSON.stringify({ pid, ...(start === undefined ? {} : { start }), since } satisfies Owner)
-        locks += 1
-        const aside = `${file}.${pid}-${locks}`
-        // Written first and then linked into place: a lock is there whole or not at all, whenever its maker is killed.
-        const claim = Effect.acquireUseRelease(
-          Effect.scoped(
-            Effect.gen(function* () {
-              const handle = yield* fs.open(aside, { flag: "w", mode: 0o600 })
-              yield* handle.writeAll(Bytes.encode(text)).pipe(Effect.onError(() => discard(aside)))
-            })
-          ),
-          () =>
-            fs.link(aside, file).pipe(
-              Effect.as(true),
-              Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
-            ),
-          () => discard(aside)
-        )
-        for (;;) {
-          const claimed = yield* Effect.acquireRelease(claim, (made) => (made ? release(file, text) : Effect.void))
-          if (claimed) return
-          // Not found: it was released or taken over between two calls, so the next attempt decides.
-          yield* Effect.gen(function* () {
-            const found = yield* fs.readFileString(file)
-            const owner = yield* holder(file, found)
-            if (owner !== undefined) return yield* refuse(new SessionLocked({ id, ...owner }))
-            const dead = Schema.decodeOption(OwnerJson)(found)
-            if ((yield* takeAway(file, found)) && Option.isSome(dead)) yield* clear(id, dead.value.pid)
-          }).pipe(Effect.catchIf(isNotFound, () => Effect.void))
-        }
+        const wasLeft = yield* here(FileLock.isDead(file))
+        const held = yield* here(FileLock.tryHold(file))
+        if (held !== undefined) return yield* refuse(new SessionLocked({ id, ...held }))
+        if (wasLeft) yield* here(Leftovers.sweep(blobFolderOf(logFile(id))))
       })
+
+      /** Clears what processes that were killed left half done: what is known by its name, and imports that did not end. */
+      const swept = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+        yield* Leftovers.sweepNames(directory, names, { temporary: isOldTemporary })
+        for (const name of names) {
+          const id = lockName.exec(name)?.[1]
+          if (id === undefined) continue
+          yield* Effect.gen(function* () {
+            const file = path.join(directory, name)
+            if (!(yield* FileLock.isDead(file)) || (yield* FileLock.tryHold(file)) !== undefined) return
+            if (name !== `${id}.lock`) return
+            if (yield* fs.exists(logFile(id))) return yield* Leftovers.sweep(blobFolderOf(logFile(id)))
+            yield* fs.remove(titleFile(id), { force: true })
+            yield* fs.remove(blobFolderOf(logFile(id)), { recursive: true, force: true })
+          }).pipe(Effect.scoped, Effect.ignore)
+        }
+      }, here)
 
       /** Reads from the byte `from` on until `into` is full or the file at its end; what was read, in place. */
       const readInto = Effect.fnUntraced(function* (
@@ -706,25 +618,30 @@ export const layer = (
         }
       })
 
-      const create = Effect.fnUntraced(function* (started: Started, id: string) {
-        const file = logFile(id)
-        const temporary = path.join(directory, `${id}.new`)
-        const line = `${encodeLine(started)}\n`
+      /** Holds the lock of an id under which there is no session. */
+      const claim = Effect.fnUntraced(function* (id: string) {
         // Asked twice: before the lock, because of a session somebody writes it is more helpful to say that it exists.
         const vacant = fs
-          .exists(file)
+          .exists(logFile(id))
           .pipe(Effect.flatMap((there) => (there ? Effect.fail(refuse(new SessionExists({ id }))) : Effect.void)))
         yield* vacant
         yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
         yield* lock(id)
         yield* vacant
+      })
+
+      const create = Effect.fnUntraced(function* (started: Started, id: string) {
+        const file = logFile(id)
+        const temporary = path.join(directory, yield* here(freshTemporaryName))
+        const line = `${encodeLine(started)}\n`
+        yield* claim(id)
         const blobs = yield* blobsOf(id)
         const lines = new LogLines()
         const size = Bytes.encode(line).length
         lines.add(started, 0, size)
         const known = { session: step(emptySession, started), lines, complete: true }
         return yield* Effect.uninterruptibleMask((restore) =>
-          restore(writeWhole(temporary, line, "w")).pipe(
+          restore(writeWhole(temporary, line)).pipe(
             // A session that was deleted may have left its name; this one has none yet.
             Effect.andThen(fs.remove(titleFile(id), { force: true })),
             Effect.andThen(fs.rename(temporary, file)),
@@ -749,7 +666,10 @@ export const layer = (
         return { session, complete, torn, log: yield* writer(id, blobs, good, found) } satisfies OpenSession
       })
 
-      const names = fs.readDirectory(directory).pipe(Effect.catchIf(isNotFound, () => Effect.succeed([])))
+      const names = fs.readDirectory(directory).pipe(
+        Effect.catchIf(isNotFound, () => Effect.succeed([])),
+        Effect.tap(swept)
+      )
 
       /** The beginning of a file; undefined where it is gone. */
       const beginning = (file: string, bytes: number) =>
@@ -777,13 +697,7 @@ export const layer = (
         return { ...head, problem: isHeadless ? headless(id).message : undefined }
       })
 
-      const holderOf = Effect.fnUntraced(
-        function* (id: string) {
-          const file = lockFile(id)
-          return yield* Effect.flatMap(fs.readFileString(file), (text) => holder(file, text))
-        },
-        Effect.orElseSucceed(() => undefined)
-      )
+      const holderOf = (id: string) => here(FileLock.holderOf(lockFile(id))).pipe(Effect.orElseSucceed(() => undefined))
 
       /** What a list shows of a log; `isSure`: it was the log that was wrong, if anything, and not the disk. */
       const logRow = (id: string, { bytes, isFile }: SessionCatalogue.Stamp) => {
@@ -826,12 +740,10 @@ export const layer = (
         })
       })
 
-      let titles = 0
       const writeTitle = Effect.fnUntraced(function* (id: string, title: string) {
-        titles += 1
-        const temporary = path.join(directory, `.${id}.title.${pid}-${titles}.tmp`)
+        const temporary = path.join(directory, yield* here(freshTemporaryName))
         yield* Effect.uninterruptibleMask((restore) =>
-          restore(writeWhole(temporary, `${title}\n`, "w")).pipe(
+          restore(writeWhole(temporary, `${title}\n`)).pipe(
             Effect.andThen(fs.rename(temporary, titleFile(id))),
             Effect.onError(() => discard(temporary)),
             Effect.andThen(syncDirectory)
@@ -863,6 +775,15 @@ export const layer = (
               return yield* refusal("create", "a session id is 1 to 64 letters, digits, hyphens or underscores")
             }
             return yield* allOrNothing(create(started, id))
+          },
+          Effect.mapError(unavailable("create"))
+        ),
+        claim: Effect.fn("SessionStore.claim")(
+          function* (id) {
+            if (!isId(id)) {
+              return yield* refusal("create", "a session id is 1 to 64 letters, digits, hyphens or underscores")
+            }
+            yield* allOrNothing(claim(id))
           },
           Effect.mapError(unavailable("create"))
         ),

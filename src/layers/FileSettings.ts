@@ -45,6 +45,8 @@ import {
 } from "../domain/SettingsText.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
 import { EnvFiles } from "../services/EnvFiles.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
 import { read as readWhole } from "../services/RegularFile.ts"
 import {
   type FileState,
@@ -56,6 +58,8 @@ import {
 } from "../services/Settings.ts"
 import type { Standing } from "../services/Trust.ts"
 import * as WholeFile from "../services/WholeFile.ts"
+import * as Sha256 from "./Sha256.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /** No settings are that long. */
 const mostBytes = ByteSize.mebibytes(1)
@@ -282,6 +286,12 @@ export const layer = (
       const fileOf = (place: SettingsPlace) =>
         place === "home" ? homeFile : path.resolve(".palimpsest", "settings.json")
 
+      /** A working folder's lock lies at home: nobody finds it among their files, and none comes along with a clone. */
+      const lockOf = (place: SettingsPlace) =>
+        place === "home"
+          ? FileLock.besides(path, homeFile)
+          : path.join(home, "locks", `.${Sha256.hashSync(fileOf(place))}.lock`)
+
       /** Of variables a folder's file has what commands see too: no keys, and nothing of `.env` files. */
       const commands = (values: Variables): Variables =>
         childEnvironment(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== beneath[name])))
@@ -424,31 +434,52 @@ export const layer = (
 
       const one = yield* Semaphore.make(1)
 
-      /** The text of a file changed, all of it at once; undefined: it stays as it is. */
+      /** Where a file really is that is written to; a working folder's may not lead out of it. */
+      const writtenPlace = Effect.fnUntraced(function* (
+        place: SettingsPlace,
+        named: string
+      ): Effect.fn.Return<string, SettingsError> {
+        // Who keeps the file elsewhere and links to it finds it changed there.
+        const file = (yield* here(realOf(named))) ?? named
+        if (place === "workspace") {
+          const root = (yield* here(realOf(path.resolve(".")))) ?? path.resolve(".")
+          const there = (yield* here(realOf(named))) ?? (yield* here(realOf(path.dirname(named)))) ?? root
+          const way = path.relative(root, there)
+          if (way.startsWith("..") || path.isAbsolute(way)) {
+            return yield* wrong(named, undefined, `it leads to ${quoted(there)}, out of the folder; change it there`)
+          }
+        }
+        return file
+      })
+
+      /** The text of a file changed by a function of what it is then, all of it at once; undefined: it stays as it is. */
       const change = Effect.fnUntraced(
         function* (
           place: SettingsPlace,
           edit: (text: string) => Result.Result<string, SettingsProblem>
         ): Effect.fn.Return<string | undefined, SettingsError> {
           const named = fileOf(place)
-          const text = yield* here(textOf(named))
-          const next = edit(text ?? "")
-          if (Result.isFailure(next)) return yield* wrong(named, next.failure.key, next.failure.message)
-          if (next.success === (text ?? "")) return undefined
-          // Who keeps the file elsewhere and links to it finds it changed there; a working folder's may not lead out of it.
-          const file = (yield* here(realOf(named))) ?? named
-          if (place === "workspace") {
-            const root = (yield* here(realOf(path.resolve(".")))) ?? path.resolve(".")
-            const there = (yield* here(realOf(named))) ?? (yield* here(realOf(path.dirname(named)))) ?? root
-            const way = path.relative(root, there)
-            if (way.startsWith("..") || path.isAbsolute(way)) {
-              return yield* wrong(named, undefined, `it leads to ${quoted(there)}, out of the folder; change it there`)
-            }
-          }
-          yield* Effect.mapError(here(WholeFile.writePrivate(file, next.success)), trouble(file, "written"))
-          return named
+          const changed = Effect.gen(function* () {
+            const text = yield* here(textOf(named))
+            const next = edit(text ?? "")
+            if (Result.isFailure(next)) return yield* wrong(named, next.failure.key, next.failure.message)
+            if (next.success === (text ?? "")) return undefined
+            const file = yield* writtenPlace(place, named)
+            yield* Effect.mapError(here(WholeFile.writePrivate(file, next.success)), trouble(file, "written"))
+            yield* here(Leftovers.sweep(path.dirname(file), place === "home" ? Leftovers.own : {}))
+            return named
+          })
+          return yield* here(FileLock.locked({ file: named, lock: lockOf(place) }, changed)).pipe(
+            Effect.mapError((error) =>
+              error._tag === "PlatformError"
+                ? trouble(named, "written")(error)
+                : error._tag === "FileLocked"
+                  ? new SettingsError({ file: named, key: undefined, isInput: false, message: error.message })
+                  : error
+            )
+          )
         },
-        Effect.uninterruptible,
+        ThisProcess.provide,
         one.withPermit
       )
 

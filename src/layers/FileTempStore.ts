@@ -1,8 +1,9 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
-import { pid, platform } from "node:process"
+import { platform } from "node:process"
 import { diskTrouble } from "../domain/DiskTrouble.ts"
 import { Handle, Hash, matches } from "../domain/Handle.ts"
+import { freshTemporaryName } from "../services/Processes.ts"
 import {
   BlobDamaged,
   BlobFolder,
@@ -13,6 +14,7 @@ import {
   TempStoreError
 } from "../services/TempStore.ts"
 import * as Sha256 from "./Sha256.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 const isHash = Schema.is(Hash)
 const isHandle = Schema.is(Handle)
@@ -41,8 +43,6 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
-      let temporaries = 0
-
       /** What lies under a name; undefined when that is no plain file of this folder. */
       const content = Effect.fnUntraced(function* (
         name: Hash
@@ -56,10 +56,9 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
       })
 
       /** Makes an empty file that nobody else has, in the folder where it will be renamed. */
-      const claim = Effect.fnUntraced(function* (name: Hash): Effect.fn.Return<string, PlatformError.PlatformError> {
+      const claim = Effect.gen(function* (): Effect.fn.Return<string, PlatformError.PlatformError> {
         for (;;) {
-          temporaries += 1
-          const file = path.join(directory, `.${name}.${pid}-${temporaries}.tmp`)
+          const file = path.join(directory, yield* ThisProcess.provide(freshTemporaryName))
           const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(
             Effect.as(true),
             Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
@@ -83,7 +82,7 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
       const write = Effect.fnUntraced(function* (name: Hash, bytes: Uint8Array) {
         let renamed = false
         yield* Effect.acquireUseRelease(
-          claim(name),
+          claim,
           (file) =>
             fill(file, bytes).pipe(
               Effect.andThen(

@@ -15,8 +15,11 @@ import { env } from "node:process"
 import { fromJson } from "../domain/JsonText.ts"
 import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
+import * as FileLock from "../services/FileLock.ts"
+import * as Leftovers from "../services/Leftovers.ts"
 import { standing, Trust, TrustAnswer, TrustError, withParents } from "../services/Trust.ts"
 import * as WholeFile from "../services/WholeFile.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /** The one form of the file that is known. */
 const Stored = Schema.Struct({ version: Schema.Literal(1), folders: Schema.Record(Schema.String, TrustAnswer) })
@@ -39,8 +42,8 @@ export interface FileTrustOptions {
 }
 
 /**
- * Answers in one JSON file (mode 0600, its folder 0700), read whenever somebody asks and replaced as a whole. A file that
- * cannot be read or understood stays as it is, and nothing is trusted.
+ * Answers in one JSON file (mode 0600, its folder 0700), read whenever somebody asks and replaced as a whole, by one process at a
+ * time. A file that cannot be read or understood stays as it is, and nothing is trusted.
  */
 export const layer = (
   file: string,
@@ -76,13 +79,28 @@ export const layer = (
           : new Map(Object.entries(stored.success.folders))
       })
 
+      const notKept = (error: PlatformError.PlatformError) =>
+        new TrustError({ message: `${diskTrouble(error)}; the answer was not kept` })
+
       const write = Effect.fnUntraced(function* (answers: ReadonlyMap<string, TrustAnswer>) {
         const folders = Object.fromEntries([...answers].toSorted(([one], [other]) => (one < other ? -1 : 1)))
         const text = `${JSON.stringify({ version: 1, folders }, undefined, 2)}\n`
         // Who keeps the file elsewhere and links to it finds it changed there.
         const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
-        yield* Effect.provideContext(WholeFile.writePrivate(place, text), context)
+        yield* WholeFile.writePrivate(place, text)
+        yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+      }, Effect.mapError(notKept))
+
+      /** The answer in place of the one that stands there when nobody else changes the file. */
+      const answered = Effect.fnUntraced(function* (place: string, answer: TrustAnswer | "forgotten") {
+        const answers = yield* read
+        const before = answers.get(place)
+        if (answer === "forgotten") answers.delete(place)
+        else answers.set(place, answer)
+        if (before !== answers.get(place)) yield* write(answers)
       })
+
+      const lock = FileLock.besides(path, file)
 
       /** A folder with its links followed, as far as it is there. */
       const realOf = Effect.fnUntraced(function* (folder: string) {
@@ -111,29 +129,25 @@ export const layer = (
           const found = standing(answers, withParents(place, path.dirname), isAbove(place))
           return found === "unknown" && (yield* isOff) ? "trusted" : found
         }),
-        set: Effect.fn("Trust.set")(
-          function* (folder, answer) {
-            const place = yield* realOf(folder)
-            const info = yield* Effect.option(fs.stat(place))
-            if (answer !== "forgotten" && Option.getOrUndefined(info)?.type !== "Directory") {
-              return yield* new TrustError({ message: `there is no folder ${quoted(place)}` })
-            }
-            const answers = yield* read
-            const before = answers.get(place)
-            if (answer === "forgotten") answers.delete(place)
-            else answers.set(place, answer)
-            if (before !== answers.get(place)) {
-              yield* write(answers).pipe(
-                Effect.mapError(
-                  (error) => new TrustError({ message: `${diskTrouble(error)}; the answer was not kept` })
-                )
-              )
-            }
-            return place
-          },
-          Effect.uninterruptible,
-          one.withPermit
-        ),
+        set: Effect.fn("Trust.set")(function* (folder, answer) {
+          const place = yield* realOf(folder)
+          const info = yield* Effect.option(fs.stat(place))
+          if (answer !== "forgotten" && Option.getOrUndefined(info)?.type !== "Directory") {
+            return yield* new TrustError({ message: `there is no folder ${quoted(place)}` })
+          }
+          yield* FileLock.locked({ file, lock }, answered(place, answer)).pipe(
+            Effect.provideContext(context),
+            ThisProcess.provide,
+            Effect.mapError((error) =>
+              error._tag === "FileLocked"
+                ? new TrustError({ message: `${error.message}; the answer was not kept` })
+                : error._tag === "PlatformError"
+                  ? notKept(error)
+                  : error
+            )
+          )
+          return place
+        }, one.withPermit),
         list: Effect.map(read, (answers) =>
           [...answers]
             .map(([folder, answer]) => ({ folder, answer }))

@@ -167,6 +167,10 @@ export const layer: Layer.Layer<SessionStore, never, TempStore> = Layer.effect(
         sessions.set(id, stored)
         return yield* logOf(id, stored)
       }),
+      // Nobody writes files into memory.
+      claim: Effect.fn("SessionStore.claim")(function* (id) {
+        if (sessions.has(id)) return yield* refuse(new SessionExists({ id }))
+      }),
       open: Effect.fn("SessionStore.open")(function* (id) {
         const stored = sessions.get(id)
         if (stored === undefined) return yield* refuse(new SessionNotFound({ id }))

@@ -25,7 +25,9 @@ import { printable } from "../domain/Inspection.ts"
 import { spelled } from "../domain/Visible.ts"
 import { wrap } from "../domain/Wrap.ts"
 import { ChatTerminal, Closed, type Completion, type Inquiry, type Question } from "../services/ChatTerminal.ts"
+import * as FileLock from "../services/FileLock.ts"
 import * as WholeFile from "../services/WholeFile.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 // --- history --------------------------------------------------------------------------------------------------------------
 
@@ -47,42 +49,52 @@ interface History {
 }
 
 /**
- * One JSON string a line, oldest first, so that messages keep their line breaks. A message is appended with one write: two
- * chats at once each add theirs. A damaged line is passed over; a file that cannot be used costs one warning.
+ * One JSON string a line, oldest first, so that messages keep their line breaks. Two chats at once each add theirs: nobody
+ * shortens the file while another one adds to it. A damaged line is passed over; a file that cannot be used costs one warning.
  */
 const openHistory = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   let usable = true
   const orWarn = <A, R>(
-    work: Effect.Effect<A, PlatformError.PlatformError, R>
+    work: Effect.Effect<A, FileLock.FileLocked | PlatformError.PlatformError, R>
   ): Effect.Effect<Option.Option<A>, never, R> =>
     Effect.catch(Effect.asSome(work), (error) => {
       usable = false
-      return Effect.as(
-        Effect.logWarning(`${file} cannot be used (${diskTrouble(error)}); messages are not kept`),
-        Option.none()
-      )
+      const why = error._tag === "FileLocked" ? error.message : diskTrouble(error)
+      return Effect.as(Effect.logWarning(`${file} cannot be used (${why}); messages are not kept`), Option.none())
     })
 
-  const text = yield* orWarn(Effect.catchIf(fs.readFileString(file), isNotFound, () => Effect.succeed("")))
-  const lines = Option.getOrElse(text, () => "").split("\n")
-  const kept = lines.flatMap((line) => Option.toArray(decodeLine(line))).slice(-historyBound)
-  if (lines.length > historyBound + historySlack) {
-    const shorter = kept.map((message) => `${JSON.stringify(message)}\n`).join("")
-    yield* orWarn(WholeFile.writePrivate(file, shorter))
-  }
+  const alone = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    FileLock.locked({ file, lock: FileLock.besides(path, file) }, work).pipe(
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.provideService(Path.Path, path),
+      ThisProcess.provide
+    )
+  const read = Effect.map(
+    Effect.catchIf(fs.readFileString(file), isNotFound, () => Effect.succeed("")),
+    (text) => text.split("\n")
+  )
+  const keptOf = (lines: ReadonlyArray<string>) =>
+    lines.flatMap((line) => Option.toArray(decodeLine(line))).slice(-historyBound)
+  const isLong = (lines: ReadonlyArray<string>) => lines.length > historyBound + historySlack
+  const shorten = Effect.gen(function* () {
+    const lines = yield* read
+    if (!isLong(lines)) return
+    const shorter = keptOf(lines).map((message) => `${JSON.stringify(message)}\n`)
+    yield* WholeFile.writePrivate(file, shorter.join(""))
+  })
+
+  const lines = Option.getOrElse(yield* orWarn(read), (): Array<string> => [])
+  const kept = keptOf(lines)
+  if (isLong(lines)) yield* orWarn(alone(shorten))
 
   const entries = kept.reverse()
   const store = (message: string) =>
-    fs
-      .makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
-      .pipe(
-        Effect.andThen(fs.writeFileString(file, `${JSON.stringify(message)}\n`, { flag: "a", mode: 0o600 })),
-        Effect.uninterruptible,
-        orWarn,
-        Effect.asVoid
-      )
+    alone(fs.writeFileString(file, `${JSON.stringify(message)}\n`, { flag: "a", mode: 0o600 })).pipe(
+      orWarn,
+      Effect.asVoid
+    )
   const add = (message: string) => {
     // As in shells: what begins with a space is not to be remembered.
     if (message.startsWith(" ") || message === entries[0]) return Effect.void

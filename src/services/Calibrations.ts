@@ -50,12 +50,17 @@ export const empty: Stored = { version: 1, features, models: {} }
 export const current = (stored: Stored): Stored => (stored.features === features ? stored : empty)
 
 /**
- * Calibrations that begin with `initial` and hand every change to `save`, one after the other. An interrupted
- * `observe` has learned and saved, or neither.
+ * Calibrations that begin with `initial` and hand every change to `save`, one after the other: the model and what is known of it
+ * now, and what was observed as a change of what others may have stored meanwhile. An interrupted `observe` has learned and saved,
+ * or neither.
  */
 export const make = (
   initial: Stored,
-  save: (stored: Stored) => Effect.Effect<void>
+  save: (
+    model: string,
+    learned: Calibration.Calibration,
+    learn: (before: Calibration.Calibration) => Calibration.Calibration
+  ) => Effect.Effect<void>
 ): Effect.Effect<Calibrations["Service"]> =>
   Effect.gen(function* () {
     const turn = yield* Semaphore.make(1)
@@ -85,8 +90,10 @@ export const make = (
         yield* turn.withPermits(1)(
           Effect.uninterruptible(
             Effect.suspend(() => {
-              models.set(model, Calibration.observe(of(model), features, actual))
-              return save({ ...empty, models: Object.fromEntries(models) })
+              const learn = (before: Calibration.Calibration) => Calibration.observe(before, features, actual)
+              const learned = learn(of(model))
+              models.set(model, learned)
+              return save(model, learned, learn)
             })
           )
         )

@@ -1,5 +1,5 @@
 import { diskTrouble, diskWords, isNotFound } from "../domain/DiskTrouble.ts"
-import { Effect, FileSystem, Path, type PlatformError, Random, Ref, Schema, type Scope } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import { entries, view } from "../domain/Conversation.ts"
 import type { Hash } from "../domain/Handle.ts"
@@ -14,6 +14,8 @@ import { writePi } from "../domain/transcripts/PiWriter.ts"
 import type { FormatName, Writer, Written } from "../domain/transcripts/Transcript.ts"
 import * as Work from "../domain/Work.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
+import * as Leftovers from "./Leftovers.ts"
+import { freshTemporaryName } from "./Processes.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "./TempStore.ts"
 
 /** A file could not be written. Nothing of it is there; what was there before still is. */
@@ -61,6 +63,7 @@ const staged = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  yield* Leftovers.sweep(folder)
   const before = new Set(yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []))
   const existed = yield* Effect.orElseSucceed(fs.exists(folder), () => false)
   const clear = existed
@@ -87,11 +90,13 @@ const prepared = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
   PlatformError.PlatformError,
-  FileSystem.FileSystem | Scope.Scope
+  FileSystem.FileSystem | Path.Path | Scope.Scope
 > {
   const fs = yield* FileSystem.FileSystem
-  const suffix = yield* Random.nextIntBetween(0, 0x7fffffff)
-  const temporary = `${path}.${suffix.toString(36)}.tmp`
+  const paths = yield* Path.Path
+  const folder = paths.dirname(path)
+  yield* Leftovers.sweep(folder)
+  const temporary = paths.join(folder, yield* freshTemporaryName)
   yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
   yield* Effect.scoped(
     Effect.gen(function* () {

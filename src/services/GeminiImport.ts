@@ -9,7 +9,10 @@ import { dotted, valueAt } from "../domain/SettingsKey.ts"
 import { jsonOf, parseSettings, withSetting } from "../domain/SettingsText.ts"
 import { parseSkill, skillFile } from "../domain/Skill.ts"
 import { quoted } from "../domain/WorkspacePath.ts"
+import * as FileLock from "./FileLock.ts"
+import * as Leftovers from "./Leftovers.ts"
 import { look, read } from "./RegularFile.ts"
+import * as WholeFile from "./WholeFile.ts"
 
 /** Takes over what a person set up for Gemini CLI: settings, memory, agents and skills of its folder. */
 
@@ -67,7 +70,7 @@ export class GeminiImport extends Context.Service<
       GeminiImport,
       Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => ({
         run: Effect.fn("GeminiImport.run")((options: ImportOptions) =>
-          Effect.provideContext(run(places, options), context)
+          Effect.provideContext(options.dryRun ? run(places, options) : alone(places, run(places, options)), context)
         )
       }))
     )
@@ -89,6 +92,16 @@ const mostFiles = 500
 const deepest = 8
 /** Files that memory may bring along. */
 const mostImports = 1_000
+
+/** Does what changes the settings while nobody else does. */
+const alone = Effect.fnUntraced(function* <A, R>(places: ImportPlaces, work: Effect.Effect<A, GeminiImportError, R>) {
+  const path = yield* Path.Path
+  const file = path.resolve(places.home, "settings.json")
+  yield* FileLock.hold({ file, lock: FileLock.besides(path, file) }).pipe(
+    Effect.mapError((error) => undone(error._tag === "FileLocked" ? error.message : diskTrouble(error)))
+  )
+  return yield* work
+}, Effect.scoped)
 
 const unusable = (message: string) => new GeminiImportError({ message, isInput: true })
 const undone = (message: string) => new GeminiImportError({ message, isInput: false })
@@ -402,15 +415,14 @@ const commit = Effect.fnUntraced(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const stages = new Map<string, string>()
   const written = Effect.fnUntraced(
     function* ({ bytes, mode, target }: Copy) {
       const parent = path.dirname(target)
       yield* fs.makeDirectory(parent, { recursive: true, mode: 0o700 })
-      const stage = stages.get(parent) ?? (yield* fs.makeTempDirectoryScoped({ directory: parent, prefix: ".import-" }))
-      stages.set(parent, stage)
-      const temporary = path.join(stage, path.basename(target))
-      yield* fs.writeFile(temporary, bytes, { flag: "wx", mode })
+      const temporary = yield* Effect.acquireRelease(WholeFile.claim(target, 0o600), (file) =>
+        fs.remove(file, { force: true }).pipe(Effect.retry({ times: 2 }), Effect.ignore)
+      )
+      yield* Effect.uninterruptible(WholeFile.fill(temporary, bytes, mode & 0o777))
       return temporary
     },
     Effect.mapError((error) => undone(`${diskTrouble(error)}; what was taken over so far stays, do it again then`))
@@ -418,12 +430,17 @@ const commit = Effect.fnUntraced(function* (
   const changed = (file: string) => undone(`${quoted(file)} was changed meanwhile; do it again`)
   const move = (temporary: string, target: string) =>
     Effect.mapError(fs.rename(temporary, target), (error) => undone(`${diskTrouble(error)}; do it again then`))
+  /** A name that is free is taken by nobody else meanwhile, where the file system has links. */
+  const place = (temporary: string, target: string) =>
+    Effect.catch(fs.link(temporary, target), ({ reason }) =>
+      reason._tag === "AlreadyExists" ? changed(target) : move(temporary, target)
+    )
 
   for (const copy of copies) {
     const temporary = yield* written(copy)
     // What came while we read is somebody's too.
     if (yield* Effect.orElseSucceed(fs.exists(copy.target), () => true)) return yield* changed(copy.target)
-    yield* move(temporary, copy.target)
+    yield* place(temporary, copy.target)
   }
   if (settings.after === settings.before) return
   // Who keeps the file elsewhere and links to it finds it changed there.
@@ -435,4 +452,5 @@ const commit = Effect.fnUntraced(function* (
   )
   if (now !== settings.before) return yield* changed(target)
   yield* move(temporary, target)
+  yield* Leftovers.sweep(path.dirname(settings.file), Leftovers.own)
 })

@@ -7,8 +7,10 @@ export class MemoryError extends Schema.TaggedError<MemoryError>()("MemoryError"
   message: Schema.String
 }) {}
 
-/** A fact as it would be written: what a person is shown, and then exactly what is written. */
+/** A fact as it would be written: what a person is shown. */
 export interface MemoryChange {
+  /** The line that is added. */
+  readonly fact: string
   readonly scope: MemoryScope
   /** Absolute, links followed. */
   readonly file: string
@@ -45,7 +47,10 @@ export class Memory extends Context.Service<
     readonly touched: (place: string) => Effect.Effect<string | undefined>
     /** What remembering a fact would write. Nothing is written. */
     readonly plan: (fact: string, scope: MemoryScope) => Effect.Effect<MemoryChange, MemoryError>
-    /** Writes what was planned, whole or not at all, and loads anew. Refused where the file is no longer what it was then. */
+    /**
+     * Writes what was planned, whole or not at all, and loads anew. Where the file says something else by now, as another agent
+     * remembered something, the fact is added to that. Refused where it is another file by now.
+     */
     readonly save: (change: MemoryChange) => Effect.Effect<Saved, MemoryError>
   }
 >()("palimpsest/services/Memory") {}

@@ -139,6 +139,11 @@ export class SessionStore extends Context.Service<
   {
     /** Begins a session under the id in `started`, and locks it for this writer. `SessionExists` where there is one. */
     readonly create: (started: Started) => Effect.Effect<SessionLog, SessionStoreError, Scope.Scope>
+    /**
+     * Keeps an id for a session that is written as a whole file, by an import: as long as the scope is open nobody else begins
+     * one under it. `SessionExists` where there is one, `SessionLocked` where somebody is about to.
+     */
+    readonly claim: (id: string) => Effect.Effect<void, SessionStoreError, Scope.Scope>
     /** Reads a session and locks it for this writer. `SessionNotFound` where there is none, `SessionLocked` where another writes. */
     readonly open: (id: string) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
     /** Ids of all sessions, newest first. */

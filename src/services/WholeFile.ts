@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Path, type PlatformError, Random, type Scope } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { encode } from "../domain/Bytes.ts"
+import { freshTemporaryName } from "./Processes.ts"
 
 /**
  * Files that are written whole or not at all: beside the place under a name of their own, and then renamed to it. A reader sees
@@ -17,8 +18,7 @@ export const claim = Effect.fn("WholeFile.claim")(
   ): Effect.fn.Return<string, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const random = yield* Random.nextIntBetween(0, 2 ** 48)
-    const temporary = path.join(path.dirname(file), `.palimpsest-${random.toString(36)}.tmp`)
+    const temporary = path.join(path.dirname(file), yield* freshTemporaryName)
     yield* Effect.scoped(fs.open(temporary, { flag: "wx", ...(mode === undefined ? {} : { mode }) }))
     return temporary
   },

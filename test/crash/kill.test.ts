@@ -212,8 +212,8 @@ const stores = (folder: string) =>
     FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders), Layer.provide(NodeServices.layer))
   )
 
-/** Names that a kill may leave behind, at most one a kill: half a blob or title, a lock on its way out, a log that is not one yet. */
-const leftover = /^(?:\.[a-z2-7]{52}\.\d+-\d+\.tmp|s1\.lock\.\d+(?:-\d+)?|s1\.new)$/
+/** Names that a kill may leave behind, at most one a kill: what was not yet a blob, a log or a lock, and the lock of who broke one. */
+const leftover = /^(?:\.palimpsest-\w+-\d+-\w+-\w+\.tmp|s1\.lock\.\w+)$/
 
 /** Opens the session as a new process would, and goes on in it. */
 const reopen = Effect.fnUntraced(function* (folder: string, last: Session, known: Known, count: number) {

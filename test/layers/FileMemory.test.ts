@@ -962,14 +962,20 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a file that was changed between the question and the answer is not written", () =>
+    it.effect("what somebody else wrote between the question and the answer stays, and the fact is added to it", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, "work/GEMINI.md": "one" })
         const change = yield* memory.plan("x", "project")
         yield* fs.writeFileString(place("work/GEMINI.md"), "two")
-        assert.match((yield* Effect.flip(memory.save(change))).message, /changed by somebody else meanwhile/)
-        assert.strictEqual(yield* fs.readFileString(place("work/GEMINI.md")), "two")
+        assert.include((yield* memory.save(change)).diff.diff, "-two")
+        assert.strictEqual(yield* fs.readFileString(place("work/GEMINI.md")), `two\n\n${header}\n- x\n`)
+        const another = yield* memory.plan("y", "project")
+        yield* fs.remove(place("work/GEMINI.md"))
+        yield* fs.writeFileString(place("work/other.md"), "three")
+        yield* fs.symlink(place("work/other.md"), place("work/GEMINI.md"))
+        assert.match((yield* Effect.flip(memory.save(another))).message, /is another file by now/)
+        assert.strictEqual(yield* fs.readFileString(place("work/other.md")), "three")
       })
     )
 

@@ -443,8 +443,11 @@ layer(NodeServices.layer)("a value that is set in a file", (it) => {
       assert.deepStrictEqual(done.gone, [files[0], undefined])
       for (const file of files) {
         assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
-        assert.deepStrictEqual(yield* fs.readDirectory(file.replace("/settings.json", "")), ["settings.json"])
+        // Where the working folder's file is locked.
+        const names = (yield* fs.readDirectory(file.replace("/settings.json", ""))).filter((name) => name !== "locks")
+        assert.deepStrictEqual(names, ["settings.json"])
       }
+      assert.deepStrictEqual(yield* fs.readDirectory(`${root}/home/locks`), [])
     })
   )
 

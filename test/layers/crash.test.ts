@@ -320,6 +320,7 @@ const naive =
               }, Effect.orDie)
             }
           }, Effect.orDie),
+          claim: () => Effect.die("not written here"),
           open: () => Effect.die("only writes"),
           list: Effect.die("only writes"),
           summaries: Effect.die("only writes"),

@@ -215,19 +215,37 @@ const exported = Command.make(
   ])
 )
 
-/** The events of a file as those of a session with an id that is free: the file's own, where it is. */
+/** Ids that are tried: the file's own, and then new ones. */
+const attempts = 4
+
+/**
+ * The events of a file as those of a session with an id that is free: the file's own, where it is. Until the scope closes nobody
+ * else gets it.
+ */
 const asNew = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
   const [started, ...rest] = events
   if (started?._tag !== "Started") return yield* badInput("the file does not say how its conversation began")
-  const taken = new Set(yield* orStoreFailure(SessionStore.use((store) => store.list)))
-  const isFree = /^[A-Za-z0-9_-]{1,64}$/.test(started.session) && !taken.has(started.session)
-  const id = isFree
-    ? started.session
-    : yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
-        Effect.provide(SecureRandom.layerWebCrypto)
-      )
-  const all: ReadonlyArray<SessionEvent> = [{ ...started, session: id }, ...rest]
-  return { id, all }
+  const fresh = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
+    Effect.provide(SecureRandom.layerWebCrypto)
+  )
+  const store = yield* SessionStore
+  const claimed = (id: string) =>
+    store.claim(id).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        ({ reason }) => reason._tag === "SessionExists" || reason._tag === "SessionLocked",
+        () => Effect.succeed(false)
+      ),
+      orStoreFailure
+    )
+  const isFit = /^[A-Za-z0-9_-]{1,64}$/.test(started.session)
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const id = attempt === 0 && isFit ? started.session : yield* fresh
+    if (!(yield* claimed(id))) continue
+    const all: ReadonlyArray<SessionEvent> = [{ ...started, session: id }, ...rest]
+    return { id, all }
+  }
+  return yield* failed("no id was free for the session; try again")
 })
 
 const imported = Command.make(
@@ -254,7 +272,7 @@ const imported = Command.make(
     const { title } = input
     if (title !== undefined) yield* orStoreFailure(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
-  })
+  }, Effect.scoped)
 ).pipe(
   Command.withDescription("Take a conversation over as a new session, and print its id"),
   Command.withExamples([

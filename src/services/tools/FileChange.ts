@@ -15,6 +15,7 @@ import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { isWithin } from "../../domain/WorkspacePath.ts"
 import { read } from "../RegularFile.ts"
 import { type Question, ToolFailure } from "../Tool.ts"
+import * as Leftovers from "../Leftovers.ts"
 import * as WholeFile from "../WholeFile.ts"
 import { Workspace } from "../Workspace.ts"
 
@@ -125,6 +126,7 @@ export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSyste
           Effect.gen(function* () {
             yield* WholeFile.fill(file, encode(after), mode)
             yield* fs.rename(file, seen.path)
+            yield* Leftovers.sweep(path.dirname(file))
             // Interrupted, the write would go on behind our back.
           }).pipe(Effect.uninterruptible),
         (file, exit) =>

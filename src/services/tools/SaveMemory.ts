@@ -1,7 +1,7 @@
 import { Effect, Predicate, Schema } from "effect"
 import { MemoryScope } from "../../domain/MemoryText.ts"
 import { type Display, words } from "../../domain/ToolResult.ts"
-import { Memory, type MemoryChange } from "../Memory.ts"
+import { Memory, type Saved } from "../Memory.ts"
 import type { Person } from "../Person.ts"
 import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
 
@@ -23,7 +23,7 @@ const known = new Set(["fact", "scope"])
 
 const failure = (message: string, type = "memory_tool_execution_error") => new ToolFailure({ message, type })
 
-const displayOf = ({ diff: { added, diff, removed }, shown }: MemoryChange): Display =>
+const displayOf = ({ diff: { added, diff, removed }, shown }: Saved): Display =>
   diff === "" ? words(`${shown} says so already`) : { _tag: "Diff", file: shown, diff, added, removed }
 
 /**
@@ -97,15 +97,15 @@ export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool,
             run: Effect.flatMap(planned, (change) =>
               memory.save(change).pipe(
                 Effect.mapError(({ message }) => failure(message)),
-                Effect.map(({ shown }) => ({
+                Effect.map((saved) => ({
                   value: {
                     success: true,
                     message:
-                      change.after === change.before
-                        ? `${shown} says so already.`
-                        : `Remembered in ${shown}; it holds from the next request on.`
+                      saved.diff.diff === ""
+                        ? `${saved.shown} says so already.`
+                        : `Remembered in ${saved.shown}; it holds from the next request on.`
                   },
-                  display: displayOf(change)
+                  display: displayOf(saved)
                 }))
               )
             )

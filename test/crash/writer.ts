@@ -1,0 +1,112 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer } from "effect"
+import { writeSync } from "node:fs"
+import { text } from "../../src/domain/Content.ts"
+import * as FileCalibrations from "../../src/layers/FileCalibrations.ts"
+import * as FileKnownHooks from "../../src/layers/FileKnownHooks.ts"
+import * as FileMemory from "../../src/layers/FileMemory.ts"
+import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
+import * as FileSettings from "../../src/layers/FileSettings.ts"
+import * as FileTempStore from "../../src/layers/FileTempStore.ts"
+import * as FileTrust from "../../src/layers/FileTrust.ts"
+import { Calibrations } from "../../src/services/Calibrations.ts"
+import { EnvFiles } from "../../src/services/EnvFiles.ts"
+import { Memory } from "../../src/services/Memory.ts"
+import { SessionStore } from "../../src/services/SessionStore.ts"
+import { Settings } from "../../src/services/Settings.ts"
+import { Trust } from "../../src/services/Trust.ts"
+
+/**
+ * What many processes change at once, each thing by its own service over the same files: to be used in one process, or run as
+ * `writer.ts <folder> <kind> <name> <count>`, which says on stdout what was acknowledged, a line each.
+ */
+
+export const kinds = [
+  "trust",
+  "setting",
+  "grant",
+  "fact",
+  "project",
+  "hooks",
+  "calibration",
+  "session",
+  "claim"
+] as const
+export type Kind = (typeof kinds)[number]
+
+const env = Layer.succeed(EnvFiles, { file: undefined, variables: {}, hidden: [], untrusted: [], notices: [] })
+
+/** All that is changed, over the files of a folder that has `home` and `work` in it. */
+export const layersOf = (folder: string) =>
+  Layer.fresh(
+    Layer.mergeAll(
+      FileTrust.layer(`${folder}/home/trusted-folders.json`, { environment: {}, user: `${folder}/user` }),
+      FileSettings.layer(`${folder}/home`, () => Effect.succeed("trusted")).pipe(Layer.provide(env)),
+      FileMemory.layer({
+        home: `${folder}/home`,
+        geminiHome: `${folder}/user/.gemini`,
+        extensions: [],
+        root: `${folder}/work`,
+        isTrusted: () => Effect.succeed(true)
+      }),
+      FileCalibrations.layer(`${folder}/home/calibrations.json`),
+      FileSessionStore.layer(`${folder}/home/sessions`).pipe(Layer.provide(FileTempStore.folders))
+    ).pipe(Layer.provideMerge(NodeServices.layer))
+  )
+
+/** One change that is acknowledged when it is done. Names are letters and digits. */
+export const write = (
+  folder: string,
+  kind: Kind,
+  name: string
+): Effect.Effect<unknown, unknown, Layer.Success<ReturnType<typeof layersOf>>> => {
+  switch (kind) {
+    case "trust":
+      // A folder that is gone may be forgotten, but not trusted.
+      return Trust.use((_) => _.set(`${folder}/work/${name}`, "untrusted"))
+    case "setting":
+      return Settings.use((_) => _.set("home", ["models", name], { window: 1_000 }))
+    case "grant":
+      return Settings.use((_) => _.allow([`run ${name}`]))
+    case "fact":
+    case "project": {
+      const scope = kind === "fact" ? "global" : "project"
+      return Memory.use((_) => Effect.flatMap(_.plan(`Remember ${name} well`, scope), _.save))
+    }
+    case "hooks":
+      return FileKnownHooks.note(`${folder}/home/known-hooks.json`, `/work/${name}`, [
+        {
+          source: "workspace",
+          event: "AfterTool",
+          matcher: undefined,
+          sequential: false,
+          command: name,
+          name: undefined,
+          description: undefined,
+          timeout: undefined,
+          env: {}
+        }
+      ])
+    case "calibration":
+      // Another model each: what is lost is missing.
+      return Calibrations.use((_) => _.observe(name, [text("some words of a request")], 9))
+    case "session":
+      return Effect.scoped(
+        SessionStore.use((_) => _.create({ _tag: "Started", version: 2, session: name, at: 1, estimator: "x" }))
+      )
+    case "claim":
+      return Effect.scoped(SessionStore.use((_) => _.claim(`claimed-${name}`)))
+  }
+}
+
+const [, script, folder, kind, name, count] = process.argv
+const isKind = (given: string | undefined): given is Kind => kinds.some((each) => each === given)
+
+if (script === import.meta.filename && folder !== undefined && isKind(kind)) {
+  const all = Effect.forEach(
+    Array.from({ length: Number(count) }, (_, index) => `${name}x${index}`),
+    (each) => Effect.tap(write(folder, kind, each), () => Effect.sync(() => writeSync(1, `${each}\n`))),
+    { discard: true }
+  )
+  await Effect.runPromise(Effect.provide(all, layersOf(folder)))
+}

@@ -1,0 +1,307 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, FileSystem, Layer, Path, PlatformError, Scope } from "effect"
+import { spawn } from "node:child_process"
+import { TestClock } from "effect/testing"
+import type { ProcessOwner } from "../../src/domain/ProcessOwner.ts"
+import { ownerOf, temporaryName, whereabouts } from "../../src/domain/ProcessOwner.ts"
+import * as ThisProcess from "../../src/layers/ThisProcess.ts"
+import * as FileLock from "../../src/services/FileLock.ts"
+import * as Leftovers from "../../src/services/Leftovers.ts"
+import { Processes } from "../../src/services/Processes.ts"
+import { chance } from "../crash/sight.ts"
+import { needs } from "../support/machine.ts"
+
+/** A process of a world in which the test says who runs. */
+const world = () => {
+  const running = new Map<number, string>()
+  let given = 0
+  const as = (owner: ProcessOwner): typeof Processes.Service => ({
+    self: Effect.succeed(owner),
+    find: (pid) => Effect.sync(() => (running.has(pid) ? { start: running.get(pid) } : undefined)),
+    unique: Effect.sync(() => `t${(given += 1)}`)
+  })
+  return { running, as }
+}
+
+const machine = "boot1_c1_host1"
+
+const folder = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const root = yield* fs.makeTempDirectoryScoped()
+  return { root, lock: path.join(root, ".x.lock"), file: path.join(root, "x") }
+})
+
+/** A file system without hard links, as some that are mounted from elsewhere. */
+const withoutLinks = Layer.effect(
+  FileSystem.FileSystem,
+  FileSystem.FileSystem.use((fs) =>
+    Effect.succeed({
+      ...fs,
+      link: (from: string) =>
+        Effect.fail(
+          PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "link", pathOrDescriptor: from })
+        )
+    })
+  )
+)
+
+describe("a lock between processes", () => {
+  for (const links of [true, false]) {
+    const how = links ? "" : ", without hard links"
+
+    it.live(`has one holder at a time, whoever is killed when, and numbers given again${how}`, () =>
+      Effect.gen(function* () {
+        // Actors with numbers that few share: each lives, holds the lock, and is killed or ends; its successor may get its number.
+        for (const seed of [1, 2, 3]) {
+          const { file, lock, root } = yield* folder
+          const { as, running } = world()
+          const fs = yield* FileSystem.FileSystem
+          let holding = 0
+          let most = 0
+          let done = 0
+          let kills = 0
+          const roll = chance(seed)
+          const choices = Array.from({ length: 60 }, () => ({ dies: roll(4), waits: roll(3) }))
+          const life = (index: number) => {
+            const pid = 100 + (index % 6)
+            const start = String(index)
+            const choice = choices[index]
+            return Effect.gen(function* () {
+              running.set(pid, start)
+              const scope = yield* Scope.make()
+              while ((yield* Scope.provide(FileLock.tryHold(lock), scope)) !== undefined) yield* Effect.sleep(1)
+              holding += 1
+              most = Math.max(most, holding)
+              yield* Effect.sleep(choice?.waits ?? 0)
+              holding -= 1
+              done += 1
+              // What kill -9 leaves: the lock, of a process that no longer runs.
+              if (choice?.dies === 0) kills += 1
+              else yield* Scope.close(scope, Exit.void)
+              running.delete(pid)
+            }).pipe(Effect.provideService(Processes, as({ pid, start, machine })))
+          }
+          // Six at once, each the one after the other of its number.
+          yield* Effect.forEach(
+            [0, 1, 2, 3, 4, 5],
+            (first) => Effect.forEach([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], (round) => life(first + 6 * round)),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(most, 1, `seed ${seed}`)
+          assert.strictEqual(done, 60)
+          assert.isAbove(kills, 0)
+          // Whatever lies there now, the next one gets it and leaves nothing.
+          yield* FileLock.locked({ file, lock }, Effect.void).pipe(
+            Effect.provideService(Processes, as({ pid: 999, start: "1", machine }))
+          )
+          yield* Leftovers.sweep(root, Leftovers.own).pipe(
+            Effect.provideService(Processes, as({ pid: 999, start: "1", machine }))
+          )
+          assert.deepStrictEqual(yield* fs.readDirectory(root), [])
+        }
+      }).pipe(Effect.scoped, Effect.provide(links ? Layer.empty : withoutLinks), Effect.provide(NodeServices.layer))
+    )
+
+    it.live(`of many that break one dead lock at once, one gets it${how}`, () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { as, running } = world()
+        for (let round = 0; round < 20; round += 1) {
+          const { lock } = yield* folder
+          // Also the lock under which it was being broken is a dead one's.
+          yield* fs.writeFileString(lock, JSON.stringify({ pid: 7, start: "1", since: 1, token: "dead" }))
+          if (round % 2 === 0) {
+            yield* fs.writeFileString(`${lock}.dead`, JSON.stringify({ pid: 8, start: "1", since: 1, token: "too" }))
+          }
+          let holders = 0
+          yield* Effect.forEach(
+            Array.from({ length: 12 }, (_, index) => index),
+            (index) => {
+              running.set(100 + index, "1")
+              return Effect.gen(function* () {
+                if ((yield* FileLock.tryHold(lock)) === undefined) holders += 1
+              }).pipe(Effect.provideService(Processes, as({ pid: 100 + index, start: "1", machine })))
+            },
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(holders, 1)
+        }
+      }).pipe(Effect.scoped, Effect.provide(links ? Layer.empty : withoutLinks), Effect.provide(NodeServices.layer))
+    )
+  }
+
+  const standings: ReadonlyArray<readonly [rule: string, owner: object, age: string, isFree: boolean]> = [
+    ["a process that runs", { pid: 7, start: "1", machine }, "9 days", false],
+    ["one that is gone", { pid: 8, start: "1", machine }, "1 second", true],
+    ["one whose number another one has", { pid: 7, start: "2", machine }, "1 second", true],
+    [
+      "one of before the machine was started again",
+      { pid: 7, start: "1", machine: "boot0_c1_host1" },
+      "1 second",
+      true
+    ],
+    ["one in another container, lately", { pid: 8, start: "1", machine: "boot1_c2_host2" }, "9 minutes", false],
+    ["one in another container, long ago", { pid: 8, start: "1", machine: "boot1_c2_host2" }, "11 minutes", true],
+    ["one on another machine, lately", { pid: 8, start: "1", machine: "boot2_c1_host2" }, "9 minutes", false],
+    ["one of an older version that runs", { pid: 7 }, "9 days", false],
+    ["nobody who can be told, lately", {}, "9 seconds", false],
+    ["nobody who can be told, long ago", {}, "11 seconds", true]
+  ]
+  for (const [rule, owner, age, isFree] of standings) {
+    it.effect(`the lock of ${rule} is ${isFree ? "broken" : "respected"}`, () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const { lock } = yield* folder
+        const { as, running } = world()
+        running.set(7, "1")
+        yield* fs.writeFileString(lock, JSON.stringify({ ...owner, since: 1 }))
+        yield* fs.utimes(lock, 1_000_000, 1_000_000)
+        yield* TestClock.setTime(1_000_000_000 + Duration.toMillis(Duration.fromInputUnsafe(age as Duration.Input)))
+        const held = yield* FileLock.tryHold(lock).pipe(
+          Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+        )
+        assert.strictEqual(held === undefined, isFree)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    )
+  }
+
+  it.effect("whoever waits for it names the holder when that takes too long, and can be interrupted", () =>
+    Effect.gen(function* () {
+      const { file, lock } = yield* folder
+      const { as, running } = world()
+      running.set(7, "1")
+      running.set(9, "1")
+      const other = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+      let ran = false
+      const work = FileLock.locked(
+        { file, lock },
+        Effect.sync(() => void (ran = true))
+      )
+      yield* FileLock.tryHold(lock).pipe(Effect.provideService(Processes, as({ pid: 7, start: "1", machine })))
+      const interrupted = yield* Effect.forkChild(other(work), { startImmediately: true })
+      const patient = yield* Effect.forkChild(Effect.flip(other(work)), { startImmediately: true })
+      yield* Fiber.interrupt(interrupted)
+      for (let second = 0; second < 40; second += 1) {
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+        yield* TestClock.adjust("1 second")
+      }
+      const error = yield* Fiber.join(patient)
+      assert.strictEqual(
+        error.message.replace(file, "FILE"),
+        "FILE is being changed by process 7; end it or wait for it, then try again"
+      )
+      assert.isFalse(ran)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("is let go when the work fails, dies or is interrupted while it waits for its turn", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, lock, root } = yield* folder
+      yield* Effect.exit(FileLock.locked({ file, lock }, Effect.fail("no")))
+      yield* Effect.exit(FileLock.locked({ file, lock }, Effect.die("no")))
+      let count = 0
+      const add = FileLock.locked(
+        { file, lock },
+        Effect.gen(function* () {
+          const before = count
+          yield* Effect.sleep(1)
+          count = before + 1
+        })
+      )
+      // Two of three are interrupted; each of the others counts.
+      const fibers = yield* Effect.forEach(Array.from({ length: 30 }), () => Effect.forkChild(add))
+      for (const [index, fiber] of fibers.entries()) if (index % 3 > 0) yield* Fiber.interrupt(fiber)
+      const exits = yield* Effect.forEach(fibers, Fiber.await)
+      assert.strictEqual(count, exits.filter(({ _tag }) => _tag === "Success").length)
+      assert.isAtLeast(count, 10)
+      assert.deepStrictEqual(yield* fs.readDirectory(root), [])
+    }).pipe(Effect.scoped, ThisProcess.provide, Effect.provide(NodeServices.layer))
+  )
+
+  describe("leftovers", () => {
+    it.effect("go where their owner is gone, and stay where it runs or cannot be told lately", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const { root } = yield* folder
+        const { as, running } = world()
+        running.set(7, "1")
+        const of = (owner: ProcessOwner | undefined, unique: string) => temporaryName(owner, unique)
+        const kept = [
+          of({ pid: 7, start: "1", machine }, "lives"),
+          of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "elsewhere"),
+          of(undefined, "fresh"),
+          ".package.lock",
+          ".palimpsest-notes.md",
+          "x.tmp"
+        ]
+        const gone = [
+          of({ pid: 8, start: "1", machine }, "dead"),
+          of({ pid: 7, start: "2", machine }, "another"),
+          of({ pid: 7, start: "1", machine: "boot0_c1_host1" }, "before")
+        ]
+        const old = [of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "long"), of(undefined, "ago")]
+        for (const name of [...kept, ...gone, ...old]) {
+          yield* fs.writeFileString(path.join(root, name), "")
+          yield* fs.utimes(path.join(root, name), old.includes(name) ? 1 : 100_000, old.includes(name) ? 1 : 100_000)
+        }
+        yield* fs.makeDirectory(path.join(root, of({ pid: 8, start: "1", machine }, "folder")))
+        yield* TestClock.setTime(100_000_000)
+        yield* Leftovers.sweep(root).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+        assert.deepStrictEqual(
+          (yield* fs.readDirectory(root)).toSorted(),
+          [...kept, of({ pid: 8, start: "1", machine }, "folder")].toSorted()
+        )
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    )
+
+    it.effect("say whose they are, and no other name passes for one", () =>
+      Effect.sync(() => {
+        const roll = chance(1)
+        const part = () => (roll(2 ** 31) + 1).toString(36)
+        for (let turn = 0; turn < 1_000; turn += 1) {
+          const one = {
+            pid: 1 + roll(4_194_304),
+            start: String(1 + roll(2 ** 31)),
+            machine: `${part()}_${part()}_${part()}`
+          }
+          const unique = part()
+          assert.deepStrictEqual(ownerOf(temporaryName(one, unique)), one)
+          assert.isUndefined(ownerOf(temporaryName(undefined, unique)))
+          assert.strictEqual(whereabouts(one, one), "here")
+        }
+        for (const name of [".palimpsest-../x.tmp", ".palimpsest-1-1-a_b_c-x.tmp/..", "palimpsest-1-1-a-x.tmp"]) {
+          assert.isUndefined(ownerOf(name))
+        }
+      })
+    )
+  })
+
+  needs("Linux")("this process among others", () => {
+    it.live("tells a running one, one that ended, and one that is dead and not yet buried", () =>
+      Effect.gen(function* () {
+        const { find, self } = yield* Processes
+        const own = yield* self
+        assert.deepStrictEqual(yield* find(process.pid), { start: own?.start })
+        // A shell that does not wait for its child: that becomes a zombie when it is killed.
+        const shell = spawn("/bin/sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], {
+          stdio: ["ignore", "pipe", "ignore"]
+        })
+        const child = yield* Effect.promise(
+          () => new Promise<number>((resolve) => shell.stdout.once("data", (data) => resolve(Number(data))))
+        )
+        assert.isDefined(yield* find(child))
+        process.kill(child, "SIGKILL")
+        let found: unknown = "running"
+        while (found !== undefined) {
+          found = yield* find(child)
+          yield* Effect.sleep(5)
+        }
+        shell.kill("SIGKILL")
+      }).pipe(ThisProcess.provide)
+    )
+  })
+})
