@@ -76,7 +76,7 @@ describe("a log that is too long to be held", () => {
         const { folder } = yield* program
         const file = path.join(folder, "large-refused.jsonl")
         yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(file, { force: true })))
-        written(file, 100_000, "said")
+        written(file, 300_000, "said")
         const { status, stderr, stdout } = yield* run(["compress", file, "--plan"], { env })
         assert.deepStrictEqual([status, String(stdout)], [2, ""])
         assert.match(
