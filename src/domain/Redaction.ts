@@ -1,4 +1,11 @@
-import { discordShape, joinedReach, type JoinedShape, joinedShapes, type TokenShape, tokenShapes } from "./SecretShapes.ts"
+import {
+  discordShape,
+  joinedReach,
+  type JoinedShape,
+  joinedShapes,
+  type TokenShape,
+  tokenShapes
+} from "./SecretShapes.ts"
 import * as Work from "./Work.ts"
 
 /**
@@ -56,7 +63,10 @@ const rowsByStart: ReadonlyMap<string, ReadonlyArray<readonly [start: string, ro
   const rows = new Map<string, Array<readonly [string, Row]>>()
   for (const shape of tokenShapes) {
     const bound = shape.most < 100 ? "(?![A-Za-z0-9])" : ""
-    const row = { ...shape, pattern: shape.shape ?? new RegExp(`${shape.of}{${shape.least},${shape.most}}${bound}`, "y") }
+    const row = {
+      ...shape,
+      pattern: shape.shape ?? new RegExp(`${shape.of}{${shape.least},${shape.most}}${bound}`, "y")
+    }
     for (const start of shape.starts) {
       const known = rows.get(start.slice(0, 2)) ?? []
       known.push([start, row])
@@ -176,7 +186,8 @@ const stems = ["pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie"
 /** Ends of names that say nothing of what the value is. */
 const neutral =
   /^(?:value|val|base64|b64|hex|raw|plain|plaintext|data|prod|production|dev|development|staging|stage|test|testing|sandbox|live|old|new|current|previous|prev|primary|secondary|default|env|var|main|backup|base|\d+)$/
-const passwordName = /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind)?pass\d*$/
+const passwordName =
+  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind)?pass\d*$/
 /** A word beside `password` by which it is a text of a page, a property or a deed. */
 const notPassword =
   /^(?:forgot|forgotten|reset|change|changed|invalid|wrong|incorrect|missing|no|show|hide|toggle|is|has|allow|require|requires|required|enable|disable|min|max|weak|strong|validate|check|verify|compare|hash|encode|encrypt|decrypt|generate|get|set|all|depth|first|second|with|without|by|enter|error|one|low|high|band)$/
@@ -287,7 +298,8 @@ const constantName = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
 /** What has a form of its own that is no secret's. */
 const formed =
   /^(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|h_[a-z2-7]{10,}$|https?:\/\/|wss?:\/\/|file:|data:|blob:|(?:\.{1,2}|~)\/|\/[a-z0-9._-]+(?:\/|$)|[A-Za-z]:\\|\d{1,4}(?:[-/.:T]\d{1,4})+(?:[T Z.:+\d-]*)$|v?\d+\.\d+\.\d+)/
-const fileName = /^[\w./@-]*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|ini|env|pem|key|crt|cer|p12|pfx|jks|txt|md|html?|css|py|rb|go|rs|java|cs|php|sh|conf|cfg|lock|log|png|svg|sock)$/i
+const fileName =
+  /^[\w./@-]*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|ini|env|pem|key|crt|cer|p12|pfx|jks|txt|md|html?|css|py|rb|go|rs|java|cs|php|sh|conf|cfg|lock|log|png|svg|sock)$/i
 
 const isPlaceholder = (value: string, quoted: boolean): boolean => {
   const inner = value.trim()
@@ -327,9 +339,7 @@ const isRandom = (value: string): boolean => {
   if (digits === 0) {
     // Random letters are large about as often as small; in names every fifth is.
     if (length < 16 || larges + smalls < head.length * 0.8) return false
-    return (
-      larges / head.length > 0.28 && smalls / head.length > 0.28 && entropy(head) >= 3.3 && !camel.test(head)
-    )
+    return larges / head.length > 0.28 && smalls / head.length > 0.28 && entropy(head) >= 3.3 && !camel.test(head)
   }
   if (larges + smalls === 0) return false
   if (worded.test(head)) return false
@@ -350,11 +360,15 @@ const isSecretValue = ({ quote, text }: Value): boolean =>
   isRandom(text)
 
 /** What is no word of a program or of a sentence. */
-const isNoWord = (value: string): boolean => /\d/.test(value) || /[^\w\s.,:;!?()'"-]/.test(value) || /[a-z][A-Z]/.test(value)
+const isNoWord = (value: string): boolean =>
+  /\d/.test(value) || /[^\w\s.,:;!?()'"-]/.test(value) || /[a-z][A-Z]/.test(value)
 
 const sentenceLike = (value: string): boolean =>
   /\s/.test(value.trim()) &&
-  (/^[A-Z¿¡]/.test(value) || /[.!?:…]$/.test(value.trim()) || /passw|token|secret/i.test(value) || value.split(/\s+/).length > 8)
+  (/^[A-Z¿¡]/.test(value) ||
+    /[.!?:…]$/.test(value.trim()) ||
+    /passw|token|secret/i.test(value) ||
+    value.split(/\s+/).length > 8)
 
 interface Named {
   readonly name: string
@@ -408,9 +422,11 @@ const isNamedSecret = (value: Value, named: Named): boolean => {
   )
 }
 
-const scheme = /(?:Bearer|Basic|Token|ApiKey|Negotiate|Digest|Bot|SSWS|GenieKey|AWS4-HMAC-SHA256)(?:[ \t+]|%20){1,8}(?:token=)?/iy
+const scheme =
+  /(?:Bearer|Basic|Token|ApiKey|Negotiate|Digest|Bot|SSWS|GenieKey|AWS4-HMAC-SHA256)(?:[ \t+]|%20){1,8}(?:token=)?/iy
 const credential = /[^\s"'`\\<>,;)}\]]{4,8192}/y
-const noCredential = /^(?:realm|error|charset|username|token|tokens|auth|authentication|authorization|scheme|header|headers|key|keys|credentials?)\b/i
+const noCredential =
+  /^(?:realm|error|charset|username|token|tokens|auth|authentication|authorization|scheme|header|headers|key|keys|credentials?)\b/i
 
 /** Lines that go on with a long value: base64 is wrapped. */
 const continued = /(?:\r?\n[ \t]{0,40}|\\n)[A-Za-z0-9+/=_-]{20,}(?![^\s\\"'])/y
@@ -448,12 +464,17 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     at = matchAt(lists, text, end)
     if (at < 0) at = matchAt(spaced, text, end)
   } else {
-    if (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name)) at = matchAt(lists, text, end)
+    if (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name))
+      at = matchAt(lists, text, end)
     if (at < 0) at = matchAt(apart, text, end)
     const isSaid = at < 0
     if (isSaid) at = matchAt(spoken, text, end)
     if (at < 0 && /\|[ \t`*]{0,20}$/.test(before)) at = matchAt(cell, text, end)
-    if (at < 0 && nameClass === "password" && /\b(?:login|user|machine|username)[ \t]/.test(text.slice(Math.max(0, start - 160), start))) {
+    if (
+      at < 0 &&
+      nameClass === "password" &&
+      /\b(?:login|user|machine|username)[ \t]/.test(text.slice(Math.max(0, start - 160), start))
+    ) {
       at = matchAt(spaced, text, end)
     }
     if (at < 0) return { end }
@@ -495,7 +516,8 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     const last = matchAt(cookieLine, text, from)
     const value = last < 0 ? "" : text.slice(from, last)
     const parts = value.split(/;\s*/).map((part) => part.slice(part.indexOf("=") + 1))
-    const isOne = value.includes("=") && parts.some((part) => isSecretValue({ start: 0, end: 0, text: part, quote: '"' }))
+    const isOne =
+      value.includes("=") && parts.some((part) => isSecretValue({ start: 0, end: 0, text: part, quote: '"' }))
     return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
   }
 
@@ -511,7 +533,8 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     case "secret":
       return isNamedSecret(value, named) ? found("secret") : looked
     case "key": {
-      const isLong = value.text.length >= 20 && (isQuery || (isEnvironment(named) && !/CACHE|PRIMARY|SORT|PUBLIC/.test(name)))
+      const isLong =
+        value.text.length >= 20 && (isQuery || (isEnvironment(named) && !/CACHE|PRIMARY|SORT|PUBLIC/.test(name)))
       return isLong && isSecretValue(value) ? found("secret") : looked
     }
     case "signature":
@@ -523,7 +546,9 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
         (/=$/.test(value.text) || /[a-z][A-Z][a-z]*[A-Z]|\d/.test(value.text)) &&
         !camel.test(value.text)
       const isPart = name.startsWith("_") || value.quote !== ""
-      return isPart && !isPlaceholder(value.text, true) && (isEncoded || isSecretValue(value)) ? found("credentials") : looked
+      return isPart && !isPlaceholder(value.text, true) && (isEncoded || isSecretValue(value))
+        ? found("credentials")
+        : looked
     }
   }
 }
@@ -575,10 +600,12 @@ const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
 const pgPass = /:(?:5432|5433|6432|\*):([^\s:]{1,64}):([^\s:]{1,64}):([^\s:]{1,256})(?=\s|$|\\n)/y
 const curlUser =
   /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\]{1,64}:[^\s"'`\\]{1,128}/y
-const webProgram = /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
+const webProgram =
+  /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
 const shortPassword =
   /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\-][^\s"'`\\]{2,127})/y
-const passProgram = /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
+const passProgram =
+  /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
 
 const each = (text: string, from: number, to: number, mark: string, visit: (at: number) => void): void => {
   const part = text.slice(from, Math.min(text.length, to + mark.length - 1))
@@ -717,8 +744,8 @@ const settled = (text: string, found: ReadonlyArray<Finding>): ReadonlyArray<Fin
   })
 }
 
-/** Every secret of a text, in order. */
-function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
+/** Every secret of a text, in order, found in slices. */
+export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
   const found: Array<Finding> = []
   const named: Array<Finding> = []
   let reached = 0
@@ -781,6 +808,20 @@ export const redactSpan = (text: string, start: number, end: number): string =>
       text.slice(start, end),
       secretsIn(text)
         .filter((found) => found.start < end && found.end > start)
-        .map((found) => ({ ...found, start: Math.max(found.start, start) - start, end: Math.min(found.end, end) - start }))
+        .map((found) => ({
+          ...found,
+          start: Math.max(found.start, start) - start,
+          end: Math.min(found.end, end) - start
+        }))
     )
   )
+
+/** How many secrets were taken out, by kind. */
+export type SecretCounts = Readonly<Record<Kind, number>>
+
+/** These kinds counted, each beside its name, in the order of the names. */
+export const countKinds = (kinds: Iterable<Kind>): SecretCounts => {
+  const counts = new Map<Kind, number>()
+  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -171,7 +171,11 @@ export const joinedReach = 96
 
 export const joinedShapes: ReadonlyArray<JoinedShape> = [
   joined("Vault token", /(?:^|[^A-Za-z0-9])hv[sbr]\.$/, /[A-Za-z0-9_-]{20,300}/y),
-  joined("Doppler token", /(?:^|[^A-Za-z0-9])dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?$/, /[A-Za-z0-9]{40,44}/y),
+  joined(
+    "Doppler token",
+    /(?:^|[^A-Za-z0-9])dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?$/,
+    /[A-Za-z0-9]{40,44}/y
+  ),
   joined("Dynatrace token", /(?:^|[^A-Za-z0-9])dt0[a-z]\d{2}\.$/, /[A-Z0-9]{24}\.[A-Z0-9]{64}/y),
   joined("Harness token", /(?:^|[^A-Za-z0-9])[ps]at\.$/, /[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}/y),
   joined("Terraform token", /[A-Za-z0-9]{14}\.atlasv1\.$/, /[A-Za-z0-9_=-]{40,120}/y),
@@ -184,9 +188,19 @@ export const joinedShapes: ReadonlyArray<JoinedShape> = [
   joined("Azure secret", /[A-Za-z0-9_~.]{3}\dQ~$/, /[A-Za-z0-9_~.-]{31,34}/y, "~"),
   joined("OpenShift token", /(?:^|[^A-Za-z0-9])sha256~$/, /[A-Za-z0-9_-]{40,60}/y, "~"),
   joined("Telegram token", /\d{8,10}:$/, /AA[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])/y, ":"),
-  joined("Slack token", /hooks\.slack\.com\/[a-z]{4,12}\/[A-Z0-9]{6,16}\/[A-Z0-9]{6,16}\/$/, /[A-Za-z0-9]{16,64}/y, "/"),
+  joined(
+    "Slack token",
+    /hooks\.slack\.com\/[a-z]{4,12}\/[A-Z0-9]{6,16}\/[A-Z0-9]{6,16}\/$/,
+    /[A-Za-z0-9]{16,64}/y,
+    "/"
+  ),
   joined("Discord webhook", /\/api\/(?:v\d{1,2}\/)?webhooks\/\d{15,22}\/$/, /[A-Za-z0-9_-]{40,100}/y, "/"),
-  joined("Teams webhook", /\.webhook\.office\.com\/.{36,90}\/IncomingWebhook\/$/, /[A-Za-z0-9]{32}(?:\/[a-z0-9-]{36})?/y, "/")
+  joined(
+    "Teams webhook",
+    /\.webhook\.office\.com\/.{36,90}\/IncomingWebhook\/$/,
+    /[A-Za-z0-9]{32}(?:\/[a-z0-9-]{36})?/y,
+    "/"
+  )
 ]
 
 /** A Discord bot's token: its id, a time and a signature, each base64 without padding. */

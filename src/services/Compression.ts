@@ -20,6 +20,8 @@ import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { Trigger } from "../domain/Hook.ts"
 import { projecting, requestTokens } from "../domain/Projection.ts"
+import { redactedEntries } from "../domain/RedactedEntries.ts"
+import { countKinds, type Kind, redact, redacting, redactSpan } from "../domain/Redaction.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import {
   answerOf,
@@ -328,11 +330,13 @@ const attempt = Effect.fn("Compression.attempt")(
         dropped: undefined
       }
     }
+    const whole = dropped.map((item) => item.entry)
+    const clean = yield* Work.run(redactedEntries(whole))
     const wanted: SummaryRequest = {
-      entries: dropped.map((item) => item.entry),
+      entries: policy.redactSecrets === false ? whole : clean.entries,
       kept,
       budget: summarize.budget,
-      focus: policy.focus,
+      focus: policy.focus === undefined ? undefined : redact(policy.focus),
       cwd: request.cwd,
       pins: pinsOf(plan, conversation),
       said: saidIn(entries(conversation)),
@@ -351,10 +355,12 @@ const attempt = Effect.fn("Compression.attempt")(
         dropped: undefined
       }
     }
-    const range = yield* rangeHandle(dropped.map((item) => item.entry))
+    const range = yield* rangeHandle(whole)
+    // Whoever wrote it: no secret enters a snapshot.
+    const final = yield* Work.run(redacting(summary.text))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
-      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${summary.text}` },
+      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${final.text}` },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]
     for (const message of messages) {
@@ -362,7 +368,8 @@ const attempt = Effect.fn("Compression.attempt")(
       insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
     }
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
-    return yield* judged(request, plan, patch, { ...summary, range })
+    const kinds = [...clean.kinds, ...final.kinds]
+    return yield* judged(request, plan, patch, { ...summary, text: final.text, range, kinds })
   },
   (effect, _request, plan) =>
     Effect.catchTags(effect, {
@@ -464,7 +471,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
       .map(({ end, entry: id, part, start }) => {
         const entry = log.get(id)
         const whole = entry?.content.parts[part]?.text ?? ""
-        return { entry: id, part, start, end, text: whole.slice(start, end), handle: entry?.handles[part] }
+        return { entry: id, part, start, end, text: redactSpan(whole, start, end), handle: entry?.handles[part] }
       })
   return {
     original: spans("original request")[0],
@@ -475,6 +482,8 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
 
 interface MadeSummary extends Verified {
   readonly range: Handle
+  /** The secrets that were kept out of it. */
+  readonly kinds: ReadonlyArray<Kind>
 }
 
 /** Counts both sides alike and says what the plan came to. */
@@ -513,7 +522,8 @@ const judged = Effect.fnUntraced(function* (
           by: summary.by,
           snapshot: summary.text,
           audit: summary.audit,
-          doubts: summary.doubts
+          doubts: summary.doubts,
+          ...(summary.kinds.length === 0 ? {} : { secrets: countKinds(summary.kinds) })
         }),
         dropped: summary.range
       }

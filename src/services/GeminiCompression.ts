@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import * as Domain from "../domain/Compression.ts"
-import { model, text, user } from "../domain/Content.ts"
+import { type Content, model, text, user } from "../domain/Content.ts"
 import { entries, type Entry, entryId, itemParts, type Patch, view, type ViewItem } from "../domain/Conversation.ts"
 import { saidIn } from "../domain/Evidence.ts"
 import {
@@ -24,6 +24,8 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
+import { redactedContent, redactedEntries } from "../domain/RedactedEntries.ts"
+import { countKinds, redact, redacting } from "../domain/Redaction.ts"
 import { withoutForgedWords } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
@@ -73,6 +75,12 @@ const shortened = Effect.fnUntraced(function* (
   return found
 })
 
+function* redactedContents(contents: ReadonlyArray<Content>): Work.Work<ReadonlyArray<Content>> {
+  const clean: Array<Content> = []
+  for (const content of contents) clean.push((yield* redactedContent(content)).content)
+  return clean
+}
+
 /** The summary of the slice: a model's two answers, or in their place what code writes. */
 const answersTo = Effect.fnUntraced(function* (
   request: CompressRequest,
@@ -86,11 +94,12 @@ const answersTo = Effect.fnUntraced(function* (
   const { family, policy } = request
   const summarizer = yield* Summarizer
   const promptId = request.promptId ?? "compress"
+  const isRedacted = policy.redactSecrets !== false
   const wanted: SummaryRequest = {
-    entries: dropped,
+    entries: isRedacted ? (yield* Work.run(redactedEntries(dropped))).entries : dropped,
     kept: [],
     budget: policy.snapshotBudget ?? 8_000,
-    focus: policy.focus,
+    focus: policy.focus === undefined ? undefined : redact(policy.focus),
     cwd: request.cwd,
     pins: { original: undefined, latest: undefined },
     said: saidIn(entries(request.conversation)),
@@ -107,13 +116,18 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls }
   }
   const first = firstCall(decision, promptId)
+  const generate = isRedacted ? yield* Work.run(redactedContents(first.contents)) : first.contents
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
     promptId,
     system: first.system,
-    generate: first.contents,
-    verify: (summary) => secondCall(decision, promptId, summary).contents
+    generate,
+    verify: (summary) => {
+      const second = secondCall(decision, promptId, summary).contents
+      // All but the summary is known from the first call.
+      return isRedacted ? Work.runSync(redactedContents(second)) : second
+    }
   })
   return { answers: answered, calls: answered.calls }
 })
@@ -155,7 +169,12 @@ const summarised = Effect.fnUntraced(function* (
     return nothing({ reason: "already tried", before: plan.before })
   }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
-  const { answers, calls } = yield* answersTo(request, decision, dropped)
+  const { kinds } = yield* Work.run(redactedEntries(dropped))
+  const { answers: given, calls } = yield* answersTo(request, decision, dropped)
+  // Whoever wrote it: no secret enters a snapshot.
+  const summary = yield* Work.run(redacting(given.summary))
+  const verified = yield* Work.run(redacting(given.verified))
+  const answers: Answers = { summary: summary.text, verified: verified.text }
   const counted = yield* apiCount(request, decision, answers)
   const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
   const before = TokenCount.make(conclusion.before)
@@ -192,6 +211,7 @@ const summarised = Effect.fnUntraced(function* (
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
   ]
   const shorten = yield* shortened(items, decision.truncation, decision.split)
+  const secrets = [...kinds, ...summary.kinds, ...verified.kinds]
   const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
   return {
     outcome: Domain.Compressed.make({
@@ -204,7 +224,8 @@ const summarised = Effect.fnUntraced(function* (
       snapshot,
       audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
       calls,
-      doubts: { removed: [], unknown: [] }
+      doubts: { removed: [], unknown: [] },
+      ...(secrets.length === 0 ? {} : { secrets: countKinds(secrets) })
     }),
     dropped: yield* rangeHandle(dropped)
   }
