@@ -1,6 +1,15 @@
 import type { Content, Part } from "./Content.ts"
 import type { Entry } from "./Conversation.ts"
-import { finding, type Finding, type Kind, redacted, redacting } from "./Redaction.ts"
+import {
+  finding,
+  type Finding,
+  mostTelling,
+  redacted,
+  redacting,
+  type Secret,
+  tellingOf,
+  withoutValues
+} from "./Redaction.ts"
 import type { Work } from "./Work.ts"
 
 /**
@@ -10,10 +19,10 @@ import type { Work } from "./Work.ts"
 
 interface RedactedPart {
   readonly part: Part
-  readonly kinds: ReadonlyArray<Kind>
+  readonly secrets: ReadonlyArray<Secret>
 }
 
-const nothing: ReadonlyArray<Kind> = []
+const nothing: ReadonlyArray<Secret> = []
 
 /** A value of JSON written out with its strings as they are, and where in the text each of them stands. */
 const writtenOut = (value: unknown): { readonly text: string; readonly starts: ReadonlyArray<number> } => {
@@ -61,11 +70,13 @@ const cleaned = (value: string, start: number, found: ReadonlyArray<Finding>): s
 }
 
 /** A value of JSON without the secrets in its strings; what the name of a field tells counts too. */
-export function* redactedJson(value: unknown): Work<{ readonly value: unknown; readonly kinds: ReadonlyArray<Kind> }> {
+export function* redactedJson(
+  value: unknown
+): Work<{ readonly value: unknown; readonly secrets: ReadonlyArray<Secret> }> {
   const { starts, text } = writtenOut(value)
-  if (starts.length === 0) return { value, kinds: nothing }
+  if (starts.length === 0) return { value, secrets: nothing }
   const found = yield* finding(text)
-  if (found.length === 0) return { value, kinds: nothing }
+  if (found.length === 0) return { value, secrets: nothing }
   let at = 0
   let first = 0
   const rebuilt = (inner: unknown): unknown => {
@@ -83,7 +94,10 @@ export function* redactedJson(value: unknown): Work<{ readonly value: unknown; r
     }
     return inner
   }
-  return { value: rebuilt(value), kinds: found.map(({ kind }) => kind) }
+  return {
+    value: rebuilt(value),
+    secrets: found.map(({ end, kind, start }) => ({ kind, value: text.slice(start, end) }))
+  }
 }
 
 /** What was found stays known as long as the part does: a conversation is compressed many times. */
@@ -93,61 +107,127 @@ const known = new WeakMap<Part, RedactedPart>()
 export function* redactedPart(part: Part): Work<RedactedPart> {
   const before = known.get(part)
   if (before !== undefined) return before
-  const kinds: Array<Kind> = []
+  const secrets: Array<Secret> = []
   let clean = part
   if (typeof part.text === "string" && part.text !== "") {
     const made = yield* redacting(part.text)
-    if (made.kinds.length > 0) clean = { ...clean, text: made.text }
-    kinds.push(...made.kinds)
+    if (made.secrets.length > 0) clean = { ...clean, text: made.text }
+    secrets.push(...made.secrets)
   }
   if (part.functionCall?.args !== undefined) {
     const args = yield* redactedJson(part.functionCall.args)
-    if (args.kinds.length > 0) clean = { ...clean, functionCall: { ...part.functionCall, args: args.value } }
-    kinds.push(...args.kinds)
+    if (args.secrets.length > 0) clean = { ...clean, functionCall: { ...part.functionCall, args: args.value } }
+    secrets.push(...args.secrets)
   }
   if (part.functionResponse?.response !== undefined) {
-    const { kinds: found, value } = yield* redactedJson(part.functionResponse.response)
+    const { secrets: found, value } = yield* redactedJson(part.functionResponse.response)
     if (found.length > 0) clean = { ...clean, functionResponse: { ...part.functionResponse, response: value } }
-    kinds.push(...found)
+    secrets.push(...found)
   }
-  const made = { part: clean, kinds }
+  const made = { part: clean, secrets }
   known.set(part, made)
-  if (clean !== part) known.set(clean, { part: clean, kinds: nothing })
+  if (clean !== part) known.set(clean, { part: clean, secrets: nothing })
   return made
 }
 
 /** A message without secrets; the very same where it holds none. */
-export function* redactedContent(
+function* redactedContent(
   content: Content
-): Work<{ readonly content: Content; readonly kinds: ReadonlyArray<Kind> }> {
+): Work<{ readonly content: Content; readonly secrets: ReadonlyArray<Secret> }> {
   const parts: Array<Part> = []
-  const kinds: Array<Kind> = []
+  const secrets: Array<Secret> = []
   for (const part of content.parts) {
     const made = yield* redactedPart(part)
     parts.push(made.part)
-    kinds.push(...made.kinds)
+    secrets.push(...made.secrets)
     yield 20
   }
-  return kinds.length === 0 && parts.every((part, at) => part === content.parts[at])
-    ? { content, kinds }
-    : { content: { ...content, parts }, kinds }
+  return secrets.length === 0 && parts.every((part, at) => part === content.parts[at])
+    ? { content, secrets }
+    : { content: { ...content, parts }, secrets }
+}
+
+function* withoutElsewhere(value: unknown, secrets: ReadonlyArray<Secret>): Work<unknown> {
+  if (typeof value === "string") return yield* withoutValues(value, secrets)
+  if (Array.isArray(value)) {
+    const list: Array<unknown> = []
+    for (const one of value) list.push(yield* withoutElsewhere(one, secrets))
+    return list
+  }
+  if (typeof value !== "object" || value === null) return value
+  const fields: Array<readonly [string, unknown]> = []
+  for (const [key, one] of Object.entries(value)) fields.push([key, yield* withoutElsewhere(one, secrets)])
+  return Object.fromEntries(fields)
+}
+
+/** What a text of a part is: the fields that are searched. */
+const textsOf = ({ functionCall, functionResponse, text }: Part): unknown => [
+  text,
+  functionCall?.args,
+  functionResponse?.response
+]
+
+/** A part in which none of these values stands; the very same where none did. */
+function* partWithout(part: Part, secrets: ReadonlyArray<Secret>): Work<Part> {
+  const { text } = writtenOut(textsOf(part))
+  yield (text.length * secrets.length) / 8
+  if (!secrets.some(({ value }) => text.includes(value))) return part
+  const { functionCall, functionResponse } = part
+  return {
+    ...part,
+    ...(part.text === undefined ? {} : { text: yield* withoutValues(part.text, secrets) }),
+    ...(functionCall?.args === undefined
+      ? {}
+      : { functionCall: { ...functionCall, args: yield* withoutElsewhere(functionCall.args, secrets) } }),
+    ...(functionResponse?.response === undefined
+      ? {}
+      : {
+          functionResponse: {
+            ...functionResponse,
+            response: yield* withoutElsewhere(functionResponse.response, secrets)
+          }
+        })
+  }
+}
+
+/** Messages without secrets, and what was taken out of them. What a name tells of one place is left out everywhere. */
+export function* redactedContents(
+  contents: ReadonlyArray<Content>,
+  more: ReadonlyArray<Secret> = []
+): Work<{ readonly contents: ReadonlyArray<Content>; readonly secrets: ReadonlyArray<Secret> }> {
+  const clean: Array<Content> = []
+  const secrets: Array<Secret> = []
+  for (const content of contents) {
+    const made = yield* redactedContent(content)
+    clean.push(made.content)
+    for (const secret of made.secrets) secrets.push(secret)
+  }
+  const telling = tellingOf([...more, ...secrets], mostTelling.everywhere)
+  if (telling.length === 0) return { contents: clean, secrets }
+  const everywhere: Array<Content> = []
+  for (const content of clean) {
+    const parts: Array<Part> = []
+    for (const part of content.parts) {
+      const other = yield* partWithout(part, telling)
+      if (other !== part) known.set(other, { part: other, secrets: nothing })
+      parts.push(other)
+    }
+    everywhere.push(parts.every((part, at) => part === content.parts[at]) ? content : { ...content, parts })
+  }
+  return { contents: everywhere, secrets }
 }
 
 /** Entries without secrets, and what was taken out of them. */
 export function* redactedEntries(
   entries: ReadonlyArray<Entry>
-): Work<{ readonly entries: ReadonlyArray<Entry>; readonly kinds: ReadonlyArray<Kind> }> {
-  const clean: Array<Entry> = []
-  const kinds: Array<Kind> = []
-  for (const entry of entries) {
-    const made = yield* redactedContent(entry.content)
-    kinds.push(...made.kinds)
-    if (made.content === entry.content) clean.push(entry)
-    else {
-      // The JSON that a part was read from still holds what was taken out of the part.
-      const { source: _, ...rest } = entry
-      clean.push({ ...rest, content: made.content })
-    }
-  }
-  return { entries: clean, kinds }
+): Work<{ readonly entries: ReadonlyArray<Entry>; readonly secrets: ReadonlyArray<Secret> }> {
+  const { contents, secrets } = yield* redactedContents(entries.map(({ content }) => content))
+  const clean = entries.map((entry, at): Entry => {
+    const content = contents[at] ?? entry.content
+    if (content === entry.content) return entry
+    // The JSON that a part was read from still holds what was taken out of the part.
+    const { source: _, ...rest } = entry
+    return { ...rest, content }
+  })
+  return { entries: clean, secrets }
 }

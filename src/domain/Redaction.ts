@@ -543,7 +543,7 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
       const isEncoded =
         /^[A-Za-z0-9+/]{8,}={0,2}$/.test(value.text) &&
         value.text.length % 4 === 0 &&
-        (/=$/.test(value.text) || /[a-z][A-Z][a-z]*[A-Z]|\d/.test(value.text)) &&
+        (value.text.endsWith("=") || /[a-z][A-Z][a-z]*[A-Z]|\d/.test(value.text)) &&
         !camel.test(value.text)
       const isPart = name.startsWith("_") || value.quote !== ""
       return isPart && !isPlaceholder(value.text, true) && (isEncoded || isSecretValue(value))
@@ -773,10 +773,16 @@ const without = (text: string, found: ReadonlyArray<Finding>): string => {
   return result + text.slice(from)
 }
 
+/** What was taken out of a text. */
+export interface Secret {
+  readonly kind: Kind
+  readonly value: string
+}
+
 /** A text without its secrets, and what was taken out, in order. */
 export interface Redaction {
   readonly text: string
-  readonly kinds: ReadonlyArray<Kind>
+  readonly secrets: ReadonlyArray<Secret>
 }
 
 /** What was taken out may have hidden what stands beside it; a few looks settle any text. */
@@ -785,14 +791,36 @@ const looks = 4
 /** `redact`, in slices, with what was taken out. */
 export function* redacting(text: string): Work.Work<Redaction> {
   let result = text
-  const kinds: Array<Kind> = []
+  const secrets: Array<Secret> = []
   for (let look = 0; look < looks; look += 1) {
     const found = yield* finding(result)
     if (found.length === 0) break
+    for (const { end, kind, start } of found) secrets.push({ kind, value: result.slice(start, end) })
     result = without(result, found)
-    for (const { kind } of found) kinds.push(kind)
   }
-  return { text: result, kinds }
+  return { text: result, secrets }
+}
+
+/** A shorter value, or one that is a word, stands in many a text by chance. */
+const isTelling = ({ value }: Secret): boolean => value.length >= 8 && /\d/.test(value) && /[^\d\s]/.test(value)
+/** So many values are looked for in what was written of a conversation, and in all of it: each is a look through the whole. */
+export const mostTelling = { written: 2_000, everywhere: 200 }
+
+/** The values of these secrets by which they are known without their names, the longest first. */
+export const tellingOf = (secrets: Iterable<Secret>, most = mostTelling.written): ReadonlyArray<Secret> => {
+  const telling = new Map<string, Secret>()
+  for (const secret of secrets) if (isTelling(secret)) telling.set(secret.value, secret)
+  return [...telling.values()].sort((one, other) => other.value.length - one.value.length).slice(0, most)
+}
+
+/** A text without these values: what a name gave away in one place is a secret where it stands alone. */
+export function* withoutValues(text: string, secrets: ReadonlyArray<Secret>): Work.Work<string> {
+  let result = text
+  for (const { kind, value } of secrets) {
+    if (result.includes(value)) result = result.replaceAll(value, () => redacted(kind))
+    yield text.length / 8
+  }
+  return result
 }
 
 /**
@@ -819,9 +847,9 @@ export const redactSpan = (text: string, start: number, end: number): string =>
 /** How many secrets were taken out, by kind. */
 export type SecretCounts = Readonly<Record<Kind, number>>
 
-/** These kinds counted, each beside its name, in the order of the names. */
-export const countKinds = (kinds: Iterable<Kind>): SecretCounts => {
+/** These secrets counted by kind, in the order of the kinds' names. */
+export const countSecrets = (secrets: Iterable<Secret>): SecretCounts => {
   const counts = new Map<Kind, number>()
-  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  for (const { kind } of secrets) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)))
 }

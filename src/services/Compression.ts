@@ -21,7 +21,15 @@ import type { Handle } from "../domain/Handle.ts"
 import type { Trigger } from "../domain/Hook.ts"
 import { projecting, requestTokens } from "../domain/Projection.ts"
 import { redactedEntries } from "../domain/RedactedEntries.ts"
-import { countKinds, type Kind, redact, redacting, redactSpan } from "../domain/Redaction.ts"
+import {
+  countSecrets,
+  redact,
+  redacting,
+  redactSpan,
+  type Secret,
+  tellingOf,
+  withoutValues
+} from "../domain/Redaction.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import {
   answerOf,
@@ -33,7 +41,7 @@ import {
 } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
+import { callsWithout, type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
 import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
@@ -357,10 +365,13 @@ const attempt = Effect.fn("Compression.attempt")(
     }
     const range = yield* rangeHandle(whole)
     // Whoever wrote it: no secret enters a snapshot.
-    const final = yield* Work.run(redacting(summary.text))
+    const { secrets, text: written } = yield* Work.run(redacting(summary.text))
+    const telling = tellingOf(clean.secrets)
+    const snapshot = yield* Work.run(withoutValues(written, telling))
+    const calls = yield* Work.run(callsWithout(summary.calls, telling))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
-      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${final.text}` },
+      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${snapshot}` },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]
     for (const message of messages) {
@@ -368,8 +379,8 @@ const attempt = Effect.fn("Compression.attempt")(
       insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
     }
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
-    const kinds = [...clean.kinds, ...final.kinds]
-    return yield* judged(request, plan, patch, { ...summary, text: final.text, range, kinds })
+    const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
+    return yield* judged(request, plan, patch, made)
   },
   (effect, _request, plan) =>
     Effect.catchTags(effect, {
@@ -483,7 +494,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
 interface MadeSummary extends Verified {
   readonly range: Handle
   /** The secrets that were kept out of it. */
-  readonly kinds: ReadonlyArray<Kind>
+  readonly secrets: ReadonlyArray<Secret>
 }
 
 /** Counts both sides alike and says what the plan came to. */
@@ -523,7 +534,7 @@ const judged = Effect.fnUntraced(function* (
           snapshot: summary.text,
           audit: summary.audit,
           doubts: summary.doubts,
-          ...(summary.kinds.length === 0 ? {} : { secrets: countKinds(summary.kinds) })
+          ...(summary.secrets.length === 0 ? {} : { secrets: countSecrets(summary.secrets) })
         }),
         dropped: summary.range
       }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import * as Domain from "../domain/Compression.ts"
-import { type Content, model, text, user } from "../domain/Content.ts"
+import { model, text, user } from "../domain/Content.ts"
 import { entries, type Entry, entryId, itemParts, type Patch, view, type ViewItem } from "../domain/Conversation.ts"
 import { saidIn } from "../domain/Evidence.ts"
 import {
@@ -24,13 +24,13 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
-import { redactedContent, redactedEntries } from "../domain/RedactedEntries.ts"
-import { countKinds, redact, redacting } from "../domain/Redaction.ts"
+import { redactedContents, redactedEntries } from "../domain/RedactedEntries.ts"
+import { countSecrets, redact, redacting, type Secret, tellingOf, withoutValues } from "../domain/Redaction.ts"
 import { withoutForgedWords } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
+import { callsWithout, type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
 import { extractive, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
@@ -75,17 +75,12 @@ const shortened = Effect.fnUntraced(function* (
   return found
 })
 
-function* redactedContents(contents: ReadonlyArray<Content>): Work.Work<ReadonlyArray<Content>> {
-  const clean: Array<Content> = []
-  for (const content of contents) clean.push((yield* redactedContent(content)).content)
-  return clean
-}
-
 /** The summary of the slice: a model's two answers, or in their place what code writes. */
 const answersTo = Effect.fnUntraced(function* (
   request: CompressRequest,
   decision: Summarize,
-  dropped: ReadonlyArray<Entry>
+  dropped: ReadonlyArray<Entry>,
+  secrets: ReadonlyArray<Secret>
 ): Effect.fn.Return<
   { readonly answers: Answers; readonly calls: ReadonlyArray<Domain.SummaryCall> },
   SummarizerError,
@@ -116,7 +111,7 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls }
   }
   const first = firstCall(decision, promptId)
-  const generate = isRedacted ? yield* Work.run(redactedContents(first.contents)) : first.contents
+  const generate = isRedacted ? (yield* Work.run(redactedContents(first.contents, secrets))).contents : first.contents
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
@@ -126,7 +121,7 @@ const answersTo = Effect.fnUntraced(function* (
     verify: (summary) => {
       const second = secondCall(decision, promptId, summary).contents
       // All but the summary is known from the first call.
-      return isRedacted ? Work.runSync(redactedContents(second)) : second
+      return isRedacted ? Work.runSync(redactedContents(second, secrets)).contents : second
     }
   })
   return { answers: answered, calls: answered.calls }
@@ -169,12 +164,17 @@ const summarised = Effect.fnUntraced(function* (
     return nothing({ reason: "already tried", before: plan.before })
   }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
-  const { kinds } = yield* Work.run(redactedEntries(dropped))
-  const { answers: given, calls } = yield* answersTo(request, decision, dropped)
+  const { secrets } = yield* Work.run(redactedEntries(dropped))
+  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, secrets)
   // Whoever wrote it: no secret enters a snapshot.
   const summary = yield* Work.run(redacting(given.summary))
   const verified = yield* Work.run(redacting(given.verified))
-  const answers: Answers = { summary: summary.text, verified: verified.text }
+  const telling = tellingOf(secrets)
+  const answers: Answers = {
+    summary: yield* Work.run(withoutValues(summary.text, telling)),
+    verified: yield* Work.run(withoutValues(verified.text, telling))
+  }
+  const calls = yield* Work.run(callsWithout(made, telling))
   const counted = yield* apiCount(request, decision, answers)
   const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
   const before = TokenCount.make(conclusion.before)
@@ -211,7 +211,7 @@ const summarised = Effect.fnUntraced(function* (
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
   ]
   const shorten = yield* shortened(items, decision.truncation, decision.split)
-  const secrets = [...kinds, ...summary.kinds, ...verified.kinds]
+  const keptOut = [...secrets, ...summary.secrets, ...verified.secrets]
   const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
   return {
     outcome: Domain.Compressed.make({
@@ -225,7 +225,7 @@ const summarised = Effect.fnUntraced(function* (
       audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
       calls,
       doubts: { removed: [], unknown: [] },
-      ...(secrets.length === 0 ? {} : { secrets: countKinds(secrets) })
+      ...(keptOut.length === 0 ? {} : { secrets: countSecrets(keptOut) })
     }),
     dropped: yield* rangeHandle(dropped)
   }

@@ -102,8 +102,7 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "c
         (error) => new Unusable({ reason: error.reason._tag, message: redact(error.message) }, calls, error)
       )
     )
-    // The answers are kept with the outcome.
-    const said = redact(answerText(answer))
+    const said = answerText(answer)
     const { finishReason, usage } = answer
     calls.push({ purpose, promptId, model: name, messages: messages.length, answer: said, finishReason, usage })
     if (usage !== null) yield* calibrations.observe(name, partsOf(request), usage.prompt)

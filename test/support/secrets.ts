@@ -299,11 +299,25 @@ export const plantedSecrets = (each = 10, seed = 15): ReadonlyArray<Planted> => 
   )
 }
 
-/** Whether a text gives a secret away: twelve of its characters in a row, or all of a shorter one. */
-export const givesAway = (text: string, { kind, value }: Planted): boolean => {
-  // How a JWT or a PyPI token begins is the same for all of them.
-  const secret = kind === "JWT" ? value.slice(24) : kind === "PyPI token" ? value.slice(24) : value
-  const length = Math.min(12, secret.length)
-  for (let at = 0; at + length <= secret.length; at += 1) if (text.includes(secret.slice(at, at + length))) return true
-  return false
+const pieceLength = 12
+
+/** What of a secret is its own: how a JWT or a PyPI token begins is the same for all of them. */
+const ownOf = ({ kind, value }: Planted): string => (kind === "JWT" || kind === "PyPI token" ? value.slice(24) : value)
+
+/** The secrets that a text gives away: twelve characters of one in a row, or all of a shorter one. */
+export const givenAway = (text: string, secrets: ReadonlyArray<Planted>): ReadonlyArray<Planted> => {
+  const pieces = new Map<string, Array<Planted>>()
+  const found = new Set<Planted>()
+  for (const secret of secrets) {
+    const own = ownOf(secret)
+    if (own.length < pieceLength && text.includes(own)) found.add(secret)
+    for (let at = 0; at + pieceLength <= own.length; at += 1) {
+      const piece = own.slice(at, at + pieceLength)
+      pieces.set(piece, [...(pieces.get(piece) ?? []), secret])
+    }
+  }
+  for (let at = 0; at + pieceLength <= text.length; at += 1) {
+    for (const secret of pieces.get(text.slice(at, at + pieceLength)) ?? []) found.add(secret)
+  }
+  return secrets.filter((secret) => found.has(secret))
 }

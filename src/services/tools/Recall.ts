@@ -127,8 +127,8 @@ export const recall = (
               : Effect.gen(function* () {
                   // All of it is looked at: what is left out before would part secrets and their names.
                   const whole = yield* source.recall(handle)
-                  const { kinds, text } = yield* Work.run(redacting(whole.text))
-                  return { found: yield* select(text, selection), secrets: kinds.length }
+                  const { secrets, text } = yield* Work.run(redacting(whole.text))
+                  return { found: yield* select(text, selection), secrets: secrets.length }
                 })
           )
           if (Result.isSuccess(read)) return shown(handle, read.success, selection)
