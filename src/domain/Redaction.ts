@@ -180,8 +180,8 @@ const findTokens = (text: string, from: number, to: number, found: Array<Finding
 
 // What stands behind a name that tells
 
-/** What of a name gives it away; in small letters. */
-const stems = ["pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "sig", "bearer", "_pat"]
+/** What of a name gives it away. */
+const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat/gi
 
 /** Ends of names that say nothing of what the value is. */
 const neutral =
@@ -464,9 +464,10 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     at = matchAt(lists, text, end)
     if (at < 0) at = matchAt(spaced, text, end)
   } else {
-    if (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name))
+    at = matchAt(apart, text, end)
+    if (at < 0 && (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name))) {
       at = matchAt(lists, text, end)
-    if (at < 0) at = matchAt(apart, text, end)
+    }
     const isSaid = at < 0
     if (isSaid) at = matchAt(spoken, text, end)
     if (at < 0 && /\|[ \t`*]{0,20}$/.test(before)) at = matchAt(cell, text, end)
@@ -563,18 +564,10 @@ const longLook = 256
 
 const findNamed = (text: string, from: number, to: number, found: Array<Finding>): void => {
   const part = text.slice(from, Math.min(text.length, to + 16))
-  const lower = part.toLowerCase()
-  // Few letters are longer when small; then only Latin ones are made small, so that places stay.
-  const small = lower.length === part.length ? lower : part.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
-  const places: Array<number> = []
-  for (const stem of stems) {
-    for (let at = small.indexOf(stem); at >= 0; at = small.indexOf(stem, at + stem.length)) {
-      if (at < to - from) places.push(from + at)
-    }
-  }
   let done = 0
-  for (const place of places.sort((one, other) => one - other)) {
-    if (place < done) continue
+  for (const { index } of part.matchAll(stems)) {
+    const place = from + index
+    if (place < done || place >= to) continue
     let start = place
     while (start > 0 && place - start < nameReach && nameChar.test(text.charAt(start - 1))) start -= 1
     let end = place

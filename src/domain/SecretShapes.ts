@@ -169,6 +169,7 @@ const joined = (kind: string, after: RegExp, shape: RegExp, joint = "."): Joined
 /** Characters before a token that `after` has to look at. */
 export const joinedReach = 96
 
+/** Tokens that are known by what stands before them. */
 export const joinedShapes: ReadonlyArray<JoinedShape> = [
   joined("Vault token", /(?:^|[^A-Za-z0-9])hv[sbr]\.$/, /[A-Za-z0-9_-]{20,300}/y),
   joined(
