@@ -109,7 +109,7 @@ const chatSettings = Effect.fnUntraced(function* (
   const path = yield* Path.Path
   const { model: usual, ...defaults } = yield* ChatDefaults
   const { masking, models = {}, overflowFactor, toolOutput, window } = settings
-  const { attempts, minGain, preserve, strategy, toolBudget } = withDefaults(settings)
+  const { attempts, minGain, preserve, redactSecrets, strategy, toolBudget } = withDefaults(settings)
   const heard = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
   // 0 counts as not set, wherever it stands (spec 15); a flag is for every model.
   const threshold = heard(wanted.threshold) ?? heard(settings.compressionThreshold)
@@ -126,7 +126,8 @@ const chatSettings = Effect.fnUntraced(function* (
       ...defaults.policy,
       preserve,
       minGain,
-      toolBudget: TokenCount.make(toolBudget)
+      toolBudget: TokenCount.make(toolBudget),
+      redactSecrets
     },
     patience: {
       call: { ...defaultPatience.call, attempts: attempts.calls },

@@ -38,6 +38,20 @@ const paid = (outcome: Outcome): string => {
   }.`
 }
 
+/** How many secrets were kept out of a snapshot, and of which kinds; nothing where there were none. */
+export const secretsText = (outcome: Outcome): string => {
+  const counts = Object.entries(outcome._tag === "Compressed" ? (outcome.secrets ?? {}) : {})
+  const all = counts.reduce((sum, [, count]) => sum + count, 0)
+  if (all === 0) return ""
+  const kinds = counts.map(([kind, count]) => `${Output.number(count)} × ${kind}`).join(", ")
+  return `${Output.plural(all, "secret")} kept out of the snapshot (${kinds})`
+}
+
+const kept = (outcome: Outcome): string => {
+  const text = secretsText(outcome)
+  return text === "" ? "" : ` ${text}; recall shows them.`
+}
+
 const but = (degraded: Degraded | null): string => (degraded === null ? "" : ` Note: ${reasonOf(degraded.message)}.`)
 
 const span = (before: number, after: number, limit: number): string =>
@@ -54,16 +68,17 @@ const reasonOf = (message: string): string => message.replace(/\.$/, "")
  */
 export const outcomeSentence = (outcome: Outcome, limit: number, scale = 1): string =>
   Outcome.match(outcome, {
-    Compressed: ({ after, before, by, degraded, patch, plan }) => {
+    Compressed: (made) => {
+      const { after, before, by, degraded, patch, plan } = made
       const layout = plan.steps.find((step) => step._tag === "Layout")
-      const kept = layout === undefined ? 0 : layout.kept.length
+      const messages = layout === undefined ? 0 : layout.kept.length
       const snapshot = patch.insert.reduce((sum, entry) => sum + itemTokens(viewItem(entry)), 0)
       const writer = by === "model" ? "the model" : by === "hook" ? "a hook" : "code"
       const stayed =
-        kept === 0
+        messages === 0
           ? "All of it"
-          : `${kept === 1 ? "The last message stayed as it was" : `The last ${Output.number(kept)} messages stayed as they were`}; the rest`
-      return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and can be recalled.${paid(outcome)}${but(degraded)}${back}`
+          : `${messages === 1 ? "The last message stayed as it was" : `The last ${Output.number(messages)} messages stayed as they were`}; the rest`
+      return `Compressed ${span(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and can be recalled.${kept(made)}${paid(outcome)}${but(degraded)}${back}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
       `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${span(before, after, limit)}. All else stayed as it was, and ${patch.shorten.length === 1 ? "it" : "they"} can be recalled in full.${paid(outcome)}${but(degraded)}${back}`,

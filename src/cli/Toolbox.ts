@@ -113,7 +113,7 @@ const mcpOf = Effect.fnUntraced(function* (servers: McpServersSettings) {
 })
 
 /** What watches over an agent and shortens what it reads, as the settings say; each agent has its own. */
-const beside = ({ loopDetection, summarizeToolOutput }: SettingsFile) =>
+const beside = ({ loopDetection, redactSecrets, summarizeToolOutput }: SettingsFile) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<Model | TokenCounter>()
     const loops = yield* LoopDetector.make(LoopDetector.fromNumbers(loopsOf(loopDetection)))
@@ -124,7 +124,7 @@ const beside = ({ loopDetection, summarizeToolOutput }: SettingsFile) =>
         const asked = summarizeToolOutput[tool]
         if (asked === undefined) return Effect.undefined
         return Effect.provideContext(
-          summarize({ tool, text: output, intent, budget: asked.tokenBudget ?? usualBudget }),
+          summarize({ tool, text: output, intent, budget: asked.tokenBudget ?? usualBudget, redactSecrets }),
           context
         )
       }

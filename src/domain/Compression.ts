@@ -36,6 +36,8 @@ export const Policy = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   /** What the person wants kept. */
   focus: Schema.optionalKey(Schema.String),
+  /** Whether secrets are left out of what a summarizing model is sent; absent: yes. Snapshots never hold any. */
+  redactSecrets: Schema.optionalKey(Schema.Boolean),
   /** Whether, when the plan does not reach the limit, stronger ones may be tried. */
   ladder: Schema.Boolean,
   /** What the API said of the latest request; absent: it is counted (strategy `gemini`). */
@@ -218,7 +220,9 @@ export const Outcome = Schema.TaggedUnion({
     by: Schema.Literals(["model", "extractive", "ladder", "hook"]),
     snapshot: Schema.String,
     audit: AuditResult,
-    doubts: Doubts
+    doubts: Doubts,
+    /** Secrets that stand in what was summarised and were kept out of the snapshot, by kind; absent: none. */
+    secrets: Schema.optionalKey(Schema.Record(Schema.String, Schema.Natural))
   },
   ContentTruncated: changed,
   Noop: {

@@ -5,7 +5,8 @@ import { type Entry, EntryId, pairing, placeKey } from "./Conversation.ts"
 import { Handle, mentions } from "./Handle.ts"
 import { emptySnapshot, fileLine, isSnapshot, merge, parse, type Snapshot, trusted, type Words } from "./Snapshot.ts"
 import { unprotect } from "./Protected.ts"
-import { redact } from "./Redaction.ts"
+import { redactedEntries } from "./RedactedEntries.ts"
+import { markStart, redact } from "./Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"
 import { visibleLine } from "./Visible.ts"
 import type { Work } from "./Work.ts"
@@ -161,20 +162,20 @@ const settled =
 const telling =
   /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused|\bE[A-Z]{3,}\b/i
 
-/** The lines of a failed answer that say why, exactly as they stand there but for keys: a snapshot is no place for those. */
+/** The lines of a failed answer that say why, exactly as they stand there. */
 const failureText = (answer: string): string => {
   const linesOf = (text: string) => text.split("\n").filter((line) => line.trim() !== "")
   const text = answer.slice(0, 200_000)
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)
-  return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(redact(line.trim()), 240)).join("\n")
+  return (best.length > 0 ? best : lines.slice(0, 2)).map((line) => firstUnits(line.trim(), 240)).join("\n")
 }
 
 /** The last line a command printed; of one that stands between labels, those are not it. */
 const lastLine = (text: string): string => {
   const tail = lastUnits(printedText(text.length > 400_000 ? lastUnits(text, 2_000) : text), 2_000).trimEnd()
-  return firstUnits(redact(tail.slice(tail.lastIndexOf("\n") + 1).trim()), 160)
+  return firstUnits(tail.slice(tail.lastIndexOf("\n") + 1).trim(), 160)
 }
 
 interface Answer {
@@ -308,6 +309,10 @@ const firstScanned = (entries: ReadonlyArray<Entry>): number => {
 /** Tells whether the user wrote these words in that entry. */
 export type Witness = (words: Words) => boolean
 
+/** Whether a text holds these words, exactly but for the secrets in them. */
+const holds = (text: string, words: string): boolean =>
+  text.includes(words) || (words.includes(markStart) && redact(text).includes(words))
+
 /** By what stands in these entries. */
 export const saidIn = (entries: ReadonlyArray<Entry>): Witness => {
   let byId: ReadonlyMap<string, Entry> | undefined
@@ -317,13 +322,14 @@ export const saidIn = (entries: ReadonlyArray<Entry>): Witness => {
     return (
       known?.content.role === "user" &&
       known.author === undefined &&
-      known.content.parts.some((part) => isText(part) && part.text.includes(text))
+      known.content.parts.some((part) => isText(part) && holds(part.text, text))
     )
   }
 }
 
-/** Reads the evidence out of entries, oldest first. */
-export function* gather(entries: ReadonlyArray<Entry>, said: Witness = saidIn(entries)): Work<Evidence> {
+/** Reads the evidence out of entries, oldest first; secrets are left out of all of it. */
+export function* gather(whole: ReadonlyArray<Entry>, said: Witness = saidIn(whole)): Work<Evidence> {
+  const { entries } = yield* redactedEntries(whole)
   const requests: Array<Span> = []
   const constraints: Array<Span> = []
   const files = new Map<string, FileState>()

@@ -1,156 +1,317 @@
+import {
+  discordShape,
+  joinedReach,
+  type JoinedShape,
+  joinedShapes,
+  type TokenShape,
+  tokenShapes
+} from "./SecretShapes.ts"
+import * as Work from "./Work.ts"
+
 /**
- * Secrets of well-known shapes, taken out of a text before somebody who was not given them reads it. What stands around
- * them stays. Every pattern begins where its run of characters begins or is bounded, so the time grows with the text alone.
+ * Secrets, taken out of a text before somebody reads it who was not given them: keys of known shapes, and what stands behind
+ * a name that tells. What stands around them stays. Every rule begins where a run of characters or a name begins and looks a
+ * bounded way, so the time grows with the text alone.
  */
 
-/** What kind of secret stood somewhere; said in its place. */
-export const kinds = [
-  "private key",
-  "AWS key",
-  "GitHub token",
-  "Google key",
-  "model key",
-  "Slack token",
-  "JWT",
-  "credentials",
-  "password",
-  "secret"
-] as const
-export type Kind = (typeof kinds)[number]
+/** What kind of secret stood somewhere; shown in its place. */
+export type Kind = string
 
 /** What stands where a secret stood. */
 export const redacted = (kind: Kind): string => `[redacted: ${kind}]`
 
+/** How a mark begins: a text without it holds none. */
+export const markStart = "[redacted: "
+
+/** A secret: characters `start` to `end` of the text that was searched. */
+export interface Finding {
+  readonly start: number
+  readonly end: number
+  readonly kind: Kind
+}
+
 // Private keys
 
-const opening = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g
+const pemStart = "-----BEGIN "
+const opening = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/y
 const closing = /-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g
-/** What a key looks like whose end is missing: lines of base64, also where line ends are written as in JSON. */
-const torn = /(?:\s|\\[nrt]|[A-Za-z0-9+/=]{16,})*(?:[A-Za-z0-9+/=]{1,15}(?![A-Za-z0-9]))?/y
+/** What a key looks like whose end is missing: lines of base64, also where line ends are written as in JSON or lines have numbers. */
+const torn = /(?:\s|\\{1,7}[nrt]|\d{1,6}→|[+>|](?=[ \t])|[A-Za-z0-9+/=]{16,})*(?:[A-Za-z0-9+/=]{1,15}(?![A-Za-z0-9]))?/y
 /** A key with its headers takes some kilobytes; an end that is farther off belongs to another. */
 const longestKey = 65_536
 
-const withoutPrivateKeys = (text: string): string => {
-  let result = ""
-  let from = 0
-  let end: RegExpExecArray | null | undefined
-  opening.lastIndex = 0
-  for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
-    const body = found.index + found[0].length
-    // The next end is looked for again only when it lies behind.
-    if (end === undefined || (end !== null && end.index < body)) {
-      closing.lastIndex = body
-      end = closing.exec(text)
-    }
-    let until: number
-    if (end !== null && end.index - body <= longestKey) {
-      until = end.index + end[0].length
-    } else {
-      torn.lastIndex = body
-      until = body + (torn.exec(text)?.[0] ?? "").length
-    }
-    result += text.slice(from, found.index) + redacted("private key")
-    from = until
-    opening.lastIndex = until
-  }
-  return result + text.slice(from)
+// Runs of letters and digits
+
+const isRun = new Uint8Array(128)
+for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") {
+  isRun[character.charCodeAt(0)] = 1
+}
+const runAt = (text: string, at: number): boolean => {
+  const code = text.charCodeAt(at)
+  return code < 128 && isRun[code] === 1
+}
+/** A token has no shorter run. Every so many characters a look is enough to find all runs. */
+const leastRun = 16
+/** A run may hold names and separators before the token; farther on none is looked for. */
+const runReach = 160
+
+interface Row extends TokenShape {
+  readonly pattern: RegExp
 }
 
-// Shapes that speak for themselves
+const rowsByStart: ReadonlyMap<string, ReadonlyArray<readonly [start: string, row: Row]>> = (() => {
+  const rows = new Map<string, Array<readonly [string, Row]>>()
+  for (const shape of tokenShapes) {
+    const bound = shape.most < 100 ? "(?![A-Za-z0-9])" : ""
+    const row = {
+      ...shape,
+      pattern: shape.shape ?? new RegExp(`${shape.of}{${shape.least},${shape.most}}${bound}`, "y")
+    }
+    for (const start of shape.starts) {
+      const known = rows.get(start.slice(0, 2)) ?? []
+      known.push([start, row])
+      rows.set(start.slice(0, 2), known)
+    }
+  }
+  return rows
+})()
 
-/** Where a token may begin: not within a word, but behind a line end as JSON writes it or behind `%3D` as addresses do. */
-const start = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}))`
-/** As `start`, for what may hold `-` and `_` itself. */
-const wideStart = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}))`
+const joinedByJoint: ReadonlyMap<string, ReadonlyArray<JoinedShape>> = Map.groupBy(joinedShapes, ({ joint }) => joint)
 
-interface Shape {
-  readonly kind: Kind
-  readonly pattern: RegExp
-  /** Whether this match is one, beyond its shape. */
-  readonly accepts?: (value: string) => boolean
+const matchAt = (pattern: RegExp, text: string, at: number): number => {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : -1
 }
 
 const hasDigitAndLetter = (value: string): boolean => /\d/.test(value) && /[A-Za-z]/.test(value)
 
-const shapes: ReadonlyArray<Shape> = [
-  {
-    kind: "AWS key",
-    pattern: new RegExp(String.raw`${start}(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|ANPA)[A-Z2-7]{16}(?![A-Za-z0-9])`, "g")
-  },
-  {
-    kind: "GitHub token",
-    pattern: new RegExp(String.raw`${start}(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})`, "g")
-  },
-  {
-    kind: "Google key",
-    pattern: new RegExp(
-      String.raw`${start}(?:AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|GOCSPX-[A-Za-z0-9_-]{20,64}|ya29\.[A-Za-z0-9_-]{20,2048})`,
-      "g"
-    )
-  },
-  {
-    kind: "model key",
-    // CSS classes and branches are named so too, without digits.
-    pattern: new RegExp(String.raw`${wideStart}sk-[A-Za-z0-9_-]{20,256}`, "g"),
-    accepts: hasDigitAndLetter
-  },
-  {
-    kind: "Slack token",
-    pattern: new RegExp(
-      String.raw`${start}(?:xox[abceoprs]-[A-Za-z0-9-]{10,255}|xapp-[A-Za-z0-9-]{10,255}|(?<=hooks\.slack\.com\/services\/)[A-Z0-9]{6,16}\/[A-Z0-9]{6,16}\/[A-Za-z0-9]{16,64})`,
-      "g"
-    )
-  },
-  {
-    kind: "JWT",
-    pattern: new RegExp(
-      String.raw`${wideStart}eyJ[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,65536}(?:\.[A-Za-z0-9_-]{0,65536}){0,3}`,
-      "g"
-    )
+/** A text that ends here, or says that something was cut out: what began before may be the first half of a token. */
+const cutHere = /(?:…|\.\.\.|\[…|\[\.\.\.)/y
+const isCut = (text: string, at: number): boolean => at >= text.length || matchAt(cutHere, text, at) >= 0
+/** Of a token that was cut off so many characters give it away. */
+const leastTorn = 8
+
+/** Whether the character before belongs to an escaped line end, or to `%3D` as addresses write it. */
+const isEscaped = (text: string, at: number): boolean =>
+  /(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2})$/.test(text.slice(Math.max(0, at - 6), at))
+
+/** The token that begins at `at`, by its end; `runEnd` is where the run ends that it begins in. */
+const tokenAt = (text: string, at: number, runEnd: number): Finding | undefined => {
+  const rows = rowsByStart.get(text.slice(at, at + 2))
+  if (rows === undefined) return undefined
+  for (const [start, row] of rows) {
+    // A short beginning stands within many a long name.
+    if (!text.startsWith(start, at) || (start.length < 4 && runAt(text, at - 1) && !isEscaped(text, at))) continue
+    const body = at + start.length
+    const end = matchAt(row.pattern, text, row.shape === undefined ? body : at)
+    if (end >= 0) {
+      if (row.mixed === true && !hasDigitAndLetter(text.slice(body, end))) continue
+      // Of what is longer than any token the rest is none of its own.
+      return { start: at, end: end - body >= row.most ? Math.max(end, runEnd) : end, kind: row.kind }
+    } else if (
+      start.length >= 4 &&
+      runEnd - body >= leastTorn &&
+      isCut(text, runEnd) &&
+      /\d/.test(text.slice(body, runEnd))
+    ) {
+      return { start: at, end: runEnd, kind: row.kind }
+    }
   }
-]
+  return undefined
+}
 
-// What stands behind a name
+/** Where in a run a token may begin: at its beginning, behind an escaped line end or `%3D`, and behind each `_` or `-`. */
+const startsIn = (text: string, from: number, to: number): ReadonlyArray<number> => {
+  const starts = [from]
+  const before = text.charAt(from - 1)
+  if (before === "\\") starts.push(from + 1, from + 5)
+  if (before === "%") starts.push(from + 2)
+  const end = Math.min(to - 8, from + runReach)
+  for (let at = from; at < end; at += 1) {
+    const character = text.charAt(at)
+    if (character === "_" || character === "-") starts.push(at + 1)
+  }
+  return starts
+}
 
-/** A value as it stands in code, JSON, shells and headers: quoted, also within a JSON string, or up to the next blank. */
-const quoted = [
-  String.raw`\\"(?:[^"\\\n]|\\(?!")){1,4096}\\"`,
-  String.raw`"(?:[^"\\\n]|\\[^\n]){1,4096}"`,
-  String.raw`\\?'[^'\n]{1,4096}'`,
-  "`[^`\\n]{1,4096}`"
-].join("|")
-const bare = String.raw`(?:\\?["'\`])?(?:[^\s"'\`,;&)}\]<>\\]|\\(?![nrt"'\`])){1,4096}`
-/** Between a name and its value. */
-const is = String.raw`(?:\\?["'])?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}`
+const findInRun = (text: string, from: number, to: number, found: Array<Finding>): number => {
+  const joints = joinedByJoint.get(text.charAt(from - 1))
+  if (joints !== undefined) {
+    const before = text.slice(Math.max(0, from - joinedReach), from)
+    for (const { after, kind, shape } of joints) {
+      if (!after.test(before)) continue
+      const end = matchAt(shape, text, from)
+      if (end < 0) continue
+      found.push({ start: from, end, kind })
+      return Math.max(end, to)
+    }
+  }
+  for (const start of startsIn(text, from, to)) {
+    const token = tokenAt(text, start, to)
+    if (token !== undefined) {
+      found.push(token)
+      return Math.max(token.end, to)
+    }
+  }
+  const first = text.charAt(from)
+  if ((first === "M" || first === "N" || first === "O") && text.charAt(to) === ".") {
+    const end = matchAt(discordShape, text, from)
+    if (end >= 0) {
+      found.push({ start: from, end, kind: "Discord token" })
+      return end
+    }
+  }
+  return to
+}
 
-const authorization = new RegExp(
-  String.raw`\b((?:Proxy-)?Authorization${is}(?:\\?["'])?(?:(?:Bearer|Basic|Token|Digest|ApiKey|Negotiate)[ \t]{1,8})?)([^\s"'\`\\]{4,8192})`,
-  "gi"
-)
-const bearer = /\b(Bearer[ \t]{1,8})([A-Za-z0-9._~+/-]{16,8192}={0,2})/gi
-const address = /(:\/\/[^\s/:@"'`<>]{0,128}:)([^\s/@"'`<>]{1,256})(?=@)/g
-const password = new RegExp(String.raw`((?:password|passwd|passphrase|pwd)(?:_?\d)?${is})(${quoted}|${bare})`, "gi")
-const named = new RegExp(
-  String.raw`((?:api|access|secret|private|signing|encryption|account|auth|app|master|shared|client|subscription)[_-]?(?:key|secret|token)(?:[_-]?(?:id|value|base64))?${is}|(?:secret|token|credentials?|apikey|cookie|signature)${is})((?:\\?["'\`])?)([A-Za-z0-9+/_=.~:%-]{16,8192})`,
-  "gi"
-)
+/** Tokens of known shapes whose run begins before `to`; returns how far they reach. */
+const findTokens = (text: string, from: number, to: number, found: Array<Finding>): number => {
+  let done = from
+  for (let probe = from + leastRun - 1; probe < to + leastRun; probe += leastRun) {
+    if (probe < done || !runAt(text, Math.min(probe, text.length - 1))) continue
+    let start = Math.min(probe, text.length - 1)
+    while (start > done && runAt(text, start - 1)) start -= 1
+    let end = probe + 1
+    while (runAt(text, end)) end += 1
+    done = end - start >= leastRun - 1 ? findInRun(text, start, end, found) : end
+  }
+  return done
+}
+
+// What stands behind a name that tells
+
+/** What of a name gives it away. */
+const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat/gi
+
+/** Ends of names that say nothing of what the value is. */
+const neutral =
+  /^(?:value|val|base64|b64|hex|raw|plain|plaintext|data|prod|production|dev|development|staging|stage|test|testing|sandbox|live|old|new|current|previous|prev|primary|secondary|default|env|var|main|backup|base|\d+)$/
+const passwordName =
+  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind)?pass\d*$/
+/** A word beside `password` by which it is a text of a page, a property or a deed. */
+const notPassword =
+  /^(?:forgot|forgotten|reset|change|changed|invalid|wrong|incorrect|missing|no|show|hide|toggle|is|has|allow|require|requires|required|enable|disable|min|max|weak|strong|validate|check|verify|compare|hash|encode|encrypt|decrypt|generate|get|set|all|depth|first|second|with|without|by|enter|error|one|low|high|band)$/
+const secretName = /(?:secret|token|apikey|credentials?|creds)\d*$/
+/** A word beside `token` or `secret` by which it is none. */
+const notSecret =
+  /^(?:max|min|num|total|count|counts|input|output|prompt|completion|cached|next|page|continuation|pagination|cancellation|cancel|sync|stop|start|eos|bos|pad|unk|mask|sep|lexer|syntax|ast|comma|end|begin|keyword|punctuator|last|first|prev|injection|design|css|color|theme)$/
+/** What a key is for that nobody else may have. */
+const keyOwner =
+  /^(?:api|access|secret|private|priv|signing|sign|encryption|encrypt|enc|account|auth|app|application|master|shared|client|subscription|service|session|hmac|aes|rsa|ssh|deploy|license|licence|security|jwt|crypto|cipher|webhook|admin|root|server|integration|write|ingest|data|functions?|consumer|developer|project|storage|host|wireguard|tls)$/
+const ownedKey = /^(?:api|access|secret|private|account|signing|encryption|auth|master|app)keys?$/
+
+const spokenOwner = /(?:api|access|secret|private|signing|encryption|master|account|shared|license)[ ]$/i
+
+type NameClass = "password" | "secret" | "key" | "authorization" | "bearer" | "cookie" | "signature" | "auth"
+
+const wordsOf = (name: string): Array<string> =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((each) => each !== "")
+
+/** What a name says of the value behind it; undefined: nothing. `before` is the text in front of the name. */
+const classOf = (name: string, before: string): NameClass | undefined => {
+  const words = wordsOf(name)
+  while (words.length > 1 && neutral.test(words[words.length - 1] ?? "")) words.pop()
+  const last = words.at(-1)
+  if (last === undefined) return undefined
+  const rest = words.slice(0, -1)
+  if (passwordName.test(last)) return rest.some((each) => notPassword.test(each)) ? undefined : "password"
+  if (last === "authorization") return "authorization"
+  if (last === "bearer") return "bearer"
+  if (last === "cookie") return "cookie"
+  if (secretName.test(last) || last === "jwt" || (last === "pat" && rest.length > 0)) {
+    return rest.some((each) => notSecret.test(each)) ? undefined : "secret"
+  }
+  if (last === "key" || last === "keys" || ownedKey.test(last)) {
+    if (rest.includes("public") || rest.includes("pub")) return undefined
+    if (ownedKey.test(last) || rest.some((each) => keyOwner.test(each))) return "secret"
+    // `private key: …`, and `?key=…` of an address.
+    if (rest.length === 0 && spokenOwner.test(before)) return "secret"
+    return "key"
+  }
+  if (last === "auth") return "auth"
+  if (last === "signature" || last === "sig") return "signature"
+  return undefined
+}
+
+const nameReach = 64
+
+/** Between a name and its value: the name's closing quote, then a sign. */
+const assigns =
+  /(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|%22)?\]?[ \t]{0,8}(?:=>|:=|\?=|\+=|={1,2}(?!=)|:{1,2}(?!:)|%3[AaDd]|\\u003[ad])[ \t]{0,8}(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,40}|\\\r?\n[ \t]{0,40})?/y
+/** As in lists of arguments, calls and tables: `"--token", "x"`, `define('KEY', 'x')`. */
+const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?='\\{1,4}''|\\{0,7}["'`])/y
+/** Behind a flag. */
+const spaced = /(?:\\{0,7}["'])?[ \t]{1,8}(?:\\\r?\n[ \t]{0,40})?/y
+/** An object whose value has a field of its own: `name: KEY` and `value: x`; lines may have numbers or marks of a diff. */
+const apart =
+  /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
+/** Within a sentence. */
+const spoken = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|=)[ \t]{0,4}:?[ \t]{1,4}/y
+/** A cell of a table. */
+const cell = /[ \t`*]{0,20}\|[ \t]{0,20}/y
+
+const openQuote = /\$?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
+const longest = 8_192
+const bare = new RegExp(String.raw`(?:[^\s"'\`,;&)}\]<>\\|]|\\(?![nrtu"'\`\\])){1,${longest}}`, "y")
+const bareInQuery = new RegExp(String.raw`[^\s"'\`&#<>\\,;)}\]|]{1,${longest}}`, "y")
+
+interface Value {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  readonly quote: string
+}
+
+/** The value that stands at `at`: quoted, also within a string of JSON, or up to the next blank. */
+const valueAt = (text: string, at: number, inQuery = false): Value | undefined => {
+  const begin = matchAt(openQuote, text, at)
+  if (begin < 0) {
+    const end = matchAt(inQuery ? bareInQuery : bare, text, at)
+    return end < 0 ? undefined : { start: at, end, text: text.slice(at, end), quote: "" }
+  }
+  const quote = text.slice(at, begin).replace(/^\$|^@/, "")
+  const limit = Math.min(text.length, begin + longest)
+  let end = begin
+  while (end < limit && text.charCodeAt(end) !== 10 && !text.startsWith(quote, end)) {
+    // A quote behind a backslash belongs to the value, unless the quotes are written so themselves.
+    end += quote.length === 1 && text.charCodeAt(end) === 92 && text.charCodeAt(end + 1) !== 10 ? 2 : 1
+  }
+  end = Math.min(end, limit)
+  return end === begin ? undefined : { start: begin, end, text: text.slice(begin, end), quote }
+}
+
+// What a value is
 
 /** What stands for a value that is somewhere else, or for its kind: a variable, an expression, a type. */
 const placeholder =
-  /^(?:\$|%[A-Za-z_]+%|<|\*+$|\.{3}|x{3,}$|[[{(]|(?:string|str|text|boolean|bool|number|null|none|undefined|true|false|unknown|any|required|optional|redacted|hidden)\b[?;|]?$)/i
-/** An expression of a program: a call, or a property of something. */
+  /^(?:(?:yield|await|new)\b|\/[*/:]|![01]$|0x[0-9a-f]{1,8}$|[|,]|\+(?:$|["'\s])|\$[A-Za-z_{(]|\$\$|\$\d|%[A-Za-z_]+%|%\(?[a-z]|<|\*+|•|\.{3}|…|x{3,}|X{3,}|[[{(]|#\{|@[A-Za-z]|:[a-z]|\?|(?:string|str|text|boolean|bool|number|int|null|nil|none|undefined|true|false|yes|no|on|off|unknown|any|never|void|object|array|required|optional|redacted|hidden|removed|empty|todo|tbd|n\/a|file|env|prompt|inherit|default|password|passwd|secret|token|credentials?|auto|basic|bearer)\b[?;|,.]?$)/i
+const sample =
+  /^(?:your|my|our|the|an?|some|insert|put|enter|replace|change|example|sample|dummy|fake|mock|placeholder|test)[-_. ]?(?:\w+[-_. ])*(?:key|token|secret|password|pass|pwd|value|here|me|this|it|api|access)s?\b|[-_]here$|^change[-_]?(?:me|it|this)$/i
+/** An expression of a program: a call, a property of something, an index. */
 const expression =
-  /^[A-Za-z_$][\w$]*(?:(?:\?\.|\.)[A-Za-z_$][\w$]*)*\(|^[A-Za-z_$][A-Za-z_$]*(?:\.[A-Za-z_$][A-Za-z_$]*)+$/
+  /^[!+~-]?(?:new )?[A-Za-z_$][\w$]*(?:(?:\?\.|!?\.|::|->|\[)[A-Za-z_$\d][\w$\]]*)*[([]|^[A-Za-z_$][\w$]*(?:(?:\?\.|!?\.|::|->)[A-Za-z_$][A-Za-z_$\d]{0,40})+[!?;]?$/
+const constantName = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
+/** What has a form of its own that is no secret's. */
+const formed =
+  /^(?:sha(?:1|224|256|384|512)[-:=]|md5[-:=]|h_[a-z2-7]{10,}$|https?:\/\/|wss?:\/\/|file:|data:|blob:|(?:\.{1,2}|~)\/|\/[a-z0-9._-]+(?:\/|$)|[A-Za-z]:\\|\d{1,4}(?:[-/.:T]\d{1,4})+(?:[T Z.:+\d-]*)$|v?\d+\.\d+\.\d+)/
+const fileName =
+  /^[\w./@-]*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|ini|env|pem|key|crt|cer|p12|pfx|jks|txt|md|html?|css|py|rb|go|rs|java|cs|php|sh|conf|cfg|lock|log|png|svg|sock)$/i
 
-/** `PWD` is the working folder as often as a password. */
-const isFolderName = /^pwd/i
-const folder = /^(?:\\?["'`])?(?:\/|~|\.|[A-Za-z]:\\)/
-
-const unquoted = (value: string): string => value.replace(/^\\?["'`]/, "").replace(/\\?["'`]$/, "")
-
-const isPlaceholder = (value: string): boolean => {
-  const inner = unquoted(value)
-  return inner.trim() === "" || placeholder.test(inner) || (inner === value && expression.test(value))
+const isPlaceholder = (value: string, quoted: boolean): boolean => {
+  const inner = value.trim()
+  return (
+    inner === "" ||
+    placeholder.test(inner) ||
+    sample.test(inner) ||
+    constantName.test(inner) ||
+    inner.includes("${") ||
+    inner.includes("{{") ||
+    (!quoted && expression.test(inner))
+  )
 }
 
 /** Bits a character, from how often each occurs (Shannon). */
@@ -162,39 +323,526 @@ const entropy = (value: string): number => {
   return bits
 }
 
-/** Words and numbers joined by hyphens or dots have few characters a word; what a generator made has not. */
-const isRandom = (value: string): boolean =>
-  hasDigitAndLetter(value) &&
-  entropy(value.slice(0, 512)) >= 3 &&
-  !/^[a-z]+(?:[-_./:][a-z]+)*[-_./:]?\d{0,4}$/i.test(value)
+/** Words and numbers joined by hyphens, dots or case. */
+const worded = /^[A-Z]?[a-z]{2,}(?:[-_./: ]?[A-Z]?[a-z]{2,}|[-_./: ][a-z])*[-_./:]?(?:v?\d{1,4})?$/
+/** Words whose last letters are large: `getURL`, `isJSON`; with numbers: `utf8ToBase64`. */
+const camel = /^(?:[A-Z]{0,5}[a-z]{2,}\d{0,2}|[A-Z]{2,5}\d{0,2}|[-_./:])+$/
 
-const keepQuotes = (value: string, kind: Kind): string => {
-  const open = /^\\?["'`]/.exec(value)?.[0] ?? ""
-  return open === "" ? redacted(kind) : `${open}${redacted(kind)}${open}`
+/** What a generator made and no person: many characters, evenly spread. */
+const isRandom = (value: string): boolean => {
+  const { length } = value
+  if (length < 8) return false
+  const head = value.slice(0, 512)
+  const digits = head.replace(/[^0-9]/g, "").length
+  const larges = head.replace(/[^A-Z]/g, "").length
+  const smalls = head.replace(/[^a-z]/g, "").length
+  if (digits === 0) {
+    // Random letters are large about as often as small; in names every fifth is.
+    if (length < 16 || larges + smalls < head.length * 0.8) return false
+    return larges / head.length > 0.28 && smalls / head.length > 0.28 && entropy(head) >= 3.3 && !camel.test(head)
+  }
+  if (larges + smalls === 0) return false
+  if (worded.test(head)) return false
+  if (length < 16) {
+    return entropy(head) >= 2.5 && !camel.test(head) && /\d[A-Za-z]|[A-Za-z]\d+[A-Za-z]|[A-Z]+[a-z]+\d/.test(head)
+  }
+  return entropy(head) >= 3 && !(camel.test(head) && digits < 4 && larges / head.length < 0.25)
 }
 
-/** The text without the secrets in it; each is replaced by its kind. The same text twice gives the same; what is redacted stays so. */
-export const redact = (text: string): string => {
-  let result = withoutPrivateKeys(text)
-  for (const { accepts, kind, pattern } of shapes) {
-    result = result.replace(pattern, (value) => (accepts === undefined || accepts(value) ? redacted(kind) : value))
+const tokenLike = /^[A-Za-z0-9+/_=.~:%@$!^*#?-]+$/
+
+const isSecretValue = ({ quote, text }: Value): boolean =>
+  text.length >= 8 &&
+  tokenLike.test(text) &&
+  !isPlaceholder(text, quote !== "") &&
+  !formed.test(text) &&
+  !fileName.test(text) &&
+  isRandom(text)
+
+/** What is no word of a program or of a sentence. */
+const isNoWord = (value: string): boolean =>
+  /\d/.test(value) || /[^\w\s.,:;!?()'"-]/.test(value) || /[a-z][A-Z]/.test(value)
+
+const sentenceLike = (value: string): boolean =>
+  /\s/.test(value.trim()) &&
+  (/^[A-Z¿¡]/.test(value) ||
+    /[.!?:…]$/.test(value.trim()) ||
+    /passw|token|secret/i.test(value) ||
+    value.split(/\s+/).length > 8)
+
+interface Named {
+  readonly name: string
+  /** The sign between name and value. */
+  readonly sign: string
+  readonly isFlag: boolean
+  readonly before: string
+  readonly after: string
+}
+
+/** `NAME=value`, as in an environment. */
+const isEnvironment = ({ name, sign }: Named): boolean => sign === "=" && /^[A-Z][A-Z0-9_]*$/.test(name)
+
+const sameWords = (value: string, name: string): boolean => {
+  const letters = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "")
+  const [one, other] = [letters(value), letters(name)]
+  return one !== "" && (other.includes(one) || one.includes(other))
+}
+
+const isPassword = (value: Value, named: Named): boolean => {
+  const { quote, text } = value
+  if (isPlaceholder(text, quote !== "") || fileName.test(text)) return false
+  if (/^pwd$/i.test(named.name) && formed.test(text)) return false
+  if (/^(?:old)?pwd$/i.test(named.name) && /^[/~.]|^[A-Za-z]:\\/.test(text)) return false
+  if (quote !== "") return !sentenceLike(text) && !(sameWords(text, named.name) && !/\d/.test(text))
+  if (/^\d+$/.test(text)) return text.length >= 4
+  if (sameWords(text, named.name) && !/\d/.test(text)) return false
+  // A word alone may be a variable's or a type's name, except where only values can stand.
+  if (isEnvironment(named)) return true
+  if (/^[A-Za-z_$][A-Za-z_$]*[?!.]*$/.test(text)) {
+    const isLine = /(?:^|[\n\r])[ \t#-]*["']?$/.test(named.before) && /^\s*(?:$|[\n\r#])/.test(named.after)
+    return isLine && text.length >= 6 && /^[a-z]+$/.test(text) && !named.isFlag
+  }
+  return isNoWord(text)
+}
+
+const isNamedSecret = (value: Value, named: Named): boolean => {
+  if (isSecretValue(value)) return true
+  const { quote, text } = value
+  // In an environment a value is meant for a program, not for a reader.
+  return (
+    isEnvironment(named) &&
+    text.length >= 8 &&
+    tokenLike.test(text) &&
+    !isPlaceholder(text, quote !== "") &&
+    !formed.test(text) &&
+    !fileName.test(text) &&
+    !/^\d+$/.test(text) &&
+    !/\./.test(text) &&
+    !sameWords(text, named.name)
+  )
+}
+
+const scheme =
+  /(?:Bearer|Basic|Token|ApiKey|Negotiate|Digest|Bot|SSWS|GenieKey|AWS4-HMAC-SHA256)(?:[ \t+]|%20){1,8}(?:token=)?/iy
+const credential = /[^\s"'`\\<>,;)}\]]{4,8192}/y
+const noCredential =
+  /^(?:realm|error|charset|username|token|tokens|auth|authentication|authorization|scheme|header|headers|key|keys|credentials?)\b/i
+
+/** Lines that go on with a long value: base64 is wrapped. */
+const continued = /(?:\r?\n[ \t]{0,40}|\\n)[A-Za-z0-9+/=_-]{20,}(?![^\s\\"'])/y
+
+const withContinued = (text: string, value: Value): number => {
+  let { end } = value
+  if (end - value.start < 40) return end
+  for (;;) {
+    const next = matchAt(continued, text, end)
+    if (next < 0) return end
+    end = next
+  }
+}
+
+/** How far was looked behind a name. */
+interface Looked {
+  readonly end: number
+}
+
+/** The value behind a name, where it is a secret; else how far it was looked for. */
+const behind = (text: string, start: number, end: number): Finding | Looked => {
+  const name = text.slice(start, end).replace(/^-+/, "")
+  const before = text.slice(Math.max(0, start - 24), start)
+  const nameClass = classOf(name, before)
+  if (nameClass === undefined) return { end }
+  const isFlag = text.startsWith("--", start) || (text.startsWith("-", start) && /(?:^|[\s"'[])$/.test(before))
+  const isQuery = /[?&;]$|%26$|%3F$|\\u0026$/i.test(before) || /(?:&amp;)$/.test(before)
+  const isElement = before.endsWith("<") && text.charAt(end) === ">"
+
+  let at = isElement ? end + 1 : matchAt(assigns, text, end)
+  let sign = ""
+  if (at >= 0) sign = text.slice(end, at)
+  else if (nameClass === "bearer") at = matchAt(spaced, text, end)
+  else if (isFlag) {
+    at = matchAt(lists, text, end)
+    if (at < 0) at = matchAt(spaced, text, end)
+  } else {
+    at = matchAt(apart, text, end)
+    if (at < 0 && (/^[A-Z][A-Z0-9_]+$/.test(name) || nameClass === "authorization" || /^x-/i.test(name))) {
+      at = matchAt(lists, text, end)
+    }
+    const isSaid = at < 0
+    if (isSaid) at = matchAt(spoken, text, end)
+    if (at < 0 && /\|[ \t`*]{0,20}$/.test(before)) at = matchAt(cell, text, end)
+    if (
+      at < 0 &&
+      nameClass === "password" &&
+      /\b(?:login|user|machine|username)[ \t]/.test(text.slice(Math.max(0, start - 160), start))
+    ) {
+      at = matchAt(spaced, text, end)
+    }
+    if (at < 0) return { end }
+    const value = valueAt(text, at)
+    if (value === undefined) return { end }
+    // Within a sentence a word is a word, and the sentence goes on behind it.
+    const stop = isSaid && value.quote === "" ? value.text.replace(/[.,:;!?)]+$/, "") : value.text
+    const cut = { ...value, text: stop, end: value.start + stop.length }
+    const isOne =
+      nameClass === "password"
+        ? !isPlaceholder(stop, value.quote !== "") &&
+          !formed.test(stop) &&
+          !/\s/.test(stop) &&
+          stop.length >= 4 &&
+          (isNoWord(stop) || (value.quote !== "" && !isSaid))
+        : nameClass === "secret" && isSecretValue(cut)
+    return isOne ? { start: cut.start, end: cut.end, kind: nameClass } : { end: value.end }
+  }
+  if (at < 0) return { end }
+
+  if (nameClass === "authorization" || nameClass === "bearer") {
+    const quote = matchAt(openQuote, text, at)
+    const from = quote < 0 ? at : quote
+    const behindScheme = nameClass === "bearer" ? -1 : matchAt(scheme, text, from)
+    const first = behindScheme < 0 ? from : behindScheme
+    const last = matchAt(credential, text, first)
+    if (last < 0) return { end }
+    const value = text.slice(first, last)
+    if (isPlaceholder(value, false) || noCredential.test(value)) return { end: last }
+    const isOne =
+      nameClass === "bearer" || behindScheme < 0
+        ? /\d/.test(value) && (value.length >= 16 || nameClass === "authorization")
+        : /\d/.test(value) || value.length >= 12
+    return isOne ? { start: first, end: last, kind: "credentials" } : { end: last }
+  }
+  if (nameClass === "cookie") {
+    const quote = matchAt(openQuote, text, at)
+    const from = quote < 0 ? at : quote
+    const last = matchAt(cookieLine, text, from)
+    const value = last < 0 ? "" : text.slice(from, last)
+    const parts = value.split(/;\s*/).map((part) => part.slice(part.indexOf("=") + 1))
+    const isOne =
+      value.includes("=") && parts.some((part) => isSecretValue({ start: 0, end: 0, text: part, quote: '"' }))
+    return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
+  }
+
+  const value = valueAt(text, at, isQuery || isElement)
+  if (value === undefined) return { end }
+  const looked = { end: value.end }
+  const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
+  const found = (kind: Kind): Finding => ({ start: value.start, end: withContinued(text, value), kind })
+  switch (nameClass) {
+    case "password":
+      if (isFlag && value.quote === "" && sign === "" && !isNoWord(value.text)) return looked
+      return isPassword(value, named) ? found("password") : looked
+    case "secret":
+      return isNamedSecret(value, named) ? found("secret") : looked
+    case "key": {
+      const isLong =
+        value.text.length >= 20 && (isQuery || (isEnvironment(named) && !/CACHE|PRIMARY|SORT|PUBLIC/.test(name)))
+      return isLong && isSecretValue(value) ? found("secret") : looked
+    }
+    case "signature":
+      return (isQuery || /shared/i.test(name)) && isSecretValue(value) ? found("signature") : looked
+    case "auth": {
+      const isEncoded =
+        /^[A-Za-z0-9+/]{8,}={0,2}$/.test(value.text) &&
+        value.text.length % 4 === 0 &&
+        (value.text.endsWith("=") || /[a-z][A-Z][a-z]*[A-Z]|\d/.test(value.text)) &&
+        !camel.test(value.text)
+      const isPart = name.startsWith("_") || value.quote !== ""
+      return isPart && !isPlaceholder(value.text, true) && (isEncoded || isSecretValue(value))
+        ? found("credentials")
+        : looked
+    }
+  }
+}
+
+const cookieLine = /[^\r\n"'`\\]{4,8192}/y
+
+/** Characters of names, as they are read from a stem to both sides. */
+const nameChar = /[A-Za-z0-9_-]/
+
+/** Where more was looked at than so much in vain, the next names within are left out: else every name looks as far again. */
+const longLook = 256
+
+const findNamed = (text: string, from: number, to: number, found: Array<Finding>): void => {
+  const part = text.slice(from, Math.min(text.length, to + 16))
+  let done = 0
+  for (const { index } of part.matchAll(stems)) {
+    const place = from + index
+    if (place < done || place >= to) continue
+    let start = place
+    while (start > 0 && place - start < nameReach && nameChar.test(text.charAt(start - 1))) start -= 1
+    let end = place
+    while (end < text.length && end - place < nameReach && nameChar.test(text.charAt(end))) end += 1
+    done = end
+    // Behind an escaped line end as JSON writes it the letter belongs to that.
+    if (/^[nrt]/.test(text.slice(start, end)) && text.charAt(start - 1) === "\\") start += 1
+    if (/^(?:3[dDfF]|26|20|22|27)/.test(text.slice(start, end)) && text.charAt(start - 1) === "%") start += 2
+    const finding = behind(text, start, end)
+    if ("kind" in finding) {
+      found.push(finding)
+      done = Math.max(done, finding.end)
+    } else if (finding.end - end > longLook) done = end + longLook
+  }
+}
+
+// Who logs in where
+
+/** The end of a user and password before a host. */
+const userInfo = /([^\s/:@"'`<>\\]{0,128}):((?:[^\s/@"'`<>\\]|@(?=[^\s/@"'`<>\\]{0,128}@)){1,256})@(?=[\w[.$-])/y
+const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
+/** Files that list hosts with ports, users and passwords (`.pgpass`). */
+const pgPass = /:(?:5432|5433|6432|\*):([^\s:]{1,64}):([^\s:]{1,64}):([^\s:]{1,256})(?=\s|$|\\n)/y
+const curlUser =
+  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\]{1,64}:[^\s"'`\\]{1,128}/y
+const webProgram =
+  /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
+const shortPassword =
+  /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\-][^\s"'`\\]{2,127})/y
+const passProgram =
+  /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
+
+const each = (text: string, from: number, to: number, mark: string, visit: (at: number) => void): void => {
+  const part = text.slice(from, Math.min(text.length, to + mark.length - 1))
+  for (let at = part.indexOf(mark); at >= 0; at = part.indexOf(mark, at + mark.length)) visit(from + at)
+}
+
+/** The user and the password, or the token, in front of a host. */
+const userAt = (text: string, at: number): Finding | undefined => {
+  const end = matchAt(userInfo, text, at)
+  if (end >= 0) {
+    const start = at + text.slice(at, end).indexOf(":") + 1
+    const value = text.slice(start, end - 1)
+    return isPlaceholder(value, true) || /^(?:pass|pw|pwd)$/i.test(value)
+      ? undefined
+      : { start, end: end - 1, kind: "password" }
+  }
+  const token = matchAt(tokenInfo, text, at)
+  return token >= 0 && isRandom(text.slice(at, token - 1))
+    ? { start: at, end: token - 1, kind: "credentials" }
+    : undefined
+}
+
+const pgPassAt = (text: string, at: number): Finding | undefined => {
+  const end = matchAt(pgPass, text, at)
+  if (end < 0) return undefined
+  const start = at + text.slice(at, end).lastIndexOf(":") + 1
+  return isPlaceholder(text.slice(start, end), true) ? undefined : { start, end, kind: "password" }
+}
+
+/** The password behind a flag of one letter, as far as its program takes one there. */
+const flagAt = (text: string, at: number): Finding | undefined => {
+  const letter = text.charAt(at + 2)
+  const isUser = letter === "u" || letter === "U" || letter === "-"
+  const end = matchAt(isUser ? curlUser : shortPassword, text, at)
+  if (end < 0) return undefined
+  const line = text.slice(Math.max(0, at - 200), at)
+  const before = line.slice(line.lastIndexOf("\n") + 1)
+  const whole = text.slice(at, end)
+  if (isUser) {
+    const start = at + whole.lastIndexOf(":") + 1
+    return !webProgram.test(before) || isPlaceholder(text.slice(start, end), true)
+      ? undefined
+      : { start, end, kind: "password" }
+  }
+  const program = passProgram.exec(before)?.[1]
+  if (program === undefined) return undefined
+  const isGlued = /^[\s"']-[pPa][^\s"']/.test(whole)
+  const takes =
+    program.startsWith("mysql") || program.startsWith("mariadb")
+      ? letter === "p" && isGlued
+      : program === "redis-cli"
+        ? letter === "a"
+        : program === "docker" || program === "podman"
+          ? letter === "p" && !isGlued && /\blogin\b/.test(before)
+          : letter !== "a" && (!isGlued || program === "7z" || program === "unzip" || program === "sshpass")
+  const value = /[^\s"'`\\]+$/.exec(isGlued ? whole.slice(3) : whole)?.[0] ?? ""
+  return !takes || value === "" || isPlaceholder(value, true) || /^[\d:]+$/.test(value)
+    ? undefined
+    : { start: end - value.length, end, kind: "password" }
+}
+
+const findLogins = (text: string, from: number, to: number, found: Array<Finding>): void => {
+  let done = from
+  const add = (finding: Finding | undefined) => {
+    if (finding === undefined) return
+    found.push(finding)
+    done = finding.end
+  }
+  each(text, from, to, ":", (at) => {
+    if (at < done) return
+    const next = text.charAt(at + 1)
+    if (next === "/" && text.charAt(at + 2) === "/") add(userAt(text, at + 3))
+    else if (next === "%" && /^%2F%2F/i.test(text.slice(at + 1, at + 7))) add(userAt(text, at + 7))
+    else if (next === "5" || next === "6" || next === "*") add(pgPassAt(text, at))
+  })
+  done = from
+  each(text, from, to, "-", (at) => {
+    const before = text.charAt(at - 1)
+    if (at < done || (before !== " " && before !== '"' && before !== "'" && before !== "\n")) return
+    const next = text.charAt(at + 1)
+    if (next === "u" || next === "U" || next === "p" || next === "P" || next === "a") add(flagAt(text, at - 1))
+    else if (next === "-" && /^--(?:proxy-)?user\b/.test(text.slice(at, at + 13))) add(flagAt(text, at - 1))
+  })
+}
+
+const findPrivateKeys = (text: string, from: number, to: number, found: Array<Finding>): void => {
+  let done = from
+  let end: RegExpExecArray | null | undefined
+  each(text, from, to, pemStart, (at) => {
+    if (at < done) return
+    const body = matchAt(opening, text, at)
+    if (body < 0) return
+    // The next end is looked for again only when it lies behind.
+    if (end === undefined || (end !== null && end.index < body)) {
+      closing.lastIndex = body
+      end = closing.exec(text)
+    }
+    const isWhole = end !== null && end.index - body <= longestKey && !text.slice(body, end.index).includes("<")
+    const until = isWhole && end !== null ? end.index + end[0].length : matchAt(torn, text, body)
+    found.push({ start: at, end: until, kind: "private key" })
+    done = until
+  })
+}
+
+// Together
+
+/** Characters that are searched between two pauses. */
+const window = 131_072
+/** A character of searching counts as so many of plain scanning. */
+const costs = 2
+
+const marks = /\[redacted: [^\]\n]{1,60}\]/g
+
+/** Findings in order, without overlaps and without what was taken out before. The first rule to find something names it. */
+const settled = (text: string, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
+  if (found.length === 0) return found
+  const sorted = found
+    .map((finding, index) => ({ ...finding, index }))
+    .sort((one, other) => one.start - other.start || one.end - other.end)
+  const united: Array<Finding & { readonly index: number }> = []
+  for (const next of sorted) {
+    const last = united.at(-1)
+    if (last === undefined || next.start >= last.end) {
+      united.push(next)
+      continue
+    }
+    const first = last.index <= next.index ? last : next
+    united[united.length - 1] = { ...first, start: last.start, end: Math.max(last.end, next.end) }
+  }
+  if (!text.includes(markStart)) return united
+  const known = Array.from(text.matchAll(marks), ({ 0: { length }, index }) => ({ from: index, to: index + length }))
+  let at = 0
+  return united.filter(({ end, start }) => {
+    while ((known[at]?.to ?? Infinity) <= start) at += 1
+    return (known[at]?.from ?? Infinity) >= end
+  })
+}
+
+/** Every secret of a text, in order, found in slices. */
+export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
+  const found: Array<Finding> = []
+  const named: Array<Finding> = []
+  let reached = 0
+  for (let from = 0; from < text.length; from += window) {
+    const to = Math.min(text.length, from + window)
+    findPrivateKeys(text, from, to, found)
+    reached = findTokens(text, Math.max(from, reached), to, found)
+    findLogins(text, from, to, found)
+    findNamed(text, from, to, named)
+    yield (to - from) * costs
+  }
+  return settled(text, [...found, ...named])
+}
+
+/** Where the secrets of a text stand, in order. */
+export const secretsIn = (text: string): ReadonlyArray<Finding> => Work.runSync(finding(text))
+
+const without = (text: string, found: ReadonlyArray<Finding>): string => {
+  let result = ""
+  let from = 0
+  for (const { end, kind, start } of found) {
+    result += text.slice(from, start) + redacted(kind)
+    from = end
+  }
+  return result + text.slice(from)
+}
+
+/** What was taken out of a text. */
+export interface Secret {
+  readonly kind: Kind
+  readonly value: string
+}
+
+/** A text without its secrets, and what was taken out, in order. */
+export interface Redaction {
+  readonly text: string
+  readonly secrets: ReadonlyArray<Secret>
+}
+
+/** What was taken out may have hidden what stands beside it; a few looks settle any text. */
+const looks = 4
+
+/** `redact`, in slices, with what was taken out. */
+export function* redacting(text: string): Work.Work<Redaction> {
+  let result = text
+  const secrets: Array<Secret> = []
+  for (let look = 0; look < looks; look += 1) {
+    const found = yield* finding(result)
+    if (found.length === 0) break
+    for (const { end, kind, start } of found) secrets.push({ kind, value: result.slice(start, end) })
+    result = without(result, found)
+  }
+  return { text: result, secrets }
+}
+
+/** A shorter value, or one that is a word, stands in many a text by chance. */
+const isTelling = ({ value }: Secret): boolean => value.length >= 8 && /\d/.test(value) && /[^\d\s]/.test(value)
+/** So many values are looked for in what was written of a conversation, and in all of it: each is a look through the whole. */
+export const mostTelling = { written: 2_000, everywhere: 200 }
+
+/** The values of these secrets by which they are known without their names, the longest first. */
+export const tellingOf = (secrets: Iterable<Secret>, most = mostTelling.written): ReadonlyArray<Secret> => {
+  const telling = new Map<string, Secret>()
+  for (const secret of secrets) if (isTelling(secret)) telling.set(secret.value, secret)
+  return [...telling.values()].sort((one, other) => other.value.length - one.value.length).slice(0, most)
+}
+
+/** A text without these values: what a name gave away in one place is a secret where it stands alone. */
+export function* withoutValues(text: string, secrets: ReadonlyArray<Secret>): Work.Work<string> {
+  let result = text
+  for (const { kind, value } of secrets) {
+    if (result.includes(value)) result = result.replaceAll(value, () => redacted(kind))
+    yield text.length / 8
   }
   return result
-    .replace(authorization, (whole, name: string, value: string) =>
-      isPlaceholder(value) ? whole : `${name}${redacted("credentials")}`
+}
+
+/**
+ * The text without the secrets in it; each is replaced by its kind. The same text twice gives the same; what is redacted
+ * stays so.
+ */
+export const redact = (text: string): string => Work.runSync(redacting(text)).text
+
+/** Characters `start` to `end` of a text without the secrets of the whole: also without the half of one that stands across. */
+export const redactSpan = (text: string, start: number, end: number): string =>
+  redact(
+    without(
+      text.slice(start, end),
+      secretsIn(text)
+        .filter((found) => found.start < end && found.end > start)
+        .map((found) => ({
+          ...found,
+          start: Math.max(found.start, start) - start,
+          end: Math.min(found.end, end) - start
+        }))
     )
-    .replace(bearer, (whole, name: string, value: string) =>
-      /\d/.test(value) ? `${name}${redacted("credentials")}` : whole
-    )
-    .replace(address, (whole, name: string, value: string) =>
-      isPlaceholder(value) ? whole : `${name}${redacted("password")}`
-    )
-    .replace(password, (whole, name: string, value: string) =>
-      isPlaceholder(value) || (isFolderName.test(name) && folder.test(value))
-        ? whole
-        : `${name}${keepQuotes(value, "password")}`
-    )
-    .replace(named, (whole, name: string, quote: string, value: string) =>
-      !isPlaceholder(value) && isRandom(value) ? `${name}${quote}${redacted("secret")}` : whole
-    )
+  )
+
+/** How many secrets were taken out, by kind. */
+export type SecretCounts = Readonly<Record<Kind, number>>
+
+/** These secrets counted by kind, in the order of the kinds' names. */
+export const countSecrets = (secrets: Iterable<Secret>): SecretCounts => {
+  const counts = new Map<Kind, number>()
+  for (const { kind } of secrets) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)))
 }

@@ -1,6 +1,7 @@
 import { firstUnits } from "./Bytes.ts"
 import { plainText } from "./Content.ts"
 import { printable } from "./Inspection.ts"
+import { redact } from "./Redaction.ts"
 import { entriesOf } from "./LogFormat.ts"
 import type { SessionEvent } from "./Session.ts"
 
@@ -11,7 +12,7 @@ export const titleLength = 200
 
 /** A text as a title: one line that is safe for a terminal, clipped. */
 export const titleOf = (text: string): string =>
-  firstUnits(printable(firstUnits(text, titleLength * 8)), titleLength).trim()
+  firstUnits(printable(redact(firstUnits(text, titleLength * 8))), titleLength).trim()
 
 /** What the first lines of a log tell. */
 export interface SessionHead {

@@ -420,6 +420,12 @@ export const Settings = Schema.Struct({
       expected: `an object such as {"maxAge": "30d", "maxCount": 100}`
     })
   ),
+  redactSecrets: usually(
+    flag(
+      "Whether keys, tokens and passwords are left out of what a summarizing model is sent and of what recall gives it"
+    ),
+    true
+  ),
   titles: usually(flag("Whether a small model gives sessions a title"), true),
   approve: usually(
     ApprovalMode.annotate({
@@ -653,7 +659,8 @@ export const homeOnly = [
   "includeDirectories",
   "loadMemoryFromIncludeDirectories",
   "telemetry",
-  "folderTrust"
+  "folderTrust",
+  "redactSecrets"
 ] as const satisfies ReadonlyArray<SettingName>
 
 /** Whether only the home folder's file has a say in it. */

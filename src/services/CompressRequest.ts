@@ -1,9 +1,11 @@
-import type { Outcome, Policy } from "../domain/Compression.ts"
+import type { Outcome, Policy, SummaryCall } from "../domain/Compression.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { HookOutcome } from "../domain/Hook.ts"
 import { type FailureMemory, isTried, type Tried } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
+import { redacting, type Secret, withoutValues } from "../domain/Redaction.ts"
 import type { Pin } from "../domain/Session.ts"
+import type { Work } from "../domain/Work.ts"
 import type { HandleIndex } from "./Intake.ts"
 
 /** What a compression is asked for. */
@@ -40,3 +42,16 @@ export interface Ended {
 /** Whether a model was paid for this range before, in vain, and no person asks for it again (law 4). */
 export const isPaidInVain = ({ forced, memory, mustFit = false, policy }: CompressRequest, range: Tried): boolean =>
   policy.summarizer === "model" && (!forced || mustFit) && isTried(memory, range)
+
+/** The calls of a model, without secrets in what it answered: an outcome is kept and printed. */
+export function* callsWithout(
+  calls: ReadonlyArray<SummaryCall>,
+  secrets: ReadonlyArray<Secret>
+): Work<ReadonlyArray<SummaryCall>> {
+  const clean: Array<SummaryCall> = []
+  for (const call of calls) {
+    const { text } = yield* redacting(call.answer)
+    clean.push({ ...call, answer: yield* withoutValues(text, secrets) })
+  }
+  return clean
+}

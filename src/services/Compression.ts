@@ -20,6 +20,16 @@ import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { Trigger } from "../domain/Hook.ts"
 import { projecting, requestTokens } from "../domain/Projection.ts"
+import { redactedEntries } from "../domain/RedactedEntries.ts"
+import {
+  countSecrets,
+  redact,
+  redacting,
+  redactSpan,
+  type Secret,
+  tellingOf,
+  withoutValues
+} from "../domain/Redaction.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
 import {
   answerOf,
@@ -31,7 +41,7 @@ import {
 } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
+import { callsWithout, type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { compressAsTheSeeds, planAsTheSeeds } from "./GeminiCompression.ts"
 import { HookSystem } from "./HookSystem.ts"
 import { HandleIndex, makeEntry, rangeHandle } from "./Intake.ts"
@@ -328,11 +338,13 @@ const attempt = Effect.fn("Compression.attempt")(
         dropped: undefined
       }
     }
+    const whole = dropped.map((item) => item.entry)
+    const clean = yield* Work.run(redactedEntries(whole))
     const wanted: SummaryRequest = {
-      entries: dropped.map((item) => item.entry),
+      entries: policy.redactSecrets === false ? whole : clean.entries,
       kept,
       budget: summarize.budget,
-      focus: policy.focus,
+      focus: policy.focus === undefined ? undefined : redact(policy.focus),
       cwd: request.cwd,
       pins: pinsOf(plan, conversation),
       said: saidIn(entries(conversation)),
@@ -351,10 +363,15 @@ const attempt = Effect.fn("Compression.attempt")(
         dropped: undefined
       }
     }
-    const range = yield* rangeHandle(dropped.map((item) => item.entry))
+    const range = yield* rangeHandle(whole)
+    // Whoever wrote it: no secret enters a snapshot.
+    const { secrets, text: written } = yield* Work.run(redacting(summary.text))
+    const telling = tellingOf(clean.secrets)
+    const snapshot = yield* Work.run(withoutValues(written, telling))
+    const calls = yield* Work.run(callsWithout(summary.calls, telling))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
-      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${summary.text}` },
+      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${snapshot}` },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]
     for (const message of messages) {
@@ -362,7 +379,8 @@ const attempt = Effect.fn("Compression.attempt")(
       insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
     }
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
-    return yield* judged(request, plan, patch, { ...summary, range })
+    const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
+    return yield* judged(request, plan, patch, made)
   },
   (effect, _request, plan) =>
     Effect.catchTags(effect, {
@@ -464,7 +482,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
       .map(({ end, entry: id, part, start }) => {
         const entry = log.get(id)
         const whole = entry?.content.parts[part]?.text ?? ""
-        return { entry: id, part, start, end, text: whole.slice(start, end), handle: entry?.handles[part] }
+        return { entry: id, part, start, end, text: redactSpan(whole, start, end), handle: entry?.handles[part] }
       })
   return {
     original: spans("original request")[0],
@@ -475,6 +493,8 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
 
 interface MadeSummary extends Verified {
   readonly range: Handle
+  /** The secrets that were kept out of it. */
+  readonly secrets: ReadonlyArray<Secret>
 }
 
 /** Counts both sides alike and says what the plan came to. */
@@ -513,7 +533,8 @@ const judged = Effect.fnUntraced(function* (
           by: summary.by,
           snapshot: summary.text,
           audit: summary.audit,
-          doubts: summary.doubts
+          doubts: summary.doubts,
+          ...(summary.secrets.length === 0 ? {} : { secrets: countSecrets(summary.secrets) })
         }),
         dropped: summary.range
       }

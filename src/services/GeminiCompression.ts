@@ -24,11 +24,13 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
+import { redactedContents, redactedEntries } from "../domain/RedactedEntries.ts"
+import { countSecrets, redact, redacting, type Secret, tellingOf, withoutValues } from "../domain/Redaction.ts"
 import { asWritten } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
 import { TokenCount } from "../domain/Tokens.ts"
 import * as Work from "../domain/Work.ts"
-import { type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
+import { callsWithout, type CompressRequest, type Ended, isPaidInVain } from "./CompressRequest.ts"
 import { makeEntry, rangeHandle } from "./Intake.ts"
 import { extractive, Summarizer, type SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { TempStore } from "./TempStore.ts"
@@ -77,7 +79,8 @@ const shortened = Effect.fnUntraced(function* (
 const answersTo = Effect.fnUntraced(function* (
   request: CompressRequest,
   decision: Summarize,
-  dropped: ReadonlyArray<Entry>
+  dropped: ReadonlyArray<Entry>,
+  secrets: ReadonlyArray<Secret>
 ): Effect.fn.Return<
   { readonly answers: Answers; readonly calls: ReadonlyArray<Domain.SummaryCall> },
   SummarizerError,
@@ -86,11 +89,12 @@ const answersTo = Effect.fnUntraced(function* (
   const { family, policy } = request
   const summarizer = yield* Summarizer
   const promptId = request.promptId ?? "compress"
+  const isRedacted = policy.redactSecrets !== false
   const wanted: SummaryRequest = {
-    entries: dropped,
+    entries: isRedacted ? (yield* Work.run(redactedEntries(dropped))).entries : dropped,
     kept: [],
     budget: policy.snapshotBudget ?? 8_000,
-    focus: policy.focus,
+    focus: policy.focus === undefined ? undefined : redact(policy.focus),
     cwd: request.cwd,
     pins: { original: undefined, latest: undefined },
     said: saidIn(entries(request.conversation)),
@@ -107,13 +111,18 @@ const answersTo = Effect.fnUntraced(function* (
     return { answers: { summary: written, verified: "" }, calls }
   }
   const first = firstCall(decision, promptId)
+  const generate = isRedacted ? (yield* Work.run(redactedContents(first.contents, secrets))).contents : first.contents
   const answered = yield* summarizer.answers({
     model: policy.model,
     family,
     promptId,
     system: first.system,
-    generate: first.contents,
-    verify: (summary) => secondCall(decision, promptId, summary).contents
+    generate,
+    verify: (summary) => {
+      const second = secondCall(decision, promptId, summary).contents
+      // All but the summary is known from the first call.
+      return isRedacted ? Work.runSync(redactedContents(second, secrets)).contents : second
+    }
   })
   return { answers: answered, calls: answered.calls }
 })
@@ -155,7 +164,17 @@ const summarised = Effect.fnUntraced(function* (
     return nothing({ reason: "already tried", before: plan.before })
   }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
-  const { answers, calls } = yield* answersTo(request, decision, dropped)
+  const { secrets } = yield* Work.run(redactedEntries(dropped))
+  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, secrets)
+  // Whoever wrote it: no secret enters a snapshot.
+  const summary = yield* Work.run(redacting(given.summary))
+  const verified = yield* Work.run(redacting(given.verified))
+  const telling = tellingOf(secrets)
+  const answers: Answers = {
+    summary: yield* Work.run(withoutValues(summary.text, telling)),
+    verified: yield* Work.run(withoutValues(verified.text, telling))
+  }
+  const calls = yield* Work.run(callsWithout(made, telling))
   const counted = yield* apiCount(request, decision, answers)
   const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
   const before = TokenCount.make(conclusion.before)
@@ -192,6 +211,7 @@ const summarised = Effect.fnUntraced(function* (
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
   ]
   const shorten = yield* shortened(items, decision.truncation, decision.split)
+  const keptOut = [...secrets, ...summary.secrets, ...verified.secrets]
   const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
   return {
     outcome: Domain.Compressed.make({
@@ -204,7 +224,8 @@ const summarised = Effect.fnUntraced(function* (
       snapshot,
       audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
       calls,
-      doubts: { removed: [], unknown: [] }
+      doubts: { removed: [], unknown: [] },
+      ...(keptOut.length === 0 ? {} : { secrets: countSecrets(keptOut) })
     }),
     dropped: yield* rangeHandle(dropped)
   }

@@ -4,6 +4,7 @@ import { type Content, isText, model as modelSays, plainText, text, user } from 
 import { type Entry, viewItem } from "../domain/Conversation.ts"
 import { modelFor } from "../domain/ModelPurpose.ts"
 import { projectItems } from "../domain/Projection.ts"
+import { redact } from "../domain/Redaction.ts"
 import { isSnapshot, parse } from "../domain/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../domain/strategies/Gemini.ts"
 import { Calibrations, count, partsOf } from "./Calibrations.ts"
@@ -97,7 +98,9 @@ const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "c
     }
     const answer = yield* service.generate(request).pipe(
       Effect.retry(retries(shortPatience)),
-      Effect.mapError((error) => new Unusable({ reason: error.reason._tag, message: error.message }, calls, error))
+      Effect.mapError(
+        (error) => new Unusable({ reason: error.reason._tag, message: redact(error.message) }, calls, error)
+      )
     )
     const said = answerText(answer)
     const { finishReason, usage } = answer

@@ -3,7 +3,9 @@ import { firstUnits, lastUnits } from "../domain/Bytes.ts"
 import { plainText, text, user } from "../domain/Content.ts"
 import { modelFor, type ModelOverrides } from "../domain/ModelPurpose.ts"
 import { foreignBlock } from "../domain/Foreign.ts"
+import { redact, redacting } from "../domain/Redaction.ts"
 import { runtimeMark } from "../domain/RuntimeMark.ts"
+import * as Work from "../domain/Work.ts"
 import { Model } from "./Model.ts"
 import { TokenCounter } from "./TokenCounter.ts"
 
@@ -62,6 +64,8 @@ export interface OutputQuestion {
   /** What the user asked for last. */
   readonly intent: string
   readonly models?: ModelOverrides | undefined
+  /** Whether secrets are left out of what the model is sent; absent: yes. */
+  readonly redactSecrets?: boolean | undefined
 }
 
 const tokensOf = Effect.fnUntraced(function* (
@@ -107,6 +111,7 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   budget,
   intent,
   models,
+  redactSecrets = true,
   text: output,
   tool
 }: OutputQuestion): Effect.fn.Return<string | undefined, never, Model | TokenCounter> {
@@ -115,7 +120,13 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   if (tokens === undefined || tokens <= budget) return undefined
   const { model, ...generation } = modelFor("tool-summary", "", models)
   const { generate } = yield* Model
-  const shown = JSON.stringify({ tool, intent: firstUnits(intent, intentLength), output: bounded(output) })
+  // Before the middle is left out: half a secret is not known for one.
+  const clean = redactSecrets ? (yield* Work.run(redacting(output))).text : output
+  const shown = JSON.stringify({
+    tool,
+    intent: firstUnits(redactSecrets ? redact(intent) : intent, intentLength),
+    output: bounded(clean)
+  })
   const summary = yield* generate({
     model,
     contents: [user(text(shown))],
@@ -138,7 +149,8 @@ export type OutputBudgets = Readonly<Record<string, number>>
 /** Summaries by these budgets, for whoever takes in what tools answer. */
 export const make = Effect.fn("OutputSummary.make")(function* (
   budgets: OutputBudgets,
-  models?: ModelOverrides
+  models?: ModelOverrides,
+  redactSecrets = true
 ): Effect.fn.Return<
   (tool: string, output: string, intent: string) => Effect.Effect<string | undefined>,
   never,
@@ -147,5 +159,8 @@ export const make = Effect.fn("OutputSummary.make")(function* (
   const context = Context.pick(Model, TokenCounter)(yield* Effect.context<Model | TokenCounter>())
   const byTool = new Map(Object.entries(budgets))
   return (tool, output, intent) =>
-    Effect.provideContext(summarize({ tool, text: output, budget: byTool.get(tool), intent, models }), context)
+    Effect.provideContext(
+      summarize({ tool, text: output, budget: byTool.get(tool), intent, models, redactSecrets }),
+      context
+    )
 })

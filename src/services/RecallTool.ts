@@ -4,9 +4,11 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import type { Excerpt, Selection } from "../domain/Excerpt.ts"
 import { type Handle, isHandle } from "../domain/Handle.ts"
+import { markStart, redacting } from "../domain/Redaction.ts"
+import * as Work from "../domain/Work.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 import type { SessionStoreError } from "./SessionStore.ts"
-import type { BadPattern, TempStoreError } from "./TempStore.ts"
+import { type BadPattern, select, type TempStoreError } from "./TempStore.ts"
 
 /** Reads what a compression took out of a prompt. */
 export class Recall extends Context.Service<
@@ -56,21 +58,38 @@ export const recallTool = Tool.make("recall", {
 /** The tool alone: `Toolkit.merge(mine, recallToolkit)` adds it to others. */
 export const recallToolkit = Toolkit.make(recallTool)
 
-/** Runs the tool by the `Recall` of whatever compresses: failures go to the model, as words. */
-export const layerRecallTool = recallToolkit.toLayer(
-  Effect.map(Recall, (service) =>
-    recallToolkit.of({
-      recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
-        if (!isHandle(handle)) return yield* Effect.fail(`${handle} is no handle`)
-        const { omittedLines, text } = yield* service
-          .recall(handle, {
+/** Said behind a text in which secrets were left out. */
+const secretsNote = "\n(secrets in this text are left out; the program that keeps it can read them)"
+
+/**
+ * Runs the tool by the `Recall` of whatever compresses: failures go to the model, as words. Secrets are left out of what the
+ * model gets, unless `redactSecrets` is false; a program that calls `Recall` itself gets everything exactly.
+ */
+export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets: boolean }) =>
+  recallToolkit.toLayer(
+    Effect.map(Recall, (service) =>
+      recallToolkit.of({
+        recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
+          if (!isHandle(handle)) return yield* Effect.fail(`${handle} is no handle`)
+          const selection: Selection = {
             maxTokens: most,
             ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
             ...(grep === undefined ? {} : { grep })
-          })
-          .pipe(Effect.mapError((error) => error.message))
-        return omittedLines === 0 ? text : `${text}\n(${omittedLines} more lines; ask for them by number)`
+          }
+          const { omittedLines, text } = yield* Effect.gen(function* () {
+            if (!redactSecrets) return yield* service.recall(handle, selection)
+            // All of it is looked at: what is left out before would part secrets and their names.
+            const whole = yield* service.recall(handle)
+            return yield* select((yield* Work.run(redacting(whole.text))).text, selection)
+          }).pipe(Effect.mapError((error) => error.message))
+          const note = redactSecrets && text.includes(markStart) ? secretsNote : ""
+          return omittedLines === 0
+            ? `${text}${note}`
+            : `${text}\n(${omittedLines} more lines; ask for them by number)${note}`
+        })
       })
-    })
+    )
   )
-)
+
+/** The tool with secrets left out of what it gives. */
+export const layerRecallTool = layerRecallToolWith({ redactSecrets: true })

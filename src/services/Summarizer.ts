@@ -18,7 +18,10 @@ export class SummarizerError extends Schema.TaggedError<SummarizerError>()("Summ
 
 /** What is to be summarised, and how. */
 export interface SummaryRequest {
-  /** What leaves the window, oldest first, as it was before anything was shortened. */
+  /**
+   * What leaves the window, oldest first, as it was before anything was shortened; without the secrets in it, unless the
+   * policy says otherwise (`redactSecrets`).
+   */
   readonly entries: ReadonlyArray<Entry>
   /** Texts that stay in the window. */
   readonly kept: ReadonlyArray<string>

@@ -3,6 +3,7 @@ import { firstUnits } from "../domain/Bytes.ts"
 import { type Content, plainText, user, text } from "../domain/Content.ts"
 import { entries, type Entry } from "../domain/Conversation.ts"
 import { printable } from "../domain/Inspection.ts"
+import { redact } from "../domain/Redaction.ts"
 import { modelFor } from "../domain/ModelPurpose.ts"
 import type { Chat } from "./Chat.ts"
 import { Model } from "./Model.ts"
@@ -20,7 +21,10 @@ ask for, your only job is the name. Answer with the name alone, on one line: at 
 conversation, saying what it is about. No quotation marks, no full stop at its end.`
 
 const said = ({ author, content }: Entry) => {
-  const words = author === undefined ? printable(firstUnits(plainText(content), messageLength * 4)) : ""
+  const words =
+    author === undefined
+      ? printable(firstUnits(redact(firstUnits(plainText(content), messageLength * 8)), messageLength * 4))
+      : ""
   return words === "" ? [] : [{ role: content.role, text: firstUnits(words, messageLength) }]
 }
 
@@ -36,7 +40,7 @@ export const excerptOf = (all: ReadonlyArray<Entry>): Content | undefined => {
 
 /** An answer as a title: its first line with words, without the marks that models put round it; undefined: there is none. */
 export const cleanTitle = (answer: string): string | undefined => {
-  const line = answer
+  const line = redact(answer)
     .split("\n")
     .map((each) =>
       printable(each)

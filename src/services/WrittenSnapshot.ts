@@ -3,13 +3,15 @@ import type { Degraded, Doubts, SummaryCall } from "../domain/Compression.ts"
 import { doubted } from "../domain/Doubt.ts"
 import { gather } from "../domain/Evidence.ts"
 import { type Audit, completed, fit } from "../domain/Extractive.ts"
+import { redacting } from "../domain/Redaction.ts"
 import { isSnapshot, parse, plainSnapshot, type Snapshot, trusted } from "../domain/Snapshot.ts"
 import * as Work from "../domain/Work.ts"
 import { auditByCode, extractive, type Summary, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 
 /**
  * A snapshot that somebody else wrote (a model, a hook, a summarizer of another program), as far as it can be believed:
- * stripped of words the user never wrote and of exact facts nobody said, and completed by code with what it left out.
+ * stripped of secrets, of words the user never wrote and of exact facts nobody said, and completed by code with what it
+ * left out.
  */
 
 /** A snapshot that may enter the conversation, who wrote it, and what is known about it. */
@@ -53,8 +55,9 @@ export const verified = Effect.fn("WrittenSnapshot.verified")(function* (
   const audit = auditByCode(summary, request)
   if (audit !== undefined) return { ...nothing, text, audit, by: "extractive", degraded, calls }
   if (text.trim() === "") return { ...nothing, text: "", by: "model", degraded, calls }
-  const read = text.length > maxLength ? `it has ${text.length} characters` : parse(text)
-  const snapshot = read === "no snapshot" ? plainSnapshot(text) : read
+  const clean = text.length > maxLength ? "" : (yield* Work.run(redacting(text))).text
+  const read = text.length > maxLength ? `it has ${text.length} characters` : parse(clean)
+  const snapshot = read === "no snapshot" ? plainSnapshot(clean) : read
   if (typeof snapshot !== "string") {
     return { ...(yield* checked(snapshot, request)), by: "model", degraded, calls }
   }
@@ -72,7 +75,7 @@ export const given = Effect.fn("WrittenSnapshot.given")(function* (
   request: SummaryRequest
 ): Effect.fn.Return<Verified | string> {
   if (text.length > maxLength) return `a hook's snapshot has ${text.length} characters, more than ${maxLength}`
-  const snapshot = parse(text)
+  const snapshot = parse((yield* Work.run(redacting(text))).text)
   if (!isSnapshot(snapshot)) return `a hook gave a snapshot that cannot be used (${snapshot})`
   return { ...(yield* checked(snapshot, request)), by: "hook", degraded: null, calls: [] }
 })

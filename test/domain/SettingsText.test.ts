@@ -41,6 +41,7 @@ const all: SettingsFile = {
   models: { "gemini-2.5-pro": { compressionThreshold: 0.3, window: 100_000 } },
   strategy: "gemini",
   preserve: 0,
+  redactSecrets: false,
   minGain: 0.2,
   toolBudget: 0,
   attempts: { calls: 3, answers: 2 },

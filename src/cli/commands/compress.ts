@@ -38,7 +38,7 @@ import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitErro
 import * as FileWindow from "../FileWindow.ts"
 import * as Input from "../Input.ts"
 import { hasKey } from "../Key.ts"
-import { failureLine, noopText } from "../OutcomeText.ts"
+import { failureLine, noopText, secretsText } from "../OutcomeText.ts"
 import * as OpenChat from "../OpenChat.ts"
 import * as Output from "../Output.ts"
 import * as Watching from "../Watching.ts"
@@ -151,7 +151,8 @@ const policyOf = (
   loaded: Loaded,
   limit: number,
   summarizer: Policy["summarizer"],
-  strategy: StrategyName
+  strategy: StrategyName,
+  redactSecrets: boolean
 ): Policy => {
   const counted = viewTokens(loaded.session.conversation)
   const defaults = strategyDefaults[strategy]
@@ -161,6 +162,7 @@ const policyOf = (
     summarizer,
     // Who asks for a model wants to hear that it failed.
     ladder: input.summarizer !== "model",
+    redactSecrets,
     limit: TokenCount.make(limit),
     threshold: input.threshold,
     preserve: input.preserve,
@@ -354,6 +356,7 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
         "facts",
         `of the ${Output.number(outcome.audit.anchors)} names, paths and numbers that weigh most: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in what is kept, the rest by recall`
       ],
+      ...(secretsText(outcome) === "" ? [] : [["secrets", secretsText(outcome)]]),
       ["recall", hint]
     ]
     lines.push(...Output.table(rows.map((row) => ["", ...row])).split("\n"), "", outcome.snapshot)
@@ -463,14 +466,14 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       const loaded = yield* Input.load(input)
       const { session } = loaded
       const settings = yield* FileWindow.settings
-      const { models = {} } = settings
+      const { models = {}, redactSecrets = true } = settings
       const summarizer = yield* summarizerOf(input)
       // The provider is asked only where it is about to be asked for a snapshot anyway.
       const asks = summarizer === "model" && !input.plan
       if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
       const limit =
         input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
-      const policy = policyOf(input, loaded, limit, summarizer, input.strategy)
+      const policy = policyOf(input, loaded, limit, summarizer, input.strategy, redactSecrets)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
       const events = yield* Ref.make(loaded.events)

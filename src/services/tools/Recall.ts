@@ -3,10 +3,12 @@ import { entries, inserted } from "../../domain/Conversation.ts"
 import { distance } from "../../domain/Edit.ts"
 import type { Excerpt, Selection } from "../../domain/Excerpt.ts"
 import { type Handle, isHandle, mentions } from "../../domain/Handle.ts"
+import { markStart, redacting } from "../../domain/Redaction.ts"
 import { words } from "../../domain/ToolResult.ts"
+import * as Work from "../../domain/Work.ts"
 import type { Chat } from "../Chat.ts"
 import type { SessionStoreError } from "../SessionStore.ts"
-import type { BadPattern, TempStoreError } from "../TempStore.ts"
+import { type BadPattern, select, type TempStoreError } from "../TempStore.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
 /** A conversation other than the agent's own whose handles can be read: that of an agent it started. */
@@ -37,9 +39,12 @@ const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): bool
 
 const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
 
-/** Reads back anything that left the window: by handle, lines, pattern, within a token budget. */
+/**
+ * Reads back anything that left the window: by handle, lines, pattern, within a token budget. Secrets in it are left out,
+ * unless the chat's policy says otherwise (`redactSecrets`): the user reads those with `palimpsest recall`.
+ */
 export const recall = (
-  chat: Pick<Chat["Service"], "recall" | "conversation">,
+  chat: Pick<Chat["Service"], "recall" | "conversation"> & Partial<Pick<Chat["Service"], "settings">>,
   others: Effect.Effect<ReadonlyArray<RecallSource>> = Effect.succeed([])
 ): Tool => {
   /** Handles of this conversation that differ from one by a slip, the nearest first. */
@@ -113,8 +118,19 @@ export const recall = (
           ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
           ...(grep === undefined ? {} : { grep })
         }
+        const { policy } = chat.settings === undefined ? {} : yield* chat.settings
+        const isExact = policy?.redactSecrets === false
         for (const source of yield* sourcesOf(session)) {
-          const read = yield* Effect.result(source.recall(handle, selection))
+          const read = yield* Effect.result(
+            isExact
+              ? Effect.map(source.recall(handle, selection), (found) => ({ found, secrets: 0 }))
+              : Effect.gen(function* () {
+                  // All of it is looked at: what is left out before would part secrets and their names.
+                  const whole = yield* source.recall(handle)
+                  const { secrets, text } = yield* Work.run(redacting(whole.text))
+                  return { found: yield* select(text, selection), secrets: secrets.length }
+                })
+          )
           if (Result.isSuccess(read)) return shown(handle, read.success, selection)
           const error = read.failure
           if (isMissing(error)) continue
@@ -129,15 +145,29 @@ export const recall = (
 
 const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
 
-const shown = (handle: Handle, { omittedLines, text, totalLines }: Excerpt, { grep, lines: range }: Selection) => {
+/** Said behind a text in which secrets were left out. */
+export const secretsLine = (handle: Handle): string =>
+  `(secrets in this text are left out; the user reads them with palimpsest recall SESSION ${handle})`
+
+interface Read {
+  readonly found: Excerpt
+  readonly secrets: number
+}
+
+const shown = (
+  handle: Handle,
+  { found: { omittedLines, text, totalLines }, secrets }: Read,
+  { grep, lines: range }: Selection
+) => {
   const display = words(`${lines(totalLines)} behind ${handle}`)
+  const note = secrets > 0 && text.includes(markStart) ? `\n${secretsLine(handle)}` : ""
   if (omittedLines > 0) {
     return {
-      value: `${text}\n(${lines(omittedLines)} more of ${totalLines}; ask for them by number, or by grep)`,
+      value: `${text}\n(${lines(omittedLines)} more of ${totalLines}; ask for them by number, or by grep)${note}`,
       display
     }
   }
-  if (text !== "" || (grep === undefined && range === undefined)) return { value: text, display }
+  if (text !== "" || (grep === undefined && range === undefined)) return { value: `${text}${note}`, display }
   const why = grep === undefined ? "has none of the lines asked for" : "has no line that matches"
   return { value: `${handle} ${why}; it has ${lines(totalLines)}.`, display }
 }

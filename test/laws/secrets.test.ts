@@ -1,0 +1,241 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { callsOf, defaultPolicy, Outcome, type Policy, strategyDefaults } from "../../src/domain/Compression.ts"
+import { call, type Content, model, plainText, response, text, user } from "../../src/domain/Content.ts"
+import { entries } from "../../src/domain/Conversation.ts"
+import { freshMemory } from "../../src/domain/FailureMemory.ts"
+import { redact } from "../../src/domain/Redaction.ts"
+import { emptySession } from "../../src/domain/Session.ts"
+import { TokenCount } from "../../src/domain/Tokens.ts"
+import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
+import { writeGemini } from "../../src/domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
+import type { Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
+import * as Offline from "../../src/layers/Offline.ts"
+import * as Scripted from "../../src/layers/ScriptedModel.ts"
+import { Chat } from "../../src/services/Chat.ts"
+import { Compression, requestFor } from "../../src/services/Compression.ts"
+import { HandleIndex } from "../../src/services/Intake.ts"
+import type { ModelRequest } from "../../src/services/Model.ts"
+import { recall } from "../../src/services/tools/Recall.ts"
+import { excerptOf } from "../../src/services/Titles.ts"
+import { load } from "../../src/services/Transcripts.ts"
+import { callTool } from "../support/callTool.ts"
+import { linesOf } from "../support/transcripts.ts"
+import { givenAway, type Planted, plantedSecrets } from "../support/secrets.ts"
+
+/**
+ * Three hundred secrets of thirty kinds, planted in what tools printed, what they were called with, what files hold, what the
+ * user typed and what other programs recorded: none of them stands in a snapshot, whoever writes it, and none is sent to a
+ * summarizing model. What was said stays as it was, behind its handle.
+ */
+
+const planted = plantedSecrets()
+
+/** Lines that nobody hands on, so that every snapshot is shorter than what it stands for. */
+const filler = Array.from({ length: 30 }, (_, line) => `step ${line} of the build went by without a word`).join("\n")
+
+/** A turn that holds a secret, by one of five ways in. */
+const turnOf = ({ text: words }: Planted, at: number): ReadonlyArray<Content> => {
+  const id = `c${at}`
+  const asked = user(
+    text(at % 5 === 4 ? `Go on with part ${at}. You must never log it: ${words}` : `Go on with part ${at}.`)
+  )
+  switch (at % 5) {
+    case 0:
+      return [
+        asked,
+        model(call("run_shell_command", { command: `cat config/${at}.conf` }, id)),
+        user(response("run_shell_command", { output: `Output: loading ${at}\n${filler}\n${words}\nExit Code: 1` }, id)),
+        model(text(`Part ${at} is read.`))
+      ]
+    case 1:
+      return [
+        asked,
+        model(call("run_shell_command", { command: `deploy --part ${at}\n${words}` }, id)),
+        user(response("run_shell_command", { error: `deploy failed: invalid argument\n${words}` }, id)),
+        model(text(`I decided to go on because of ${words}`))
+      ]
+    case 2:
+      return [
+        asked,
+        model(call("write_file", { file_path: `/work/config/${at}.env`, content: `# part ${at}\n${words}\n` }, id)),
+        user(response("write_file", { output: `Wrote /work/config/${at}.env` }, id)),
+        model(text(`Written.`))
+      ]
+    case 3:
+      return [
+        asked,
+        model(call("read_file", { file_path: `/work/config/${at}.env` }, id)),
+        user(response("read_file", { output: `${filler}\n1→# part ${at}\n2→${words.replaceAll("\n", "\n2→")}\n` }, id)),
+        model(text(`Read.`))
+      ]
+    default:
+      return [asked, model(text(`I keep it to myself.`))]
+  }
+}
+
+const conversation: ReadonlyArray<Content> = planted.flatMap(turnOf)
+
+/** A model that hands on every word it is given. */
+const chatterbox = ({ contents }: ModelRequest): string => {
+  const said = contents
+    .map((content) => content.parts.map((part) => part.text ?? JSON.stringify(part)).join("\n"))
+    .join("\n")
+    .replaceAll("<", "(")
+    .replaceAll(filler, "")
+    .replaceAll(JSON.stringify(filler).slice(1, -1), "")
+  return `<state_snapshot><overall_goal>- go on</overall_goal><key_knowledge>\n${said
+    .split("\n")
+    .map((line) => `- ${line}`)
+    .join("\n")}\n</key_knowledge></state_snapshot>`
+}
+
+const policyOf = (policy: Partial<Policy>): Policy => ({
+  ...defaultPolicy,
+  ...strategyDefaults[policy.strategy ?? "palimpsest"],
+  ladder: false,
+  minGain: 0,
+  preserve: 0.05,
+  limit: TokenCount.make(1_000_000),
+  snapshotBudget: TokenCount.make(200_000),
+  ...policy
+})
+
+const encode = Schema.encodeSync(Outcome)
+
+/** What a compression shows: the snapshot, what is told of it, and the model's answers. What was only shortened is the conversation. */
+const shownBy = (outcome: Outcome): string => {
+  const { patch: _, ...rest }: Record<string, unknown> = { ...encode(outcome) }
+  const inserted = outcome._tag === "Compressed" ? outcome.patch.insert.map(({ content }) => plainText(content)) : []
+  return [JSON.stringify(rest), ...inserted].join("\n").replaceAll("\\n", "\n").replaceAll('\\"', '"')
+}
+
+const leaks = (shown: string): ReadonlyArray<string> =>
+  givenAway(shown, planted).map(({ kind, text: words }) => `${kind}: ${words}`)
+
+const compressing = (policy: Partial<Policy>) =>
+  Effect.gen(function* () {
+    const request = yield* requestFor(
+      conversation.map((content) => ({ content })),
+      policyOf(policy)
+    )
+    const { outcome } = yield* (yield* Compression).compress({ ...request, forced: true })
+    return outcome
+  })
+
+const ways: ReadonlyArray<Partial<Policy>> = [
+  { strategy: "palimpsest", summarizer: "extractive" },
+  { strategy: "palimpsest", summarizer: "model" },
+  { strategy: "palimpsest", summarizer: "model", redactSecrets: false },
+  { strategy: "palimpsest", summarizer: "extractive", focus: planted.map(({ text: words }) => words).join("\n") },
+  { strategy: "gemini", summarizer: "extractive" },
+  { strategy: "gemini", summarizer: "model" },
+  { strategy: "gemini", summarizer: "model", redactSecrets: false }
+]
+
+describe("secrets", () => {
+  it("are three hundred of thirty kinds", () => {
+    assert.strictEqual(planted.length, 300)
+    assert.strictEqual(new Set(planted.map(({ kind }) => kind)).size, 30)
+    // The measure itself: without any rule all of them would be seen.
+    const said = conversation.flatMap(({ parts }) => parts.map((part) => part.text ?? JSON.stringify(part))).join("\n")
+    assert.strictEqual(leaks(said.replaceAll("\\n", "\n").replaceAll('\\"', '"').replaceAll("\\\\", "\\")).length, 300)
+  })
+
+  for (const way of ways) {
+    const name = `${way.strategy}, ${way.summarizer}${way.redactSecrets === false ? ", requests as they are" : ""}${way.focus === undefined ? "" : ", with a focus"}`
+    it.effect(
+      `stay out of what a compression shows: ${name}`,
+      () => {
+        const requests: Array<string> = []
+        const scripted = Scripted.layer((request) => {
+          requests.push(JSON.stringify(request).replaceAll("\\n", "\n").replaceAll('\\"', '"'))
+          return chatterbox(request)
+        })
+        return Effect.gen(function* () {
+          const outcome = yield* compressing(way)
+          assert.strictEqual(outcome._tag, "Compressed")
+          assert.deepStrictEqual(leaks(shownBy(outcome)), [])
+          assert.strictEqual(callsOf(outcome).length > 0, way.summarizer === "model")
+          if (way.redactSecrets === false) assert.isAbove(leaks(requests.join("\n")).length, 200)
+          else assert.deepStrictEqual(leaks(requests.join("\n")), [])
+          const kept = outcome._tag === "Compressed" ? Object.values(outcome.secrets ?? {}) : []
+          assert.isAtLeast(
+            kept.reduce((sum, count) => sum + count, 0),
+            250
+          )
+        }).pipe(Effect.provide(Offline.layerWithModel(scripted)))
+      },
+      60_000
+    )
+  }
+
+  const writers: ReadonlyArray<readonly [name: string, writer: Writer]> = [
+    ["claude", writeClaude],
+    ["codex", writeCodex],
+    ["gemini", writeGemini],
+    ["pi", writePi]
+  ]
+  for (const [name, writer] of writers) {
+    it.effect(
+      `stay out of the snapshot of an imported transcript: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const path = yield* Path.Path
+          const file = path.join(yield* fs.makeTempDirectoryScoped(), "session.jsonl")
+          const transcript: Transcript = {
+            format: "contents",
+            session: undefined,
+            cwd: "/work",
+            model: undefined,
+            steps: conversation.map((content, at) => ({ _tag: "Message", draft: { content, at: at * 1_000 } })),
+            skipped: {}
+          }
+          yield* fs.writeFileString(file, `${linesOf(writer, transcript).join("\n")}\n`)
+          const { session } = yield* load(file)
+          assert.isAbove(entries(session.conversation).length, 500)
+          const { outcome } = yield* (yield* Compression).compress({
+            conversation: session.conversation,
+            policy: policyOf({}),
+            forced: true,
+            memory: freshMemory,
+            held: new HandleIndex()
+          })
+          assert.strictEqual(outcome._tag, "Compressed")
+          assert.deepStrictEqual(leaks(shownBy(outcome)), [])
+          assert.deepStrictEqual(leaks(JSON.stringify(excerptOf(entries(session.conversation)) ?? "")), [])
+        }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(Offline.layer, NodeServices.layer))),
+      60_000
+    )
+  }
+
+  it.effect("are read back by the user, and not by the model", () =>
+    Effect.gen(function* () {
+      const secret = planted[20]
+      assert.isDefined(secret)
+      const output = `before\n${secret?.text}\nafter`
+      const chat = yield* Chat.make({ session: emptySession, log: { append: () => Effect.void } })
+      yield* chat.append([
+        { content: user(text("Read it.")) },
+        { content: model(call("read_file", { path: "a" }, "c1")) },
+        { content: user(response("read_file", { output }, "c1")) }
+      ])
+      const handle = entries(yield* chat.conversation)[2]?.handles[0]
+      assert.isDefined(handle)
+      if (handle === undefined) return
+      assert.include((yield* chat.recall(handle)).text, output)
+      const said = JSON.stringify(yield* callTool(recall(chat), { handle }))
+      assert.notInclude(said, secret?.value)
+      assert.include(said, "[redacted: ")
+      assert.include(said, `palimpsest recall`)
+    }).pipe(Effect.provide(Offline.layer))
+  )
+
+  it("are taken out once and for all", () => {
+    for (const { text: words } of planted) assert.strictEqual(redact(redact(words)), redact(words))
+  })
+})
