@@ -68,7 +68,6 @@ const others = {
   copy: unoffered("copy"),
   copyFile: unoffered("copyFile"),
   link: unoffered("link"),
-  lstat: unoffered("lstat"),
   makeTempDirectory: unoffered("makeTempDirectory"),
   makeTempDirectoryScoped: unoffered("makeTempDirectoryScoped"),
   makeTempFile: unoffered("makeTempFile"),
@@ -303,6 +302,8 @@ const byDescriptors = (path: Path.Path): NoFollow => {
           : holding("remove", (pin) => below(pin, place, (held) => fs.remove(held, options))),
       rename: (from, to) =>
         holding("rename", (pin) => below(pin, from, (source) => below(pin, to, (target) => fs.rename(source, target)))),
+      // Neither follows a link.
+      lstat: (place) => holding("lstat", (pin) => Effect.flatMap(pin(place), (held) => look(held, "lstat", place))),
       stat: (place) => holding("stat", (pin) => Effect.flatMap(pin(place), (held) => look(held, "stat", place))),
       watch: () => Stream.unwrap(unoffered("watch")()),
       writeFile: unoffered("writeFile")
@@ -380,6 +381,7 @@ const byLooks = (base: FileSystem.FileSystem, path: Path.Path): NoFollow => {
       remove: (place, options) =>
         options?.recursive === true ? unoffered("remove")() : below("remove", place, fs.remove(place, options)),
       rename: (from, to) => below("rename", from, below("rename", to, fs.rename(from, to))),
+      lstat: on("lstat", (place) => fs.lstat(place)),
       stat: on("stat", (place) => fs.stat(place)),
       watch: () => Stream.unwrap(unoffered("watch")()),
       writeFile: unoffered("writeFile")

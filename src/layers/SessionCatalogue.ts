@@ -1,11 +1,12 @@
 import { Clock, Context, Effect, FileSystem, Option, Path, type PlatformError } from "effect"
 import { statSync } from "node:fs"
-import { pid } from "node:process"
 import * as Bytes from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { parsedOrUndefined } from "../domain/JsonText.ts"
 import type { SessionHead } from "../domain/SessionHead.ts"
+import * as WholeFile from "../services/WholeFile.ts"
 import { hash } from "./Sha256.ts"
+import * as ThisProcess from "./ThisProcess.ts"
 
 /**
  * The catalogue of a folder of sessions: what their list shows, so that listing thousands does not open each log again. It is
@@ -99,15 +100,12 @@ interface Kept {
 /** The version of the catalogue; one more whenever the same log or title gives another row. */
 const version = 1
 const fileName = ".catalogue"
-const temporaryName = /^\.catalogue\.\d+-\d+\.tmp$/
 /** A larger file is none of ours. */
 const maxFileBytes = 128 * 1024 * 1024
 /** Rows that have to differ before the file is written again: so few cost less to read from their logs. */
 const rewriteFrom = 32
 /** A file that changed within this many milliseconds may change again without another mark: disks count in ticks. */
 const settleTime = 2_500
-/** A temporary file this old (milliseconds) was left by a program that was killed. */
-const abandonedAge = 60_000
 const readConcurrency = 16
 const lookConcurrency = 64
 
@@ -149,10 +147,10 @@ const rowText = ({ id, log, mark, title, titleMark }: Kept): string =>
 export const make = Effect.fnUntraced(function* (directory: string, source: Source) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const look = yield* FileLook
   const folder = `${directory}${path.sep}`
   const file = `${folder}${fileName}`
-  let writes = 0
 
   /** By the file system; undefined where there is no such file any more. */
   const stampOf = (place: string) =>
@@ -190,35 +188,10 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
     return kept
   }).pipe(Effect.orElseSucceed(() => new Map<string, Kept>()))
 
-  /** Removes what killed programs left of a catalogue. */
-  const sweep = (names: ReadonlySet<string>, now: number) =>
-    Effect.forEach(
-      [...names].filter((name) => temporaryName.test(name)),
-      (name) =>
-        Effect.flatMap(stampOf(`${folder}${name}`), (stamp) =>
-          stamp !== undefined && now - stamp.updatedAt > abandonedAge
-            ? fs.remove(`${folder}${name}`, { force: true })
-            : Effect.void
-        ),
-      { discard: true }
-    )
-
   const write = Effect.fnUntraced(function* (rows: ReadonlyArray<Kept>) {
-    writes += 1
-    const temporary = `${file}.${pid}-${writes}.tmp`
     const body = `[${rows.map(rowText).join(",\n")}]`
     const bytes = Bytes.encode(`${version} ${yield* hash(body)}\n${body}`)
-    yield* Effect.uninterruptible(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const handle = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
-          yield* handle.writeAll(bytes)
-        })
-      ).pipe(
-        Effect.andThen(fs.rename(temporary, file)),
-        Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
-      )
-    )
+    yield* WholeFile.write(file, bytes, 0o600).pipe(Effect.provideContext(files), ThisProcess.provide)
   })
 
   /** The sessions of these ids, without those that are gone by now. `names` is what the folder holds. */
@@ -268,7 +241,7 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
     found.push(...(yield* Effect.all(stale, { concurrency: readConcurrency })).flat())
     const gone = kept.size === 0 ? 0 : [...kept.keys()].filter((id) => !names.has(`${id}.jsonl`)).length
     // A folder that may not be written to is listed from its logs.
-    if (differing + gone > rewriteFrom) yield* Effect.ignore(Effect.andThen(write(rows), sweep(names, now)))
+    if (differing + gone > rewriteFrom) yield* Effect.ignore(write(rows))
     return found
   })
 
