@@ -516,9 +516,9 @@ const onTerminal = () => {
         FakeGemini.event(said("-two"))
       ])
       const screen = yield* shown(fake, yield* folders("terminal"))
-      yield* screen.until("Forty[2J")
+      yield* screen.until("Forty\\u{1b}[2J")
       yield* Deferred.succeed(seenFirst, undefined)
-      assert.match(yield* screen.until("-two"), /^Forty\[2J-two/)
+      assert.match(yield* screen.until("-two"), /^Forty\\u\{1b\}\[2J\\u\{7\}-two/)
     })
   )
 

@@ -250,17 +250,6 @@ layer(NodeServices.layer)((it) => {
         assert.strictEqual((yield* listOf(folder).pipe(Effect.provide(faulty.layer))).length, many)
       })
     )
-
-    it.effect("what a killed program left of it goes", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { file, folder } = yield* sessions
-        yield* fs.writeFileString(file(".catalogue.99-1.tmp"), "half")
-        yield* settle
-        yield* listOf(folder)
-        assert.isFalse(yield* fs.exists(file(".catalogue.99-1.tmp")))
-      })
-    )
   })
 
   describe("at once", () => {

@@ -432,7 +432,7 @@ export const sessionStoreContract = (variant: SessionStoreVariant) => {
         const log = yield* store.create(started("s1"))
         for (const [given, kept] of [
           ["first", "first"],
-          ["  two\nlines\u0007\u001b[2J and \u202ea tab\t ", "two lines and a tab"],
+          ["  two\nlines\u0007\u001b[2J and \u202ea tab\t ", "two lines\\u{7} and \\u{202e}a tab"],
           [`${"é".repeat(199)}😀`, "é".repeat(199)],
           ["x".repeat(5_000), "x".repeat(200)]
         ] as const) {
