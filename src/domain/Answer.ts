@@ -41,9 +41,12 @@ export const maxCallName = 1_024
 /** Characters that stand beside the texts, calls and data of an answer, signatures above all: they are not counted as tokens. */
 export const maxAnswerExtras = 8 * 1024 * 1024
 
+/** Characters of images and other media in an answer: they are sent again with each request, which may have 20 MB in all (Gemini API). */
+export const maxAnswerMedia = 14 * 1024 * 1024
+
 /** More of an answer than is taken: of what, and how much is. */
 export interface Excess {
-  readonly unit: "calls" | "parts" | "name" | "extras" | "levels"
+  readonly unit: "calls" | "parts" | "name" | "extras" | "media" | "levels"
   readonly limit: number
 }
 
@@ -59,6 +62,7 @@ export class Arriving {
   private isNameLong = false
   private isDeep = false
   private extras = 0
+  private media = 0
   /** The last one that was said. */
   finishReason: string | undefined
   usage: Usage | null = null
@@ -80,6 +84,7 @@ export class Arriving {
       } else {
         this.close()
         this.parts.push(part)
+        this.media += part.inlineData?.data.length ?? 0
         if (isTooDeep(part)) this.isDeep = true
         else this.extras += extrasOf(part)
         if (isCall(part)) {
@@ -99,6 +104,7 @@ export class Arriving {
     if (this.isDeep) return { unit: "levels", limit: maxDepth }
     if (this.isNameLong) return { unit: "name", limit: maxCallName }
     if (this.extras > maxAnswerExtras) return { unit: "extras", limit: maxAnswerExtras }
+    if (this.media > maxAnswerMedia) return { unit: "media", limit: maxAnswerMedia }
     return this.count > maxAnswerParts ? { unit: "parts", limit: maxAnswerParts } : undefined
   }
 

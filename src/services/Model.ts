@@ -112,12 +112,13 @@ const excesses = {
     `calls of tools of more than ${limit.toLocaleString("en-US")} tokens, which the model's own window has no room for`,
   levels: (limit: number) => `arguments nested deeper than ${limit.toLocaleString("en-US")} levels`,
   extras: (limit: number) => `more than ${limit / 1024 / 1024} MiB beside its words and calls`,
+  media: (limit: number) => `more than ${limit / 1024 / 1024} MiB of images and other media`,
   name: (limit: number) => `a call with a name or an id of more than ${limit.toLocaleString("en-US")} characters`
 }
 
 /** An answer that grows beyond what any model means to say. It was ended, and nothing of it is used. */
 export class AnswerTooLargeError extends Schema.TaggedError<AnswerTooLargeError>()("AnswerTooLargeError", {
-  unit: Schema.Literals(["bytes", "parts", "calls", "tokens", "extras", "levels", "name"]),
+  unit: Schema.Literals(["bytes", "parts", "calls", "tokens", "extras", "media", "levels", "name"]),
   limit: Schema.Natural
 }) {
   override get message() {

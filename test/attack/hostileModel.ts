@@ -295,8 +295,7 @@ export const attacks: ReadonlyArray<Attack> = [
     answer: once(
       piece([{ text: "Fine." }, { inlineData: { mimeType: "image/png", data: filler.repeat(320) } }], "STOP")
     ),
-    says: /^/,
-    isTaken: true
+    says: /of images/
   },
   {
     name: "arguments of 3 MB",

@@ -62,6 +62,9 @@ describe("spec 1.4: consolidation", () => {
     })
   }
 
+  const image = (characters: number): Part => ({
+    inlineData: { mimeType: "image/png", data: "a".repeat(characters) }
+  })
   const excessive: ReadonlyArray<readonly [rule: string, parts: ReadonlyArray<Part>, unit: string | undefined]> = [
     ["256 calls", Array.from({ length: 256 }, () => call("f", {})), undefined],
     ["257 calls", Array.from({ length: 257 }, () => call("f", {})), "calls"],
@@ -72,6 +75,8 @@ describe("spec 1.4: consolidation", () => {
     ["a longer id", [call("f", {}, "i".repeat(1_025))], "name"],
     ["a large signature", [{ ...text("a"), thoughtSignature: "s".repeat(8_000_000) }], undefined],
     ["a larger one", [{ ...text("a"), thoughtSignature: "s".repeat(8_400_000) }], "extras"],
+    ["an image of a photograph", [image(5_000_000)], undefined],
+    ["a larger one than a request holds", [image(15_000_000)], "media"],
     ["a large key that nobody knows", [{ ...text("a"), later: { now: ["s".repeat(8_400_000)] } }], "extras"],
     ["a large text, image and argument", [text("t".repeat(9e6)), call("f", { a: "a".repeat(9e6) })], undefined],
     ["arguments a little deep", [call("f", nested(900))], undefined],

@@ -24,7 +24,7 @@ const place = (): Place => {
   mkdirSync(path.join(cwd, "sub"), { recursive: true })
   writeFileSync(path.join(cwd, "a"), "one\ntwo\n")
   writeFileSync(path.join(cwd, "b"), "two\none\n")
-  writeFileSync(path.join(cwd, "big"), "0123456789abcdef\n".repeat(100_000))
+  writeFileSync(path.join(cwd, "big"), "0123456789abcdef\n".repeat(2_000))
   writeFileSync(path.join(folder, "evil"), `#!/bin/sh\ntouch '${cwd}/PWNED'\ncat\n`)
   chmodSync(path.join(folder, "evil"), 0o755)
   return { folder, cwd }
