@@ -84,7 +84,7 @@ export class Arriving {
       } else {
         this.close()
         this.parts.push(part)
-        this.media += part.inlineData?.data.length ?? 0
+        this.media += part.inlineData?.data?.length ?? 0
         if (isTooDeep(part)) this.isDeep = true
         else this.extras += extrasOf(part)
         if (isCall(part)) {
