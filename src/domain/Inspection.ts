@@ -119,9 +119,14 @@ export const Inspection = Schema.Struct({
 })
 export type Inspection = typeof Inspection.Type
 
+/** Letters, digits, signs and single blanks: all there is to see is seen. */
+const ordinary = /^(?:[!-~]+(?: [!-~]+)*)?$/
+
 /** A text on one line in which everything is seen, without sequences that only colour or move what is on a terminal. */
 export const printable = (text: string): string =>
-  visibleLine(text.replace(/\p{Cc}\[[0-?]*[ -/]*[@-~]/gu, "").replace(/[\s\p{Zl}\p{Zp}]+/gu, " ")).trim()
+  ordinary.test(text)
+    ? text
+    : visibleLine(text.replace(/\p{Cc}\[[0-?]*[ -/]*[@-~]/gu, "").replace(/[\s\p{Zl}\p{Zp}]+/gu, " ")).trim()
 
 /** What a part says, in at most `width` characters that are safe for a terminal. */
 export const preview = (part: Part, width = 60): string => {
