@@ -74,7 +74,11 @@ const leavesOf = (tree: SyntaxNode): ReadonlyArray<Leaf> | undefined => {
     nodes += 1
     if (node.isFaulty || !knownNodes.has(node.type) || nodes > maxNodes || depth > maxDepth) return undefined
     if (node.type === "string") {
-      if (node.children.some(({ isFaulty, type }) => isFaulty || (type !== '"' && type !== "string_content")))
+      if (
+        node.children.some(
+          ({ isFaulty, type }) => isFaulty || (type !== '"' && type !== "string_content" && type !== "$")
+        )
+      )
         return undefined
       leaves.push(node)
     } else if (node.children.length === 0) leaves.push(node)
@@ -88,9 +92,17 @@ const unseen = /[^\P{C}\n\t]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|[\u2800\
 
 /** A piece of a word without quotes: nothing in it means anything to a shell, save patterns and `~`. */
 const barePiece = /^(?:[A-Za-z0-9_./:,@%+=~^*?[\]-]|\\[!-/:-@[-`{-~])+$/
+/** The same with letters beyond ASCII. */
+const foreignPiece = /^(?:[A-Za-z0-9_./:,@%+=~-]|[^\P{L}\p{ASCII}]|[^\P{N}\p{ASCII}]|\p{M})+$/u
+/** In another encoding (GBK, Shift JIS) the sign behind a letter can be a part of it. */
+const swallowed = /[^\n\t -~][@[-`{-~]/
+/** Some systems take these bytes for blanks. */
+const blankBytes = /%(?:85|A0)/
+const isForeign = (raw: string): boolean =>
+  foreignPiece.test(raw) && !swallowed.test(raw) && !blankBytes.test(encodeURIComponent(raw))
 const singleQuoted = /^'[^']*'$/
 /** Without expansions; with a backslash only where all shells agree on it. */
-const doubleQuoted = /^"(?:[^"\\$`]|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
+const doubleQuoted = /^"(?:[^"\\$`]|\$(?=[" |)])|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
 
 interface Piece {
   readonly text: string
@@ -104,7 +116,7 @@ const pieceOf = (raw: string): Piece | undefined => {
     if (!doubleQuoted.test(raw) || (raw.includes("\\") && /[^\n\t -~]/.test(raw))) return undefined
     return { text: raw.slice(1, -1).replace(/\\(["\\$`])/g, "$1"), isBare: false }
   }
-  return barePiece.test(raw) ? { text: raw, isBare: true } : undefined
+  return raw === "!" || barePiece.test(raw) || isForeign(raw) ? { text: raw, isBare: true } : undefined
 }
 
 /** A word of these pieces; undefined: a shell may make something else of it. */
@@ -224,7 +236,8 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
   }
 
   for (const { end, start, type } of leaves) {
-    const gap = line.slice(at, start)
+    // A line that goes on: all shells leave out both signs. Between blanks that changes nothing.
+    const gap = line.slice(at, start).replace(/(?<=[ \t])\\\n|\\\n(?=[ \t])/g, "")
     if (start < at || end <= start || /[^ \t\n]/.test(gap)) return undefined
     const raw = line.slice(start, end)
     if (gap !== "") {
@@ -278,6 +291,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
       case "raw_string": {
         const piece = pieceOf(raw)
         if (piece === undefined || descriptor !== undefined) return undefined
+        if (piece.isBare && swallowed.test(line.slice(end - 1, end + 1))) return undefined
         pieces.push(piece)
         break
       }

@@ -369,7 +369,7 @@ const single: Readonly<Record<string, Usage>> = {
   hostname: reads("", { operands: none }),
   "command -v": reads("", { operands: allPlain }),
   // Without `-v` and `-R`, which evaluate subscripts, and numbers.
-  test: reads("-e= -f= -d= -s= -r= -w= -x= -L= -h=", { operands: none, hasLongShorts: true, judgesRest: true }),
+  test: reads("-e= -f= -d= -s= -r= -w= -x= -L= -h= -n= -z=", { operands: none, hasLongShorts: true, judgesRest: true }),
   // bash: `-v` and `%n` assign to a variable. ksh evaluates what it prints as a number.
   printf: reads("", {
     judgesRest: true,

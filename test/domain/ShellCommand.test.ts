@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import path from "node:path"
 import { verdict } from "../../src/domain/Approval.ts"
 import { coversOf, grantsOf, judge, maxLineChars, widerGrants } from "../../src/domain/ShellCommand.ts"
+import { type Effects, usages } from "../../src/domain/ShellPrograms.ts"
 import { everyday, grantsFor, isAsked, judged, treeOf } from "../support/shellGrammar.ts"
 
 /** The very same words, in the folder `/w`. */
@@ -49,6 +52,12 @@ describe("everyday commands", () => {
     ["cd sub", "cd"],
     ["ls ../../etc/x ~/dev/project /usr/*/x", "ls"],
     ["ps -ef", "ps -ef"],
+    ['rg "foo$" src', "rg"],
+    ['grep -E "(a|b)$" x', "grep"],
+    ["ls \\\n  -la \\\n  src", "ls"],
+    ["cat Grüße.txt 日本.txt", "cat"],
+    ["find . ! -name x", "find"],
+    ["test -n 'x' && ls", "test", "ls"],
     [
       "head -n5 a; grep -A3 x a; git diff -U3; cargo --version",
       "head",
@@ -199,7 +208,8 @@ describe("attacks under grants for every harmless command", () => {
       "ls @(a|b)",
       "ls !!",
       "ls 5$",
-      'echo "5$"'
+      'echo "5$x$"',
+      'echo "$(id)$"'
     ],
     "grammar beyond lists": [
       "for f in a; do ls; done",
@@ -247,7 +257,9 @@ describe("attacks under grants for every harmless command", () => {
       "ls 12>/dev/null"
     ],
     "what the shells read in different ways": [
-      "ls \\\n-l",
+      "ls\\\n-l",
+      "ls \\ \n-l",
+      "# a \\\nls \\",
       "l\\\ns",
       "ls\r\nid",
       "ls\u00a0-l",
@@ -258,7 +270,11 @@ describe("attacks under grants for every harmless command", () => {
       "ls \u001b[2K",
       "ls\u000bid",
       "ls \u115fx",
-      "ls é",
+      "ls é|sort",
+      "ls é\\;id",
+      "ls é[a]",
+      "ls é*",
+      "ls à",
       "ls \ud800",
       'echo "é\\"; id; \\""',
       "'ls",
@@ -632,4 +648,22 @@ describe("a line", () => {
     assert.deepStrictEqual(grantsFor(`ls ${"'".repeat(maxLineChars - 3)}`), [])
     assert.deepStrictEqual(grantsFor("ls; ".repeat(20_000)), [])
   })
+})
+
+it("the table of programs is in the documentation, all of it", () => {
+  const page = readFileSync(path.join(import.meta.dirname, "..", "..", "docs", "approval.md"), "utf8")
+  const kinds: ReadonlyArray<readonly [kind: string, effects: Effects, isLocal: boolean]> = [
+    ["looks", "reads", false],
+    ["looks at a repository", "reads", true],
+    ["makes", "makes", false],
+    ["makes in a repository", "makes", true],
+    ["runs", "runs", false]
+  ]
+  for (const [kind, effects, isLocal] of kinds) {
+    const row = page.split("\n").find((line) => line.startsWith(`| **${kind}** |`)) ?? ""
+    const names = [...usages].flatMap(([name, each]) =>
+      each.effects === effects && (each.isLocal ?? false) === isLocal ? [name] : []
+    )
+    assert.strictEqual(row.split(" | ").at(-1), `${names.map((name) => `\`${name}\``).join(" ")} |`, kind)
+  }
 })

@@ -23,11 +23,11 @@ import { judged, treeOf } from "../support/shellGrammar.ts"
 
 /**
  * Random lines against real shells: what is judged harmless is run, in a folder full of traps, and must do nothing beyond what
- * its grants cover. `npm run test:shell` judges 100,000 lines; `SHELL_SEED` repeats a run.
+ * its grants cover. `npm run test:shell` judges 100,000 lines, or `SHELL_LINES`; `SHELL_SEED` repeats a run.
  */
 
 const isWhole = process.env["MODE"] === "shell"
-const lines = isWhole ? 100_000 : 1_500
+const lines = Number(process.env["SHELL_LINES"] ?? (isWhole ? 100_000 : 1_500))
 const firstSeed = Number(process.env["SHELL_SEED"] ?? 15)
 
 // --- chance ------------------------------------------------------------------------------------------------------------------
@@ -224,7 +224,14 @@ const signs = [
     "'é'",
     '"é\\"',
     "$'\\n'",
-    '$"x"'
+    '$"x"',
+    ' "a$" ',
+    ' "(a|$)$ $"',
+    ' "$"',
+    " 日本",
+    "日",
+    " \\\n ",
+    " ! "
   ],
   [
     "$(canary)",
