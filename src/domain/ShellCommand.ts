@@ -20,6 +20,10 @@ export interface SyntaxNode {
 export interface GrantedCommand {
   /** `git status`, `npm run test`, `ls`; for `words` the command itself, quoted where it has to be. */
   readonly name: string
+  /** Where `-C` leads. */
+  readonly folder?: string | undefined
+  /** What it does depends on the folder. */
+  readonly isLocal?: boolean | undefined
   /** `words`: nothing but these very words is covered. */
   readonly effects: Usage["effects"] | "words"
 }
@@ -34,6 +38,10 @@ export interface ShellCommand {
   readonly reads: ReadonlyArray<string>
   /** Places that are made: they have to lie in the workspace. */
   readonly makes: ReadonlyArray<string>
+  /**
+   * A word may be a special file, or hold all of them, where it begins in a folder of no more parts than this. Absent: nowhere.
+   */
+  readonly climbs?: number | undefined
 }
 
 /** Longer lines are asked for each time: nobody reads them, and a parser may take long. */
@@ -66,7 +74,11 @@ const leavesOf = (tree: SyntaxNode): ReadonlyArray<Leaf> | undefined => {
     nodes += 1
     if (node.isFaulty || !knownNodes.has(node.type) || nodes > maxNodes || depth > maxDepth) return undefined
     if (node.type === "string") {
-      if (node.children.some(({ isFaulty, type }) => isFaulty || (type !== '"' && type !== "string_content")))
+      if (
+        node.children.some(
+          ({ isFaulty, type }) => isFaulty || (type !== '"' && type !== "string_content" && type !== "$")
+        )
+      )
         return undefined
       leaves.push(node)
     } else if (node.children.length === 0) leaves.push(node)
@@ -80,9 +92,17 @@ const unseen = /[^\P{C}\n\t]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|[\u2800\
 
 /** A piece of a word without quotes: nothing in it means anything to a shell, save patterns and `~`. */
 const barePiece = /^(?:[A-Za-z0-9_./:,@%+=~^*?[\]-]|\\[!-/:-@[-`{-~])+$/
+/** The same with letters beyond ASCII. */
+const foreignPiece = /^(?:[A-Za-z0-9_./:,@%+=~-]|[^\P{L}\p{ASCII}]|[^\P{N}\p{ASCII}]|\p{M})+$/u
+/** In another encoding (GBK, Shift JIS) the sign behind a letter can be a part of it. */
+const swallowed = /[^\n\t -~][@[-`{-~]/
+/** Some systems take these bytes for blanks. */
+const blankBytes = /%(?:85|A0)/
+const isForeign = (raw: string): boolean =>
+  foreignPiece.test(raw) && !swallowed.test(raw) && !blankBytes.test(encodeURIComponent(raw))
 const singleQuoted = /^'[^']*'$/
 /** Without expansions; with a backslash only where all shells agree on it. */
-const doubleQuoted = /^"(?:[^"\\$`]|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
+const doubleQuoted = /^"(?:[^"\\$`]|\$(?=[" |)])|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
 
 interface Piece {
   readonly text: string
@@ -96,7 +116,7 @@ const pieceOf = (raw: string): Piece | undefined => {
     if (!doubleQuoted.test(raw) || (raw.includes("\\") && /[^\n\t -~]/.test(raw))) return undefined
     return { text: raw.slice(1, -1).replace(/\\(["\\$`])/g, "$1"), isBare: false }
   }
-  return barePiece.test(raw) ? { text: raw, isBare: true } : undefined
+  return raw === "!" || barePiece.test(raw) || isForeign(raw) ? { text: raw, isBare: true } : undefined
 }
 
 /** A word of these pieces; undefined: a shell may make something else of it. */
@@ -134,11 +154,26 @@ const wordOf = (pieces: ReadonlyArray<Piece>): Word | undefined => {
   return { text, pattern, patternAt, isHome }
 }
 
-/** Files that are devices, connections or other processes, wherever they stand in a word. */
-const isSpecial = (text: string): boolean =>
-  /(?:^|[=:,])\/+(?:\.\/+)*(?:dev|proc|sys|inet[46]?)(?:\/|$)/.test(text.replace(/^\/dev\/null$/, "")) ||
-  (text.startsWith("-") && /\/(?:dev|proc|sys|inet[46]?)\//.test(text)) ||
-  /(?:^|\/)\.\.\/(?:.*\/)?(?:dev|proc|sys)(?:\/|$)/.test(text)
+/** A part that leads up, also behind the letter of an option. */
+const upward = /(?:^|[^.])\.\.$/
+const specialName = /^(?:dev|proc|sys|inet[46]?)$/
+
+/** Devices, connections and other processes, by an absolute path wherever it stands in a word; a pattern may become one. */
+const isSpecial = ({ isHome = false, pattern, patternAt, text }: Word): boolean => {
+  if (text === "/dev/null") return false
+  if (/(?:^|[=:,])\/+(?:\.\/+)*(?:dev|proc|sys|inet[46]?)(?:\/|$)/.test(text)) return true
+  if (text.startsWith("-") && /\/(?:dev|proc|sys|inet[46]?)(?:\/|$)/.test(text)) return true
+  if (pattern !== undefined && /(?:^|[=:,]|^-.*)\/+(?:\.\/+)*[^/]*$/.test(text.slice(0, patternAt))) return true
+  return (isHome || /(?:^|[=:,]|^-.*)\//.test(text)) && climbOf({ text, pattern }) > 0
+}
+
+/** How many folders a word goes up before it may come to a special file; -1: it comes to none. */
+const climbOf = ({ pattern, text }: Pick<Word, "pattern" | "text">): number => {
+  const parts = text.split(/[/=:,]/)
+  const ups = parts.filter((part) => upward.test(part))
+  const isAbove = ups.length > 0 && parts.every((part) => /^(?:|\.|-.*)$/.test(part) || upward.test(part))
+  return isAbove || pattern !== undefined || parts.some((part) => specialName.test(part)) ? ups.length : -1
+}
 
 /** One simple command of a line. */
 interface Simple {
@@ -167,7 +202,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
     const word = wordOf(pieces)
     const isOneBare = pieces.length === 1 && pieces[0]?.isBare === true
     pieces = []
-    if (word === undefined || isSpecial(word.text)) return false
+    if (word === undefined || isSpecial(word)) return false
     if (redirect === undefined) {
       words.push(word)
       return true
@@ -201,7 +236,8 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
   }
 
   for (const { end, start, type } of leaves) {
-    const gap = line.slice(at, start)
+    // A line that goes on: all shells leave out both signs. Between blanks that changes nothing.
+    const gap = line.slice(at, start).replace(/(?<=[ \t])\\\n|\\\n(?=[ \t])/g, "")
     if (start < at || end <= start || /[^ \t\n]/.test(gap)) return undefined
     const raw = line.slice(start, end)
     if (gap !== "") {
@@ -255,6 +291,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
       case "raw_string": {
         const piece = pieceOf(raw)
         if (piece === undefined || descriptor !== undefined) return undefined
+        if (piece.isBare && swallowed.test(line.slice(end - 1, end + 1))) return undefined
         pieces.push(piece)
         break
       }
@@ -274,7 +311,8 @@ const typed = (words: ReadonlyArray<Word>): string =>
 
 /** Whether a call has nothing but harmless options and operands. */
 const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
-  const { hasLongShorts = false, judgesRest = false, options } = usage
+  const { hasLongShorts = false, joinsValues = false, judgesRest = false, options, refuses } = usage
+  if (refuses !== undefined && words.some(({ text }) => refuses.test(text))) return false
   const operands: Array<Word> = []
   let isRest = false
   for (let at = 0; at < words.length; at += 1) {
@@ -315,7 +353,8 @@ const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
       const kind = options.get(`-${text[index]}`)
       if (kind === undefined) return false
       if (kind === "none") continue
-      if (kind === "value" && index === text.length - 1 && !takesNext()) return false
+      const isLast = index === text.length - 1
+      if (kind === "value" && (isLast ? !takesNext() : !joinsValues)) return false
       break
     }
   }
@@ -336,6 +375,7 @@ interface Found {
   readonly name: string
   readonly usage: Usage
   readonly rest: ReadonlyArray<Word>
+  readonly folder?: string | undefined
 }
 
 const isLiteral = ({ isHome = false, pattern }: Word): boolean => pattern === undefined && !isHome
@@ -345,23 +385,25 @@ const found = (words: ReadonlyArray<Word>): Found | undefined => {
   const [program, ...args] = words
   if (program === undefined) return undefined
   let from = 0
+  let folder: string | undefined
   if (program.text === "git") {
     for (; from < args.length; from += 1) {
       const text = args[from]?.text ?? ""
       if (gitGlobals.has(text)) continue
       // Another folder, as `cd` goes to it.
       const place = args[from + 1]
-      if (text !== "-C" || place === undefined || !isLiteral(place) || place.text.startsWith("-")) break
+      if (text !== "-C" || folder !== undefined || place === undefined || !isLiteral(place)) break
+      if (place.text === "" || place.text.startsWith("-")) break
+      folder = place.text
       from += 1
     }
   }
   const [first, second] = args.slice(from)
-  const moved = args.slice(0, from).some(({ text }) => text === "-C")
   const known = (name: string, taken: number): Found | undefined => {
     const usage = usages.get(name)
     // Code of another folder is none of this one's.
-    if (usage === undefined || (moved && usage.effects !== "reads")) return undefined
-    return { name, usage, rest: args.slice(from + taken) }
+    if (usage === undefined || (folder !== undefined && usage.effects !== "reads")) return undefined
+    return { name, usage, rest: args.slice(from + taken), folder }
   }
   if (first === undefined || !isLiteral(first)) return known(program.text, 0)
   if (second !== undefined && isLiteral(second)) {
@@ -388,11 +430,12 @@ const grantedOf = ({ isPiped, reads, words }: Simple): Granted | undefined => {
   const isFed = isPiped || reads.length > 0
   const known = found(words)
   if (known !== undefined && isCovered(known.usage, known.rest)) {
-    const { name, rest, usage } = known
+    const { folder, name, rest, usage } = known
+    const { effects, isLocal } = usage
     const makes = madeBy(usage, rest)
     // What another command writes may be code to what runs here.
     if (makes.every(isVisible) && !(usage.effects === "runs" && isFed)) {
-      return { command: { name, effects: usage.effects }, makes }
+      return { command: { name, effects, folder, isLocal }, makes }
     }
   }
   const base = program.text.slice(program.text.lastIndexOf("/") + 1)
@@ -431,45 +474,75 @@ export const judge = (line: string, tree: SyntaxNode): ShellCommand | undefined 
       const isAfter = rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")
       if (isAfter || last === undefined) return undefined
     }
-    commands.set("cd", { name: "cd", effects: "reads" })
+    if (rest.length === 0) commands.set("cd", { name: "cd", effects: "reads" })
   }
   for (const command of rest) {
     const granted = grantedOf(command)
     if (granted === undefined) return undefined
-    commands.set(`${granted.command.effects} ${granted.command.name}`, granted.command)
+    const { effects, folder: at = "", name } = granted.command
+    commands.set([effects, name, at].join("\0"), granted.command)
     makes.push(...granted.makes)
   }
-  return { commands: [...commands.values()], folder, reads: rest.flatMap(({ reads }) => reads), makes }
+  const climbs = Math.max(...simple.flatMap(({ words }) => words.map(climbOf)))
+  return {
+    commands: [...commands.values()],
+    folder,
+    reads: rest.flatMap(({ reads }) => reads),
+    makes,
+    climbs: climbs < 0 ? undefined : climbs
+  }
 }
 
 /**
- * The grants of a line, one for each of its commands: `shell:git status`; for what runs code of a folder also where,
- * `shell:npm run test in /home/me/project`; for the very same words `shell:/home/me/project $ npm ci`.
+ * The grants of a line, one for each of its commands: `shell:cat`; for what depends on a folder also where: `shell:npm run test
+ * in /home/me/project`, `shell:git status in /home/me/project`, `shell:git -C /home/me/project/sub status` below the root of the
+ * workspace; for the very same words `shell:/home/me/project $ npm ci`.
  */
-export const grantsOf = ({ commands }: ShellCommand, folder: string): ReadonlyArray<string> =>
-  commands.map(({ effects, name }) => {
+export const grantsOf = ({ commands }: ShellCommand, folder: string, root: string = folder): ReadonlyArray<string> =>
+  commands.map(({ effects, folder: at = folder, isLocal = false, name }) => {
     switch (effects) {
       case "reads":
       case "makes":
-        return `shell:${name}`
+        if (!isLocal) return `shell:${name}`
+        // Written otherwise, so that a grant without a folder does not cover it.
+        return at === root ? `shell:${name} in ${at}` : `shell:${name.replace(" ", ` -C ${at} `)}`
       case "runs":
-        return `shell:${name} in ${folder}`
+        return `shell:${name} in ${at}`
       case "words":
-        return `shell:${folder} $ ${name}`
+        return `shell:${at} $ ${name}`
     }
   })
 
-/** What these grants cover, in words. `here` is the folder as it is shown. */
-export const coversOf = ({ commands }: ShellCommand, here: string): string => {
-  const named = (effects: GrantedCommand["effects"]) =>
-    commands.flatMap((command) => (command.effects === effects ? [command.name] : []))
-  const parts = (names: ReadonlyArray<string>, words: (list: string) => string) =>
-    names.length === 0 ? [] : [words(names.join(", "))]
+/** What these grants cover, in words. `here` is the folder as it is shown, `shown` shows one that `-C` leads to. */
+export const coversOf = (
+  { commands }: ShellCommand,
+  here: string,
+  shown: (folder: string) => string = (folder) => folder
+): string => {
+  const parts = (
+    effects: GrantedCommand["effects"],
+    isLocal: boolean,
+    words: (list: string, where: string) => string
+  ): ReadonlyArray<string> => {
+    const places = new Map<string, Array<string>>()
+    for (const command of commands) {
+      if (command.effects !== effects || (command.isLocal ?? false) !== isLocal) continue
+      const where = command.folder === undefined ? here : shown(command.folder)
+      places.set(where, [...(places.get(where) ?? []), command.name])
+    }
+    return [...places].map(([where, names]) => words(names.join(", "), where))
+  }
   return [
-    ...parts(named("reads"), (list) => `${list} with options that only read`),
-    ...parts(named("makes"), (list) => `${list} with plain options, within the workspace`),
-    ...parts(named("runs"), (list) => `${list} with plain options in ${here}, whatever its files make that run`),
-    ...named("words").map((command) => `exactly "${command}" in ${here}`)
+    ...parts("reads", true, (list, where) => `${list} in ${where} with options that only read`),
+    ...parts("reads", false, (list) => `${list} with options that only read, any file that you can read`),
+    ...parts("makes", true, (list, where) => `${list} in ${where} with plain options`),
+    ...parts("makes", false, (list) => `${list} with plain options, within the workspace`),
+    ...parts(
+      "runs",
+      false,
+      (list, where) => `${list} with plain options in ${where}, whatever its files make that run`
+    ),
+    ...commands.flatMap(({ effects, name }) => (effects === "words" ? [`exactly "${name}" in ${here}`] : []))
   ].join("; ")
 }
 
@@ -477,8 +550,8 @@ export const coversOf = ({ commands }: ShellCommand, here: string): string => {
 const inFolder = / in \/.*$/su
 
 /**
- * Wider grants that cover one too. `shell:git`, as earlier versions kept it, covers the sub-commands of git that only read, and
- * no more; `shell:npm run test`, as a person may write it, covers that in every folder.
+ * Wider grants that cover one too. `shell:git`, as earlier versions kept it, covers the sub-commands of git that only read in
+ * the root of the workspace, and no more; `shell:npm run test`, as a person may write it, covers that in every folder.
  */
 export const widerGrants = (grant: string): ReadonlyArray<string> => {
   if (!grant.startsWith("shell:") || / \$ /.test(grant)) return []

@@ -39,6 +39,15 @@ export interface Usage {
   readonly makesOperands?: boolean | undefined
   /** Single dashes before long names, as `find` and `go` have them. */
   readonly hasLongShorts?: boolean | undefined
+  /**
+   * A short option may have its value joined on (`-n5`), as getopt(3) reads it. Without this, a letter that takes a value is the
+   * last of its word: `tree -Lo 2 x` takes the value from the next word, and its `o` writes.
+   */
+  readonly joinsValues?: boolean | undefined
+  /** Depends on the settings of the repository in the folder, which can name programs: the grant names the folder. */
+  readonly isLocal?: boolean | undefined
+  /** No word may match this. */
+  readonly refuses?: RegExp | undefined
 }
 
 const optionsOf = (list: string): Usage["options"] => {
@@ -63,6 +72,9 @@ const usage = (effects: Effects, list: string, more: Omit<Usage, "effects" | "op
 const reads = (list: string, more: Omit<Usage, "effects" | "options"> = {}): Usage => usage("reads", list, more)
 const runs = (list: string, more: Omit<Usage, "effects" | "options"> = {}): Usage => usage("runs", list, more)
 
+/** For programs that read their options with getopt(3) or as it does. */
+const joins = { joinsValues: true } as const
+
 const none = (words: ReadonlyArray<Word>): boolean => words.length === 0
 const isPlain = ({ isHome = false, pattern }: Word): boolean => pattern === undefined && !isHome
 const allPlain = (words: ReadonlyArray<Word>): boolean => words.every(isPlain)
@@ -84,72 +96,85 @@ const gitLog = `${gitDiff} -n= --max-count= --skip= --since= --until= --after= -
   --cherry-pick --cherry-mark --cherry -L= --no-walk --boundary --ancestry-path --simplify-by-decoration --full-history --source
   --no-notes -g --walk-reflogs --relative-date --parents --children -m -c --cc --root --log-size --count`
 
+/** `core.fsmonitor`, `diff.external`, filters and textconv of a repository are programs that git runs as it looks. */
+const looks = (list: string, more: Omit<Usage, "effects" | "options"> = {}): Usage =>
+  reads(list, { ...more, isLocal: true })
+
 const git: Readonly<Record<string, Usage>> = {
   "git status":
-    reads(`-s --short -b --branch --porcelain? --long -v --verbose -u? --untracked-files? --ignored? --ignore-submodules?
+    looks(`-s --short -b --branch --porcelain? --long -v --verbose -u? --untracked-files? --ignored? --ignore-submodules?
     -z --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames? --show-stash`),
-  "git diff": reads(gitDiff),
-  "git log": reads(gitLog),
-  "git show": reads(gitLog),
-  "git rev-list": reads(`${gitLog} --objects`),
+  "git diff": looks(gitDiff, joins),
+  "git log": looks(gitLog, joins),
+  "git show": looks(gitLog, joins),
+  "git rev-list": looks(`${gitLog} --objects`, joins),
   // `git reflog expire` and `delete` change it.
-  "git reflog": reads(gitLog, { operands: none }),
-  "git stash list": reads(gitLog, { operands: none }),
-  "git stash show": reads(`${gitDiff} --include-untracked --only-untracked`),
-  "git branch": reads(
+  "git reflog": looks(gitLog, { ...joins, operands: none }),
+  "git stash list": looks(gitLog, { ...joins, operands: none }),
+  "git stash show": looks(`${gitDiff} --include-untracked --only-untracked`, joins),
+  "git branch": looks(
     `-a --all -r --remotes -v -vv --verbose --list -l --show-current --contains= --no-contains= --merged= --no-merged= --sort=
     --points-at= --format= --color? --no-color --column? --no-column -i --ignore-case`,
     { operands: none }
   ),
-  "git remote": reads("-v --verbose", { operands: none }),
-  "git remote get-url": reads("--push --all"),
-  "git tag": reads(
+  "git remote": looks("-v --verbose", { operands: none }),
+  "git remote get-url": looks("--push --all"),
+  "git tag": looks(
     "-l= --list= -n? --sort= --contains= --points-at= --merged= --no-merged= -i --ignore-case --format=",
     {
       operands: none
     }
   ),
   "git rev-parse":
-    reads(`--abbrev-ref? --short? --show-toplevel --git-dir --git-common-dir --absolute-git-dir --is-inside-work-tree
+    looks(`--abbrev-ref? --short? --show-toplevel --git-dir --git-common-dir --absolute-git-dir --is-inside-work-tree
     --is-inside-git-dir --is-bare-repository --is-shallow-repository --verify -q --quiet --show-prefix --show-cdup --symbolic
     --symbolic-full-name --all --branches? --tags? --remotes? --show-superproject-working-tree`),
-  "git ls-files":
-    reads(`-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage -u --unmerged -k --killed
-    --exclude-standard -z -t -v --full-name --error-unmatch -x= --exclude= --abbrev? --recurse-submodules --eol --directory`),
-  "git ls-tree": reads("-r -t -d -l --long --name-only --name-status --full-name --full-tree --abbrev? -z"),
-  "git blame":
-    reads(`-L= -w -C? -M? -s -e -l -t -p -f -n -b -c --date= --porcelain --line-porcelain --since= --root --show-email
-    --show-name --show-number --ignore-rev= --abbrev= --incremental --first-parent`),
+  "git ls-files": looks(
+    `-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage -u --unmerged -k --killed
+    --exclude-standard -z -t -v --full-name --error-unmatch -x= --exclude= --abbrev? --recurse-submodules --eol --directory`,
+    joins
+  ),
+  "git ls-tree": looks("-r -t -d -l --long --name-only --name-status --full-name --full-tree --abbrev? -z"),
+  "git blame": looks(
+    `-L= -w -C? -M? -s -e -l -t -p -f -n -b -c --date= --porcelain --line-porcelain --since= --root --show-email
+    --show-name --show-number --ignore-rev= --abbrev= --incremental --first-parent`,
+    joins
+  ),
   // Without `-O` and `--open-files-in-pager`, which start a program, and `--no-index`.
-  "git grep":
-    reads(`-n --line-number -i --ignore-case -l --files-with-matches --name-only -L --files-without-match -c --count -w
+  "git grep": looks(
+    `-n --line-number -i --ignore-case -l --files-with-matches --name-only -L --files-without-match -c --count -w
     --word-regexp -E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -e= -h -H -o --only-matching -q --quiet
     -v --invert-match -r --recursive -A= -B= -C= --after-context= --before-context= --context= --cached --untracked --all-match
     --and --or --not -p --show-function -W --function-context --break --heading --color? --no-color --max-depth= -I -a --text
-    --column --full-name --threads= -m= --max-count= -z --null`),
-  "git shortlog": reads(
+    --column --full-name --threads= -m= --max-count= -z --null`,
+    joins
+  ),
+  "git shortlog": looks(
     "-s --summary -n --numbered -e --email -c --committer --all --since= --until= --no-merges --group="
   ),
-  "git describe": reads(
+  "git describe": looks(
     "--tags --always --abbrev= --dirty? --long --all --match= --exclude= --exact-match --contains --first-parent"
   ),
-  "git merge-base": reads("-a --all --is-ancestor --fork-point --octopus --independent"),
-  "git cat-file": reads("-p -t -s -e --batch-check? --batch?"),
-  "git show-ref": reads("--heads --tags --branches --head -s --hash? --abbrev? --verify -q --quiet -d --dereference"),
-  "git for-each-ref": reads(
+  "git merge-base": looks("-a --all --is-ancestor --fork-point --octopus --independent"),
+  "git cat-file": looks("-p -t -s -e --batch-check? --batch?"),
+  "git show-ref": looks("--heads --tags --branches --head -s --hash? --abbrev? --verify -q --quiet -d --dereference"),
+  "git for-each-ref": looks(
     "--sort= --format= --count= --contains= --no-contains= --merged= --no-merged= --points-at="
   ),
-  "git name-rev": reads("--name-only --tags --refs= --always --no-undefined"),
-  "git check-ignore": reads("-v --verbose -n --non-matching -q --quiet -z --no-index"),
-  "git count-objects": reads("-v --verbose -H --human-readable", { operands: none }),
-  "git config --get": reads("--global --local --system --show-origin --show-scope -z"),
-  "git config --list": reads("--global --local --system --show-origin --show-scope -z --name-only", { operands: none }),
+  "git name-rev": looks("--name-only --tags --refs= --always --no-undefined"),
+  "git check-ignore": looks("-v --verbose -n --non-matching -q --quiet -z --no-index"),
+  "git count-objects": looks("-v --verbose -H --human-readable", { operands: none }),
+  "git config --get": looks("--global --local --system --show-origin --show-scope -z"),
+  "git config --list": looks("--global --local --system --show-origin --show-scope -z --name-only", { operands: none }),
   "git version": reads("--build-options", { operands: none }),
   "git --version": reads("", { operands: none }),
-  "git add": usage("makes", "-A --all -u --update -v --verbose -n --dry-run -N --intent-to-add --ignore-errors"),
+  "git add": usage("makes", "-A --all -u --update -v --verbose -n --dry-run -N --intent-to-add --ignore-errors", {
+    isLocal: true
+  }),
   // It runs the hooks of the repository. Without `--no-verify`, which does not.
   "git commit": runs(
-    "-m= --message= -a --all -q --quiet -v --verbose --amend --no-edit --allow-empty -s --signoff --dry-run"
+    "-m= --message= -a --all -q --quiet -v --verbose --amend --no-edit --allow-empty -s --signoff --dry-run",
+    joins
   )
 }
 
@@ -162,7 +187,7 @@ const script = runs("-s --silent --if-present", { operands: none, judgesRest: tr
 const cargo = `--release -r -p= --package= --workspace --all --lib --bins --bin= --tests --test= --examples --example= --benches --bench=
   --all-targets --features= -F= --all-features --no-default-features -v -vv --verbose -q --quiet -j= --jobs= --keep-going --locked
   --offline --frozen --message-format= --color= --profile= --exclude=`
-const ofCargo = (more: string) => runs(`${cargo} ${more}`, { judgesRest: true })
+const ofCargo = (more: string) => runs(`${cargo} ${more}`, { ...joins, judgesRest: true })
 
 /** Without `-exec`, `-toolexec`, `-vettool`, `-overlay`, `-modfile`, `-C`, `-o`, profiles, and flags of compilers and linkers. */
 const goOptions = "-v -race -short -x -n -p= -tags= -trimpath -json -a"
@@ -180,7 +205,8 @@ const builds: Readonly<Record<string, Usage>> = {
   "npm run-script *": script,
   // `.npmrc` of the folder says where it writes its log.
   "npm ls": runs("--depth= --all -a --json --long -l --omit= --include= -g --global --parseable -p"),
-  "npm --version": reads("", { operands: none }),
+  // A version manager may fetch and run the version that the folder asks for.
+  "npm --version": runs("", { operands: none }),
   "pnpm test": script,
   "pnpm run *": script,
   "yarn test": script,
@@ -195,7 +221,7 @@ const builds: Readonly<Record<string, Usage>> = {
   "cargo test": ofCargo(
     "--doc --no-run --no-fail-fast --nocapture --no-capture --show-output --ignored --include-ignored --exact --test-threads= --list"
   ),
-  "cargo --version": reads("", { operands: none }),
+  "cargo --version": runs("", { operands: none }),
   "go build": { ...ofGo(""), operands: below },
   "go vet": { ...ofGo(""), operands: below },
   "go list": { ...ofGo("-m -f= -deps -test -e"), operands: below },
@@ -205,20 +231,21 @@ const builds: Readonly<Record<string, Usage>> = {
     ),
     operands: below
   },
-  "go version": reads("", { operands: none }),
+  "go version": runs("", { operands: none }),
   pytest: runs(
     `-x --exitfirst -v -vv -vvv --verbose -q --quiet -s -k= -m= --lf --last-failed --ff --failed-first --tb= --maxfail= -l --showlocals
     --co --collect-only --durations= -r= --no-header --no-summary --sw --stepwise --color=`,
-    { operands: below, judgesRest: true }
+    // It reads more options from a file that is named as `@file`.
+    { ...joins, operands: below, judgesRest: true, refuses: /^@/ }
   )
 }
 
 const docker: Readonly<Record<string, Usage>> = {
-  "docker ps": reads("-a --all -q --quiet -n= --last= -l --latest --no-trunc -s --size --format= -f= --filter="),
-  "docker images": reads("-a --all -q --quiet --digests --no-trunc --format= -f= --filter="),
-  "docker logs": reads("-f --follow --tail= -n= -t --timestamps --since= --until= --details"),
-  "docker inspect": reads("-f= --format= -s --size --type="),
-  "docker version": reads("-f= --format=", { operands: none }),
+  "docker ps": reads("-a --all -q --quiet -n= --last= -l --latest --no-trunc -s --size --format= -f= --filter=", joins),
+  "docker images": reads("-a --all -q --quiet --digests --no-trunc --format= -f= --filter=", joins),
+  "docker logs": reads("-f --follow --tail= -n= -t --timestamps --since= --until= --details", joins),
+  "docker inspect": reads("-f= --format= -s --size --type=", joins),
+  "docker version": reads("-f= --format=", { ...joins, operands: none }),
   "docker --version": reads("", { operands: none })
 }
 
@@ -263,6 +290,9 @@ const ripgrep = `-n -N -i -S -s -l -c -v -w -x -o -q -F -P -U -u -L -H -I -a -0 
 
 const always = reads("any")
 
+/** Not all that there is: below the root lie other programs' environments. */
+const notAll = (words: ReadonlyArray<Word>): boolean => words.every(({ text }) => !/^\/[/.]*$/.test(text))
+
 const single: Readonly<Record<string, Usage>> = {
   // No option of these writes, runs or connects.
   ...Object.fromEntries(
@@ -276,28 +306,38 @@ const single: Readonly<Record<string, Usage>> = {
   uniq: reads(
     "-c -d -D -u -i -z -f= -s= -w= --count --repeated --unique --ignore-case --skip-fields= --skip-chars= --check-chars=",
     {
+      ...joins,
       operands: (words) => words.length <= 1 && allPlain(words)
     }
   ),
   // Without `-o` (writes), `--compress-program` (runs), `-T` and `--files0-from`.
-  sort: reads(`-n -r -u -f -h -V -g -M -R -b -d -i -c -C -s -z -m -k= -t= --numeric-sort --reverse --unique --ignore-case
+  sort: reads(
+    `-n -r -u -f -h -V -g -M -R -b -d -i -c -C -s -z -m -k= -t= --numeric-sort --reverse --unique --ignore-case
     --human-numeric-sort --version-sort --general-numeric-sort --month-sort --key= --field-separator= --stable --check? --merge
-    --ignore-leading-blanks --dictionary-order --parallel=`),
+    --ignore-leading-blanks --dictionary-order --parallel=`,
+    joins
+  ),
   // Without `-l`, which runs pr.
-  diff: reads(`-u -U= -c -C= -r -q -s -y -w -b -B -i -N -a -x= -W= -p -t -E -Z -d --brief --report-identical-files --unified? --context?
+  diff: reads(
+    `-u -U= -c -C= -r -q -s -y -w -b -B -i -N -a -x= -W= -p -t -E -Z -d --brief --report-identical-files --unified? --context?
     --recursive --exclude= --side-by-side --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --new-file --text
-    --color? --strip-trailing-cr --suppress-common-lines --width= --normal --minimal --label=`),
-  grep: reads(grep),
-  egrep: reads(grep),
-  fgrep: reads(grep),
-  rg: reads(ripgrep),
+    --color? --strip-trailing-cr --suppress-common-lines --width= --normal --minimal --label=`,
+    { ...joins, operands: notAll }
+  ),
+  grep: reads(grep, { ...joins, operands: notAll }),
+  egrep: reads(grep, { ...joins, operands: notAll }),
+  fgrep: reads(grep, { ...joins, operands: notAll }),
+  rg: reads(ripgrep, { ...joins, operands: notAll }),
   // Without `-x` and `-X` (run) and `-l` (runs ls).
   ...Object.fromEntries(
     ["fd", "fdfind"].map((name) => [
       name,
-      reads(`-e= -t= -d= -H -I -u -E= -g -F -i -s -L -a -0 -p -1 -S= --extension= --type= --max-depth= --min-depth= --exact-depth=
+      reads(
+        `-e= -t= -d= -H -I -u -E= -g -F -i -s -L -a -0 -p -1 -S= --extension= --type= --max-depth= --min-depth= --exact-depth=
         --hidden --no-ignore --no-ignore-vcs --exclude= --glob --regex --fixed-strings --ignore-case --case-sensitive --absolute-path
-        --follow --full-path --print0 --max-results= --unrestricted --size= --changed-within= --changed-before= --color=`)
+        --follow --full-path --print0 --max-results= --unrestricted --size= --changed-within= --changed-before= --color=`,
+        joins
+      )
     ])
   ),
   find: reads(find, {
@@ -314,19 +354,22 @@ const single: Readonly<Record<string, Usage>> = {
     --du --filelimit= --matchdirs --ignore-case --charset= --sort? --si --inodes`),
   // Sets the clock with `-s` and with an operand.
   date: reads("-u -R -I? -d= --utc --universal --date= --iso-8601? --rfc-3339= --rfc-email", {
+    ...joins,
     operands: (words) => words.every((word) => isPlain(word) && word.text.startsWith("+"))
   }),
-  // Without `e` alone, which shows the environment of other programs.
-  ps: reads("-e -f -F -A -a -x -l -w -H -u= -U= -p= --sort= --forest --no-headers --pid= --ppid= --user=", {
+  // `e` shows the environment of other programs. What ps cannot read as it stands it reads again with every `-e` as that `e`:
+  // so `-e` stands alone, and no value is one that could be letters.
+  ps: reads("-f -F -A -a -x -l -w -H -p= --sort= --forest --no-headers --pid= --ppid= --user=", {
     operands: (words) => words.every((word) => isPlain(word) && /^[auxfwljrT]+$/.test(word.text))
   }),
+  ...Object.fromEntries(["-e", "-ef", "-eF", "-aux"].map((word) => [`ps ${word}`, reads("", { operands: none })])),
   // With an operand these start a program (`arch` on macOS), or set a name.
   env: reads("", { operands: none }),
   arch: reads("", { operands: none }),
   hostname: reads("", { operands: none }),
   "command -v": reads("", { operands: allPlain }),
   // Without `-v` and `-R`, which evaluate subscripts, and numbers.
-  test: reads("-e= -f= -d= -s= -r= -w= -x= -L= -h=", { operands: none, hasLongShorts: true, judgesRest: true }),
+  test: reads("-e= -f= -d= -s= -r= -w= -x= -L= -h= -n= -z=", { operands: none, hasLongShorts: true, judgesRest: true }),
   // bash: `-v` and `%n` assign to a variable. ksh evaluates what it prints as a number.
   printf: reads("", {
     judgesRest: true,
@@ -350,6 +393,7 @@ const single: Readonly<Record<string, Usage>> = {
     ["awk", "gawk", "mawk", "nawk"].map((name) => [
       name,
       reads("-F=", {
+        ...joins,
         operands: ([program, ...rest]) =>
           program !== undefined &&
           isPlain(program) &&

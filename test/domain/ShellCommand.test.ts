@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import path from "node:path"
 import { verdict } from "../../src/domain/Approval.ts"
 import { coversOf, grantsOf, judge, maxLineChars, widerGrants } from "../../src/domain/ShellCommand.ts"
+import { type Effects, usages } from "../../src/domain/ShellPrograms.ts"
 import { everyday, grantsFor, isAsked, judged, treeOf } from "../support/shellGrammar.ts"
 
 /** The very same words, in the folder `/w`. */
@@ -8,26 +11,26 @@ const words = (command: string) => `/w $ ${command}`
 
 describe("everyday commands", () => {
   const told: ReadonlyArray<readonly [line: string, ...grants: ReadonlyArray<string>]> = [
-    ["git status && git diff | head", "git status", "git diff", "head"],
-    ["git status --short", "git status"],
-    ["git log --oneline -20", "git log"],
-    ["git log -n 5 --stat -- src/main.ts", "git log"],
-    ["git --no-pager log -p -S 'needle' --since='2 weeks ago' | head -100", "git log", "head"],
-    ["git diff HEAD~1 -- src", "git diff"],
-    ["git diff main...HEAD --stat", "git diff"],
-    ["git show HEAD^:src/main.ts | sed -n '10,40p'", "git show", "sed"],
-    ["git -C sub status", "git status"],
-    ["git branch -a", "git branch"],
-    ["git branch --show-current", "git branch"],
-    ["git remote -v", "git remote"],
-    ["git rev-parse --abbrev-ref HEAD", "git rev-parse"],
-    ["git blame -L 10,20 src/main.ts", "git blame"],
-    ["git add -A && git commit -m 'Fix the parser; say so'", "git add", "git commit in /w"],
+    ["git status && git diff | head", "git status in /w", "git diff in /w", "head"],
+    ["git status --short", "git status in /w"],
+    ["git log --oneline -20", "git log in /w"],
+    ["git log -n 5 --stat -- src/main.ts", "git log in /w"],
+    ["git --no-pager log -p -S 'needle' --since='2 weeks ago' | head -100", "git log in /w", "head"],
+    ["git diff HEAD~1 -- src", "git diff in /w"],
+    ["git diff main...HEAD --stat", "git diff in /w"],
+    ["git show HEAD^:src/main.ts | sed -n '10,40p'", "git show in /w", "sed"],
+    ["git -C sub status", "git -C sub status"],
+    ["git branch -a", "git branch in /w"],
+    ["git branch --show-current", "git branch in /w"],
+    ["git remote -v", "git remote in /w"],
+    ["git rev-parse --abbrev-ref HEAD", "git rev-parse in /w"],
+    ["git blame -L 10,20 src/main.ts", "git blame in /w"],
+    ["git add -A && git commit -m 'Fix the parser; say so'", "git add in /w", "git commit in /w"],
     ['git commit -am "Close the socket\n\nIt was left open."', "git commit in /w"],
     ["npm test 2>&1 | tail -20", "npm test in /w", "tail"],
     ["npm run build", "npm run build in /w"],
     ["npm run test:unit --silent", "npm run test:unit in /w"],
-    ["cd sub && npm test", "cd", "npm test in /w"],
+    ["cd sub && npm test", "npm test in /w"],
     ["npm ci", words("npm ci")],
     ["npm test -- --run test/a.test.ts", words("npm test -- --run test/a.test.ts")],
     ["cargo build --release", "cargo build in /w"],
@@ -45,8 +48,23 @@ describe("everyday commands", () => {
     ["ls ~/projects", "ls"],
     ["cat package.json | jq .scripts", "cat", "jq"],
     ["jq -r '.dependencies | keys[]' package.json", "jq"],
-    ["cd sub && ls", "cd", "ls"],
-    ["cd ..", "cd"],
+    ["cd sub && ls", "ls"],
+    ["cd sub", "cd"],
+    ["ls ../../etc/x ~/dev/project /usr/*/x", "ls"],
+    ["ps -ef", "ps -ef"],
+    ['rg "foo$" src', "rg"],
+    ['grep -E "(a|b)$" x', "grep"],
+    ["ls \\\n  -la \\\n  src", "ls"],
+    ["cat Grüße.txt 日本.txt", "cat"],
+    ["find . ! -name x", "find"],
+    ["test -n 'x' && ls", "test", "ls"],
+    [
+      "head -n5 a; grep -A3 x a; git diff -U3; cargo --version",
+      "head",
+      "grep",
+      "git diff in /w",
+      "cargo --version in /w"
+    ],
     ["pwd", "pwd"],
     ["head -50 src/main.ts", "head"],
     ["tail -n 20 log.txt", "tail"],
@@ -90,10 +108,15 @@ describe("everyday commands", () => {
 
   it("have a question that says what a grant covers", () => {
     for (const [line, says] of [
-      ["git status | head", "git status, head with options that only read"],
+      [
+        "git status | head",
+        "git status in this folder with options that only read; head with options that only read, any file that you can read"
+      ],
+      ["cd sub && git -C x diff", "git diff in x with options that only read"],
+      ["git add -A", "git add in this folder with plain options"],
       ["npm run test", "npm run test with plain options in this folder, whatever its files make that run"],
       ["touch a", "touch with plain options, within the workspace"],
-      ["npm ci && ls", 'ls with options that only read; exactly "npm ci" in this folder']
+      ["npm ci && ls", 'ls with options that only read, any file that you can read; exactly "npm ci" in this folder']
     ] as const) {
       const command = judged(line)
       assert.strictEqual(command === undefined ? "" : coversOf(command, "this folder"), says)
@@ -142,6 +165,20 @@ describe("attacks under grants for every harmless command", () => {
       "cat ///proc/1/environ",
       "cat /./proc/1/environ",
       "cat ../../../../proc/1/environ",
+      "cat /pro?/[0-9]*/environ",
+      "cat /pr*/1/environ",
+      "cat ../../../../p*/1/environ",
+      "cat ~/../../pro?/1/environ",
+      "cat ~/../../proc/1/environ",
+      "cat /usr/../pro?/1/environ",
+      "cat /usr/../proc/1/environ",
+      "cat /de[v]/sda",
+      "wc --files0-from=/pro?/1/x",
+      "grep -ra KEY /",
+      "grep -ra KEY //.",
+      "grep -ra KEY ..",
+      "rg -uuu KEY /",
+      "grep -f../proc/1/environ x",
       "grep -f/proc/1/environ x",
       "grep --file=/proc/1/environ x",
       "cat '</dev/tcp/127.0.0.1/80' < '/dev/tcp/127.0.0.1/80'",
@@ -171,7 +208,8 @@ describe("attacks under grants for every harmless command", () => {
       "ls @(a|b)",
       "ls !!",
       "ls 5$",
-      'echo "5$"'
+      'echo "5$x$"',
+      'echo "$(id)$"'
     ],
     "grammar beyond lists": [
       "for f in a; do ls; done",
@@ -219,7 +257,9 @@ describe("attacks under grants for every harmless command", () => {
       "ls 12>/dev/null"
     ],
     "what the shells read in different ways": [
-      "ls \\\n-l",
+      "ls\\\n-l",
+      "ls \\ \n-l",
+      "# a \\\nls \\",
       "l\\\ns",
       "ls\r\nid",
       "ls\u00a0-l",
@@ -230,7 +270,11 @@ describe("attacks under grants for every harmless command", () => {
       "ls \u001b[2K",
       "ls\u000bid",
       "ls \u115fx",
-      "ls é",
+      "ls é|sort",
+      "ls é\\;id",
+      "ls é[a]",
+      "ls é*",
+      "ls à",
       "ls \ud800",
       'echo "é\\"; id; \\""',
       "'ls",
@@ -348,6 +392,10 @@ describe("attacks under grants for every harmless command", () => {
       "git config core.pager id",
       "git x",
       "git -C sub commit -m x",
+      "git -C sub status",
+      "git -C /other status",
+      "git -C a -C b status",
+      "git -C sub add a",
       "git sta*",
       "git log *",
       "git -C x* status",
@@ -415,6 +463,12 @@ describe("attacks under grants for every harmless command", () => {
       "file -C -m x",
       "file -z x",
       "tree -o x",
+      "tree -Lo 1 x",
+      "tree -Po '*' x",
+      "tree -Io x y",
+      "tree -iPo '*' x y",
+      "tree -afLo 1 x",
+      "git tag -ld x",
       "tree -R -L 1 -H x",
       "date -s 0",
       "date 01010000",
@@ -454,6 +508,14 @@ describe("attacks under grants for every harmless command", () => {
       "split a",
       "shuf -o x a",
       "ps e",
+      "ps -auxe",
+      "ps -axue",
+      "ps -xue",
+      "ps -u e",
+      "ps -e -u x",
+      "ps -ef u",
+      "ps -fe --sort=x",
+      "ps -p e -e",
       "ps auxe",
       "python3 -c 'print(1)'",
       "node -e 1",
@@ -490,6 +552,8 @@ describe("attacks under grants for every harmless command", () => {
       "go test ../x",
       "go build -o x",
       "pytest -p x",
+      "pytest @x",
+      "pytest -k @x",
       "pytest -c x",
       "pytest /tmp/x",
       "pytest ../x",
@@ -535,6 +599,7 @@ describe("a grant", () => {
     for (const [line, expected] of [
       ["git status", "allowed"],
       ["git log -5", "allowed"],
+      ["git -C sub log -5", "asked"],
       ["ls -l", "allowed"],
       ["git add a", "asked"],
       ["git commit -m x", "asked"],
@@ -551,7 +616,8 @@ describe("a grant", () => {
   it("that a person wrote for a script covers it in every folder", () => {
     assert.deepStrictEqual(widerGrants("shell:npm run test in /w"), ["shell:npm run test"])
     assert.deepStrictEqual(widerGrants("shell:git commit in /w"), ["shell:git commit"])
-    assert.deepStrictEqual(widerGrants("shell:git status"), ["shell:git"])
+    assert.deepStrictEqual(widerGrants("shell:git status in /w"), ["shell:git status", "shell:git"])
+    assert.deepStrictEqual(widerGrants("shell:git -C /w/sub status"), [])
     assert.deepStrictEqual(widerGrants("shell:ls"), [])
     assert.deepStrictEqual(widerGrants("shell:/w $ git status in /x"), [])
     assert.deepStrictEqual(widerGrants("mcp:git status"), [])
@@ -582,4 +648,22 @@ describe("a line", () => {
     assert.deepStrictEqual(grantsFor(`ls ${"'".repeat(maxLineChars - 3)}`), [])
     assert.deepStrictEqual(grantsFor("ls; ".repeat(20_000)), [])
   })
+})
+
+it("the table of programs is in the documentation, all of it", () => {
+  const page = readFileSync(path.join(import.meta.dirname, "..", "..", "docs", "approval.md"), "utf8")
+  const kinds: ReadonlyArray<readonly [kind: string, effects: Effects, isLocal: boolean]> = [
+    ["looks", "reads", false],
+    ["looks at a repository", "reads", true],
+    ["makes", "makes", false],
+    ["makes in a repository", "makes", true],
+    ["runs", "runs", false]
+  ]
+  for (const [kind, effects, isLocal] of kinds) {
+    const row = page.split("\n").find((line) => line.startsWith(`| **${kind}** |`)) ?? ""
+    const names = [...usages].flatMap(([name, each]) =>
+      each.effects === effects && (each.isLocal ?? false) === isLocal ? [name] : []
+    )
+    assert.strictEqual(row.split(" | ").at(-1), `${names.map((name) => `\`${name}\``).join(" ")} |`, kind)
+  }
 })

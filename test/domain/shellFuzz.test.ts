@@ -23,11 +23,11 @@ import { judged, treeOf } from "../support/shellGrammar.ts"
 
 /**
  * Random lines against real shells: what is judged harmless is run, in a folder full of traps, and must do nothing beyond what
- * its grants cover. `npm run test:shell` judges 100,000 lines; `SHELL_SEED` repeats a run.
+ * its grants cover. `npm run test:shell` judges 100,000 lines, or `SHELL_LINES`; `SHELL_SEED` repeats a run.
  */
 
 const isWhole = process.env["MODE"] === "shell"
-const lines = isWhole ? 100_000 : 1_500
+const lines = Number(process.env["SHELL_LINES"] ?? (isWhole ? 100_000 : 1_500))
 const firstSeed = Number(process.env["SHELL_SEED"] ?? 15)
 
 // --- chance ------------------------------------------------------------------------------------------------------------------
@@ -173,7 +173,9 @@ const dangerous =
 --hostname-bin=canary -z --search-zip -x -X --exec -c alias.x=!canary x -calias.x=!canary core.fsmonitor=canary --exec-path=. --git-dir=. --config-env=a=b -p --paginate
 --no-index --upload-pack=canary ext::canary -l --to-command=canary -I --checkpoint=1 --checkpoint-action=exec=canary -C -m made -R -H -s --set=0 -v a[$(canary)] 'a[$(canary)]' '%n'
 -k -t -n -u -r -1 --help --version -rn -print -type f -name --color=always -L1 '1e canary' 's/one/canary/e' '1w made' 's/one/x/w made' 'BEGIN{system("canary")}'
-'{print | "canary"}' '{print > "made"}' /inet/tcp/0/127.0.0.1/PORT import`.split(/\s+(?=(?:[^']*'[^']*')*[^']*$)/)
+'{print | "canary"}' '{print > "made"}' /inet/tcp/0/127.0.0.1/PORT import -Lo -Po -Io -aLo -iPo -fIo -xue -ld`.split(
+    /\s+(?=(?:[^']*'[^']*')*[^']*$)/
+  )
 
 const signs = [
   [
@@ -222,7 +224,14 @@ const signs = [
     "'é'",
     '"é\\"',
     "$'\\n'",
-    '$"x"'
+    '$"x"',
+    ' "a$" ',
+    ' "(a|$)$ $"',
+    ' "$"',
+    " 日本",
+    "日",
+    " \\\n ",
+    " ! "
   ],
   [
     "$(canary)",
@@ -391,9 +400,11 @@ const run = (shell: string, lines: ReadonlyArray<string>, { bin, cwd, folder }: 
     const env = {
       PATH: bin,
       HOME: path.join(folder, "home"),
-      GIT_CONFIG_COUNT: "1",
+      GIT_CONFIG_COUNT: "2",
       GIT_CONFIG_KEY_0: "safe.bareRepository",
       GIT_CONFIG_VALUE_0: "explicit",
+      GIT_CONFIG_KEY_1: "core.fsmonitor",
+      GIT_CONFIG_VALUE_1: "false",
       GIT_CEILING_DIRECTORIES: folder
     }
     const each = `for line; do ${shell} -c "$line" </dev/null >/dev/null 2>&1; done`

@@ -93,17 +93,27 @@ echo "$$ $code" >&3
 exit 0`
 
 /**
- * The environment of a command, in which its words mean what they say. `cd` goes to folders below it and nowhere else, and git
- * takes no folder for a repository that merely looks like one: what a clone or an edit puts there would run programs.
+ * What git is told whatever a repository says: it takes no folder for one that merely looks like one, and asks no program which
+ * files changed. What a clone, an edit or an archive puts there would run programs.
  */
+const gitSettings = [
+  ["safe.bareRepository", "explicit"],
+  ["core.fsmonitor", "false"]
+] as const
+
+/** The environment of a command, in which its words mean what they say: `cd` goes to folders below it and nowhere else. */
 const shellEnvironment = ({ CDPATH: _, ...variables }: Record<string, string>): Record<string, string> => {
   const set = Number(variables["GIT_CONFIG_COUNT"] ?? 0)
   const count = Number.isInteger(set) && set >= 0 ? set : 0
   return {
     ...variables,
-    GIT_CONFIG_COUNT: String(count + 1),
-    [`GIT_CONFIG_KEY_${count}`]: "safe.bareRepository",
-    [`GIT_CONFIG_VALUE_${count}`]: "explicit"
+    GIT_CONFIG_COUNT: String(count + gitSettings.length),
+    ...Object.fromEntries(
+      gitSettings.flatMap(([key, value], index) => [
+        [`GIT_CONFIG_KEY_${count + index}`, key],
+        [`GIT_CONFIG_VALUE_${count + index}`, value]
+      ])
+    )
   }
 }
 
@@ -157,6 +167,9 @@ interface State {
   readonly left: ReadonlyArray<number>
   readonly group: number
 }
+
+/** How many folders lie above what is in a folder. */
+const partsOf = (folder: string): number => folder.split("/").filter((part) => part !== "").length
 
 /** The lines of seed 004's appendix. */
 const labelled = (state: State, stdout: string, stderr: string): string =>
@@ -275,25 +288,29 @@ export const shell: Effect.Effect<
     if (judged === undefined) return undefined
     // As a shell that was started in a folder without links counts `..`.
     const from = (base: string, place: string) => (place.startsWith("/") ? place : `${base}/${place}`)
+    const within = (base: string, place: string) => workspace.path(from(base, place), "write")
     const places = Effect.gen(function* () {
-      const needsFolder =
-        judged.reads.length + judged.makes.length > 0 ||
-        judged.commands.some(({ effects }) => effects === "runs" || effects === "words")
-      const here =
-        judged.folder === undefined || !needsFolder
-          ? folder
-          : yield* workspace.path(from(folder, judged.folder), "write")
+      const here = judged.folder === undefined ? folder : yield* within(folder, judged.folder)
+      const commands = yield* Effect.forEach(judged.commands, (command) =>
+        command.folder === undefined
+          ? Effect.succeed(command)
+          : Effect.map(within(here, command.folder), (folder) => ({ ...command, folder }))
+      )
       for (const read of judged.reads) {
         const place = yield* workspace.path(from(here, read), "read")
         yield* Effect.provideContext(look(place, place), files)
       }
-      for (const place of judged.makes) yield* workspace.path(from(here, place), "write")
-      return here
+      for (const place of judged.makes) yield* within(here, place)
+      return { here, commands }
     })
-    const here = yield* Effect.option(places)
-    if (Option.isNone(here)) return undefined
-    const shown = here.value === workspace.root ? "this folder" : workspace.shown(here.value)
-    return { grants: grantsOf(judged, here.value), covers: coversOf(judged, shown) }
+    const found = yield* Effect.option(places)
+    if (Option.isNone(found)) return undefined
+    const { commands, here } = found.value
+    const depths = [folder, here, ...commands.flatMap(({ folder }) => folder ?? [])].map(partsOf)
+    if (judged.climbs !== undefined && judged.climbs >= Math.min(...depths)) return undefined
+    const shown = (place: string) => (place === workspace.root ? "this folder" : workspace.shown(place))
+    const placed = { ...judged, commands }
+    return { grants: grantsOf(placed, here, workspace.root), covers: coversOf(placed, shown(here), shown) }
   })
 
   const question = Effect.fnUntraced(function* (

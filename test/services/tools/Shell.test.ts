@@ -377,7 +377,20 @@ describe("run_shell_command", () => {
   )
 
   it.effect.each([
-    [{ command: "git status | head -3" }, "git status | head -3", ["git status", "head"], /^git status, head with/],
+    [
+      { command: "git status | head -3" },
+      "git status | head -3",
+      ["git status in ROOT", "head"],
+      /^git status in this folder with.*head with options that only read, any file/
+    ],
+    [{ command: "git -C src diff" }, "git -C src diff", ["git -C ROOT/src diff"], /^git diff in src with/],
+    [{ command: "cd src && git add -A" }, "cd src && git add -A", ["git -C ROOT/src add"], /^git add in src with/],
+    [{ command: "cd /tmp && git add -A" }, "cd /tmp && git add -A", [], /^this command$/],
+    [{ command: "git -C .. status" }, "git -C .. status", [], /^this command$/],
+    [{ command: "git -C /tmp log" }, "git -C /tmp log", [], /^this command$/],
+    [{ command: "cd / && cat proc/self/environ" }, "cd / && cat proc/self/environ", [], /^this command$/],
+    [{ command: "ls ../dev/project" }, "ls ../dev/project", ["ls"], /^ls with/],
+    [{ command: "cat ../../../../../../../../p*/1/environ" }, "cat ../../../../../../../../p*/1/environ", [], /^this/],
     [{ command: "git $(rm x)" }, "git $(rm x)", [], /^this command$/],
     [{ command: "ls", dir_path: "src" }, "ls\n(in src)", ["ls"], /^ls with/],
     [
@@ -387,11 +400,11 @@ describe("run_shell_command", () => {
       /^npm start/
     ],
     [{ command: "npm ci", dir_path: "src" }, "npm ci\n(in src)", ["ROOT/src $ npm ci"], /^exactly "npm ci" in src$/],
-    [{ command: "cd src && npm ci" }, "cd src && npm ci", ["cd", "ROOT/src $ npm ci"], /exactly "npm ci" in src$/],
+    [{ command: "cd src && npm ci" }, "cd src && npm ci", ["ROOT/src $ npm ci"], /exactly "npm ci" in src$/],
     [{ command: "cd .. && npm ci" }, "cd .. && npm ci", [], /^this command$/],
     [{ command: "cd ~ && npm ci" }, "cd ~ && npm ci", [], /^this command$/],
     [{ command: "wc -l < file" }, "wc -l < file", ["wc"], /^wc with/],
-    [{ command: "cd src && wc -l < ./../file" }, "cd src && wc -l < ./../file", ["cd", "wc"], /^cd, wc with/],
+    [{ command: "cd src && wc -l < ./../file" }, "cd src && wc -l < ./../file", ["wc"], /^wc with/],
     [{ command: "wc -l < src" }, "wc -l < src", [], /^this command$/],
     [{ command: "wc -l < none" }, "wc -l < none", [], /^this command$/],
     [{ command: "wc -l < pipe" }, "wc -l < pipe", [], /^this command$/],
@@ -431,6 +444,24 @@ describe("run_shell_command", () => {
   )
 
   needs("git")("git", () => {
+    it.effect("asks no program of a repository which files changed", () =>
+      live(
+        Effect.gen(function* () {
+          const { root } = yield* Workspace
+          const fs = yield* FileSystem.FileSystem
+          execFileSync("git", ["init"], { cwd: root, stdio: "ignore" })
+          execFileSync("git", ["config", "core.fsmonitor", `touch ${root}/PWNED; false`], { cwd: root })
+          // The attack works where nothing is done against it.
+          execFileSync("git", ["status"], { cwd: root, stdio: "ignore" })
+          assert.isTrue(yield* fs.exists(`${root}/PWNED`))
+          yield* fs.remove(`${root}/PWNED`)
+          const text = yield* answer({ command: "git status" })
+          assert.strictEqual(field(text, "Exit Code"), "0")
+          assert.isFalse(yield* fs.exists(`${root}/PWNED`))
+        })
+      )
+    )
+
     it.effect("takes no folder for a repository that an edit made look like one", () =>
       live(
         Effect.gen(function* () {
