@@ -88,7 +88,7 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
           }
           const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
           yield* WholeFile.writePrivate(file, json)
-          yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+          yield* Leftovers.sweepLock(FileLock.besides(path, file))
         })
         yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, write).pipe(
           Effect.provideContext(context),

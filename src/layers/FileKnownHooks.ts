@@ -41,7 +41,7 @@ export const note = Effect.fn("FileKnownHooks.note")(function* (
     const known = yield* read
     const json = yield* encode({ ...known, [folder]: own.map(({ key }) => key) })
     yield* WholeFile.writePrivate(file, json)
-    yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+    yield* Leftovers.sweepLock(FileLock.besides(path, file))
   })
   yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, keep).pipe(ThisProcess.provide, Effect.ignore)
   return newHooksWarning(fresh.map(({ hook }) => hook))
