@@ -209,7 +209,11 @@ describe("a lock between processes", () => {
         ".x.lock.t1": "",
         ".x.lock.t2": elsewhere
       }
-      for (const [name, text] of Object.entries({ ...kept, ".x.lock": dead, ".x.lock.ta": dead.replace('"ta"', '"tb"') })) {
+      for (const [name, text] of Object.entries({
+        ...kept,
+        ".x.lock": dead,
+        ".x.lock.ta": dead.replace('"ta"', '"tb"')
+      })) {
         yield* fs.writeFileString(path.join(root, name), text)
         yield* fs.utimes(path.join(root, name), 1, 1)
       }
