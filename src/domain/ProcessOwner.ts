@@ -16,6 +16,7 @@ export interface Machine {
   readonly boot: string
   /** Of the container: process numbers of two containers do not mean the same. */
   readonly container: string
+  /** Of the machine, for good. One whose name only is known begins with `n`: others may be called the same. */
   readonly host: string
 }
 
@@ -31,7 +32,7 @@ export const whereabouts = (owner: ProcessOwner, self: ProcessOwner): "here" | "
   if (owner.machine === undefined || self.machine === undefined || owner.machine === self.machine) return "here"
   const [boot, , host] = owner.machine.split("_")
   const [ownBoot, , ownHost] = self.machine.split("_")
-  return boot !== ownBoot && host === ownHost ? "before" : "elsewhere"
+  return boot !== ownBoot && host === ownHost && host?.startsWith("n") === false ? "before" : "elsewhere"
 }
 
 /** `.palimpsest-<pid>-<start>-<machine>-<unique>.tmp`; what is not known is a `0`. */

@@ -65,11 +65,12 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
         )
       )
 
-      /** What others know by now; nothing where the file is gone or damaged. */
+      /** What others know by now; nothing where the file is gone or damaged. One that cannot be read is not written either. */
       const known = fs.readFileString(file).pipe(
         Effect.flatMap(Schema.decodeEffect(StoredJson)),
         Effect.map((stored) => current(stored).models),
-        Effect.orElseSucceed((): Stored["models"] => ({}))
+        Effect.catchTag("SchemaError", () => Effect.succeed<Stored["models"]>({})),
+        Effect.catchIf(isNotFound, () => Effect.succeed<Stored["models"]>({}))
       )
 
       const own = new Map<string, Calibration>()
@@ -88,7 +89,7 @@ export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem
           }
           const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
           yield* WholeFile.writePrivate(file, json)
-          yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+          yield* Leftovers.sweepLock(FileLock.besides(path, file))
         })
         yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, write).pipe(
           Effect.provideContext(context),

@@ -1,4 +1,5 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
+import { isNotFound } from "../domain/DiskTrouble.ts"
 import { fromJson } from "../domain/JsonText.ts"
 import { type CommandHook, hookKey, newHooksWarning } from "../domain/HookSettings.ts"
 import * as FileLock from "../services/FileLock.ts"
@@ -29,19 +30,22 @@ export const note = Effect.fn("FileKnownHooks.note")(function* (
   const path = yield* Path.Path
   const read = fs.readFileString(file).pipe(
     Effect.flatMap(decode),
-    Effect.orElseSucceed((): typeof Stored.Type => ({}))
+    Effect.catchIf(
+      (error) => error._tag === "SchemaError" || isNotFound(error),
+      () => Effect.succeed<typeof Stored.Type>({})
+    )
   )
   const freshAmong = (known: typeof Stored.Type) => {
     const seen = new Set<string>(Object.hasOwn(known, folder) ? known[folder] : [])
     return own.filter(({ key }) => !seen.has(key))
   }
-  const fresh = freshAmong(yield* read)
+  const fresh = freshAmong(yield* Effect.orElseSucceed(read, () => ({})))
   if (fresh.length === 0) return undefined
   const keep = Effect.gen(function* () {
     const known = yield* read
     const json = yield* encode({ ...known, [folder]: own.map(({ key }) => key) })
     yield* WholeFile.writePrivate(file, json)
-    yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+    yield* Leftovers.sweepLock(FileLock.besides(path, file))
   })
   yield* FileLock.locked({ file, lock: FileLock.besides(path, file) }, keep).pipe(ThisProcess.provide, Effect.ignore)
   return newHooksWarning(fresh.map(({ hook }) => hook))

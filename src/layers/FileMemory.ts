@@ -563,7 +563,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.andThen(Leftovers.sweep(folder)),
       Effect.provideService(FileSystem.FileSystem, fs)
     )
-    yield* Leftovers.sweep(locks, Leftovers.own)
+    yield* Leftovers.sweep(locks, { lock: (name) => /^\.[0-9a-f]{64}\.lock/.exec(name)?.[0] })
   })
 
   /**

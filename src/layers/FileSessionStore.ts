@@ -109,6 +109,8 @@ const isNotFound = isTagged("NotFound")
 
 const corrupt = (id: string, line: number, detail: string) => refuse(new SessionCorrupt({ id, line, detail }))
 
+const odd = (id: string) => `session ${id} is no regular file`
+
 const headless = (id: string) => corrupt(id, 1, "the log does not begin with Started")
 
 /** Names under which older versions wrote what was not yet a log or a title. */
@@ -252,8 +254,8 @@ export const layer = (
         id: string
       ): Effect.fn.Return<void, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
         const file = lockFile(id)
-        const wasLeft = yield* here(FileLock.isDead(file))
-        const held = yield* here(FileLock.tryHold(file))
+        const wasLeft = (yield* fs.exists(file)) && (yield* here(FileLock.holderOf(file))) === undefined
+        const held = yield* here(FileLock.tryHoldLong(file))
         if (held !== undefined) return yield* refuse(new SessionLocked({ id, ...held }))
         if (wasLeft) yield* here(Leftovers.sweep(blobFolderOf(logFile(id))))
       })
@@ -266,8 +268,8 @@ export const layer = (
           if (id === undefined) continue
           yield* Effect.gen(function* () {
             const file = path.join(directory, name)
-            if (!(yield* FileLock.isDead(file)) || (yield* FileLock.tryHold(file)) !== undefined) return
-            if (name !== `${id}.lock`) return
+            if (name !== `${id}.lock`) return yield* FileLock.sweep(directory, name, `${id}.lock`)
+            if (!(yield* FileLock.isGone(file)) || (yield* FileLock.tryHold(file)) !== undefined) return
             if (yield* fs.exists(logFile(id))) return yield* Leftovers.sweep(blobFolderOf(logFile(id)))
             yield* fs.remove(titleFile(id), { force: true })
             yield* fs.remove(blobFolderOf(logFile(id)), { recursive: true, force: true })
@@ -655,6 +657,8 @@ export const layer = (
       const open = Effect.fnUntraced(function* (id: string) {
         const file = logFile(id)
         if (!(yield* fs.exists(file))) return yield* refuse(new SessionNotFound({ id }))
+        // Reading a pipe would not end.
+        if ((yield* fs.stat(file)).type !== "File") return yield* refusal("open", odd(id))
         yield* lock(id)
         const blobs = yield* blobsOf(id)
         const found = yield* read(id, blobs)
@@ -699,15 +703,12 @@ export const layer = (
 
       const holderOf = (id: string) => here(FileLock.holderOf(lockFile(id))).pipe(Effect.orElseSucceed(() => undefined))
 
-      /** What a list shows of a log; `isSure`: it was the log that was wrong, if anything, and not the disk. */
-      const logRow = (id: string, { bytes, isFile }: SessionCatalogue.Stamp) => {
-        const unread = (problem: string) => ({ row: { ...headOf([]), problem }, isSure: false })
+      /** What a list shows of a log. */
+      const logRow = (id: string, { bytes, isFile, problem }: SessionCatalogue.Stamp) => {
+        const unread = (why: string) => ({ ...headOf([]), problem: why })
         return isFile
-          ? headOfLog(id, bytes).pipe(
-              Effect.map((row) => (row === undefined ? undefined : { row, isSure: true })),
-              Effect.catch((error) => Effect.succeed(unread(error.message)))
-            )
-          : Effect.succeed(unread(`session ${id} is no regular file`))
+          ? Effect.catch(headOfLog(id, bytes), (error) => Effect.succeed(unread(error.message)))
+          : Effect.succeed(unread(problem ?? odd(id)))
       }
 
       const titleRow = (id: string) =>
@@ -765,6 +766,7 @@ export const layer = (
         yield* Effect.uninterruptible(Effect.andThen(fs.remove(logFile(id), { force: true }), syncDirectory))
         yield* fs.remove(titleFile(id), { force: true })
         yield* fs.remove(blobFolderOf(logFile(id)), { recursive: true, force: true })
+        yield* catalogue.forget(id)
       }, Effect.scoped)
 
       return {
@@ -819,6 +821,7 @@ export const layer = (
           function* (id, title) {
             if (!isId(id) || !(yield* fs.exists(logFile(id)))) return yield* refuse(new SessionNotFound({ id }))
             yield* writeTitle(id, titleOf(title))
+            yield* catalogue.forget(id)
           },
           Effect.mapError(unavailable("rename"))
         ),

@@ -466,7 +466,8 @@ export const layer = (
             if (next.success === (text ?? "")) return undefined
             const file = yield* writtenPlace(place, named)
             yield* Effect.mapError(here(WholeFile.writePrivate(file, next.success)), trouble(file, "written"))
-            yield* here(Leftovers.sweep(path.dirname(file), place === "home" ? Leftovers.own : {}))
+            yield* here(Leftovers.sweep(path.dirname(file)))
+            yield* here(Leftovers.sweepLock(lockOf(place)))
             return named
           })
           return yield* here(FileLock.locked({ file: named, lock: lockOf(place) }, changed)).pipe(

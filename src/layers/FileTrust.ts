@@ -88,7 +88,7 @@ export const layer = (
         // Who keeps the file elsewhere and links to it finds it changed there.
         const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
         yield* WholeFile.writePrivate(place, text)
-        yield* Leftovers.sweep(path.dirname(file), Leftovers.own)
+        yield* Leftovers.sweepLock(lock)
       }, Effect.mapError(notKept))
 
       /** The answer in place of the one that stands there when nobody else changes the file. */

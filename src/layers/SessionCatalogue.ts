@@ -1,7 +1,7 @@
-import { Clock, Context, Effect, FileSystem, Option, Path, type PlatformError } from "effect"
+import { Clock, Context, Effect, FileSystem, Option, Path, Semaphore } from "effect"
 import { statSync } from "node:fs"
 import * as Bytes from "../domain/Bytes.ts"
-import { isNotFound } from "../domain/DiskTrouble.ts"
+import { diskTrouble, isNotFound } from "../domain/DiskTrouble.ts"
 import { parsedOrUndefined } from "../domain/JsonText.ts"
 import type { SessionHead } from "../domain/SessionHead.ts"
 import * as WholeFile from "../services/WholeFile.ts"
@@ -23,6 +23,8 @@ export interface Stamp {
   /** Milliseconds since 1970; `changedAt` also moves when a file got its times or its name from something else. */
   readonly updatedAt: number
   readonly changedAt: number
+  /** Why it could not be looked at. */
+  readonly problem?: string
 }
 
 /** The states of many files; undefined for one that could not be looked at this way. */
@@ -63,9 +65,9 @@ export const FileLook = Context.Reference<Look>("palimpsest/layers/SessionCatalo
   defaultValue: () => (files) => Effect.succeed(files.map(() => undefined))
 })
 
-/** What the catalogue keeps of a log. */
+/** What is listed of a log. */
 export interface LogRow extends SessionHead {
-  /** Why it cannot be opened. */
+  /** Why it cannot be opened. Such a row is not kept: it may be well tomorrow, or with another version. */
   readonly problem: string | undefined
 }
 
@@ -79,11 +81,8 @@ export interface Listed extends LogRow {
 
 /** How rows are made of files. */
 export interface Source {
-  /** `isSure`: the log says so; false where the disk failed, so that it is looked at again. Undefined: the log is gone. */
-  readonly log: (
-    id: string,
-    stamp: Stamp
-  ) => Effect.Effect<{ readonly row: LogRow; readonly isSure: boolean } | undefined>
+  /** Undefined: the log is gone. */
+  readonly log: (id: string, stamp: Stamp) => Effect.Effect<LogRow | undefined>
   /** What a session is called; undefined: nothing. */
   readonly title: (id: string) => Effect.Effect<string | undefined>
 }
@@ -98,7 +97,7 @@ interface Kept {
 }
 
 /** The version of the catalogue; one more whenever the same log or title gives another row. */
-const version = 1
+const version = 2
 const fileName = ".catalogue"
 /** A larger file is none of ours. */
 const maxFileBytes = 128 * 1024 * 1024
@@ -113,10 +112,9 @@ const isText = (value: unknown): value is string | null => value === null || typ
 
 const keptOf = (value: unknown): Kept | undefined => {
   if (!Array.isArray(value)) return undefined
-  const [id, mark, firstPrompt, model, cwd, parent, startedAt, problem, titleMark, title]: ReadonlyArray<unknown> =
-    value
+  const [id, mark, firstPrompt, model, cwd, parent, startedAt, titleMark, title]: ReadonlyArray<unknown> = value
   if (typeof id !== "string" || typeof mark !== "string") return undefined
-  if (!isText(firstPrompt) || !isText(model) || !isText(cwd) || !isText(parent) || !isText(problem)) return undefined
+  if (!isText(firstPrompt) || !isText(model) || !isText(cwd) || !isText(parent)) return undefined
   if (!isText(titleMark) || !isText(title) || (startedAt !== null && typeof startedAt !== "number")) return undefined
   const log = {
     firstPrompt: firstPrompt ?? undefined,
@@ -124,7 +122,7 @@ const keptOf = (value: unknown): Kept | undefined => {
     cwd: cwd ?? undefined,
     parent: parent ?? undefined,
     startedAt: startedAt ?? undefined,
-    problem: problem ?? undefined
+    problem: undefined
   }
   return { id, log, mark, titleMark: titleMark ?? undefined, title: title ?? undefined }
 }
@@ -138,7 +136,6 @@ const rowText = ({ id, log, mark, title, titleMark }: Kept): string =>
     log.cwd ?? null,
     log.parent ?? null,
     log.startedAt ?? null,
-    log.problem ?? null,
     titleMark ?? null,
     title ?? null
   ])
@@ -160,7 +157,18 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
         const mark = [dev, Option.getOrElse(ino, () => 0n), size, updatedAt].join(" ")
         return { mark, isFile: type === "File", bytes: Number(size), updatedAt, changedAt: updatedAt }
       }),
-      Effect.catchIf(isNotFound, () => Effect.undefined)
+      Effect.catchIf(isNotFound, () => Effect.undefined),
+      // One odd file is one odd row.
+      Effect.catch((error) =>
+        Effect.succeed<Stamp>({
+          mark: "",
+          isFile: false,
+          bytes: 0,
+          updatedAt: 0,
+          changedAt: Number.POSITIVE_INFINITY,
+          problem: diskTrouble(error)
+        })
+      )
     )
 
   const stampsOf = Effect.fnUntraced(function* (places: ReadonlyArray<string>) {
@@ -194,11 +202,22 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
     yield* WholeFile.write(file, bytes, 0o600).pipe(Effect.provideContext(files), ThisProcess.provide)
   })
 
+  const one = yield* Semaphore.make(1)
+
+  /** Forgets what is kept of a session that is gone or called otherwise: at once, as it may be private. */
+  const forget = Effect.fnUntraced(function* (id: string) {
+    if (!(yield* Effect.orElseSucceed(fs.exists(file), () => true))) return
+    const kept = yield* read
+    if (kept.size > 0 && !kept.has(id)) return
+    kept.delete(id)
+    yield* write([...kept.values()]).pipe(Effect.catch(() => Effect.ignore(fs.remove(file, { force: true }))))
+  }, one.withPermit)
+
   /** The sessions of these ids, without those that are gone by now. `names` is what the folder holds. */
   const list = Effect.fnUntraced(function* (
     ids: ReadonlyArray<string>,
     names: ReadonlySet<string>
-  ): Effect.fn.Return<ReadonlyArray<Listed>, PlatformError.PlatformError> {
+  ): Effect.fn.Return<ReadonlyArray<Listed>> {
     const now = yield* Clock.currentTimeMillis
     const kept = names.has(fileName) ? yield* read : new Map<string, Kept>()
     const titled = ids.filter((id) => names.has(`${id}.title`))
@@ -209,16 +228,17 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
     const isSettled = (stamp: Stamp | undefined) => stamp === undefined || now - stamp.changedAt > settleTime
     const rows: Array<Kept> = []
     let differing = 0
+    let obsolete = 0
 
     const listed = ({ id, log, title }: Kept, { bytes, updatedAt }: Stamp) => ({ ...log, id, title, bytes, updatedAt })
     const readAgain = Effect.fnUntraced(function* (id: string, stamp: Stamp, before: Kept | undefined) {
       const titleStamp = titles.get(id)
-      const read = before?.mark === stamp.mark ? { isSure: true, row: before.log } : yield* source.log(id, stamp)
-      if (read === undefined) return []
-      const { isSure, row: log } = read
-      const title = titleStamp === undefined ? undefined : yield* source.title(id)
+      const log = before?.mark === stamp.mark ? before.log : yield* source.log(id, stamp)
+      if (log === undefined) return []
+      const title = titleStamp?.isFile === true ? yield* source.title(id) : undefined
       const row = { id, log, mark: stamp.mark, titleMark: titleStamp?.mark, title }
-      if (isSure && isSettled(stamp) && isSettled(titleStamp)) {
+      if (before !== undefined && (before.title !== title || before.log.firstPrompt !== log.firstPrompt)) obsolete += 1
+      if (log.problem === undefined && isSettled(stamp) && isSettled(titleStamp)) {
         rows.push(row)
         differing += 1
       }
@@ -241,9 +261,9 @@ export const make = Effect.fnUntraced(function* (directory: string, source: Sour
     found.push(...(yield* Effect.all(stale, { concurrency: readConcurrency })).flat())
     const gone = kept.size === 0 ? 0 : [...kept.keys()].filter((id) => !names.has(`${id}.jsonl`)).length
     // A folder that may not be written to is listed from its logs.
-    if (differing + gone > rewriteFrom) yield* Effect.ignore(write(rows))
+    if (gone + obsolete > 0 || differing > rewriteFrom) yield* Effect.ignore(one.withPermit(write(rows)))
     return found
   })
 
-  return { list }
+  return { forget, list }
 })

@@ -44,7 +44,10 @@ const self = Effect.runSync(
       const stat = yield* statOf(pid)
       const boot = yield* said(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"))
       const container = yield* said(() => readlinkSync("/proc/self/ns/pid"))
-      const machine = machineOf({ boot: short(boot), container: short(container), host: short(hostname()) })
+      // Images of a container hold the same number for all, and a network may call two machines the same: both together tell.
+      const number = (yield* said(() => readFileSync("/etc/machine-id", "utf8")))?.trim() ?? ""
+      const host = number === "" ? `n${short(hostname())}` : short(`${number} ${hostname()}`)
+      const machine = machineOf({ boot: short(boot), container: short(container), host })
       return { pid, ...(stat?.start === undefined ? {} : { start: stat.start }), machine }
     })
   )

@@ -1,15 +1,4 @@
-import {
-  Clock,
-  Effect,
-  FileSystem,
-  Option,
-  Path,
-  type PlatformError,
-  Random,
-  Schema,
-  type Scope,
-  Semaphore
-} from "effect"
+import { Clock, Effect, FileSystem, Option, Path, PlatformError, Random, Schema, type Scope, Semaphore } from "effect"
 import { encode } from "../domain/Bytes.ts"
 import { isNotFound } from "../domain/DiskTrouble.ts"
 import { fromJson } from "../domain/JsonText.ts"
@@ -49,12 +38,16 @@ export interface Holder {
 const unreadableAge = 10_000
 /** Of a process on another machine or in another container nobody can tell whether it runs: its lock counts so long. */
 const foreignAge = 10 * 60_000
+/** So often a lock that is kept for long says that it still counts. */
+const renewal = "1 minute"
 /** How long one waits for a lock that is held for as long as it takes to write a file. */
 const patience = 30_000
 /** Milliseconds between two attempts, at least and at most: not the same for all who wait. */
 const pause = [2, 25] as const
 /** Others that break the same lock are done within this many looks. */
 const looks = 1_000
+/** So many were killed one after the other while they broke the lock of the one before. */
+const deepest = 16
 /** A finalizer must not wait for a disk that hangs. */
 const finalizerDeadline = "5 seconds"
 
@@ -77,21 +70,39 @@ type Files = FileSystem.FileSystem | Path.Path
 type Look =
   | { readonly _tag: "Free" }
   | { readonly _tag: "Held"; readonly holder: Holder }
-  | { readonly _tag: "Dead"; readonly text: string }
+  /** `isSure`: its process is gone, and not only nobody can tell of it any more. */
+  | { readonly _tag: "Dead"; readonly text: string; readonly isSure: boolean }
+
+const noLock = (lock: string) =>
+  PlatformError.systemError({
+    _tag: "BadResource",
+    module: "FileSystem",
+    method: "open",
+    pathOrDescriptor: lock,
+    description: `${quoted(lock)} is no lock of this program's; remove it`
+  })
+
+/** What a lock says. It is never a link, and reading a pipe would not end. */
+const textOf = Effect.fnUntraced(function* (lock: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { type } = yield* fs.lstat(lock)
+  if (type === "File") return yield* fs.readFileString(lock)
+  return yield* noLock(lock)
+})
 
 const look = Effect.fnUntraced(
   function* (lock: string): Effect.fn.Return<Look, PlatformError.PlatformError, Files> {
     const fs = yield* FileSystem.FileSystem
-    const text = yield* fs.readFileString(lock)
+    const text = yield* textOf(lock)
     const found = decode(text)
     const standing = Option.isNone(found) ? "unknown" : yield* standingOf(found.value)
     if (Option.isSome(found) && standing === "running") return { _tag: "Held", holder: found.value }
-    if (standing === "gone") return { _tag: "Dead", text }
+    if (standing === "gone") return { _tag: "Dead", text, isSure: true }
     const { mtime } = yield* fs.stat(lock)
     const made = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
     const age = (yield* Clock.currentTimeMillis) - made
     return age > (Option.isSome(found) ? foreignAge : unreadableAge)
-      ? { _tag: "Dead", text }
+      ? { _tag: "Dead", text, isSure: false }
       : { _tag: "Held", holder: Option.getOrElse(found, () => ({ pid: 0, since: made })) }
   },
   Effect.catchIf(isNotFound, () => Effect.succeed<Look>({ _tag: "Free" }))
@@ -124,7 +135,13 @@ const make = Effect.fnUntraced(function* (
   const orTaken = <R>(made: Effect.Effect<void, PlatformError.PlatformError, R>) =>
     made.pipe(
       Effect.as(true),
-      Effect.catchIf(isThereAlready, () => Effect.succeed(false))
+      // Asked again by a network that lost the answer, a disk says of our own file that it is there already.
+      Effect.catchIf(isThereAlready, () =>
+        textOf(lock).pipe(
+          Effect.map((found) => found === text),
+          Effect.catchIf(isNotFound, () => Effect.succeed(false))
+        )
+      )
     )
   // Written first and then linked into place: a lock is there whole or not at all, whenever its maker is killed.
   return yield* Effect.acquireUseRelease(
@@ -156,6 +173,20 @@ const release = (lock: string, text: string) =>
     )
   )
 
+/** Says again and again that a lock is held, to those who cannot ask for its process. */
+const renewed = Effect.fnUntraced(function* (lock: string, text: string) {
+  const fs = yield* FileSystem.FileSystem
+  const renew = Effect.gen(function* () {
+    if ((yield* textOf(lock)) !== text) return
+    const now = (yield* Clock.currentTimeMillis) / 1_000
+    yield* fs.utimes(lock, now, now)
+  })
+  for (;;) {
+    yield* Effect.sleep(renewal)
+    yield* Effect.ignore(renew)
+  }
+}, Effect.interruptible)
+
 /** The name of the lock under which a lock that says this is broken. */
 const breaker = (lock: string, text: string): string => {
   const found = Option.getOrUndefined(decode(text))
@@ -169,10 +200,14 @@ const breaker = (lock: string, text: string): string => {
  */
 const attempt = (
   lock: string,
-  base: string
+  base: string,
+  isLong = false,
+  depth = 0
 ): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
+      // Locks that somebody wrote by hand may name one another.
+      if (depth > deepest) return yield* noLock(lock)
       const fs = yield* FileSystem.FileSystem
       const { self, unique } = yield* Processes
       const since = yield* Clock.currentTimeMillis
@@ -184,10 +219,11 @@ const attempt = (
         if (found._tag === "Free") {
           if (!(yield* make(lock, text))) continue
           yield* Effect.addFinalizer(() => release(lock, text))
+          if (isLong) yield* Effect.forkScoped(renewed(lock, text))
           return undefined
         }
         const broken = Effect.gen(function* () {
-          const busy = yield* attempt(breaker(base, found.text), base)
+          const busy = yield* attempt(breaker(base, found.text), base, false, depth + 1)
           if (busy !== undefined) return busy
           const now = yield* look(lock)
           if (now._tag === "Dead" && now.text === found.text) {
@@ -206,20 +242,42 @@ export const tryHold = (
   lock: string
 ): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attempt(lock, lock)
 
+/** The same for a lock that is kept for longer than a write takes. */
+export const tryHoldLong = (
+  lock: string
+): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attempt(lock, lock, true)
+
 /** Who has a lock; undefined: nobody, or one that is gone. */
 export const holderOf = (lock: string): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files> =>
   Effect.map(look(lock), (found) => (found._tag === "Held" ? found.holder : undefined))
 
-/** Whether a lock is that of a process that is gone. */
-export const isDead = (lock: string): Effect.Effect<boolean, PlatformError.PlatformError, Files> =>
-  Effect.map(look(lock), ({ _tag }) => _tag === "Dead")
+/** Whether a lock is that of a process that is gone for sure: not of one of which nobody here can tell. */
+export const isGone = (lock: string): Effect.Effect<boolean, PlatformError.PlatformError, Files> =>
+  Effect.map(look(lock), (found) => found._tag === "Dead" && found.isSure)
+
+/**
+ * Takes away what processes that are gone for sure left of the lock of this name in its folder: the lock, and those under which it was
+ * being broken. Nobody else's file is touched, however it is called: what does not say an owner stays. Never fails.
+ */
+export const sweep = Effect.fnUntraced(function* (
+  folder: string,
+  name: string,
+  base: string
+): Effect.fn.Return<void, never, Files> {
+  const path = yield* Path.Path
+  if (name !== base && !(name.startsWith(`${base}.`) && /^[a-z0-9]{1,60}$/.test(name.slice(base.length + 1)))) return
+  const lock = path.join(folder, name)
+  // To take it is to break it.
+  yield* Effect.ignore(
+    Effect.scoped(
+      Effect.flatMap(isGone(lock), (gone) => (gone ? attempt(lock, path.join(folder, base)) : Effect.undefined))
+    )
+  )
+})
 
 /** Where the lock of a file lies: beside it. */
 export const besides = (path: Path.Path, file: string): string =>
   path.join(path.dirname(file), `.${path.basename(file)}.lock`)
-
-/** Whether a name is that of a lock beside a file, or of one under which such a lock is broken. */
-export const isLock = (name: string): boolean => /^\..+\.lock(?:\.[a-z0-9]{1,60})?$/.test(name)
 
 /** What is changed by one process at a time, and the lock that says by which. */
 export interface Place {
@@ -260,8 +318,8 @@ export const hold = Effect.fnUntraced(function* ({
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* Effect.uninterruptible(fs.makeDirectory(path.dirname(lock), { recursive: true, mode: 0o700 }))
-  yield* inRow(lock)
   const end = (yield* Clock.currentTimeMillis) + patience
+  yield* inRow(lock)
   for (;;) {
     const holder = yield* tryHold(lock)
     if (holder === undefined) return

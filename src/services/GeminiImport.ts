@@ -452,5 +452,5 @@ const commit = Effect.fnUntraced(function* (
   )
   if (now !== settings.before) return yield* changed(target)
   yield* move(temporary, target)
-  yield* Leftovers.sweep(path.dirname(settings.file), Leftovers.own)
+  yield* Leftovers.sweepLock(FileLock.besides(path, path.resolve(settings.file)))
 })

@@ -31,12 +31,9 @@ const isLeft = Effect.fnUntraced(
 export interface Also {
   /** Temporary files that say no owner. */
   readonly temporary?: (name: string) => boolean
-  /** Locks: only for a folder of the program's own, where nobody else's file is called so. */
-  readonly lock?: (name: string) => boolean
+  /** The lock that the program makes there and to which this name belongs: its own, or one under which it is broken. */
+  readonly lock?: (name: string) => string | undefined
 }
-
-/** For folders of the program's own. */
-export const own: Also = { lock: FileLock.isLock }
 
 /** Sweeps a folder whose names are known. Never fails. */
 export const sweepNames = Effect.fn("Leftovers.sweepNames")(function* (
@@ -50,11 +47,9 @@ export const sweepNames = Effect.fn("Leftovers.sweepNames")(function* (
     const place = path.join(folder, name)
     if (isTemporary(name) || also.temporary?.(name) === true) {
       if (yield* isLeft(place, name)) yield* Effect.ignore(fs.remove(place, { force: true }))
-    } else if (also.lock?.(name) === true) {
-      // To take it is to break it.
-      if (yield* Effect.orElseSucceed(FileLock.isDead(place), () => false)) {
-        yield* Effect.ignore(Effect.scoped(FileLock.tryHold(place)))
-      }
+    } else {
+      const base = also.lock?.(name)
+      if (base !== undefined) yield* FileLock.sweep(folder, name, base)
     }
   }
 })
@@ -67,4 +62,12 @@ export const sweep = Effect.fn("Leftovers.sweep")(function* (
   const fs = yield* FileSystem.FileSystem
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
   yield* sweepNames(folder, names, also)
+})
+
+/** Sweeps the folder of a lock: temporary files, and what is left of this lock. Never fails. */
+export const sweepLock = Effect.fn("Leftovers.sweepLock")(function* (
+  lock: string
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path> {
+  const path = yield* Path.Path
+  yield* sweep(path.dirname(lock), { lock: () => path.basename(lock) })
 })

@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
+import { execFileSync } from "node:child_process"
 import { statSync, utimesSync } from "node:fs"
 import { text } from "../../src/domain/Content.ts"
 import { encodeLine } from "../../src/domain/LogFormat.ts"
@@ -192,6 +193,61 @@ layer(NodeServices.layer)((it) => {
           })
         )
       }
+
+      it.effect("keeps nothing of a session that is deleted or called otherwise", () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const { catalogue, file, folder } = yield* sessions
+          yield* listOf(folder, look)
+          yield* SessionStore.use((store) =>
+            Effect.andThen(store.remove("s0003"), store.rename("s0006", "another"))
+          ).pipe(Effect.provide(Layer.fresh(FileSessionStore.layer(folder)).pipe(Layer.provide(fileBlobs))))
+          const kept = yield* fs.readFileString(catalogue)
+          assert.notInclude(kept, "words of s0003")
+          assert.notInclude(kept, "title of s0003")
+          assert.notInclude(kept, "title of s0006")
+          assert.include(kept, "words of s0004")
+          // Nor of one that went by hand, from the next list on.
+          yield* fs.remove(file("s0009.jsonl"))
+          yield* listOf(folder, look)
+          assert.notInclude(yield* fs.readFileString(catalogue), "words of s0009")
+        })
+      )
+
+      it.effect("keeps no row that says why a log cannot be opened", () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const { catalogue, file, folder } = yield* made
+          yield* fs.writeFileString(file("s0003.jsonl"), "no log\nat all\n")
+          yield* settle
+          const rows = yield* listOf(folder, look)
+          assert.isDefined(rows.find(({ id }) => id === "s0003")?.problem)
+          assert.notInclude(yield* fs.readFileString(catalogue), "s0003")
+        })
+      )
+
+      it.effect("shows an odd file as an odd row, and waits for no pipe", () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const { file, folder } = yield* made
+          for (const name of ["s0000.title", "s0001.lock", "s0002.jsonl"]) {
+            yield* fs.remove(file(name), { force: true })
+            yield* Effect.sync(() => execFileSync("mkfifo", [file(name)]))
+          }
+          yield* fs.symlink(file("loop.jsonl"), file("loop.jsonl"))
+          yield* settle
+          const rows = yield* listOf(folder, look)
+          assert.strictEqual(rows.length, many + 1)
+          assert.deepStrictEqual(
+            rows
+              .filter(({ problem }) => problem !== undefined)
+              .map(({ id }) => id)
+              .toSorted(),
+            ["loop", "s0002"]
+          )
+          assert.isUndefined(rows.find(({ id }) => id === "s0000")?.title)
+        })
+      )
 
       it.effect("does not count a log that changed a moment ago", () =>
         Effect.gen(function* () {

@@ -1,6 +1,19 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, FileSystem, Layer, Path, PlatformError, Scope } from "effect"
+import {
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Option,
+  Path,
+  PlatformError,
+  Scope
+} from "effect"
 import { spawn } from "node:child_process"
 import { TestClock } from "effect/testing"
 import type { ProcessOwner } from "../../src/domain/ProcessOwner.ts"
@@ -84,11 +97,19 @@ describe("a lock between processes", () => {
             }).pipe(Effect.provideService(Processes, as({ pid, start, machine })))
           }
           // Six at once, each the one after the other of its number.
+          running.set(500, "1")
+          // And one that sweeps all the time.
+          const sweeping = Effect.gen(function* () {
+            yield* Leftovers.sweepLock(lock)
+            yield* Effect.sleep(1)
+          }).pipe(Effect.forever, Effect.provideService(Processes, as({ pid: 500, start: "1", machine })))
+          const sweeper = yield* Effect.forkChild(sweeping)
           yield* Effect.forEach(
             [0, 1, 2, 3, 4, 5],
             (first) => Effect.forEach([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], (round) => life(first + 6 * round)),
             { concurrency: "unbounded" }
           )
+          yield* Fiber.interrupt(sweeper)
           assert.strictEqual(most, 1, `seed ${seed}`)
           assert.strictEqual(done, 60)
           assert.isAbove(kills, 0)
@@ -96,9 +117,7 @@ describe("a lock between processes", () => {
           yield* FileLock.locked({ file, lock }, Effect.void).pipe(
             Effect.provideService(Processes, as({ pid: 999, start: "1", machine }))
           )
-          yield* Leftovers.sweep(root, Leftovers.own).pipe(
-            Effect.provideService(Processes, as({ pid: 999, start: "1", machine }))
-          )
+          yield* Leftovers.sweepLock(lock).pipe(Effect.provideService(Processes, as({ pid: 999, start: "1", machine })))
           assert.deepStrictEqual(yield* fs.readDirectory(root), [])
         }
       }).pipe(Effect.scoped, Effect.provide(links ? Layer.empty : withoutLinks), Effect.provide(NodeServices.layer))
@@ -132,6 +151,132 @@ describe("a lock between processes", () => {
     )
   }
 
+  it.live("a sweep that is about to break a breaker and one that waits do not both break it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock, root } = yield* folder
+      const { as, running } = world()
+      for (const pid of [10, 11, 12]) running.set(pid, "1")
+      const breaker = `${lock}.ta`
+      yield* fs.writeFileString(lock, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
+      yield* fs.writeFileString(breaker, JSON.stringify({ pid: 2, start: "1", machine, since: 1, token: "tb" }))
+      /** A process that stops before it removes a file, until it may go on. */
+      const pausing = Effect.fnUntraced(function* (file: string) {
+        const reached = yield* Deferred.make<void>()
+        const go = yield* Deferred.make<void>()
+        const remove: typeof fs.remove = (place, options) =>
+          place === file
+            ? Deferred.succeed(reached, undefined).pipe(
+                Effect.andThen(Deferred.await(go)),
+                Effect.andThen(fs.remove(place, options))
+              )
+            : fs.remove(place, options)
+        return { go, reached, files: Effect.provideService(FileSystem.FileSystem, { ...fs, remove }) }
+      })
+      const by = (pid: number) => Effect.provideService(Processes, as({ pid, start: "1", machine }))
+      const sweeping = yield* pausing(breaker)
+      const waiting = yield* pausing(lock)
+      const sweep = yield* Effect.forkChild(Leftovers.sweepLock(lock).pipe(by(10), sweeping.files))
+      yield* Deferred.await(sweeping.reached)
+      const scope = yield* Effect.scope
+      const wait = yield* Effect.forkChild(
+        FileLock.tryHold(lock).pipe(Scope.provide(scope), by(11), waiting.files, Effect.timeoutOption(2_000))
+      )
+      // It gets as far as to the removal only where it took the breaker that the sweep is breaking.
+      const got = yield* Effect.timeoutOption(Deferred.await(waiting.reached), 200)
+      assert.strictEqual(got._tag, "None")
+      yield* Deferred.succeed(sweeping.go, undefined)
+      yield* Deferred.succeed(waiting.go, undefined)
+      yield* Fiber.join(sweep)
+      yield* Fiber.join(wait)
+      assert.isFalse((yield* fs.readDirectory(root)).includes(".x.lock.ta"))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a sweep takes what a kill left of its own lock and nothing else, however it is called", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const { lock, root } = yield* folder
+      const { as } = world()
+      const dead = JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" })
+      const elsewhere = JSON.stringify({ pid: 1, start: "1", machine: "boot9_c9_host9", since: 1, token: "te" })
+      const kept = {
+        ".terraform.lock.hcl": "provider {}",
+        ".flake.lock": "{}",
+        ".y.lock": dead,
+        ".x.lock.hcl.tf": dead,
+        ".x.lock.t1": "",
+        ".x.lock.t2": elsewhere
+      }
+      for (const [name, text] of Object.entries({
+        ...kept,
+        ".x.lock": dead,
+        ".x.lock.ta": dead.replace('"ta"', '"tb"')
+      })) {
+        yield* fs.writeFileString(path.join(root, name), text)
+        yield* fs.utimes(path.join(root, name), 1, 1)
+      }
+      yield* TestClock.setTime(100_000_000_000)
+      yield* Leftovers.sweepLock(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+      assert.deepStrictEqual((yield* fs.readDirectory(root)).toSorted(), Object.keys(kept).toSorted())
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("of another machine counts for as long as it is renewed, which is as long as it is held", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock } = yield* folder
+      const { as } = world()
+      yield* TestClock.setTime(1_000_000_000)
+      const elsewhere = Effect.provideService(Processes, as({ pid: 7, start: "1", machine: "boot2_c1_host2" }))
+      const scope = yield* Scope.make()
+      yield* FileLock.tryHoldLong(lock).pipe(Scope.provide(scope), elsewhere)
+      const written = Effect.map(fs.stat(lock), ({ mtime }) => Option.getOrThrow(mtime).getTime())
+      for (let minute = 0; minute < 15; minute += 1) {
+        yield* TestClock.adjust("1 minute")
+        const now = yield* Clock.currentTimeMillis
+        while ((yield* written) !== now) yield* Effect.promise(() => new Promise((done) => setTimeout(done, 2)))
+      }
+      const me = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+      assert.deepInclude(yield* me(FileLock.holderOf(lock)), { pid: 7 })
+      yield* Scope.close(scope, Exit.void)
+      assert.isFalse(yield* fs.exists(lock))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("that is a pipe or a folder is refused by name", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock } = yield* folder
+      yield* fs.makeDirectory(lock)
+      assert.include((yield* Effect.flip(FileLock.tryHold(lock))).message, lock)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("whose breaker says that it breaks itself is refused by name", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock } = yield* folder
+      const { as } = world()
+      for (const name of [lock, `${lock}.ta`]) {
+        yield* fs.writeFileString(name, JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" }))
+      }
+      const held = FileLock.tryHold(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+      assert.include((yield* Effect.flip(held)).message, `${lock}.ta`)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("is ours where the disk made it and says that it was there already", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { lock } = yield* folder
+      const link: typeof fs.link = (from, to) => Effect.andThen(fs.link(from, to), fs.link(from, to))
+      const held = FileLock.tryHold(lock).pipe(Effect.provideService(FileSystem.FileSystem, { ...fs, link }))
+      assert.isUndefined(yield* held)
+    }).pipe(Effect.scoped, ThisProcess.provide, Effect.provide(NodeServices.layer))
+  )
+
   const standings: ReadonlyArray<readonly [rule: string, owner: object, age: string, isFree: boolean]> = [
     ["a process that runs", { pid: 7, start: "1", machine }, "9 days", false],
     ["one that is gone", { pid: 8, start: "1", machine }, "1 second", true],
@@ -141,6 +286,12 @@ describe("a lock between processes", () => {
       { pid: 7, start: "1", machine: "boot0_c1_host1" },
       "1 second",
       true
+    ],
+    [
+      "one on a machine of which only the name is the same",
+      { pid: 7, start: "1", machine: "boot0_c1_nhost1" },
+      "1 second",
+      false
     ],
     ["one in another container, lately", { pid: 8, start: "1", machine: "boot1_c2_host2" }, "9 minutes", false],
     ["one in another container, long ago", { pid: 8, start: "1", machine: "boot1_c2_host2" }, "11 minutes", true],
@@ -159,8 +310,9 @@ describe("a lock between processes", () => {
         yield* fs.writeFileString(lock, JSON.stringify({ ...owner, since: 1 }))
         yield* fs.utimes(lock, 1_000_000, 1_000_000)
         yield* TestClock.setTime(1_000_000_000 + Duration.toMillis(Duration.fromInputUnsafe(age as Duration.Input)))
+        const own = rule.includes("only the name") ? "boot1_c1_nhost1" : machine
         const held = yield* FileLock.tryHold(lock).pipe(
-          Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+          Effect.provideService(Processes, as({ pid: 9, start: "1", machine: own }))
         )
         assert.strictEqual(held === undefined, isFree)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
