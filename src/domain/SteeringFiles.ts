@@ -92,6 +92,12 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
       "vercel.json",
       "render.yaml",
       "amplify.yml",
+      "fly.toml",
+      "wrangler.toml",
+      "wrangler.json*",
+      "serverless.y*ml",
+      "firebase.json",
+      "heroku.yml",
       "renovate.json*"
     ]
   },
@@ -124,7 +130,8 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
       ".nvim.lua",
       ".dir-locals*.el",
       ".emacs",
-      ".vimspector.json"
+      ".vimspector.json",
+      "Session.vim"
     ]
   },
   {
@@ -258,6 +265,16 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
       "yarn.lock",
       "pnpm-lock.yaml",
       "bun.lock*",
+      "deno.lock",
+      "Pipfile.lock",
+      "poetry.lock",
+      "uv.lock",
+      "pdm.lock",
+      "Cargo.lock",
+      "Gemfile.lock",
+      "composer.lock",
+      "go.sum",
+      "Package.resolved",
       ".pypirc",
       "pip.conf",
       "pip.ini",
@@ -320,6 +337,13 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
       "build.zig",
       "build.sbt",
       "Cargo.toml",
+      "go.mod",
+      "go.work",
+      "requirements*.txt",
+      "constraints*.txt",
+      "Pipfile",
+      "gradle.properties",
+      "libs.versions.toml",
       "mix.exs",
       "rebar.config",
       "project.clj",

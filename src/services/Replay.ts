@@ -9,7 +9,7 @@ import { Chat, type TurnError } from "./Chat.ts"
 import type { ContextOverflow } from "./Turn.ts"
 import { Compression } from "./Compression.ts"
 import { HookSystem } from "./HookSystem.ts"
-import { Model } from "./Model.ts"
+import { Model, type ModelError } from "./Model.ts"
 import { ReplayModel } from "./ReplayModel.ts"
 import { SessionStore, type SessionStoreError } from "./SessionStore.ts"
 import { Summarizer } from "./Summarizer.ts"
@@ -46,8 +46,13 @@ export interface Compressing {
 /** What came of playing a recording. */
 export interface Played {
   readonly requests: ReadonlyArray<RequestSize>
-  /** Exchanges, from 1, whose message fitted in no way: it was left out (results of tools stay), its answer taken over. */
+  /**
+   * Exchanges, from 1, that were left out (results of tools stay): the message fitted in no way, and its answer was taken over,
+   * or the answer has calls that no request could hold.
+   */
   readonly refused: ReadonlyArray<number>
+  /** Those of `refused` that were sent, and have their request: the answer was too large. */
+  readonly unanswered: ReadonlyArray<number>
   readonly compressions: ReadonlyArray<Compressing>
   readonly kept: Kept
   /** What the runtime took for all of it, the measuring of what was kept left out. Milliseconds. */
@@ -75,12 +80,16 @@ const triggerOf = (event: SessionEvent): Compressing["trigger"] | undefined => {
   return undefined
 }
 
-const isOverflow = (error: TurnError): error is ContextOverflow => error._tag === "ContextOverflow"
+const isTooLarge = (error: TurnError): error is ModelError =>
+  error._tag === "ModelError" && error.reason._tag === "AnswerTooLargeError"
+
+const isRefusal = (error: TurnError): error is ContextOverflow | ModelError =>
+  error._tag === "ContextOverflow" || isTooLarge(error)
 
 /**
  * Holds a recorded conversation again, exchange by exchange, through the real chat in a window of this size. Everything
  * that the chat appends goes to a new session of the store. A first message that does not fit ends it, as then nothing of
- * the conversation makes sense; a later one is left out, as by a person who reads the refusal and goes on.
+ * the conversation makes sense; a later one is left out, as by a person who reads the refusal and goes on; so is an exchange whose calls are too large for it.
  */
 export const play = Effect.fn("Replay.play")(
   function* (
@@ -135,6 +144,7 @@ export const play = Effect.fn("Replay.play")(
     }).pipe(Effect.provideService(Model, replay.model))
 
     const refused: Array<number> = []
+    const unanswered: Array<number> = []
     const compressions: Array<Compressing> = []
     const playOne = Effect.fnUntraced(function* (one: Turn, turn: number) {
       yield* chat.append(one.before)
@@ -150,11 +160,13 @@ export const play = Effect.fn("Replay.play")(
       )
       yield* Effect.catchIf(
         sent,
-        (error): error is ContextOverflow => isOverflow(error) && turn > 1,
-        Effect.fnUntraced(function* () {
+        (error): error is ContextOverflow | ModelError => isRefusal(error) && turn > 1,
+        Effect.fnUntraced(function* (error) {
           refused.push(turn)
-          yield* replay.skip
-          yield* chat.append([{ content: one.answer }])
+          // An answer that was heard to its end is the recording's last one already.
+          if ((yield* replay.next) === one) yield* replay.skip
+          if (isTooLarge(error)) unanswered.push(turn)
+          else yield* chat.append([{ content: one.answer }])
         })
       )
     })
@@ -164,6 +176,7 @@ export const play = Effect.fn("Replay.play")(
     return {
       requests: yield* replay.requests,
       refused,
+      unanswered,
       compressions,
       kept: yield* Work.run(keptOver(moments, session.conversation)),
       millis

@@ -156,7 +156,7 @@ describe("what replay prints", () => {
   it("is a timeline and a table; what failed alike is one line, refused turns are ranges", () =>
     assert.strictEqual(
       shown,
-      `talk.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed from 4,000 on
+      `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed from 4,000 on
 
 gemini
   ▄█

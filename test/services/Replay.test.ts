@@ -52,10 +52,16 @@ const played = (drafts: ReadonlyArray<Draft>, { strategy = "palimpsest", window 
   }).pipe(Effect.provide(stores, { local: true }))
 
 /** What is wrong with a replay, or nothing. */
-const wrong = ({ compressions, refused, requests }: Played, turns: number, window: number): string | undefined => {
+const wrong = (
+  { compressions, refused, requests, unanswered }: Played,
+  turns: number,
+  window: number
+): string | undefined => {
   const over = requests.find(({ tokens }) => tokens > window)
   if (over !== undefined) return `a request of ${over.tokens} tokens in a window of ${window}`
-  const asked = Array.from({ length: turns }, (_, index) => index + 1).filter((turn) => !refused.includes(turn))
+  const asked = Array.from({ length: turns }, (_, index) => index + 1).filter(
+    (turn) => !refused.includes(turn) || unanswered.includes(turn)
+  )
   if (requests.length !== asked.length) return `${requests.length} requests for ${asked.length} turns`
   for (const [index, { prefix }] of requests.entries()) {
     const before = requests[index - 1]
@@ -64,7 +70,7 @@ const wrong = ({ compressions, refused, requests }: Played, turns: number, windo
     const isCompressed = compressions.some(
       ({ after, before: size, turn }) => turn > since && turn <= now && after !== size
     )
-    if (before !== undefined && !isCompressed && prefix !== before.tokens)
+    if (before !== undefined && !isCompressed && !unanswered.includes(since) && prefix !== before.tokens)
       return `turn ${now} begins with ${prefix} of the ${before.tokens} tokens before`
   }
   return undefined
@@ -77,7 +83,11 @@ const sound = (script: Script, how: How): Effect.Effect<boolean, string> =>
     const again = yield* Effect.result(played(drafts, how))
     if (first._tag === "Failure" || again._tag === "Failure") {
       const [one, other] = [first, again].map((result) => (result._tag === "Failure" ? result.failure.message : ""))
-      if (first._tag !== "Failure" || first.failure._tag !== "ContextOverflow") return yield* Effect.fail(one ?? "")
+      const isRefusal =
+        first._tag === "Failure" &&
+        (first.failure._tag === "ContextOverflow" ||
+          (first.failure._tag === "ModelError" && first.failure.reason._tag === "AnswerTooLargeError"))
+      if (!isRefusal) return yield* Effect.fail(one ?? "")
       return one === other || (yield* Effect.fail("the failures differ"))
     }
     const { conversation } = yield* requestFor(drafts).pipe(Effect.provide(stores), Effect.orDie)
@@ -130,6 +140,28 @@ describe("Replay", () => {
       assert.lengthOf(requests, 2)
       // The answer to what was refused is part of the last request.
       assert.isAbove(requests[1]?.tokens ?? 0, (requests[0]?.tokens ?? 0) + 2)
+    })
+  )
+
+  it.effect("calls that no request could hold are left out with their message, and the rest goes on", () =>
+    Effect.gen(function* () {
+      const { refused, requests, unanswered } = yield* played(
+        [
+          ask("Begin."),
+          says("Begun."),
+          ask("Write it."),
+          { content: model(call("write_file", { content: "Every word of this counts. ".repeat(2_000) }, "c1")) },
+          { content: user(response("write_file", { output: "written" }, "c1")) },
+          says("Written."),
+          ask("Go on."),
+          says("Done.")
+        ],
+        { window: 4_000 }
+      )
+      assert.deepStrictEqual(refused, [2])
+      assert.deepStrictEqual(unanswered, [2])
+      assert.lengthOf(requests, 4)
+      assert.isTrue(requests.every(({ tokens }) => tokens < 200))
     })
   )
 

@@ -69,6 +69,19 @@ const isGnu = (program: string): boolean => {
   }
 }
 
+/** Whether processes can be given numbers of their own, as who is not root may where the system lets them. */
+const hasNamespaces = (program: string): boolean => {
+  try {
+    execFileSync(program, [...namespace, "true"], { stdio: "ignore", timeout: 30_000 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What gives a program a world of process numbers of its own. */
+export const namespace = ["-Urpf", "--mount-proc"]
+
 const table = {
   Chromium: chromium,
   "Chromium in its sandbox": {
@@ -92,6 +105,11 @@ const table = {
   "GNU sed": { programs: ["sed"], get: `${install} sed`, works: isGnu },
   awk: { programs: ["awk"], get: `${install} gawk` },
   Python: { programs: ["python3"], get: `${install} python3` },
+  "a namespace of process numbers": {
+    programs: ["unshare"],
+    get: "apt-get install util-linux, and allow user namespaces",
+    works: hasNamespaces
+  },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 
