@@ -81,7 +81,10 @@ export const lookup = Effect.fn("Programs.lookup")(function* (
   return undefined
 })
 
-/** Finds programs by this program's own PATH; each is looked for once, and remembered. */
+/**
+ * Finds programs by this program's own PATH; each is looked for once, and remembered. A folder that holds the person's home, or
+ * is it, is no project: what is below it may be theirs as well (`~/.nvm`), or the whole system's.
+ */
 export const finder = Effect.fn("Programs.finder")(function* (
   outside: ReadonlyArray<string>
 ): Effect.fn.Return<
@@ -90,12 +93,16 @@ export const finder = Effect.fn("Programs.finder")(function* (
   Environment | FileSystem.FileSystem | Path.Path
 > {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const fs = yield* FileSystem.FileSystem
+  const { sep } = yield* Path.Path
   const { variables } = yield* Environment
   const known = new Map<string, Effect.Effect<string | undefined>>()
-  const look = (name: string) =>
-    Effect.flatMap(variables, ({ PATH = "", Path: windowsPath = "" }) =>
-      lookup(name, { path: PATH === "" ? windowsPath : PATH, outside })
-    ).pipe(Effect.provideContext(context))
+  const look = Effect.fnUntraced(function* (name: string) {
+    const { HOME = "", PATH = "", Path: windowsPath = "" } = yield* variables
+    const home = HOME === "" ? undefined : yield* Effect.orElseSucceed(fs.realPath(HOME), () => HOME)
+    const projects = outside.filter((folder) => home === undefined || !isWithin(folder, home, sep))
+    return yield* lookup(name, { path: PATH === "" ? windowsPath : PATH, outside: projects })
+  }, Effect.provideContext(context))
   return (name) =>
     Effect.gen(function* () {
       const found = known.get(name) ?? (yield* Effect.cached(look(name)))

@@ -83,6 +83,25 @@ layer(NodeServices.layer)("a program", (it) => {
     })
   )
 
+  it.effect("may lie below a workspace that holds the home folder, but in no folder that is not trusted", () =>
+    Effect.gen(function* () {
+      const { at, fs, program } = yield* scene
+      yield* program("home/.nvm/bin/tool")
+      yield* fs.symlink(at("home"), at("linked"))
+      const variables = Effect.succeed({ PATH: at("home/.nvm/bin"), HOME: at("linked") })
+      const found = (workspace: string) =>
+        Effect.flatMap(finder([workspace]), (find) => find("tool")).pipe(
+          Effect.provideService(Environment, { variables })
+        )
+      for (const workspace of ["/", at("home")]) {
+        assert.strictEqual(yield* found(workspace), at("home/.nvm/bin/tool"))
+        const distrusting = Effect.provideService(found(workspace), UntrustedFolders, Effect.succeed([at("home")]))
+        assert.strictEqual(yield* distrusting, undefined)
+      }
+      assert.strictEqual(yield* found(at("home/.nvm")), undefined)
+    })
+  )
+
   it.effect("is looked for once, and a path is taken as it is", () =>
     Effect.gen(function* () {
       const { at, fs, program } = yield* scene
