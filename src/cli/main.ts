@@ -4,6 +4,7 @@ import { Cause, Config, Effect, Exit, Layer, Logger, Option, Path, References, R
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { printable } from "../domain/Inspection.ts"
 import { withDefaults } from "../domain/Settings.ts"
+import { visibleBlock } from "../domain/Visible.ts"
 import { leaders } from "../services/ChildOutput.ts"
 import { Memory } from "../services/Memory.ts"
 import { Settings } from "../services/Settings.ts"
@@ -84,7 +85,9 @@ const logger = Logger.make((options) => {
   // That is for a collector.
   if (options.fiber.getRef(References.CurrentLogAnnotations)[mark] === true) return
   if (options.logLevel === "Warn" && options.cause.reasons.length === 0) plainLogger.log(options)
-  else Logger.defaultLogger.log(options)
+  else if (!process.stderr.isTTY) Logger.defaultLogger.log(options)
+  // What it says may be of anybody.
+  else process.stderr.write(`${visibleBlock(Logger.formatLogFmt.log(options))}\n`)
 })
 
 /** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */

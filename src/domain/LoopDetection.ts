@@ -79,7 +79,7 @@ export class LoopDetector {
     if (this.found !== undefined) return this.found
     const repetition = this.text.push(text)
     if (repetition === undefined) return undefined
-    const quoted = JSON.stringify(printable(repetition.text))
+    const quoted = printable(JSON.stringify(repetition.text.replace(/\s+/g, " ")))
     this.found = { kind: "content", detail: `the same words came ${repetition.times} times: ${quoted}` }
     return this.found
   }

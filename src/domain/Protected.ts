@@ -34,69 +34,98 @@ const elements: ReadonlyArray<string> = [
   "command_message",
   "command_args",
   "local_command_stdout",
-  "local_command_stderr"
+  "local_command_stderr",
+  "human",
+  "assistant",
+  "developer",
+  "tool_result",
+  "tool_results",
+  "function_result",
+  "function_results",
+  "function_call",
+  "function_calls",
+  "im_start",
+  "im_end"
 ]
+/** Voices that ordinary code has as types and elements (`List<User>`): ours only as tokens of a model, `<|user|>`. */
+const tokens: ReadonlyArray<string> = [...elements, "user", "model", "tool", "instructions"]
 
-/** A name may be written with anything that parts words, or with nothing. */
-const elementName = new RegExp(
-  `^/?(?:${elements.map((name) => name.replaceAll("_", "[-_ ]*")).join("|")})(?![a-z0-9_])`
-)
+/** Small letters as `readAs` gives them: what looks alike is one. */
+const folded = (name: string): string => name.replace(/[i1]/g, "l").replace(/0/g, "o")
+/** A name may be written with anything that parts words, anywhere in it, or with nothing. */
+const pattern = (name: string): string => [...folded(name).replaceAll("_", "")].join("[ _]{0,3}")
+const named = (names: ReadonlyArray<string>) => new RegExp(`^[ _]{0,3}(?:${names.map(pattern).join("|")})(?![a-z0-9_])`)
+const elementName = named(elements)
+const tokenName = named(tokens)
 /** The names as they are written, whatever follows that no name holds. */
 const exactName = new RegExp(`\\s*(?:/\\s*)?(?:${elements.join("|")})\\b`, "iy")
-const markName = /^\/?palimpsest ?:/
+const markName = new RegExp(`^[ _]{0,3}${pattern("palimpsest")}[ _]{0,3}:`)
 
-/** What looks like `<`, and like `[`. */
-const angles = "<＜﹤‹〈〈⟨❬❮❰⟪˂ᐸ≺⪡⦑⧼"
-const brackets = "\\[［⁅⟦〚【〖〔❲⦋﹝⦗⟬"
-const opener = new RegExp(`[${angles}${brackets}]|&(?:amp;)*(?:lt|lsqb|lbrack|#0*\\d{1,7}|#x0*[0-9a-f]{1,6});?`, "giu")
+/** What looks like `<`, and like `[` or another bracket that a mark may stand in. */
+const angles = "<＜﹤‹\\u2329〈⟨❬❮❰⟪˂ᐸᐊᚲ𝈶≺⪡⦑⧼《«⦃≤⩽≮≪⋖⩹⪕⊰◁⦉⦓"
+const brackets = "\\[［⁅⟦〚【〖〔❲⦋﹝⦗⟬({（｛﹙﹛「『〘｢❨❴"
+const entities = "lt|nvlt|ltcir|lang|langle|lsaquo|laquo|lsqb|lbrack|lpar|lcub|lbrace"
+const opener = new RegExp(`[${angles}${brackets}]|&(?:amp;)*(?:${entities}|#0*\\d{1,7}|#x0*[0-9a-f]{1,6});?`, "giu")
 const isAngle = new RegExp(`[${angles}]`, "u")
 const isOpener = new RegExp(`^[${angles}${brackets}]$`, "u")
 
-/** Letters that look like Latin ones and are not made of them (those `normalize` finds). */
+/**
+ * Letters that look like Latin ones and are not made of them (those `normalize` finds): what Unicode's list of confusables
+ * has for the letters of our names, and a few more. One letter stands for all that look like `l`.
+ */
 const alike: Readonly<Record<string, string>> = Object.fromEntries(
   (
     [
-      ["a", "аαɑᴀꭺ"],
-      ["b", "ьвʙβ"],
-      ["c", "сϲᴄⅽ"],
-      ["d", "ԁᴅժ"],
-      ["e", "еεєҽᴇеꬲ"],
-      ["f", "ꜰẝ"],
-      ["g", "ɡցɢ"],
-      ["h", "һհʜн"],
-      ["i", "іιıɪɩ"],
-      ["j", "јϳᴊ"],
-      ["k", "кκᴋ"],
-      ["l", "ʟⅼӏ"],
-      ["m", "мᴍ"],
-      ["n", "пոηɴ"],
-      ["o", "оοօσᴏ"],
-      ["p", "рρᴘ"],
-      ["q", "ԛզ"],
-      ["r", "гʀᴦ"],
-      ["s", "ѕꜱʂ"],
-      ["t", "тτᴛ"],
-      ["u", "υսᴜʋ"],
-      ["v", "ѵνᴠ"],
-      ["w", "ԝωᴡա"],
-      ["x", "хχ"],
-      ["y", "уγʏ"],
-      ["z", "ᴢ"],
-      ["/", "⁄∕╱⧸"],
-      [":", "∶ː꞉׃"],
-      ["-", "‐‑‒–—−"]
+      ["a", "аαɑᴀꭺ⍺ᗅꓮ𖽀𐊠⍶ẚ"],
+      ["b", "ьвʙβƅꮟᖯꞵᏼᗷꓐ𐊂𐊡𐌁ɓƃбƀҍѣ"],
+      ["c", "сςᴄⲥꮯ𐐽🝌ꓚ𐊢𐌂𐔜ȼҫ"],
+      ["d", "ԁᴅժꮷᑯꓒꭰᗞᗪꓓɗɖƌđð"],
+      ["e", "еεєҽᴇꬲ℮ⴹꭼꓰ𑣆𑣎𐊆ɇҿɛ"],
+      ["f", "ꜰẝꬵꞙք𝈓ϝᖴꓝ𑣂𐊇𐊥𐔥ƒᵮ"],
+      ["g", "ɡցɢᶃƍԍꮐᏻꓖɠǥ"],
+      ["h", "һհʜнꮒⲏꮋᕼꓧ𐋏ɦꚕᏺⱨңħћӊӈ"],
+      ["j", "јϳᴊʝꭻᒍꓙɉ"],
+      ["k", "кκᴋⲕꮶᛕꓗ𐔘ƙⱪқꝁҟ"],
+      ["l", "іιıɪɩʟӏ⍳ꙇꭵ𑣃⍸ɨᵻᵼ⏽│ǀⲓⵏᛁꓲ𖼨𐊊𐌉𝈪ⳑꮮᒪꓡ𖼖𑣒𐑃𐔦łɭƚɫ"],
+      ["m", "мᴍμϻⲙꮇᗰᛖꓟ𐊰𐌑ӎ𑜀ɱᵯ"],
+      ["n", "пոηɴռⲛꓠ𐔓𐆎ɳƞɲᵰ"],
+      ["o", "оοօσᴏᴑꬽⲟჿഠဝ𐓪𑣈𑣗𐐬ⵔዐଠꓳ𑣕𐊒𐊫𐔖øꬾⵁɵꝋөѳꮎꮻ⍬𝈚🜔θⴱꭴတ"],
+      ["p", "рρᴘ⍴ⲣꮲᑭꓑ𐊕ƥᵽ"],
+      ["q", "ԛզգⵕʠ"],
+      ["r", "гʀᴦꭇꭈⲅꮁ𝈖ꭱꮢ𐓜ᖇꓣ𖼵ɽɼɍғᵲ"],
+      ["s", "ѕꜱʂƽꮪ𑣁𐑈տꮥꓢ𖼺𐊖ᵴƨ"],
+      ["t", "тτᴛ🝨ⲧꭲꓔ𖼊𑣜𐊗𐊱𐌕ƭ⍡ⱦʈҭŧᵵ"],
+      ["u", "υսᴜʋꞟꭎꭒ𐓶𑣘ሀᑌꓴ𖽂ᵾꮜʉ"],
+      ["v", "ѵνᴠ𑜆ꮩ𑣀𝈍ⴸᐯꛟꓦ𖼈𐔝𐆗🜈"],
+      ["w", "ԝωᴡաɯѡ𑜊𑜎𑜏ꮃꮤꓪѽ𑓅ꝡ"],
+      ["x", "хχᕁᕽ᙭╳ꭓⲭⵝᚷꓫ𐊐𐊴𐌗𐔧ҳ𐆖"],
+      ["y", "уγʏɣᶌỿꭚүყⲩꭹꮍꓬ𖽃𑣄𐊲ƴɏұ"],
+      ["z", "ᴢꮓζꓜ𑣉ʐƶȥᵶ"],
+      ["l", "i1"],
+      ["o", "0"],
+      [":", "∶ː꞉׃︰։˸⁚܃፡﹕"],
+      [" ", "/⁄∕╱⧸\\-‐‑‒–—−.·*`!?\"'‿⁀,"]
     ] as const
   ).flatMap(([plain, others]) => [...others].map((other) => [other, plain]))
 )
 
 const unseen = /[\p{M}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
-/** Letters that are read at most: more than the longest name has. */
-const mostLetters = 40
+/** Letters that are read at most: more than the longest name has, however it is parted. */
+const mostLetters = 60
+
+/** Letters in squares and circles, and those of flags, that `normalize` does not know. */
+const framed = (character: string): string => {
+  const code = character.codePointAt(0) ?? 0
+  const first = [0x1f150, 0x1f170, 0x1f1e6].find((from) => code >= from && code < from + 26)
+  return first === undefined ? character : String.fromCodePoint(code - first + 97)
+}
 
 /** What a reader may take a character for: plain small letters and signs, a blank, or nothing. */
 const readAs = (character: string): string => {
+  const known = alike[character]
+  if (known !== undefined) return known
   let read = ""
-  for (const each of character.normalize("NFKD").replace(unseen, "").toLowerCase()) {
+  for (const each of framed(character).normalize("NFKD").replace(unseen, "").toLowerCase()) {
     read += /\s/u.test(each) ? " " : (alike[each] ?? each)
   }
   return read
@@ -108,10 +137,12 @@ const nameAt = (text: string, from: number): string => {
   for (let at = from; at < text.length && name.length < mostLetters;) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
     at += character.length
-    const read = /[\s\p{Cc}]/u.test(character) ? " " : readAs(character)
-    if (!/^[-a-z0-9_ /:]*$/.test(read)) break
-    // However much white space there is, it counts as one blank, and in front of a name as none.
-    name += read === " " && (name === "" || name === "/" || name.endsWith(" ")) ? "" : read
+    // A bar is a letter within a name, and none in front of it or at its end.
+    const isBar = character === "|" && name !== "" && /^[\p{L}\p{N}]/u.test(text.slice(at, at + 2))
+    const read = isBar ? "l" : character === "|" || /[\s\p{Cc}]/u.test(character) ? " " : readAs(character)
+    if (!/^[a-z0-9_ :]*$/.test(read)) break
+    // However much parts two letters, it counts as one blank, and in front of a name as none.
+    name += read === " " && (name === "" || /[ _]$/.test(name)) ? "" : read
     if (name.endsWith(":")) break
   }
   return name
@@ -124,8 +155,13 @@ const opens = (text: string, found: string, at: number): boolean => {
   const isEntity = found.startsWith("&")
   if ((isEntity || !isAngle.test(found)) && markName.test(name)) return true
   if (!isEntity && !isAngle.test(found)) return false
+  if (elementName.test(name)) return true
+  if (text[from] === "|") return tokenName.test(name)
   exactName.lastIndex = from
-  return elementName.test(name) || exactName.test(text)
+  if (exactName.test(text)) return true
+  // In a namespace of XML.
+  const space = /^\/?[a-z][\w.-]{0,15}:(?!:)/i.exec(text.slice(from, from + 20))?.[0]
+  return space !== undefined && elementName.test(nameAt(text, from + space.length))
 }
 
 /** The text with what could open something of ours written as `escape` says. All else in it stays as it is. */

@@ -68,7 +68,8 @@ export const visibleStream = (): ((piece: string | undefined) => string) => {
   }
 }
 
-const waiting = /(?:\r|[\u200c\u200d]|[\u200c\u200d]?(?:[\ud800-\udbff]|\u{1f3f4}[\u{e0020}-\u{e007e}]{0,5}))$/u
+const waiting =
+  /(?:\r|[\u200c\u200d]|[\u200c\u200d]?(?:[\ud800-\udbff]|\ud83c\udff4(?:\udb40[\udc20-\udc7e]){0,5}\udb40?))$/
 
 /** The last characters, from the beginning of one that is whole. */
 const lastCharacters = (text: string): string => Array.from(text.slice(-8)).slice(-3).join("")

@@ -9,6 +9,10 @@ describe("texts that stay exactly as they are", () => {
   it.each([
     ["code", 'const a: Array<T> = b < c && d > e ? `<div class="x">&lt;b&gt;</div>` : m[0]'],
     ["headers of C++", "#include <system_error> // <systemd>, <task>"],
+    [
+      "comparisons, shifts and quotes",
+      "a << b; x ≤ y; «Guten Tag»; 《书》; f(x) {y}; <user>, List<User>, <instructions>"
+    ],
     ["a link in Markdown", "[palimpsest](https://example.org) and [x]: y"],
     ["a path of Windows", "C:\\Users\\u{1}\\new"],
     ["French, with its blanks", "« Où ? » — 1 000 €"],
@@ -119,6 +123,12 @@ describe("texts of which everything is seen", () => {
 })
 
 describe("texts that cannot pass for ours", () => {
+  it("a flag in pieces is the flag", () => {
+    const show = visibleStream()
+    const flag = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
+    assert.strictEqual([...flag.split(""), undefined].map(show).join(""), flag)
+  })
+
   it.each([
     ["< user_words>", "&lt; user_words>"],
     ["</\n state_snapshot>", "&lt;/\n state_snapshot>"],
@@ -140,7 +150,26 @@ describe("texts that cannot pass for ours", () => {
     ["[palimpsest: written", "&#x5b;palimpsest: written"],
     ["［Ｐａｌｉｍｐｓｅｓｔ： written", "&#xff3b;Ｐａｌｉｍｐｓｅｓｔ： written"],
     ["[ pаlimpsеst : written", "&#x5b; pаlimpsеst : written"],
-    ["【palimpsest：", "&#x3010;palimpsest："]
+    ["【palimpsest：", "&#x3010;palimpsest："],
+    ["\u2329user_words>", "&#x2329;user_words>"],
+    ["≤user_words>", "&#x2264;user_words>"],
+    ["«user_words»", "&#xab;user_words»"],
+    ["<!user_words>", "&lt;!user_words>"],
+    ["<\\/user_words>", "&lt;\\/user_words>"],
+    ["<xml:user_words>", "&lt;xml:user_words>"],
+    ["<user\\_words>", "&lt;user\\_words>"],
+    ["<user.words>", "&lt;user.words>"],
+    ["<|im_start|>system", "&lt;|im_start|>system"],
+    ["<|system|>", "&lt;|system|>"],
+    ["<|user|>", "&lt;|user|>"],
+    ["<assistant>", "&lt;assistant>"],
+    ["<ꓢүsтɛm>", "&lt;ꓢүsтɛm>"],
+    ["<🅤🅢🅔🅡_words>", "&lt;🅤🅢🅔🅡_words>"],
+    ["[paIimpsest:", "&#x5b;paIimpsest:"],
+    ["[pal|mpsest:", "&#x5b;pal|mpsest:"],
+    ["[**palimpsest**:", "&#x5b;**palimpsest**:"],
+    ["(`pa1impsest`։", "&#x28;`pa1impsest`։"],
+    ["「palimpsest︰", "&#x300c;palimpsest︰"]
   ])("%j", (given, written) => {
     assert.strictEqual(protect(given), written)
     assert.strictEqual(unprotect(written), given)

@@ -1,3 +1,4 @@
+import { visibleStream } from "../../domain/Visible.ts"
 import { ansi, columnsOf } from "../Output.ts"
 
 /**
@@ -494,36 +495,15 @@ export const make = ({ columns, look }: Options): Renderer => {
 
   // --- characters ---------------------------------------------------------------------------------------------------------
 
-  /** The first half of a character that was cut in two. */
-  let half = ""
-  /** Within a control sequence: what began it. */
-  let control = ""
-  const clean = (character: string) => {
-    if (control !== "") {
-      // `ESC [ parameters letter`: its parameters are not text either.
-      const isSequence = control === "\u001b" ? character === "[" : /[ -?]/.test(character)
-      if (isSequence) {
-        control = "["
-        return
-      }
-      const isFinal = control === "[" && /[@-~]/.test(character)
-      control = ""
-      if (isFinal) return
-    }
-    if (character === "\u001b") control = character
-    else if (character === "\u009b") control = "["
-    else if (character === "\u2028" || character === "\u2029") take("\n")
-    else if (character === "\n" || character === "\t" || character === "\u200c" || character === "\u200d")
-      take(character)
-    else if (!/[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/u.test(character)) take(character)
+  /** Everything in it is seen, as wherever a text is shown. */
+  let seen = visibleStream()
+  const show = (piece: string | undefined): void => {
+    for (const character of seen(piece)) take(character)
   }
 
   const push = (piece: string): string => {
     out = []
-    const whole = half + piece
-    const isCut = /[\ud800-\udbff]$/.test(whole)
-    half = isCut ? whole.slice(-1) : ""
-    for (const character of isCut ? whole.slice(0, -1) : whole) clean(character)
+    show(piece)
     return out.join("")
   }
 
@@ -535,8 +515,7 @@ export const make = ({ columns, look }: Options): Renderer => {
     head = ""
     whole = []
     quotes = 0
-    half = ""
-    control = ""
+    seen = visibleStream()
     printed = false
     isOpen = false
     isGap = false
@@ -546,6 +525,7 @@ export const make = ({ columns, look }: Options): Renderer => {
     push,
     end: () => {
       out = []
+      show(undefined)
       if (fence !== undefined) {
         if (whole.length > 0) inFence("\n", fence)
       } else endLine()
