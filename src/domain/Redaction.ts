@@ -259,6 +259,9 @@ const longest = 8_192
 const bare = new RegExp(String.raw`(?:[^\s"'\`,;&)}\]<>\\|]|\\(?![nrtu"'\`\\])){1,${longest}}`, "y")
 const bareInQuery = new RegExp(String.raw`[^\s"'\`&#<>\\,;)}\]|]{1,${longest}}`, "y")
 
+/** An element of a snapshot is never part of a value: a quote that nobody closed ends there. */
+const element = /<\/?[a-z]+_[a-z_]+[ >]/y
+
 interface Value {
   readonly start: number
   readonly end: number
@@ -276,7 +279,12 @@ const valueAt = (text: string, at: number, inQuery = false): Value | undefined =
   const quote = text.slice(at, begin).replace(/^\$|^@/, "")
   const limit = Math.min(text.length, begin + longest)
   let end = begin
-  while (end < limit && text.charCodeAt(end) !== 10 && !text.startsWith(quote, end)) {
+  while (
+    end < limit &&
+    text.charCodeAt(end) !== 10 &&
+    !text.startsWith(quote, end) &&
+    matchAt(element, text, end) < 0
+  ) {
     // A quote behind a backslash belongs to the value, unless the quotes are written so themselves.
     end += quote.length === 1 && text.charCodeAt(end) === 92 && text.charCodeAt(end + 1) !== 10 ? 2 : 1
   }
@@ -554,7 +562,7 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
   }
 }
 
-const cookieLine = /[^\r\n"'`\\]{4,8192}/y
+const cookieLine = /[^\r\n"'`\\<]{4,8192}/y
 
 /** Characters of names, as they are read from a stem to both sides. */
 const nameChar = /[A-Za-z0-9_-]/
@@ -590,13 +598,13 @@ const findNamed = (text: string, from: number, to: number, found: Array<Finding>
 const userInfo = /([^\s/:@"'`<>\\]{0,128}):((?:[^\s/@"'`<>\\]|@(?=[^\s/@"'`<>\\]{0,128}@)){1,256})@(?=[\w[.$-])/y
 const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
 /** Files that list hosts with ports, users and passwords (`.pgpass`). */
-const pgPass = /:(?:5432|5433|6432|\*):([^\s:]{1,64}):([^\s:]{1,64}):([^\s:]{1,256})(?=\s|$|\\n)/y
+const pgPass = /:(?:5432|5433|6432|\*):([^\s:<]{1,64}):([^\s:<]{1,64}):([^\s:<]{1,256})(?=\s|$|<|\\n)/y
 const curlUser =
-  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\]{1,64}:[^\s"'`\\]{1,128}/y
+  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
 const webProgram =
   /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
 const shortPassword =
-  /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\-][^\s"'`\\]{2,127})/y
+  /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\<-][^\s"'`\\<]{2,127})/y
 const passProgram =
   /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
 
@@ -794,8 +802,20 @@ export function* redacting(text: string): Work.Work<Redaction> {
   return { text: result, secrets }
 }
 
-/** A shorter value, or one that is a word, stands in many a text by chance. */
-const isTelling = ({ value }: Secret): boolean => value.length >= 8 && /\d/.test(value) && /[^\d\s]/.test(value)
+/** What a generator made, and no path, handle, element or word of somebody: it stands nowhere by chance. */
+const isTelling = ({ value }: Secret): boolean =>
+  isRandom(value) &&
+  /\d/.test(value) &&
+  !/h_[a-z2-7]/.test(value) &&
+  !formed.test(value) &&
+  (/^[A-Za-z0-9+_.~:%@$!^*#?&;,-]+$/.test(value)
+    ? !fileName.test(value)
+    : /^[A-Za-z0-9+/]{32,}={0,2}$/.test(value) && value.split("/").every((each) => !/^[A-Z]?[a-z]{3,}$/.test(each)))
+
+/** A value that is taken out of the user's words too, though somebody else gave it away: what a tool prints rules no shorter one. */
+const isStrong = ({ value }: Secret): boolean => value.length >= 12 && hasDigitAndLetter(value)
+/** Of telling values, those that are taken out of the user's words. */
+export const strongOf = (telling: ReadonlyArray<Secret>): ReadonlyArray<Secret> => telling.filter(isStrong)
 /** So many values are looked for in what was written of a conversation, and in all of it: each is a look through the whole. */
 export const mostTelling = { written: 2_000, everywhere: 200 }
 
