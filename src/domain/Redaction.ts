@@ -241,7 +241,7 @@ const nameReach = 64
 
 /** Between a name and its value: the name's closing quote, then a sign. */
 const assigns =
-  /(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|%22)?\]?[ \t]{0,8}(?:=>|:=|\?=|\+=|={1,2}(?!=)|:{1,2}(?!:)|%3[AaDd]|\\u003[ad])[ \t]{0,8}(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,40}|\\\r?\n[ \t]{0,40})?/y
+  /(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|%22)?\]?[ \t]{0,40}(?::[ \t]{0,4}(?:[Ss]tring|str|&(?:'static )?str)[ \t]{0,4}(?==))?(?:=>|:=|\?=|\+=|={1,2}(?!=)|:{1,2}(?!:)|%3[AaDd]|\\u003[ad])[ \t]{0,8}(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,40}|\\\r?\n[ \t]{0,40})?/y
 /** As in lists of arguments, calls and tables: `"--token", "x"`, `define('KEY', 'x')`. */
 const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?='\\{1,4}''|\\{0,7}["'`])/y
 /** Behind a flag. */
@@ -449,6 +449,24 @@ const withContinued = (text: string, value: Value): number => {
   }
 }
 
+const lineStart = /(?:^|[\n\r]|\\n)[ \t+-]{0,24}(?:(?:export|ENV|set)[ \t]{1,4})?[A-Za-z0-9_.-]{0,24}$/
+const toBlank = /[^\s<"]{1,512}/y
+
+/** A bare value to the blank or the line's end, where its name begins its line: there `&` and `;` end nothing. */
+const wholeOf = (text: string, value: Value, name: string, before: string | undefined): Value => {
+  if (value.quote !== "" || before === undefined || !lineStart.test(before)) return value
+  const end = matchAt(toBlank, text, value.start)
+  const whole = text.slice(value.start, end).replace(/[,;)\]}'`]+$/, "")
+  // In a program's text what goes on is the program.
+  const goesOn = !/^[\r\n]|^$/.test(text.slice(end, end + 1)) && !/^[A-Z0-9_]+$/.test(name)
+  return whole.length <= value.text.length ||
+    goesOn ||
+    !hasDigitAndLetter(whole) ||
+    /[({[$=]|\\[nrtu"']|&&|\|\|/.test(whole)
+    ? value
+    : { ...value, text: whole, end: value.start + whole.length }
+}
+
 /** How far was looked behind a name. */
 interface Looked {
   readonly end: number
@@ -530,8 +548,9 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
   }
 
-  const value = valueAt(text, at, isQuery || isElement)
-  if (value === undefined) return { end }
+  const short = valueAt(text, at, isQuery || isElement)
+  if (short === undefined) return { end }
+  const value = wholeOf(text, short, name, !isFlag && !isQuery && !isElement ? before : undefined)
   const looked = { end: value.end }
   const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
   const found = (kind: Kind): Finding => ({ start: value.start, end: withContinued(text, value), kind })
@@ -543,7 +562,10 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
       return isNamedSecret(value, named) ? found("secret") : looked
     case "key": {
       const isLong =
-        value.text.length >= 20 && (isQuery || (isEnvironment(named) && !/CACHE|PRIMARY|SORT|PUBLIC/.test(name)))
+        value.text.length >= 20 &&
+        (isQuery ||
+          (isEnvironment(named) &&
+            !/CACHE|PRIMARY|SORT|PUBLIC|PARTITION|IDEMPOTENCY|FOREIGN|ROUTING|SHARD|OBJECT|LOOKUP/.test(name)))
       return isLong && isSecretValue(value) ? found("secret") : looked
     }
     case "signature":
