@@ -6,10 +6,10 @@ import { Handle, mentions } from "./Handle.ts"
 import { emptySnapshot, fileLine, isSnapshot, merge, parse, type Snapshot, trusted, type Words } from "./Snapshot.ts"
 import { unprotect } from "./Protected.ts"
 import { redactedEntries } from "./RedactedEntries.ts"
-import { markStart, redact } from "./Redaction.ts"
+import { markStart, mostTelling, redact, type Secret, strongOf, tellingOf, withoutValues } from "./Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"
 import { visibleLine } from "./Visible.ts"
-import type { Work } from "./Work.ts"
+import { runSync, type Work } from "./Work.ts"
 
 /**
  * What a conversation proves: what was asked, what was done to which file, what failed and how, what was decided. Read from
@@ -309,12 +309,13 @@ const firstScanned = (entries: ReadonlyArray<Entry>): number => {
 /** Tells whether the user wrote these words in that entry. */
 export type Witness = (words: Words) => boolean
 
-/** Whether a text holds these words, exactly but for the secrets in them. */
-const holds = (text: string, words: string): boolean =>
-  text.includes(words) || (words.includes(markStart) && redact(text).includes(words))
+/** Whether a text holds these words, exactly but for the secrets in them and these values. */
+const holds = (text: string, words: string, secrets: ReadonlyArray<Secret>): boolean =>
+  text.includes(words) || (words.includes(markStart) && runSync(withoutValues(redact(text), secrets)).includes(words))
 
-/** By what stands in these entries. */
-export const saidIn = (entries: ReadonlyArray<Entry>): Witness => {
+/** By what stands in these entries, without these values: what is quoted was quoted without them. */
+export const saidIn = (entries: ReadonlyArray<Entry>, secrets: ReadonlyArray<Secret> = []): Witness => {
+  const strong = strongOf(tellingOf(secrets, mostTelling.everywhere))
   let byId: ReadonlyMap<string, Entry> | undefined
   return ({ entry, text }) => {
     byId ??= new Map(entries.map((known) => [known.id, known]))
@@ -322,14 +323,18 @@ export const saidIn = (entries: ReadonlyArray<Entry>): Witness => {
     return (
       known?.content.role === "user" &&
       known.author === undefined &&
-      known.content.parts.some((part) => isText(part) && holds(part.text, text))
+      known.content.parts.some((part) => isText(part) && holds(part.text, text, strong))
     )
   }
 }
 
 /** Reads the evidence out of entries, oldest first; secrets are left out of all of it. */
-export function* gather(whole: ReadonlyArray<Entry>, said: Witness = saidIn(whole)): Work<Evidence> {
-  const { entries } = yield* redactedEntries(whole)
+export function* gather(
+  whole: ReadonlyArray<Entry>,
+  said: Witness = saidIn(whole),
+  secrets: ReadonlyArray<Secret> = []
+): Work<Evidence> {
+  const { entries } = yield* redactedEntries(whole, secrets)
   const requests: Array<Span> = []
   const constraints: Array<Span> = []
   const files = new Map<string, FileState>()

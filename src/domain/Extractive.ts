@@ -24,6 +24,7 @@ import {
   type Snapshot,
   snapshotTokens
 } from "./Snapshot.ts"
+import type { Secret } from "./Redaction.ts"
 import { estimateText } from "./Tokens.ts"
 import { type Action } from "./ToolCalls.ts"
 import type { Work } from "./Work.ts"
@@ -35,6 +36,8 @@ import type { Work } from "./Work.ts"
 export interface ExtractOptions {
   /** Whether the user wrote these words in that entry; absent: by the entries that are summarised. */
   readonly said?: Witness | undefined
+  /** Secrets of the whole conversation: none of their values is shown. */
+  readonly secrets?: ReadonlyArray<Secret> | undefined
   /** Upper bound for the rendered snapshot, in estimated tokens. */
   readonly budget: number
   /** What the person wants kept: names and sentences that speak of it come first. */
@@ -528,5 +531,5 @@ const modelShare = 0.75
 
 /** The extractive snapshot of some entries. */
 export function* extract(entries: ReadonlyArray<Entry>, options: ExtractOptions): Work<Extract> {
-  return yield* compose(yield* gather(entries, options.said), options)
+  return yield* compose(yield* gather(entries, options.said, options.secrets), options)
 }

@@ -1,4 +1,5 @@
-import type { Content, Part } from "./Content.ts"
+import { Schema } from "effect"
+import { type Content, type Part, PartShape } from "./Content.ts"
 import type { Entry } from "./Conversation.ts"
 import {
   finding,
@@ -7,6 +8,7 @@ import {
   redacted,
   redacting,
   type Secret,
+  strongOf,
   tellingOf,
   withoutValues
 } from "./Redaction.ts"
@@ -24,7 +26,11 @@ interface RedactedPart {
 
 const nothing: ReadonlyArray<Secret> = []
 
-/** A value of JSON written out with its strings as they are, and where in the text each of them stands. */
+/** Bytes and signatures: nobody reads them, and they have to stay as they are. */
+const isCarried = (key: string, holder: object): boolean =>
+  key === "thoughtSignature" || (key === "data" && "mimeType" in holder)
+
+/** A value of JSON written out with its strings as they are, and where in the text each key, string and number stands. */
 const writtenOut = (value: unknown): { readonly text: string; readonly starts: ReadonlyArray<number> } => {
   const pieces: Array<string> = []
   const starts: Array<number> = []
@@ -33,12 +39,17 @@ const writtenOut = (value: unknown): { readonly text: string; readonly starts: R
     pieces.push(piece)
     length += piece.length
   }
+  const put = (piece: string) => {
+    starts.push(length)
+    add(piece)
+  }
   const write = (inner: unknown): void => {
     if (typeof inner === "string") {
       add('"')
-      starts.push(length)
-      add(inner)
+      put(inner)
       add('"')
+    } else if (typeof inner === "number") {
+      put(String(inner))
     } else if (Array.isArray(inner)) {
       inner.forEach((one, index) => {
         if (index > 0) add(", ")
@@ -46,8 +57,11 @@ const writtenOut = (value: unknown): { readonly text: string; readonly starts: R
       })
     } else if (typeof inner === "object" && inner !== null) {
       Object.entries(inner).forEach(([key, one], index) => {
+        if (isCarried(key, inner)) return
         if (index > 0) add(", ")
-        add(`"${key}": `)
+        add('"')
+        put(key)
+        add('": ')
         write(one)
       })
     }
@@ -79,18 +93,25 @@ export function* redactedJson(
   if (found.length === 0) return { value, secrets: nothing }
   let at = 0
   let first = 0
+  const next = (written: string): string => {
+    const start = starts[at] ?? 0
+    at += 1
+    while ((found[first]?.end ?? Infinity) <= start) first += 1
+    let last = first
+    while ((found[last]?.start ?? Infinity) < start + written.length) last += 1
+    return last === first ? written : cleaned(written, start, found.slice(first, last))
+  }
   const rebuilt = (inner: unknown): unknown => {
-    if (typeof inner === "string") {
-      const start = starts[at] ?? 0
-      at += 1
-      while ((found[first]?.end ?? Infinity) <= start) first += 1
-      let last = first
-      while ((found[last]?.start ?? Infinity) < start + inner.length) last += 1
-      return last === first ? inner : cleaned(inner, start, found.slice(first, last))
+    if (typeof inner === "string") return next(inner)
+    if (typeof inner === "number") {
+      const written = next(String(inner))
+      return written === String(inner) ? inner : written
     }
     if (Array.isArray(inner)) return inner.map(rebuilt)
     if (typeof inner === "object" && inner !== null) {
-      return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, rebuilt(one)]))
+      return Object.fromEntries(
+        Object.entries(inner).map(([key, one]) => (isCarried(key, inner) ? [key, one] : [next(key), rebuilt(one)]))
+      )
     }
     return inner
   }
@@ -103,26 +124,24 @@ export function* redactedJson(
 /** What was found stays known as long as the part does: a conversation is compressed many times. */
 const known = new WeakMap<Part, RedactedPart>()
 
-/** A part without the secrets in its text, its call's arguments or its answer. */
+const isPart = Schema.is(PartShape)
+/** What was rebuilt, as a part: should it be none any more, nothing of it is shown. */
+const asPart = (value: unknown): Part => (isPart(value) ? value : { text: redacted("part") })
+
+/** A part without the secrets in it: in its text, its call, its answer, its code, its address, whatever has letters. */
 export function* redactedPart(part: Part): Work<RedactedPart> {
   const before = known.get(part)
   if (before !== undefined) return before
   const secrets: Array<Secret> = []
   let clean = part
-  if (typeof part.text === "string" && part.text !== "") {
-    const made = yield* redacting(part.text)
+  const { text, ...rest } = part
+  const others = yield* redactedJson(rest)
+  if (others.secrets.length > 0) clean = { ...asPart(others.value), ...(text === undefined ? {} : { text }) }
+  secrets.push(...others.secrets)
+  if (typeof text === "string" && text !== "") {
+    const made = yield* redacting(text)
     if (made.secrets.length > 0) clean = { ...clean, text: made.text }
     secrets.push(...made.secrets)
-  }
-  if (part.functionCall?.args !== undefined) {
-    const args = yield* redactedJson(part.functionCall.args)
-    if (args.secrets.length > 0) clean = { ...clean, functionCall: { ...part.functionCall, args: args.value } }
-    secrets.push(...args.secrets)
-  }
-  if (part.functionResponse?.response !== undefined) {
-    const { secrets: found, value } = yield* redactedJson(part.functionResponse.response)
-    if (found.length > 0) clean = { ...clean, functionResponse: { ...part.functionResponse, response: value } }
-    secrets.push(...found)
   }
   const made = { part: clean, secrets }
   known.set(part, made)
@@ -156,38 +175,31 @@ function* withoutElsewhere(value: unknown, secrets: ReadonlyArray<Secret>): Work
   }
   if (typeof value !== "object" || value === null) return value
   const fields: Array<readonly [string, unknown]> = []
-  for (const [key, one] of Object.entries(value)) fields.push([key, yield* withoutElsewhere(one, secrets)])
+  for (const [key, one] of Object.entries(value)) {
+    fields.push(
+      isCarried(key, value) ? [key, one] : [yield* withoutValues(key, secrets), yield* withoutElsewhere(one, secrets)]
+    )
+  }
   return Object.fromEntries(fields)
 }
 
-/** What a text of a part is: the fields that are searched. */
-const textsOf = ({ functionCall, functionResponse, text }: Part): unknown => [
-  text,
-  functionCall?.args,
-  functionResponse?.response
-]
-
 /** A part in which none of these values stands; the very same where none did. */
 function* partWithout(part: Part, secrets: ReadonlyArray<Secret>): Work<Part> {
-  const { text } = writtenOut(textsOf(part))
+  const { text } = writtenOut(part)
   yield (text.length * secrets.length) / 8
-  if (!secrets.some(({ value }) => text.includes(value))) return part
-  const { functionCall, functionResponse } = part
-  return {
-    ...part,
-    ...(part.text === undefined ? {} : { text: yield* withoutValues(part.text, secrets) }),
-    ...(functionCall?.args === undefined
-      ? {}
-      : { functionCall: { ...functionCall, args: yield* withoutElsewhere(functionCall.args, secrets) } }),
-    ...(functionResponse?.response === undefined
-      ? {}
-      : {
-          functionResponse: {
-            ...functionResponse,
-            response: yield* withoutElsewhere(functionResponse.response, secrets)
-          }
-        })
+  return secrets.some(({ value }) => text.includes(value)) ? asPart(yield* withoutElsewhere(part, secrets)) : part
+}
+
+/** The secrets of these messages, of which some were searched before. */
+export function* secretsOf(contents: ReadonlyArray<Content>): Work<ReadonlyArray<Secret>> {
+  const secrets: Array<Secret> = []
+  for (const { parts } of contents) {
+    for (const part of parts) {
+      for (const secret of (yield* redactedPart(part)).secrets) secrets.push(secret)
+      yield 4
+    }
   }
+  return secrets
 }
 
 /** Messages without secrets, and what was taken out of them. What a name tells of one place is left out everywhere. */
@@ -204,11 +216,13 @@ export function* redactedContents(
   }
   const telling = tellingOf([...more, ...secrets], mostTelling.everywhere)
   if (telling.length === 0) return { contents: clean, secrets }
+  const strong = strongOf(telling)
   const everywhere: Array<Content> = []
   for (const content of clean) {
     const parts: Array<Part> = []
     for (const part of content.parts) {
-      const other = yield* partWithout(part, telling)
+      // What a tool printed does not rule what the user said.
+      const other = yield* partWithout(part, content.role === "user" && part.text !== undefined ? strong : telling)
       if (other !== part) known.set(other, { part: other, secrets: nothing })
       parts.push(other)
     }
@@ -219,9 +233,13 @@ export function* redactedContents(
 
 /** Entries without secrets, and what was taken out of them. */
 export function* redactedEntries(
-  entries: ReadonlyArray<Entry>
+  entries: ReadonlyArray<Entry>,
+  more: ReadonlyArray<Secret> = []
 ): Work<{ readonly entries: ReadonlyArray<Entry>; readonly secrets: ReadonlyArray<Secret> }> {
-  const { contents, secrets } = yield* redactedContents(entries.map(({ content }) => content))
+  const { contents, secrets } = yield* redactedContents(
+    entries.map(({ content }) => content),
+    more
+  )
   const clean = entries.map((entry, at): Entry => {
     const content = contents[at] ?? entry.content
     if (content === entry.content) return entry

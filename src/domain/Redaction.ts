@@ -241,7 +241,7 @@ const nameReach = 64
 
 /** Between a name and its value: the name's closing quote, then a sign. */
 const assigns =
-  /(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|%22)?\]?[ \t]{0,8}(?:=>|:=|\?=|\+=|={1,2}(?!=)|:{1,2}(?!:)|%3[AaDd]|\\u003[ad])[ \t]{0,8}(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,40}|\\\r?\n[ \t]{0,40})?/y
+  /(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|%22)?\]?[ \t]{0,40}(?::[ \t]{0,4}(?:[Ss]tring|str|&(?:'static )?str)[ \t]{0,4}(?==))?(?:=>|:=|\?=|\+=|={1,2}(?!=)|:{1,2}(?!:)|%3[AaDd]|\\u003[ad])[ \t]{0,8}(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,40}|\\\r?\n[ \t]{0,40})?/y
 /** As in lists of arguments, calls and tables: `"--token", "x"`, `define('KEY', 'x')`. */
 const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?='\\{1,4}''|\\{0,7}["'`])/y
 /** Behind a flag. */
@@ -258,6 +258,9 @@ const openQuote = /\$?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/
 const longest = 8_192
 const bare = new RegExp(String.raw`(?:[^\s"'\`,;&)}\]<>\\|]|\\(?![nrtu"'\`\\])){1,${longest}}`, "y")
 const bareInQuery = new RegExp(String.raw`[^\s"'\`&#<>\\,;)}\]|]{1,${longest}}`, "y")
+
+/** An element of a snapshot is never part of a value: a quote that nobody closed ends there. */
+const element = /<\/?[a-z]+_[a-z_]+[ >]/y
 
 interface Value {
   readonly start: number
@@ -276,7 +279,12 @@ const valueAt = (text: string, at: number, inQuery = false): Value | undefined =
   const quote = text.slice(at, begin).replace(/^\$|^@/, "")
   const limit = Math.min(text.length, begin + longest)
   let end = begin
-  while (end < limit && text.charCodeAt(end) !== 10 && !text.startsWith(quote, end)) {
+  while (
+    end < limit &&
+    text.charCodeAt(end) !== 10 &&
+    !text.startsWith(quote, end) &&
+    matchAt(element, text, end) < 0
+  ) {
     // A quote behind a backslash belongs to the value, unless the quotes are written so themselves.
     end += quote.length === 1 && text.charCodeAt(end) === 92 && text.charCodeAt(end + 1) !== 10 ? 2 : 1
   }
@@ -441,6 +449,24 @@ const withContinued = (text: string, value: Value): number => {
   }
 }
 
+const lineStart = /(?:^|[\n\r]|\\n)[ \t+-]{0,24}(?:(?:export|ENV|set)[ \t]{1,4})?[A-Za-z0-9_.-]{0,24}$/
+const toBlank = /[^\s<"]{1,512}/y
+
+/** A bare value to the blank or the line's end, where its name begins its line: there `&` and `;` end nothing. */
+const wholeOf = (text: string, value: Value, name: string, before: string | undefined): Value => {
+  if (value.quote !== "" || before === undefined || !lineStart.test(before)) return value
+  const end = matchAt(toBlank, text, value.start)
+  const whole = text.slice(value.start, end).replace(/[,;)\]}'`]+$/, "")
+  // In a program's text what goes on is the program.
+  const goesOn = !/^[\r\n]|^$/.test(text.slice(end, end + 1)) && !/^[A-Z0-9_]+$/.test(name)
+  return whole.length <= value.text.length ||
+    goesOn ||
+    !hasDigitAndLetter(whole) ||
+    /[({[$=]|\\[nrtu"']|&&|\|\|/.test(whole)
+    ? value
+    : { ...value, text: whole, end: value.start + whole.length }
+}
+
 /** How far was looked behind a name. */
 interface Looked {
   readonly end: number
@@ -522,8 +548,9 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
   }
 
-  const value = valueAt(text, at, isQuery || isElement)
-  if (value === undefined) return { end }
+  const short = valueAt(text, at, isQuery || isElement)
+  if (short === undefined) return { end }
+  const value = wholeOf(text, short, name, !isFlag && !isQuery && !isElement ? before : undefined)
   const looked = { end: value.end }
   const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
   const found = (kind: Kind): Finding => ({ start: value.start, end: withContinued(text, value), kind })
@@ -535,7 +562,10 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
       return isNamedSecret(value, named) ? found("secret") : looked
     case "key": {
       const isLong =
-        value.text.length >= 20 && (isQuery || (isEnvironment(named) && !/CACHE|PRIMARY|SORT|PUBLIC/.test(name)))
+        value.text.length >= 20 &&
+        (isQuery ||
+          (isEnvironment(named) &&
+            !/CACHE|PRIMARY|SORT|PUBLIC|PARTITION|IDEMPOTENCY|FOREIGN|ROUTING|SHARD|OBJECT|LOOKUP/.test(name)))
       return isLong && isSecretValue(value) ? found("secret") : looked
     }
     case "signature":
@@ -554,7 +584,7 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
   }
 }
 
-const cookieLine = /[^\r\n"'`\\]{4,8192}/y
+const cookieLine = /[^\r\n"'`\\<]{4,8192}/y
 
 /** Characters of names, as they are read from a stem to both sides. */
 const nameChar = /[A-Za-z0-9_-]/
@@ -590,13 +620,13 @@ const findNamed = (text: string, from: number, to: number, found: Array<Finding>
 const userInfo = /([^\s/:@"'`<>\\]{0,128}):((?:[^\s/@"'`<>\\]|@(?=[^\s/@"'`<>\\]{0,128}@)){1,256})@(?=[\w[.$-])/y
 const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
 /** Files that list hosts with ports, users and passwords (`.pgpass`). */
-const pgPass = /:(?:5432|5433|6432|\*):([^\s:]{1,64}):([^\s:]{1,64}):([^\s:]{1,256})(?=\s|$|\\n)/y
+const pgPass = /:(?:5432|5433|6432|\*):([^\s:<]{1,64}):([^\s:<]{1,64}):([^\s:<]{1,256})(?=\s|$|<|\\n)/y
 const curlUser =
-  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\]{1,64}:[^\s"'`\\]{1,128}/y
+  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
 const webProgram =
   /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
 const shortPassword =
-  /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\-][^\s"'`\\]{2,127})/y
+  /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\<-][^\s"'`\\<]{2,127})/y
 const passProgram =
   /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
 
@@ -794,8 +824,20 @@ export function* redacting(text: string): Work.Work<Redaction> {
   return { text: result, secrets }
 }
 
-/** A shorter value, or one that is a word, stands in many a text by chance. */
-const isTelling = ({ value }: Secret): boolean => value.length >= 8 && /\d/.test(value) && /[^\d\s]/.test(value)
+/** What a generator made, and no path, handle, element or word of somebody: it stands nowhere by chance. */
+const isTelling = ({ value }: Secret): boolean =>
+  isRandom(value) &&
+  /\d/.test(value) &&
+  !/h_[a-z2-7]/.test(value) &&
+  !formed.test(value) &&
+  (/^[A-Za-z0-9+_.~:%@$!^*#?&;,-]+$/.test(value)
+    ? !fileName.test(value)
+    : /^[A-Za-z0-9+/]{32,}={0,2}$/.test(value) && value.split("/").every((each) => !/^[A-Z]?[a-z]{3,}$/.test(each)))
+
+/** A value that is taken out of the user's words too, though somebody else gave it away: what a tool prints rules no shorter one. */
+const isStrong = ({ value }: Secret): boolean => value.length >= 12 && hasDigitAndLetter(value)
+/** Of telling values, those that are taken out of the user's words. */
+export const strongOf = (telling: ReadonlyArray<Secret>): ReadonlyArray<Secret> => telling.filter(isStrong)
 /** So many values are looked for in what was written of a conversation, and in all of it: each is a look through the whole. */
 export const mostTelling = { written: 2_000, everywhere: 200 }
 

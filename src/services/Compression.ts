@@ -20,13 +20,14 @@ import { freshMemory } from "../domain/FailureMemory.ts"
 import type { Handle } from "../domain/Handle.ts"
 import type { Trigger } from "../domain/Hook.ts"
 import { projecting, requestTokens } from "../domain/Projection.ts"
-import { redactedEntries } from "../domain/RedactedEntries.ts"
+import { redactedEntries, secretsOf } from "../domain/RedactedEntries.ts"
 import {
   countSecrets,
   redact,
   redacting,
   redactSpan,
   type Secret,
+  strongOf,
   tellingOf,
   withoutValues
 } from "../domain/Redaction.ts"
@@ -339,15 +340,20 @@ const attempt = Effect.fn("Compression.attempt")(
       }
     }
     const whole = dropped.map((item) => item.entry)
-    const clean = yield* Work.run(redactedEntries(whole))
+    // What was named once stays a secret, also after the name has left the window.
+    const log = entries(conversation)
+    const secretsOfAll = yield* Work.run(secretsOf(log.map(({ content }) => content)))
+    const telling = tellingOf(secretsOfAll)
+    const clean = yield* Work.run(redactedEntries(whole, secretsOfAll))
     const wanted: SummaryRequest = {
       entries: policy.redactSecrets === false ? whole : clean.entries,
       kept,
       budget: summarize.budget,
       focus: policy.focus === undefined ? undefined : redact(policy.focus),
       cwd: request.cwd,
-      pins: pinsOf(plan, conversation),
-      said: saidIn(entries(conversation)),
+      pins: pinsOf(plan, conversation, strongOf(telling)),
+      said: saidIn(log, secretsOfAll),
+      secrets: secretsOfAll,
       verify: summarize.verify,
       // Above the first rung the model has had its chance.
       by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
@@ -365,9 +371,7 @@ const attempt = Effect.fn("Compression.attempt")(
     }
     const range = yield* rangeHandle(whole)
     // Whoever wrote it: no secret enters a snapshot.
-    const { secrets, text: written } = yield* Work.run(redacting(summary.text))
-    const telling = tellingOf(clean.secrets)
-    const snapshot = yield* Work.run(withoutValues(written, telling))
+    const { secrets, text: snapshot } = yield* Work.run(redacting(summary.text))
     const calls = yield* Work.run(callsWithout(summary.calls, telling))
     const insert: Array<Entry> = []
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
@@ -466,7 +470,7 @@ const shortened = Effect.fnUntraced(function* (
   return parts
 })
 
-const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
+const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: ReadonlyArray<Secret>) => {
   const pins = plan.steps.filter((step) => step._tag === "Pin")
   const named = new Set<string>(pins.map(({ entry }) => entry))
   const log = new Map(
@@ -482,7 +486,14 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation) => {
       .map(({ end, entry: id, part, start }) => {
         const entry = log.get(id)
         const whole = entry?.content.parts[part]?.text ?? ""
-        return { entry: id, part, start, end, text: redactSpan(whole, start, end), handle: entry?.handles[part] }
+        return {
+          entry: id,
+          part,
+          start,
+          end,
+          text: Work.runSync(withoutValues(redactSpan(whole, start, end), secrets)),
+          handle: entry?.handles[part]
+        }
       })
   return {
     original: spans("original request")[0],

@@ -24,7 +24,7 @@ import {
   type Summarize,
   type Truncation
 } from "../domain/strategies/Gemini.ts"
-import { redactedContents, redactedEntries } from "../domain/RedactedEntries.ts"
+import { redactedContents, redactedEntries, secretsOf } from "../domain/RedactedEntries.ts"
 import { countSecrets, redact, redacting, type Secret, tellingOf, withoutValues } from "../domain/Redaction.ts"
 import { asWritten } from "../domain/Snapshot.ts"
 import { stubborn } from "../domain/strategies/Palimpsest.ts"
@@ -91,13 +91,14 @@ const answersTo = Effect.fnUntraced(function* (
   const promptId = request.promptId ?? "compress"
   const isRedacted = policy.redactSecrets !== false
   const wanted: SummaryRequest = {
-    entries: isRedacted ? (yield* Work.run(redactedEntries(dropped))).entries : dropped,
+    entries: isRedacted ? (yield* Work.run(redactedEntries(dropped, secrets))).entries : dropped,
     kept: [],
     budget: policy.snapshotBudget ?? 8_000,
     focus: policy.focus === undefined ? undefined : redact(policy.focus),
     cwd: request.cwd,
     pins: { original: undefined, latest: undefined },
-    said: saidIn(entries(request.conversation)),
+    said: saidIn(entries(request.conversation), secrets),
+    secrets,
     verify: false,
     by: policy.summarizer,
     fallback: false,
@@ -165,11 +166,13 @@ const summarised = Effect.fnUntraced(function* (
   }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { secrets } = yield* Work.run(redactedEntries(dropped))
-  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, secrets)
+  // What was named once stays a secret, also after the name has left the window.
+  const everySecret = yield* Work.run(secretsOf(entries(request.conversation).map(({ content }) => content)))
+  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, everySecret)
   // Whoever wrote it: no secret enters a snapshot.
   const summary = yield* Work.run(redacting(given.summary))
   const verified = yield* Work.run(redacting(given.verified))
-  const telling = tellingOf(secrets)
+  const telling = tellingOf(everySecret)
   const answers: Answers = {
     summary: yield* Work.run(withoutValues(summary.text, telling)),
     verified: yield* Work.run(withoutValues(verified.text, telling))
@@ -205,7 +208,7 @@ const summarised = Effect.fnUntraced(function* (
   const { held } = request
   const next = request.conversation.next
   // The decision was the original's; what the model quotes without the user having said it stays the model's own.
-  const snapshot = asWritten(conclusion.summary, saidIn(entries(request.conversation)))
+  const snapshot = asWritten(conclusion.summary, saidIn(entries(request.conversation), everySecret))
   const insert = [
     yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
     yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)

@@ -4,6 +4,7 @@ import type { Content } from "../domain/Content.ts"
 import type { Entry } from "../domain/Conversation.ts"
 import type { Witness, Span } from "../domain/Evidence.ts"
 import { type Audit, extract } from "../domain/Extractive.ts"
+import type { Secret } from "../domain/Redaction.ts"
 import * as Work from "../domain/Work.ts"
 
 /** No summary could be had. */
@@ -37,6 +38,8 @@ export interface SummaryRequest {
   }
   /** Whether the user wrote these words in that entry, by the whole log: earlier snapshots may claim so. */
   readonly said: Witness
+  /** Secrets of the whole conversation: none of their values is shown. */
+  readonly secrets?: ReadonlyArray<Secret> | undefined
   readonly verify: boolean
   readonly by: "model" | "extractive"
   /** Whether code may write the snapshot when the model cannot. */

@@ -3,7 +3,7 @@ import type { Degraded, Doubts, SummaryCall } from "../domain/Compression.ts"
 import { doubted } from "../domain/Doubt.ts"
 import { gather } from "../domain/Evidence.ts"
 import { type Audit, completed, fit } from "../domain/Extractive.ts"
-import { redacting } from "../domain/Redaction.ts"
+import { redacting, tellingOf, withoutValues } from "../domain/Redaction.ts"
 import { isSnapshot, parse, plainSnapshot, type Snapshot, trusted } from "../domain/Snapshot.ts"
 import * as Work from "../domain/Work.ts"
 import { auditByCode, extractive, type Summary, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
@@ -35,13 +35,17 @@ const checked = Effect.fn("WrittenSnapshot.checked")(function* (
   snapshot: Snapshot,
   request: SummaryRequest
 ): Effect.fn.Return<Pick<Verified, "text" | "audit" | "doubts">> {
-  const evidence = yield* Work.run(gather(request.entries, request.said))
+  const evidence = yield* Work.run(gather(request.entries, request.said, request.secrets))
   // Of an answer without measure only the beginning of each section is looked at.
   const bounded = fit(snapshot, request.budget * 4)
   const { doubts, snapshot: clean } = yield* Work.run(doubted(trusted(bounded, request.said), request.entries))
   const { audit, text } = yield* Work.run(completed(clean, evidence, request))
   return { text, audit, doubts }
 })
+
+function* safe(text: string, { secrets = [] }: SummaryRequest): Work.Work<string> {
+  return yield* withoutValues((yield* redacting(text)).text, tellingOf(secrets))
+}
 
 /** Characters that are read of what somebody else wrote. */
 const maxLength = 1_000_000
@@ -55,7 +59,7 @@ export const verified = Effect.fn("WrittenSnapshot.verified")(function* (
   const audit = auditByCode(summary, request)
   if (audit !== undefined) return { ...nothing, text, audit, by: "extractive", degraded, calls }
   if (text.trim() === "") return { ...nothing, text: "", by: "model", degraded, calls }
-  const clean = text.length > maxLength ? "" : (yield* Work.run(redacting(text))).text
+  const clean = text.length > maxLength ? "" : yield* Work.run(safe(text, request))
   const read = text.length > maxLength ? `it has ${text.length} characters` : parse(clean)
   const snapshot = read === "no snapshot" ? plainSnapshot(clean) : read
   if (typeof snapshot !== "string") {
@@ -75,7 +79,7 @@ export const given = Effect.fn("WrittenSnapshot.given")(function* (
   request: SummaryRequest
 ): Effect.fn.Return<Verified | string> {
   if (text.length > maxLength) return `a hook's snapshot has ${text.length} characters, more than ${maxLength}`
-  const snapshot = parse((yield* Work.run(redacting(text))).text)
+  const snapshot = parse(yield* Work.run(safe(text, request)))
   if (!isSnapshot(snapshot)) return `a hook gave a snapshot that cannot be used (${snapshot})`
   return { ...(yield* checked(snapshot, request)), by: "hook", degraded: null, calls: [] }
 })

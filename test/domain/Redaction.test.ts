@@ -53,6 +53,12 @@ describe("redact", () => {
     ["cookie", `Cookie: sid=${letters.slice(0, 24)}; theme=dark`, letters.slice(0, 24)],
     ["signature", `?se=1&sig=${letters.slice(0, 30)}%3D`, letters.slice(0, 30)],
     ["GitHub token", of("gh", "p_", letters.slice(0, 14), "…"), letters.slice(0, 14)],
+    ["password", "DB_PASSWORD=a1b2c3;d4e5f6", "d4e5f6"],
+    ["password", "x\nspring.datasource.password=Qw1]er2)ty3\ny", "ty3"],
+    ["password", "DB_PASSWORD=S3cr3t)word,more}x", "more"],
+    ["password", "      MYSQL_ROOT_PASSWORD: Rbk&RCTl02#x", "RCTl02"],
+    ["password", `  + password                = "Tr0ub4dor9"`, "Tr0ub4dor9"],
+    ["secret", `const API_KEY: string = "${letters.slice(0, 28)}"`, letters.slice(0, 28)],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -109,6 +115,7 @@ describe("redact", () => {
     ["a constant's name", `["DB_USER", "DB_PASSWORD", "DB_HOST"], AUTH_TOKEN = "AUTH_TOKEN"`],
     ["a constant of graphics", "readonly STENCIL_PASS_DEPTH_PASS: 0x0B96;"],
     ["a long name", `n(1448, 1, "must_be_re_exported_using_a_type_only_re_export_when_1_is_enabled_1448")`],
+    ["a key of a partition", "PARTITION_KEY=3b0afd20-0d94-4fc6-8474-7b28ea86f286"],
     ["a handle", "token: h_abcdefghij secret=h_k7m2n3p4q5"],
     ["a digest under a name", "docker_token: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
     ["a user of a container", "docker run -u 1000:1000 -p 8080:80 image && git push -u origin main"],

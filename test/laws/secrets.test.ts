@@ -3,8 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { callsOf, defaultPolicy, Outcome, type Policy, strategyDefaults } from "../../src/domain/Compression.ts"
 import { call, type Content, model, plainText, response, text, user } from "../../src/domain/Content.ts"
-import { entries } from "../../src/domain/Conversation.ts"
+import { append, compressed, entries, entryId } from "../../src/domain/Conversation.ts"
 import { freshMemory } from "../../src/domain/FailureMemory.ts"
+import { redactedContents } from "../../src/domain/RedactedEntries.ts"
 import { redact } from "../../src/domain/Redaction.ts"
 import { emptySession } from "../../src/domain/Session.ts"
 import { TokenCount } from "../../src/domain/Tokens.ts"
@@ -13,11 +14,12 @@ import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini } from "../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
 import type { Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
+import { runSync } from "../../src/domain/Work.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/ScriptedModel.ts"
 import { Chat } from "../../src/services/Chat.ts"
 import { Compression, requestFor } from "../../src/services/Compression.ts"
-import { HandleIndex } from "../../src/services/Intake.ts"
+import { HandleIndex, makeEntry } from "../../src/services/Intake.ts"
 import type { ModelRequest } from "../../src/services/Model.ts"
 import { recall } from "../../src/services/tools/Recall.ts"
 import { excerptOf } from "../../src/services/Titles.ts"
@@ -234,6 +236,123 @@ describe("secrets", () => {
       assert.include(said, `palimpsest recall`)
     }).pipe(Effect.provide(Offline.layer))
   )
+
+  /** A conversation of one command whose output holds this, and the snapshot of it. */
+  const snapshotWith = (printed: string, asked: string) =>
+    Effect.gen(function* () {
+      const contents = [
+        user(text(asked)),
+        model(call("write_file", { file_path: "src/v2/Parse.ts", content: filler }, "c0")),
+        user(response("write_file", { output: "ok" }, "c0")),
+        model(call("run_shell_command", { command: "cat a" }, "c1")),
+        user(response("run_shell_command", { output: `${filler}\n${printed}\n${filler}` }, "c1")),
+        model(text("Read.")),
+        user(text("Go on with it in v2 please, always run npm test 3 times.")),
+        model(text("I went on.")),
+        user(text("And now?")),
+        model(text("Done now."))
+      ]
+      const request = yield* requestFor(
+        contents.map((content) => ({ content })),
+        policyOf({})
+      )
+      const { outcome } = yield* (yield* Compression).compress({ ...request, forced: true })
+      // Handles are those of what was printed.
+      return shownBy(outcome).replace(/h_[a-z2-7]{10,}/g, "h_")
+    })
+
+  for (const printed of [
+    `db_password='user_words entry="e1"'`,
+    `password='touch src/legacy9 at all'`,
+    `password='src/legacy9'`,
+    `password: 'h_b3qto4qsai'`,
+    `db_pass='src/v2/Parse.ts: created (1 change'`,
+    `pwd='exit 0, last'`,
+    `password="</user_words>9 entry"`
+  ]) {
+    it.effect(`rule no markup, no handle and no word of the user: ${printed}`, () =>
+      Effect.gen(function* () {
+        const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
+        const shown = yield* snapshotWith(printed, asked)
+        assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
+        assert.include(shown, "src/v2/Parse.ts: created (1 change")
+        assert.notInclude(shown, "written by a model")
+        const plain = yield* snapshotWith("", asked)
+        assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
+        assert.deepStrictEqual(shown.match(/<\/?[a-z_]+/g), plain.match(/<\/?[a-z_]+/g))
+      }).pipe(Effect.provide(Offline.layer))
+    )
+  }
+
+  it.effect("end with the user's words where a quote is never closed", () =>
+    Effect.gen(function* () {
+      for (const end of [`password="secret1`, `curl -u ann:x1y2`, "Cookie: a=b1c2d3e4f5g6h7"]) {
+        const shown = yield* snapshotWith("", `Never touch src/legacy9 at all, it reads ${end}`)
+        assert.match(shown, /<user_words entry="e1">Never touch src\/legacy9 at all, [^<]*<\/user_words>/)
+        assert.notInclude(shown, "written by a model")
+      }
+    }).pipe(Effect.provide(Offline.layer))
+  )
+
+  it.effect("do not come back in later snapshots, when the name has left the window", () =>
+    Effect.gen(function* () {
+      const value = "Xk29fjQpLmZ8"
+      const policy = policyOf({})
+      const first = yield* requestFor(
+        [
+          user(text(`Deploy src/v2 with ${value}; never write ${value} into a file, never touch src/legacy.`)),
+          model(call("run_shell_command", { command: "cat .env" }, "c1")),
+          user(response("run_shell_command", { output: `${filler}\nDB_PASSWORD=${value}\n${filler}` }, "c1")),
+          model(text("Read.")),
+          user(text("go on with src/v2 please")),
+          model(text("ok"))
+        ].map((content) => ({ content })),
+        policy
+      )
+      let conversation = first.conversation
+      for (let round = 1; round <= 3; round += 1) {
+        const { outcome } = yield* (yield* Compression).compress({ ...first, conversation, forced: true })
+        assert.strictEqual(outcome._tag, "Compressed")
+        if (outcome._tag !== "Compressed") return
+        assert.notInclude(shownBy(outcome), value)
+        assert.notInclude(shownBy(outcome), "written by a model")
+        assert.include(shownBy(outcome), "never touch src/legacy")
+        conversation = compressed(conversation, outcome.patch)
+        for (const content of [
+          user(text(`Continue with ${value} in src/s${round}.ts`)),
+          model(call("run_shell_command", { command: `mysql -h db ${value} step${round}` }, `x${round}`)),
+          user(response("run_shell_command", { output: `${filler}\nconnected with ${value}\n${filler}` }, `x${round}`)),
+          model(text("ok")),
+          user(text(`next ${round}`)),
+          model(text("yes"))
+        ]) {
+          conversation = append(conversation, yield* makeEntry({ content }, entryId(conversation.next), first.held))
+        }
+      }
+    }).pipe(Effect.provide(Offline.layer))
+  )
+
+  it("are taken out of every kind of part, of keys, numbers and names", () => {
+    const token = `${"gh"}p_${"0123456789abcdefghijklmnopqrstuvwxyz"}`
+    const content: Content = {
+      role: "model",
+      parts: [
+        { executableCode: { language: "PYTHON", code: "password='Tr0ub4dor9one'" } },
+        { codeExecutionResult: { outcome: "OK", output: "DB_PASSWORD=Tr0ub4dor9two" } },
+        { fileData: { fileUri: "https://bob:Tr0ub4dor9three@x.io/a", mimeType: "text/plain" } },
+        call("set", { password: 1234567890, [token]: 1 }, "q"),
+        call(token, {}),
+        { functionResponse: { name: "x", response: {}, parts: [{ text: "password=Tr0ub4dor9four" }] } }
+      ]
+    }
+    const clean = JSON.stringify(runSync(redactedContents([content])).contents)
+    for (const value of ["Tr0ub4dor9", "1234567890", token]) assert.notInclude(clean, value)
+    const picture: Content = user({
+      inlineData: { mimeType: "image/png", data: "password=Tr0ub4dor9" },
+      thoughtSignature: "password=Tr0ub4dor9"
+    })
+    assert.deepStrictEqual(runSync(redactedContents([picture])).contents, [picture])
+  })
 
   it("are taken out once and for all", () => {
     for (const { text: words } of planted) assert.strictEqual(redact(redact(words)), redact(words))
