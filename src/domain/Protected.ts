@@ -20,6 +20,7 @@ const elements: ReadonlyArray<string> = [
   "current_plan",
   "session_context",
   "hook_context",
+  "web_page",
   "system",
   "system_reminder",
   "system_instruction",

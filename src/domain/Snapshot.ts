@@ -209,7 +209,10 @@ export const plainSnapshot = (text: string): Snapshot => ({
   ...emptySnapshot,
   key_knowledge: withoutScratchpad(text)
     .split("\n")
-    .flatMap((line) => (line.trim() === "" ? [] : [item(line.trim(), line.replace(/^\s*[-*]\s+/, ""))]))
+    .flatMap((line) => {
+      const said = line.replace(/^\s*[-*](?:\s+|$)/, "")
+      return said.trim() === "" ? [] : [item(line.trim(), said)]
+    })
 })
 
 /**

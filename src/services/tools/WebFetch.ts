@@ -3,6 +3,7 @@ import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/h
 import { type Dns, NetAddress } from "effect/net"
 import { firstUnits } from "../../domain/Bytes.ts"
 import { htmlText } from "../../domain/HtmlText.ts"
+import { protect } from "../../domain/Protected.ts"
 import { type ToolResult, words } from "../../domain/ToolResult.ts"
 import { webAddresses } from "../../domain/WebAddress.ts"
 import * as Work from "../../domain/Work.ts"
@@ -90,7 +91,7 @@ interface Page {
 const marked = ({ note, text, type, url }: Page): string =>
   [
     `<web_page url=${JSON.stringify(url.href)} type=${JSON.stringify(type)}>`,
-    text.replace(/<(?=\s*\/?\s*web_page)/gi, "&lt;"),
+    protect(text),
     `</web_page>${note === "" ? "" : `\n(${note})`}`
   ].join("\n")
 
