@@ -65,9 +65,11 @@ const write = (store: Store, folder: Folder, acknowledged: Ref.Ref<number>) =>
     }
   }).pipe(Effect.scoped, Effect.provide(store(folder)))
 
+/** What lies in a folder, but for the list of its sessions: that is derived. */
 const names = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
-  return yield* fs.readDirectory(folder).pipe(Effect.orElseSucceed((): Array<string> => []))
+  const found = yield* fs.readDirectory(folder).pipe(Effect.orElseSucceed((): Array<string> => []))
+  return found.filter((name) => name !== ".catalogue")
 })
 
 /**
