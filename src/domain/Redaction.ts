@@ -767,8 +767,61 @@ const settled = (text: string, found: ReadonlyArray<Finding>): ReadonlyArray<Fin
   })
 }
 
+// What nobody sees
+
+/** Colours and moves of a terminal, also as programs and JSON write them, and characters that only say how others are set. */
+const hidden = new RegExp(
+  [
+    String.raw`(?:\u001b\[|\u009b|\\(?:u001[bB]|x1[bB]|0?33|e)\[)[0-?]{0,32}[ -/]{0,4}[@-~]`,
+    String.raw`[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]`,
+    String.raw`\udb40[\udc00-\udc7f]`,
+    String.raw`\\u(?:00[aA][dD]|200[b-fB-F]|2060|[fF][eE][fF][fF])`
+  ].join("|"),
+  "g"
+)
+/** Blanks and signs that look like those of ASCII. */
+const alike: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g, " "],
+  [/：/g, ":"],
+  [/＝/g, "="]
+]
+
+/** As a reader sees a text: without what is hidden in it, and how much was hidden up to where. */
+interface Seen {
+  readonly text: string
+  readonly gaps: ReadonlyArray<{ readonly at: number; readonly hidden: number }>
+}
+
+function* seeing(text: string): Work.Work<Seen> {
+  let seen = ""
+  let from = 0
+  const gaps: Array<{ at: number; hidden: number }> = []
+  for (const { 0: match, index } of text.matchAll(hidden)) {
+    seen += text.slice(from, index)
+    from = index + match.length
+    gaps.push({ at: seen.length, hidden: from - seen.length })
+    if (gaps.length % 8_192 === 0) yield window
+  }
+  seen += text.slice(from)
+  yield text.length / 4
+  for (const [like, plain] of alike) seen = seen.replace(like, plain)
+  return { text: seen, gaps }
+}
+
+/** Where in the whole text stands what was found in what is seen of it. */
+const placed = (found: ReadonlyArray<Finding>, gaps: Seen["gaps"]): ReadonlyArray<Finding> => {
+  if (gaps.length === 0) return found
+  let next = 0
+  const place = (at: number): number => {
+    while ((gaps[next]?.at ?? Infinity) <= at) next += 1
+    return at + (gaps[next - 1]?.hidden ?? 0)
+  }
+  return found.map(({ end, kind, start }) => ({ start: place(start), end: place(end - 1) + 1, kind }))
+}
+
 /** Every secret of a text, in order, found in slices. */
-export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
+export function* finding(whole: string): Work.Work<ReadonlyArray<Finding>> {
+  const { gaps, text } = yield* seeing(whole)
   const found: Array<Finding> = []
   const named: Array<Finding> = []
   let reached = 0
@@ -780,7 +833,7 @@ export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
     findNamed(text, from, to, named)
     yield (to - from) * costs
   }
-  return settled(text, [...found, ...named])
+  return placed(settled(text, [...found, ...named]), gaps)
 }
 
 /** Where the secrets of a text stand, in order. */

@@ -59,6 +59,12 @@ describe("redact", () => {
     ["password", "      MYSQL_ROOT_PASSWORD: Rbk&RCTl02#x", "RCTl02"],
     ["password", `  + password                = "Tr0ub4dor9"`, "Tr0ub4dor9"],
     ["secret", `const API_KEY: string = "${letters.slice(0, 28)}"`, letters.slice(0, 28)],
+    ["password", "DB_PASSWORD\u001b[0m=\u001b[33mTr0ub4dor9x\u001b[0m", "Tr0ub"],
+    ["password", "\u001b[01;31m\u001b[Kpassword\u001b[m\u001b[K: Tr0ub4dor9x", "Tr0ub"],
+    ["password", `{"out":"DB_PASSWORD\\u001b[0m=\\u001b[33mTr0ub4dor9x"}`, "Tr0ub"],
+    ["password", "password\u00a0=\u00a0Tr0ub4dor9x", "Tr0ub"],
+    ["password", "pass\u200bword:\u2060 Tr0ub\u00ad4dor9x", "4dor9x"],
+    ["password", "password：Tr0ub4dor9x", "Tr0ub"],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -80,6 +86,15 @@ describe("redact", () => {
     assert.strictEqual(redact(`a\npassword=hunter2\nb`), `a\npassword=[redacted: password]\nb`)
     assert.strictEqual(redact(`before\n${pem}\nafter`), `before\n[redacted: private key]\nafter`)
     assert.strictEqual(redact(`{"password":"x","n":1}`), `{"password":"[redacted: password]","n":1}`)
+  })
+
+  it("keeps colours and hidden characters around", () => {
+    assert.strictEqual(
+      redact("\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33mTr0ub4dor9x\u001b[0m\nb"),
+      "\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33m[redacted: password]\u001b[0m\nb"
+    )
+    const plain = "\u001b[32mPASS\u001b[0m src/a.test.ts\u00a0(3 tests)"
+    assert.strictEqual(redact(plain), plain)
   })
 
   it("takes out a private key whose end is missing, and no more", () => {
@@ -172,6 +187,9 @@ describe("redact", () => {
       "--token ",
       ":5432:a:",
       "x@y:z@",
+      "\u001b[0m",
+      "\u001b[0;",
+      "password\u200b",
       "token=A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4\n"
     ]) {
       const text = part.repeat(Math.ceil(100_000 / part.length))
