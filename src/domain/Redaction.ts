@@ -251,10 +251,17 @@ const apart =
   /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
 /** Within a sentence. */
 const spoken = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|=)[ \t]{0,4}:?[ \t]{1,4}/y
+/** What holds where a variable is missing: `process.env.KEY || "x"`. */
+const defaults = /(?:\\{0,7}["'])?[\])]{0,2}[ \t]{0,4}(?:\|\||\?\?)=?\s{0,20}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** What is called with a value and nothing else: `setPassword("x")`. */
+const called = /\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** What a value is wrapped in: `SecretStr("x")`. */
+const wrapper =
+  /(?:new )?(?:Some|Ok|Just|SecretStr|SecretString(?:::new|::from)?|Secret(?:::new)?|SecretBytes|String(?:::from)?|str|bytes|Buffer\.from|Redacted\.make|\[\]byte)\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
 /** A cell of a table. */
 const cell = /[ \t`*]{0,20}\|[ \t]{0,20}/y
 
-const openQuote = /\$?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
+const openQuote = /(?:\$|[bBuUrR]{1,2}(?=\\{0,7}["']))?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
 const longest = 8_192
 const bare = new RegExp(String.raw`(?:[^\s"'\`,;&)}\]<>\\|]|\\(?![nrtu"'\`\\])){1,${longest}}`, "y")
 const bareInQuery = new RegExp(String.raw`[^\s"'\`&#<>\\,;)}\]|]{1,${longest}}`, "y")
@@ -276,7 +283,7 @@ const valueAt = (text: string, at: number, inQuery = false): Value | undefined =
     const end = matchAt(inQuery ? bareInQuery : bare, text, at)
     return end < 0 ? undefined : { start: at, end, text: text.slice(at, end), quote: "" }
   }
-  const quote = text.slice(at, begin).replace(/^\$|^@/, "")
+  const quote = text.slice(at, begin).replace(/^[$@bBuUrR]+/, "")
   const limit = Math.min(text.length, begin + longest)
   let end = begin
   while (
@@ -476,7 +483,8 @@ interface Looked {
 const behind = (text: string, start: number, end: number): Finding | Looked => {
   const name = text.slice(start, end).replace(/^-+/, "")
   const before = text.slice(Math.max(0, start - 24), start)
-  const nameClass = classOf(name, before)
+  const isSet = text.charAt(end) === "("
+  const nameClass = classOf(isSet ? name.replace(/^(?:set|with)[_-]?(?=[A-Z]|pass)/, "") : name, before)
   if (nameClass === undefined) return { end }
   const isFlag = text.startsWith("--", start) || (text.startsWith("-", start) && /(?:^|[\s"'[])$/.test(before))
   const isQuery = /[?&;]$|%26$|%3F$|\\u0026$/i.test(before) || /(?:&amp;)$/.test(before)
@@ -484,6 +492,11 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
 
   let at = isElement ? end + 1 : matchAt(assigns, text, end)
   let sign = ""
+  let isLoose = false
+  if (at < 0 && !isFlag) {
+    at = matchAt(isSet ? called : defaults, text, end)
+    isLoose = at >= 0
+  }
   if (at >= 0) sign = text.slice(end, at)
   else if (nameClass === "bearer") at = matchAt(spaced, text, end)
   else if (isFlag) {
@@ -548,12 +561,15 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
   }
 
-  const short = valueAt(text, at, isQuery || isElement)
+  const wrapped = matchAt(wrapper, text, at)
+  const short = valueAt(text, wrapped < 0 ? at : wrapped, isQuery || isElement)
   if (short === undefined) return { end }
   const value = wholeOf(text, short, name, !isFlag && !isQuery && !isElement ? before : undefined)
   const looked = { end: value.end }
   const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
   const found = (kind: Kind): Finding => ({ start: value.start, end: withContinued(text, value), kind })
+  // Texts of a page are written so too.
+  if (isLoose && nameClass === "password" && !isNoWord(value.text)) return looked
   switch (nameClass) {
     case "password":
       if (isFlag && value.quote === "" && sign === "" && !isNoWord(value.text)) return looked

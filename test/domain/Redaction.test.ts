@@ -65,6 +65,16 @@ describe("redact", () => {
     ["password", "password\u00a0=\u00a0Tr0ub4dor9x", "Tr0ub"],
     ["password", "pass\u200bword:\u2060 Tr0ub\u00ad4dor9x", "4dor9x"],
     ["password", "password：Tr0ub4dor9x", "Tr0ub"],
+    ["secret", `const s = process.env.JWT_SECRET || '${letters.slice(0, 32)}'`, letters.slice(0, 32)],
+    ["password", `password: process.env.DB_PASS ?? "Yiw9wosa07"`, "Yiw9wosa07"],
+    ["password", `os.environ["DB_PASSWORD"] || "Yiw9wosa07"`, "Yiw9wosa07"],
+    ["secret", `api_key=SecretStr('${letters.slice(0, 32)}')`, letters.slice(0, 32)],
+    ["secret", `Config { api_key: Some("${letters.slice(0, 32)}") }`, letters.slice(0, 32)],
+    ["password", `config.setPassword("bLb1lOS85");`, "bLb1lOS85"],
+    ["password", `.password("bLb1lOS85")`, "bLb1lOS85"],
+    ["secret", `client.setApiKey(b"${letters.slice(0, 32)}")`, letters.slice(0, 32)],
+    ["secret", `{'secret': b'${letters.slice(0, 32)}', 'n': 1}`, letters.slice(0, 32)],
+    ["password", `PASSWORD = u'Tr0ub4dor9'`, "Tr0ub4dor9"],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -136,6 +146,14 @@ describe("redact", () => {
     ["a user of a container", "docker run -u 1000:1000 -p 8080:80 image && git push -u origin main"],
     ["a file of a key", "--password-file /run/secrets/db --key ./server.key token=./token.json"],
     ["a template", `Authorization: Bearer \${token} and Basic <credentials>, {{ password }}`],
+    [
+      "a default that is a word",
+      `label: password || "Required field", setPassword("Password"), setToken("identifier")`
+    ],
+    [
+      "a wrapper of a variable",
+      "apiKey: Some(apiKey), secret: SecretStr(value), setPassword(next), token = env.TOKEN ?? next"
+    ],
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   for (const [name, text] of innocent) {
