@@ -85,6 +85,9 @@ const matchAt = (pattern: RegExp, text: string, at: number): number => {
 
 const hasDigitAndLetter = (value: string): boolean => /\d/.test(value) && /[A-Za-z]/.test(value)
 
+/** Words and numbers, as branches and classes are named. */
+const branch = /^(?:v?\d{1,6}|[a-z]{1,16})(?:[-_](?:v?\d{1,6}|[a-z]{1,16})){2,}$/
+
 /** A text that ends here, or says that something was cut out: what began before may be the first half of a token. */
 const cutHere = /(?:…|\.\.\.|\[…|\[\.\.\.)/y
 const isCut = (text: string, at: number): boolean => at >= text.length || matchAt(cutHere, text, at) >= 0
@@ -105,7 +108,8 @@ const tokenAt = (text: string, at: number, runEnd: number): Finding | undefined 
     const body = at + start.length
     const end = matchAt(row.pattern, text, row.shape === undefined ? body : at)
     if (end >= 0) {
-      if (row.mixed === true && !hasDigitAndLetter(text.slice(body, end))) continue
+      if (row.mixed === true && (!hasDigitAndLetter(text.slice(body, end)) || branch.test(text.slice(body, end))))
+        continue
       // Of what is longer than any token the rest is none of its own.
       return { start: at, end: end - body >= row.most ? Math.max(end, runEnd) : end, kind: row.kind }
     } else if (
@@ -181,13 +185,13 @@ const findTokens = (text: string, from: number, to: number, found: Array<Finding
 // What stands behind a name that tells
 
 /** What of a name gives it away. */
-const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat/gi
+const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat|identified/gi
 
 /** Ends of names that say nothing of what the value is. */
 const neutral =
   /^(?:value|val|base64|b64|hex|raw|plain|plaintext|data|prod|production|dev|development|staging|stage|test|testing|sandbox|live|old|new|current|previous|prev|primary|secondary|default|env|var|main|backup|base|\d+)$/
 const passwordName =
-  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind)?pass\d*$/
+  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind|store|key|require)?pass\d*$/
 /** A word beside `password` by which it is a text of a page, a property or a deed. */
 const notPassword =
   /^(?:forgot|forgotten|reset|change|changed|invalid|wrong|incorrect|missing|no|show|hide|toggle|is|has|allow|require|requires|required|enable|disable|min|max|weak|strong|validate|check|verify|compare|hash|encode|encrypt|decrypt|generate|get|set|all|depth|first|second|with|without|by|enter|error|one|low|high|band)$/
@@ -219,9 +223,13 @@ const classOf = (name: string, before: string): NameClass | undefined => {
   if (last === undefined) return undefined
   const rest = words.slice(0, -1)
   if (passwordName.test(last)) return rest.some((each) => notPassword.test(each)) ? undefined : "password"
+  if (name === "IDENTIFIED") return "password"
   if (last === "authorization") return "authorization"
   if (last === "bearer") return "bearer"
   if (last === "cookie") return "cookie"
+  // A parser says so of what it reads.
+  if (last === "token" && rest.length === 0 && /\b(?:unexpected|illegal|unrecogni[sz]ed)[ ]$/i.test(before))
+    return undefined
   if (secretName.test(last) || last === "jwt" || (last === "pat" && rest.length > 0)) {
     return rest.some((each) => notSecret.test(each)) ? undefined : "secret"
   }
@@ -258,6 +266,16 @@ const called = /\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
 /** What a value is wrapped in: `SecretStr("x")`. */
 const wrapper =
   /(?:new )?(?:Some|Ok|Just|SecretStr|SecretString(?:::new|::from)?|Secret(?:::new)?|SecretBytes|String(?:::from)?|str|bytes|Buffer\.from|Redacted\.make|\[\]byte)\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** Commands that take a name and, behind a blank, its value. */
+const setting =
+  /(?:^|[\s;&|"'])(?:ENV|setx|set[ \t]+-[a-zA-Z]{1,4}|(?:config(?:ure)?|CONFIG)[ \t]+(?:set|SET))[ \t]+[^\s"']{0,48}$/
+const defining = /#[ \t]{0,4}define[ \t]+$/
+const storing = /\bsecret[ \t]+set[ \t]+$/
+const body = /[ \t]{1,4}(?:--body|-b)[ \t=]{1,4}/y
+/** `IDENTIFIED BY 'x'`. */
+const identified = /[ \t]{1,4}(?:WITH[ \t]+[\w'"`]{1,40}[ \t]+)?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?(?=['"])/iy
+/** A quoted value behind a name and a blank. */
+const beside = /[ \t]{1,8}(?=\\{0,7}["'])/y
 /** A cell of a table. */
 const cell = /[ \t`*]{0,20}\|[ \t]{0,20}/y
 
@@ -483,7 +501,7 @@ interface Looked {
 const behind = (text: string, start: number, end: number): Finding | Looked => {
   const name = text.slice(start, end).replace(/^-+/, "")
   const before = text.slice(Math.max(0, start - 24), start)
-  const isSet = text.charAt(end) === "("
+  const isSet = text.charAt(end) === "(" && /^(?:set|with)[_A-Z]|^[a-z]+$|^apiKey$/.test(name)
   const nameClass = classOf(isSet ? name.replace(/^(?:set|with)[_-]?(?=[A-Z]|pass)/, "") : name, before)
   if (nameClass === undefined) return { end }
   const isFlag = text.startsWith("--", start) || (text.startsWith("-", start) && /(?:^|[\s"'[])$/.test(before))
@@ -493,11 +511,24 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
   let at = isElement ? end + 1 : matchAt(assigns, text, end)
   let sign = ""
   let isLoose = false
+  if (at < 0) {
+    const line = text.slice(Math.max(0, start - 80), start)
+    const isSetting = setting.test(line)
+    if (name === "IDENTIFIED") at = matchAt(identified, text, end)
+    else if (isSetting || defining.test(line) || name === "requirepass") at = matchAt(spaced, text, end)
+    else if (storing.test(line)) at = matchAt(body, text, end)
+    else if (nameClass === "password" && !isFlag) {
+      at = matchAt(beside, text, end)
+      isLoose = at >= 0 && name !== "PASSWORD"
+    }
+    // What is set is meant for a program, as in an environment.
+    if (at >= 0) sign = isSetting ? "=" : " "
+  }
   if (at < 0 && !isFlag) {
     at = matchAt(isSet ? called : defaults, text, end)
     isLoose = at >= 0
   }
-  if (at >= 0) sign = text.slice(end, at)
+  if (at >= 0) sign ||= text.slice(end, at)
   else if (nameClass === "bearer") at = matchAt(spaced, text, end)
   else if (isFlag) {
     at = matchAt(lists, text, end)
@@ -638,7 +669,8 @@ const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
 /** Files that list hosts with ports, users and passwords (`.pgpass`). */
 const pgPass = /:(?:5432|5433|6432|\*):([^\s:<]{1,64}):([^\s:<]{1,64}):([^\s:<]{1,256})(?=\s|$|<|\\n)/y
 const curlUser =
-  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
+  /(?:\s|["'])(?:-[fgikLnsSvO]{0,6}u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
+const combinedUser = /^-[fgikLnsSvO]{1,6}u[ ]/
 const webProgram =
   /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
 const shortPassword =
@@ -677,7 +709,7 @@ const pgPassAt = (text: string, at: number): Finding | undefined => {
 /** The password behind a flag of one letter, as far as its program takes one there. */
 const flagAt = (text: string, at: number): Finding | undefined => {
   const letter = text.charAt(at + 2)
-  const isUser = letter === "u" || letter === "U" || letter === "-"
+  const isUser = letter !== "p" && letter !== "P" && letter !== "a"
   const end = matchAt(isUser ? curlUser : shortPassword, text, at)
   if (end < 0) return undefined
   const line = text.slice(Math.max(0, at - 200), at)
@@ -726,6 +758,7 @@ const findLogins = (text: string, from: number, to: number, found: Array<Finding
     if (at < done || (before !== " " && before !== '"' && before !== "'" && before !== "\n")) return
     const next = text.charAt(at + 1)
     if (next === "u" || next === "U" || next === "p" || next === "P" || next === "a") add(flagAt(text, at - 1))
+    else if (combinedUser.test(text.slice(at, at + 9))) add(flagAt(text, at - 1))
     else if (next === "-" && /^--(?:proxy-)?user\b/.test(text.slice(at, at + 13))) add(flagAt(text, at - 1))
   })
 }

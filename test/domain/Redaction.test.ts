@@ -75,6 +75,19 @@ describe("redact", () => {
     ["secret", `client.setApiKey(b"${letters.slice(0, 32)}")`, letters.slice(0, 32)],
     ["secret", `{'secret': b'${letters.slice(0, 32)}', 'n': 1}`, letters.slice(0, 32)],
     ["password", `PASSWORD = u'Tr0ub4dor9'`, "Tr0ub4dor9"],
+    ["password", "ENV DB_PASSWORD maple-summer-44", "maple"],
+    ["secret", `setx API_TOKEN "${letters.slice(0, 32)}"`, letters.slice(0, 32)],
+    ["secret", `set -gx API_TOKEN ${letters.slice(0, 32)}`, letters.slice(0, 32)],
+    ["secret", `#define API_KEY "${letters.slice(0, 32)}"`, letters.slice(0, 32)],
+    ["secret", `aws configure set aws_secret_access_key ${letters.slice(0, 40)}`, letters.slice(0, 40)],
+    ["secret", `npm config set //registry.npmjs.org/:_authToken ${letters.slice(0, 36)}`, letters.slice(0, 36)],
+    ["password", "CREATE USER 'app'@'%' IDENTIFIED BY 'Falcon3109!';", "Falcon3109!"],
+    ["password", "ALTER USER app WITH PASSWORD 'xE8sI9U46#x';", "xE8sI9U46#x"],
+    ["password", `storePassword "summer2395!"`, "summer2395!"],
+    ["password", "requirepass Falcon5153!", "Falcon5153!"],
+    ["secret", `gh secret set NPM_TOKEN --body ${letters.slice(0, 36)}`, letters.slice(0, 36)],
+    ["password", "keytool -list -storepass Winterorange2024", "Winterorange2024"],
+    ["password", "curl -su admin:Winter2024x https://ci/api", "Winter2024x"],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -154,6 +167,14 @@ describe("redact", () => {
       "a wrapper of a variable",
       "apiKey: Some(apiKey), secret: SecretStr(value), setPassword(next), token = env.TOKEN ?? next"
     ],
+    ["a word of a parser", "SyntaxError: Unexpected token: 'abc123def456gh'"],
+    [
+      "names of branches",
+      "pa-1234-fix-the-very-long-branch-name-of-this-ticket-2 re_1234_rename_all_functions_in_module_x"
+    ],
+    ["names of topics", "tvly-branch-with-long-name-1-2-3-4 sk-learn-123-something-long-enough-to-match"],
+    ["a field beside a word", `the field password "must be set", ENV AUTH_TYPE oauth2, #define TOKEN_END 12`],
+    ["a call that reads", `unescapeToken("path~1to~0key")`],
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   for (const [name, text] of innocent) {
