@@ -256,7 +256,7 @@ const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?
 const spaced = /(?:\\{0,7}["'])?[ \t]{1,8}(?:\\\r?\n[ \t]{0,40})?/y
 /** An object whose value has a field of its own: `name: KEY` and `value: x`; lines may have numbers or marks of a diff. */
 const apart =
-  /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
+  /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?[vV]alue(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
 /** Within a sentence. */
 const spoken = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|=)[ \t]{0,4}:?[ \t]{1,4}/y
 /** What holds where a variable is missing: `process.env.KEY || "x"`. */
@@ -276,6 +276,13 @@ const body = /[ \t]{1,4}(?:--body|-b)[ \t=]{1,4}/y
 const identified = /[ \t]{1,4}(?:WITH[ \t]+[\w'"`]{1,40}[ \t]+)?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?(?=['"])/iy
 /** A quoted value behind a name and a blank. */
 const beside = /[ \t]{1,8}(?=\\{0,7}["'])/y
+/** A value on the line behind its name. */
+const below =
+  /\\{0,7}["'][ \t]{0,8}:[ \t]{0,8}(?:\r?\n|\\{1,7}n)[ \t]{0,60}(?=(\\{0,7}["'])[^"'\n]{1,512}\1(?!\s{0,4}:))/y
+/** The value in front of its name: `"value": "x", "name": "KEY"`. */
+const ahead = /"[vV]alue"\s{0,8}:\s{0,8}"([^"\\\n]{4,512})"\s{0,40},\s{0,40}"(?:[nN]ame|[kK]ey)"\s{0,8}:\s{0,8}"$/
+/** An element whose attribute is the name: `<entry key="api.token">`. */
+const attribute = /\b(?:name|key)=["'][\w.:-]{0,64}$/
 /** A cell of a table. */
 const cell = /[ \t`*]{0,20}\|[ \t]{0,20}/y
 
@@ -506,9 +513,24 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
   if (nameClass === undefined) return { end }
   const isFlag = text.startsWith("--", start) || (text.startsWith("-", start) && /(?:^|[\s"'[])$/.test(before))
   const isQuery = /[?&;]$|%26$|%3F$|\\u0026$/i.test(before) || /(?:&amp;)$/.test(before)
-  const isElement = before.endsWith("<") && text.charAt(end) === ">"
+  const isAttribute =
+    /^["']>[^<\s]/.test(text.slice(end, end + 3)) && attribute.test(text.slice(Math.max(0, start - 72), start))
+  const isElement = isAttribute || (before.endsWith("<") && text.charAt(end) === ">")
+  if (/"(?:[nN]ame|[kK]ey)"\s{0,8}:\s{0,8}"$/.test(before)) {
+    const match = ahead.exec(text.slice(Math.max(0, start - 640), start))
+    if (match !== null) {
+      const from = Math.max(0, start - 640) + match.index + match[0].indexOf(match[1] ?? "", match[0].indexOf(":"))
+      const value = { start: from, end: from + (match[1] ?? "").length, text: match[1] ?? "", quote: '"' }
+      const isOne =
+        nameClass === "password"
+          ? isNoWord(value.text) && !isPlaceholder(value.text, true) && !/\s/.test(value.text)
+          : nameClass === "secret" && isSecretValue(value)
+      if (isOne) return { start: value.start, end: value.end, kind: nameClass }
+    }
+  }
 
-  let at = isElement ? end + 1 : matchAt(assigns, text, end)
+  let at = isElement ? end + (isAttribute ? 2 : 1) : matchAt(below, text, end)
+  if (at < 0) at = matchAt(assigns, text, end)
   let sign = ""
   let isLoose = false
   if (at < 0) {

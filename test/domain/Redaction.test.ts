@@ -88,6 +88,12 @@ describe("redact", () => {
     ["secret", `gh secret set NPM_TOKEN --body ${letters.slice(0, 36)}`, letters.slice(0, 36)],
     ["password", "keytool -list -storepass Winterorange2024", "Winterorange2024"],
     ["password", "curl -su admin:Winter2024x https://ci/api", "Winter2024x"],
+    ["secret", `{"Key":"API_TOKEN","Value":"${letters.slice(0, 40)}"}`, letters.slice(0, 40)],
+    ["secret", `{"value":"${letters.slice(0, 40)}","name":"X-Api-Key"}`, letters.slice(0, 40)],
+    ["password", `{"Value": "Tr0ub4dor9", "Key": "DB_PASSWORD"}`, "Tr0ub"],
+    ["password", `{"password":\n  "Tr0ub4dor9"}`, "Tr0ub"],
+    ["password", `<property name="hibernate.connection.password">orange8476!</property>`, "orange8476!"],
+    ["secret", `<entry key="api.token">${letters.slice(0, 32)}</entry>`, letters.slice(0, 32)],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -175,6 +181,7 @@ describe("redact", () => {
     ["names of topics", "tvly-branch-with-long-name-1-2-3-4 sk-learn-123-something-long-enough-to-match"],
     ["a field beside a word", `the field password "must be set", ENV AUTH_TYPE oauth2, #define TOKEN_END 12`],
     ["a call that reads", `unescapeToken("path~1to~0key")`],
+    ["a label of a page", `<string name="password">Password</string> {"password":\n  {"type": "string"}}`],
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   for (const [name, text] of innocent) {
@@ -229,6 +236,9 @@ describe("redact", () => {
       "\u001b[0m",
       "\u001b[0;",
       "password\u200b",
+      `{"value":"a","name":"password`,
+      `"password":\n "a`,
+      `key="password">a`,
       "token=A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4\n"
     ]) {
       const text = part.repeat(Math.ceil(100_000 / part.length))
