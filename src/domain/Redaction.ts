@@ -85,6 +85,9 @@ const matchAt = (pattern: RegExp, text: string, at: number): number => {
 
 const hasDigitAndLetter = (value: string): boolean => /\d/.test(value) && /[A-Za-z]/.test(value)
 
+/** Words and numbers, as branches and classes are named. */
+const branch = /^(?:v?\d{1,6}|[a-z]{1,16})(?:[-_](?:v?\d{1,6}|[a-z]{1,16})){2,}$/
+
 /** A text that ends here, or says that something was cut out: what began before may be the first half of a token. */
 const cutHere = /(?:…|\.\.\.|\[…|\[\.\.\.)/y
 const isCut = (text: string, at: number): boolean => at >= text.length || matchAt(cutHere, text, at) >= 0
@@ -105,7 +108,8 @@ const tokenAt = (text: string, at: number, runEnd: number): Finding | undefined 
     const body = at + start.length
     const end = matchAt(row.pattern, text, row.shape === undefined ? body : at)
     if (end >= 0) {
-      if (row.mixed === true && !hasDigitAndLetter(text.slice(body, end))) continue
+      if (row.mixed === true && (!hasDigitAndLetter(text.slice(body, end)) || branch.test(text.slice(body, end))))
+        continue
       // Of what is longer than any token the rest is none of its own.
       return { start: at, end: end - body >= row.most ? Math.max(end, runEnd) : end, kind: row.kind }
     } else if (
@@ -181,13 +185,13 @@ const findTokens = (text: string, from: number, to: number, found: Array<Finding
 // What stands behind a name that tells
 
 /** What of a name gives it away. */
-const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat/gi
+const stems = /pass|pwd|secret|token|key|auth|cred|cookie|sig|bearer|_pat|identified/gi
 
 /** Ends of names that say nothing of what the value is. */
 const neutral =
   /^(?:value|val|base64|b64|hex|raw|plain|plaintext|data|prod|production|dev|development|staging|stage|test|testing|sandbox|live|old|new|current|previous|prev|primary|secondary|default|env|var|main|backup|base|\d+)$/
 const passwordName =
-  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind)?pass\d*$/
+  /(?:password|passwd|passphrase|passcode|passwort|kennwort|pwd)\d*$|^(?:db|user|ssh|my|admin|root|auth|smtp|mail|ftp|bind|store|key|require)?pass\d*$/
 /** A word beside `password` by which it is a text of a page, a property or a deed. */
 const notPassword =
   /^(?:forgot|forgotten|reset|change|changed|invalid|wrong|incorrect|missing|no|show|hide|toggle|is|has|allow|require|requires|required|enable|disable|min|max|weak|strong|validate|check|verify|compare|hash|encode|encrypt|decrypt|generate|get|set|all|depth|first|second|with|without|by|enter|error|one|low|high|band)$/
@@ -219,9 +223,13 @@ const classOf = (name: string, before: string): NameClass | undefined => {
   if (last === undefined) return undefined
   const rest = words.slice(0, -1)
   if (passwordName.test(last)) return rest.some((each) => notPassword.test(each)) ? undefined : "password"
+  if (name === "IDENTIFIED") return "password"
   if (last === "authorization") return "authorization"
   if (last === "bearer") return "bearer"
   if (last === "cookie") return "cookie"
+  // A parser says so of what it reads.
+  if (last === "token" && rest.length === 0 && /\b(?:unexpected|illegal|unrecogni[sz]ed)[ ]$/i.test(before))
+    return undefined
   if (secretName.test(last) || last === "jwt" || (last === "pat" && rest.length > 0)) {
     return rest.some((each) => notSecret.test(each)) ? undefined : "secret"
   }
@@ -248,13 +256,37 @@ const lists = /(?:'\\{1,4}''|\\{0,7}["'`])[ \t]{0,8},(?:\s|\\{1,7}[nrt]){0,40}(?
 const spaced = /(?:\\{0,7}["'])?[ \t]{1,8}(?:\\\r?\n[ \t]{0,40})?/y
 /** An object whose value has a field of its own: `name: KEY` and `value: x`; lines may have numbers or marks of a diff. */
 const apart =
-  /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?value(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
+  /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?[vV]alue(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
 /** Within a sentence. */
 const spoken = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|=)[ \t]{0,4}:?[ \t]{1,4}/y
+/** What holds where a variable is missing: `process.env.KEY || "x"`. */
+const defaults = /(?:\\{0,7}["'])?[\])]{0,2}[ \t]{0,4}(?:\|\||\?\?)=?\s{0,20}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** What is called with a value and nothing else: `setPassword("x")`. */
+const called = /\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** What a value is wrapped in: `SecretStr("x")`. */
+const wrapper =
+  /(?:new )?(?:Some|Ok|Just|SecretStr|SecretString(?:::new|::from)?|Secret(?:::new)?|SecretBytes|String(?:::from)?|str|bytes|Buffer\.from|Redacted\.make|\[\]byte)\([ \t]{0,4}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
+/** Commands that take a name and, behind a blank, its value. */
+const setting =
+  /(?:^|[\s;&|"'])(?:ENV|setx|set[ \t]+-[a-zA-Z]{1,4}|(?:config(?:ure)?|CONFIG)[ \t]+(?:set|SET))[ \t]+[^\s"']{0,48}$/
+const defining = /#[ \t]{0,4}define[ \t]+$/
+const storing = /\bsecret[ \t]+set[ \t]+$/
+const body = /[ \t]{1,4}(?:--body|-b)[ \t=]{1,4}/y
+/** `IDENTIFIED BY 'x'`. */
+const identified = /[ \t]{1,4}(?:WITH[ \t]+[\w'"`]{1,40}[ \t]+)?BY[ \t]{1,4}(?:PASSWORD[ \t]{1,4})?(?=['"])/iy
+/** A quoted value behind a name and a blank. */
+const beside = /[ \t]{1,8}(?=\\{0,7}["'])/y
+/** A value on the line behind its name. */
+const below =
+  /\\{0,7}["'][ \t]{0,8}:[ \t]{0,8}(?:\r?\n|\\{1,7}n)[ \t]{0,60}(?=(\\{0,7}["'])[^"'\n]{1,512}\1(?!\s{0,4}:))/y
+/** The value in front of its name: `"value": "x", "name": "KEY"`. */
+const ahead = /"[vV]alue"\s{0,8}:\s{0,8}"([^"\\\n]{4,512})"\s{0,40},\s{0,40}"(?:[nN]ame|[kK]ey)"\s{0,8}:\s{0,8}"$/
+/** An element whose attribute is the name: `<entry key="api.token">`. */
+const attribute = /\b(?:name|key)=["'][\w.:-]{0,64}$/
 /** A cell of a table. */
 const cell = /[ \t`*]{0,20}\|[ \t]{0,20}/y
 
-const openQuote = /\$?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
+const openQuote = /(?:\$|[bBuUrR]{1,2}(?=\\{0,7}["']))?(?:'\\{1,4}''|\\{0,7}["'`]|&quot;|&#34;|&#39;|%22|%27|@")/y
 const longest = 8_192
 const bare = new RegExp(String.raw`(?:[^\s"'\`,;&)}\]<>\\|]|\\(?![nrtu"'\`\\])){1,${longest}}`, "y")
 const bareInQuery = new RegExp(String.raw`[^\s"'\`&#<>\\,;)}\]|]{1,${longest}}`, "y")
@@ -276,7 +308,7 @@ const valueAt = (text: string, at: number, inQuery = false): Value | undefined =
     const end = matchAt(inQuery ? bareInQuery : bare, text, at)
     return end < 0 ? undefined : { start: at, end, text: text.slice(at, end), quote: "" }
   }
-  const quote = text.slice(at, begin).replace(/^\$|^@/, "")
+  const quote = text.slice(at, begin).replace(/^[$@bBuUrR]+/, "")
   const limit = Math.min(text.length, begin + longest)
   let end = begin
   while (
@@ -476,15 +508,49 @@ interface Looked {
 const behind = (text: string, start: number, end: number): Finding | Looked => {
   const name = text.slice(start, end).replace(/^-+/, "")
   const before = text.slice(Math.max(0, start - 24), start)
-  const nameClass = classOf(name, before)
+  const isSet = text.charAt(end) === "(" && /^(?:set|with)[_A-Z]|^[a-z]+$|^apiKey$/.test(name)
+  const nameClass = classOf(isSet ? name.replace(/^(?:set|with)[_-]?(?=[A-Z]|pass)/, "") : name, before)
   if (nameClass === undefined) return { end }
   const isFlag = text.startsWith("--", start) || (text.startsWith("-", start) && /(?:^|[\s"'[])$/.test(before))
   const isQuery = /[?&;]$|%26$|%3F$|\\u0026$/i.test(before) || /(?:&amp;)$/.test(before)
-  const isElement = before.endsWith("<") && text.charAt(end) === ">"
+  const isAttribute =
+    /^["']>[^<\s]/.test(text.slice(end, end + 3)) && attribute.test(text.slice(Math.max(0, start - 72), start))
+  const isElement = isAttribute || (before.endsWith("<") && text.charAt(end) === ">")
+  if (/"(?:[nN]ame|[kK]ey)"\s{0,8}:\s{0,8}"$/.test(before)) {
+    const match = ahead.exec(text.slice(Math.max(0, start - 640), start))
+    if (match !== null) {
+      const from = Math.max(0, start - 640) + match.index + match[0].indexOf(match[1] ?? "", match[0].indexOf(":"))
+      const value = { start: from, end: from + (match[1] ?? "").length, text: match[1] ?? "", quote: '"' }
+      const isOne =
+        nameClass === "password"
+          ? isNoWord(value.text) && !isPlaceholder(value.text, true) && !/\s/.test(value.text)
+          : nameClass === "secret" && isSecretValue(value)
+      if (isOne) return { start: value.start, end: value.end, kind: nameClass }
+    }
+  }
 
-  let at = isElement ? end + 1 : matchAt(assigns, text, end)
+  let at = isElement ? end + (isAttribute ? 2 : 1) : matchAt(below, text, end)
+  if (at < 0) at = matchAt(assigns, text, end)
   let sign = ""
-  if (at >= 0) sign = text.slice(end, at)
+  let isLoose = false
+  if (at < 0) {
+    const line = text.slice(Math.max(0, start - 80), start)
+    const isSetting = setting.test(line)
+    if (name === "IDENTIFIED") at = matchAt(identified, text, end)
+    else if (isSetting || defining.test(line) || name === "requirepass") at = matchAt(spaced, text, end)
+    else if (storing.test(line)) at = matchAt(body, text, end)
+    else if (nameClass === "password" && !isFlag) {
+      at = matchAt(beside, text, end)
+      isLoose = at >= 0 && name !== "PASSWORD"
+    }
+    // What is set is meant for a program, as in an environment.
+    if (at >= 0) sign = isSetting ? "=" : " "
+  }
+  if (at < 0 && !isFlag) {
+    at = matchAt(isSet ? called : defaults, text, end)
+    isLoose = at >= 0
+  }
+  if (at >= 0) sign ||= text.slice(end, at)
   else if (nameClass === "bearer") at = matchAt(spaced, text, end)
   else if (isFlag) {
     at = matchAt(lists, text, end)
@@ -548,12 +614,15 @@ const behind = (text: string, start: number, end: number): Finding | Looked => {
     return isOne ? { start: from, end: last, kind: "cookie" } : { end: Math.max(end, last) }
   }
 
-  const short = valueAt(text, at, isQuery || isElement)
+  const wrapped = matchAt(wrapper, text, at)
+  const short = valueAt(text, wrapped < 0 ? at : wrapped, isQuery || isElement)
   if (short === undefined) return { end }
   const value = wholeOf(text, short, name, !isFlag && !isQuery && !isElement ? before : undefined)
   const looked = { end: value.end }
   const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
   const found = (kind: Kind): Finding => ({ start: value.start, end: withContinued(text, value), kind })
+  // Texts of a page are written so too.
+  if (isLoose && nameClass === "password" && !isNoWord(value.text)) return looked
   switch (nameClass) {
     case "password":
       if (isFlag && value.quote === "" && sign === "" && !isNoWord(value.text)) return looked
@@ -622,7 +691,8 @@ const tokenInfo = /([A-Za-z0-9_-]{20,256})@(?=[\w.-]+)/y
 /** Files that list hosts with ports, users and passwords (`.pgpass`). */
 const pgPass = /:(?:5432|5433|6432|\*):([^\s:<]{1,64}):([^\s:<]{1,64}):([^\s:<]{1,256})(?=\s|$|<|\\n)/y
 const curlUser =
-  /(?:\s|["'])(?:-u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
+  /(?:\s|["'])(?:-[fgikLnsSvO]{0,6}u|--user|--proxy-user|-U)(?:\\{0,7}["'],\s{0,8}|[ =]{0,4})(?:'\\{1,4}''|\\{0,7}["'])?[^\s:"'`@$\\<]{1,64}:[^\s"'`\\<]{1,128}/y
+const combinedUser = /^-[fgikLnsSvO]{1,6}u[ ]/
 const webProgram =
   /(?:\b|\\[nrt])(?:curl|wget|https?|xh|aria2c|ab|svn|restic|rclone|smbclient|mosquitto_(?:pub|sub)|lftp)\b/
 const shortPassword =
@@ -661,7 +731,7 @@ const pgPassAt = (text: string, at: number): Finding | undefined => {
 /** The password behind a flag of one letter, as far as its program takes one there. */
 const flagAt = (text: string, at: number): Finding | undefined => {
   const letter = text.charAt(at + 2)
-  const isUser = letter === "u" || letter === "U" || letter === "-"
+  const isUser = letter !== "p" && letter !== "P" && letter !== "a"
   const end = matchAt(isUser ? curlUser : shortPassword, text, at)
   if (end < 0) return undefined
   const line = text.slice(Math.max(0, at - 200), at)
@@ -710,6 +780,7 @@ const findLogins = (text: string, from: number, to: number, found: Array<Finding
     if (at < done || (before !== " " && before !== '"' && before !== "'" && before !== "\n")) return
     const next = text.charAt(at + 1)
     if (next === "u" || next === "U" || next === "p" || next === "P" || next === "a") add(flagAt(text, at - 1))
+    else if (combinedUser.test(text.slice(at, at + 9))) add(flagAt(text, at - 1))
     else if (next === "-" && /^--(?:proxy-)?user\b/.test(text.slice(at, at + 13))) add(flagAt(text, at - 1))
   })
 }
@@ -767,8 +838,61 @@ const settled = (text: string, found: ReadonlyArray<Finding>): ReadonlyArray<Fin
   })
 }
 
+// What nobody sees
+
+/** Colours and moves of a terminal, also as programs and JSON write them, and characters that only say how others are set. */
+const hidden = new RegExp(
+  [
+    String.raw`(?:\u001b\[|\u009b|\\(?:u001[bB]|x1[bB]|0?33|e)\[)[0-?]{0,32}[ -/]{0,4}[@-~]`,
+    String.raw`[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]`,
+    String.raw`\udb40[\udc00-\udc7f]`,
+    String.raw`\\u(?:00[aA][dD]|200[b-fB-F]|2060|[fF][eE][fF][fF])`
+  ].join("|"),
+  "g"
+)
+/** Blanks and signs that look like those of ASCII. */
+const alike: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g, " "],
+  [/：/g, ":"],
+  [/＝/g, "="]
+]
+
+/** As a reader sees a text: without what is hidden in it, and how much was hidden up to where. */
+interface Seen {
+  readonly text: string
+  readonly gaps: ReadonlyArray<{ readonly at: number; readonly hidden: number }>
+}
+
+function* seeing(text: string): Work.Work<Seen> {
+  let seen = ""
+  let from = 0
+  const gaps: Array<{ at: number; hidden: number }> = []
+  for (const { 0: match, index } of text.matchAll(hidden)) {
+    seen += text.slice(from, index)
+    from = index + match.length
+    gaps.push({ at: seen.length, hidden: from - seen.length })
+    if (gaps.length % 8_192 === 0) yield window
+  }
+  seen += text.slice(from)
+  yield text.length / 4
+  for (const [like, plain] of alike) seen = seen.replace(like, plain)
+  return { text: seen, gaps }
+}
+
+/** Where in the whole text stands what was found in what is seen of it. */
+const placed = (found: ReadonlyArray<Finding>, gaps: Seen["gaps"]): ReadonlyArray<Finding> => {
+  if (gaps.length === 0) return found
+  let next = 0
+  const place = (at: number): number => {
+    while ((gaps[next]?.at ?? Infinity) <= at) next += 1
+    return at + (gaps[next - 1]?.hidden ?? 0)
+  }
+  return found.map(({ end, kind, start }) => ({ start: place(start), end: place(end - 1) + 1, kind }))
+}
+
 /** Every secret of a text, in order, found in slices. */
-export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
+export function* finding(whole: string): Work.Work<ReadonlyArray<Finding>> {
+  const { gaps, text } = yield* seeing(whole)
   const found: Array<Finding> = []
   const named: Array<Finding> = []
   let reached = 0
@@ -780,7 +904,7 @@ export function* finding(text: string): Work.Work<ReadonlyArray<Finding>> {
     findNamed(text, from, to, named)
     yield (to - from) * costs
   }
-  return settled(text, [...found, ...named])
+  return placed(settled(text, [...found, ...named]), gaps)
 }
 
 /** Where the secrets of a text stand, in order. */

@@ -59,6 +59,41 @@ describe("redact", () => {
     ["password", "      MYSQL_ROOT_PASSWORD: Rbk&RCTl02#x", "RCTl02"],
     ["password", `  + password                = "Tr0ub4dor9"`, "Tr0ub4dor9"],
     ["secret", `const API_KEY: string = "${letters.slice(0, 28)}"`, letters.slice(0, 28)],
+    ["password", "DB_PASSWORD\u001b[0m=\u001b[33mTr0ub4dor9x\u001b[0m", "Tr0ub"],
+    ["password", "\u001b[01;31m\u001b[Kpassword\u001b[m\u001b[K: Tr0ub4dor9x", "Tr0ub"],
+    ["password", `{"out":"DB_PASSWORD\\u001b[0m=\\u001b[33mTr0ub4dor9x"}`, "Tr0ub"],
+    ["password", "password\u00a0=\u00a0Tr0ub4dor9x", "Tr0ub"],
+    ["password", "pass\u200bword:\u2060 Tr0ub\u00ad4dor9x", "4dor9x"],
+    ["password", "password：Tr0ub4dor9x", "Tr0ub"],
+    ["secret", `const s = process.env.JWT_SECRET || '${letters.slice(0, 32)}'`, letters.slice(0, 32)],
+    ["password", `password: process.env.DB_PASS ?? "Yiw9wosa07"`, "Yiw9wosa07"],
+    ["password", `os.environ["DB_PASSWORD"] || "Yiw9wosa07"`, "Yiw9wosa07"],
+    ["secret", `api_key=SecretStr('${letters.slice(0, 32)}')`, letters.slice(0, 32)],
+    ["secret", `Config { api_key: Some("${letters.slice(0, 32)}") }`, letters.slice(0, 32)],
+    ["password", `config.setPassword("bLb1lOS85");`, "bLb1lOS85"],
+    ["password", `.password("bLb1lOS85")`, "bLb1lOS85"],
+    ["secret", `client.setApiKey(b"${letters.slice(0, 32)}")`, letters.slice(0, 32)],
+    ["secret", `{'secret': b'${letters.slice(0, 32)}', 'n': 1}`, letters.slice(0, 32)],
+    ["password", `PASSWORD = u'Tr0ub4dor9'`, "Tr0ub4dor9"],
+    ["password", "ENV DB_PASSWORD maple-summer-44", "maple"],
+    ["secret", `setx API_TOKEN "${letters.slice(0, 32)}"`, letters.slice(0, 32)],
+    ["secret", `set -gx API_TOKEN ${letters.slice(0, 32)}`, letters.slice(0, 32)],
+    ["secret", `#define API_KEY "${letters.slice(0, 32)}"`, letters.slice(0, 32)],
+    ["secret", `aws configure set aws_secret_access_key ${letters.slice(0, 40)}`, letters.slice(0, 40)],
+    ["secret", `npm config set //registry.npmjs.org/:_authToken ${letters.slice(0, 36)}`, letters.slice(0, 36)],
+    ["password", "CREATE USER 'app'@'%' IDENTIFIED BY 'Falcon3109!';", "Falcon3109!"],
+    ["password", "ALTER USER app WITH PASSWORD 'xE8sI9U46#x';", "xE8sI9U46#x"],
+    ["password", `storePassword "summer2395!"`, "summer2395!"],
+    ["password", "requirepass Falcon5153!", "Falcon5153!"],
+    ["secret", `gh secret set NPM_TOKEN --body ${letters.slice(0, 36)}`, letters.slice(0, 36)],
+    ["password", "keytool -list -storepass Winterorange2024", "Winterorange2024"],
+    ["password", "curl -su admin:Winter2024x https://ci/api", "Winter2024x"],
+    ["secret", `{"Key":"API_TOKEN","Value":"${letters.slice(0, 40)}"}`, letters.slice(0, 40)],
+    ["secret", `{"value":"${letters.slice(0, 40)}","name":"X-Api-Key"}`, letters.slice(0, 40)],
+    ["password", `{"Value": "Tr0ub4dor9", "Key": "DB_PASSWORD"}`, "Tr0ub"],
+    ["password", `{"password":\n  "Tr0ub4dor9"}`, "Tr0ub"],
+    ["password", `<property name="hibernate.connection.password">orange8476!</property>`, "orange8476!"],
+    ["secret", `<entry key="api.token">${letters.slice(0, 32)}</entry>`, letters.slice(0, 32)],
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
@@ -80,6 +115,15 @@ describe("redact", () => {
     assert.strictEqual(redact(`a\npassword=hunter2\nb`), `a\npassword=[redacted: password]\nb`)
     assert.strictEqual(redact(`before\n${pem}\nafter`), `before\n[redacted: private key]\nafter`)
     assert.strictEqual(redact(`{"password":"x","n":1}`), `{"password":"[redacted: password]","n":1}`)
+  })
+
+  it("keeps colours and hidden characters around", () => {
+    assert.strictEqual(
+      redact("\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33mTr0ub4dor9x\u001b[0m\nb"),
+      "\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33m[redacted: password]\u001b[0m\nb"
+    )
+    const plain = "\u001b[32mPASS\u001b[0m src/a.test.ts\u00a0(3 tests)"
+    assert.strictEqual(redact(plain), plain)
   })
 
   it("takes out a private key whose end is missing, and no more", () => {
@@ -121,6 +165,23 @@ describe("redact", () => {
     ["a user of a container", "docker run -u 1000:1000 -p 8080:80 image && git push -u origin main"],
     ["a file of a key", "--password-file /run/secrets/db --key ./server.key token=./token.json"],
     ["a template", `Authorization: Bearer \${token} and Basic <credentials>, {{ password }}`],
+    [
+      "a default that is a word",
+      `label: password || "Required field", setPassword("Password"), setToken("identifier")`
+    ],
+    [
+      "a wrapper of a variable",
+      "apiKey: Some(apiKey), secret: SecretStr(value), setPassword(next), token = env.TOKEN ?? next"
+    ],
+    ["a word of a parser", "SyntaxError: Unexpected token: 'abc123def456gh'"],
+    [
+      "names of branches",
+      "pa-1234-fix-the-very-long-branch-name-of-this-ticket-2 re_1234_rename_all_functions_in_module_x"
+    ],
+    ["names of topics", "tvly-branch-with-long-name-1-2-3-4 sk-learn-123-something-long-enough-to-match"],
+    ["a field beside a word", `the field password "must be set", ENV AUTH_TYPE oauth2, #define TOKEN_END 12`],
+    ["a call that reads", `unescapeToken("path~1to~0key")`],
+    ["a label of a page", `<string name="password">Password</string> {"password":\n  {"type": "string"}}`],
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   for (const [name, text] of innocent) {
@@ -172,6 +233,12 @@ describe("redact", () => {
       "--token ",
       ":5432:a:",
       "x@y:z@",
+      "\u001b[0m",
+      "\u001b[0;",
+      "password\u200b",
+      `{"value":"a","name":"password`,
+      `"password":\n "a`,
+      `key="password">a`,
       "token=A1b2C3d4E5f6G7h8A1b2C3d4E5f6G7h8A1b2C3d4\n"
     ]) {
       const text = part.repeat(Math.ceil(100_000 / part.length))
