@@ -151,10 +151,11 @@ const guarded =
     return fetch(href, { ...init, headers, redirect: "manual", signal }).then((response) => {
       exchange.status = response.status
       if (response.status < 300 || response.status >= 400) {
-        return bounded(response, largestResponse, () => {
+        const exceeded = () => {
           exchange.refusal = `it answered with more than ${largestResponse / 1024 / 1024} MiB`
           return new Error(exchange.refusal)
-        })
+        }
+        return bounded(response, largestResponse, exceeded, signal)
       }
       return refuse(`it sends us on to ${clip(response.headers.get("location") ?? "elsewhere")}, which is not followed`)
     })

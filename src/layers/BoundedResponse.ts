@@ -17,12 +17,19 @@ const counted = (most: number, exceeded: () => Error): TransformStream<Bytes, By
   })
 }
 
-/** A response that fails where its body has more bytes than these. */
-export const bounded = (response: Response, most: number, exceeded: () => Error): Response => {
+/**
+ * A response that fails where its body has more bytes than these. `signal` ends the body, and with it its socket, whoever reads
+ * it or does not.
+ */
+export const bounded = (response: Response, most: number, exceeded: () => Error, signal?: AbortSignal): Response => {
   const { body, headers, status, statusText } = response
   return body === null
     ? response
-    : new Response(body.pipeThrough(counted(most, exceeded)), { headers, status, statusText })
+    : new Response(body.pipeThrough(counted(most, exceeded), signal === undefined ? {} : { signal }), {
+        headers,
+        status,
+        statusText
+      })
 }
 
 const newline = 10
