@@ -109,8 +109,11 @@ for (const [kind, lines] of Object.entries(attacks)) {
       if (kind === "git") {
         const git = (...args: ReadonlyArray<string>) => execFileSync("git", args, { cwd, stdio: "ignore" })
         git("init")
+        // Not everybody who runs the tests has told git who they are.
+        git("config", "user.name", "a")
+        git("config", "user.email", "a@b.c")
         git("add", "a", "b")
-        git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-m", "first")
+        git("commit", "-m", "first")
         if (!line.includes("rebase")) writeFileSync(path.join(cwd, "a"), "changed\none\n")
       }
       await inBash(line, here)
