@@ -158,7 +158,7 @@ describe("a conversation carried from any format to any other and back", () => {
     "keeps texts, calls, responses, ids, authors and order, compressed or not",
     [scripts],
     ([script]) => property(law, worldOf())(script),
-    { arbitrary: thousand("carried", 400) }
+    { arbitrary: thousand("carried", 250) }
   )
 
   it.effect.prop(
