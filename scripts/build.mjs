@@ -12,15 +12,14 @@ import { rolldown } from "rolldown"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 
-// A chat waits for people and servers for hours, and a log that is inspected may have a gigabyte: there V8 is told to keep
-// memory small, which costs a third of the speed.
+// A chat waits for people and servers for hours: there V8 is told to keep memory small, which costs a third of the speed.
 const starter = (version) => `#!/usr/bin/env node
 import module from "node:module"
 import v8 from "node:v8"
 const [, , first, ...rest] = process.argv
 if ((first === "--version" || first === "-v") && rest.length === 0) console.log("palimpsest v${version}")
 else {
-  if (first === undefined || first === "chat" || first === "inspect") v8.setFlagsFromString("--optimize-for-size")
+  if (first === undefined || first === "chat") v8.setFlagsFromString("--optimize-for-size")
   module.enableCompileCache?.()
   await import("./main.mjs")
 }
