@@ -76,7 +76,9 @@ const rowsByStart: ReadonlyMap<string, ReadonlyArray<readonly [start: string, ro
   return rows
 })()
 
-const joinedByJoint: ReadonlyMap<string, ReadonlyArray<JoinedShape>> = Map.groupBy(joinedShapes, ({ joint }) => joint)
+const joinedByJoint: ReadonlyMap<string, ReadonlyArray<JoinedShape>> = new Map(
+  joinedShapes.map(({ joint }) => [joint, joinedShapes.filter((shape) => shape.joint === joint)])
+)
 
 const matchAt = (pattern: RegExp, text: string, at: number): number => {
   pattern.lastIndex = at

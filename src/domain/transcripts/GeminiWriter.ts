@@ -266,14 +266,11 @@ class Writing {
   /** The records of messages that follow each other; the first `staying` of them were there before and stay. `isEnd`: nothing follows them. */
   *records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): Work<Array<string>> {
     const lines: Array<string> = []
-    const owed = new Set(
-      (yield* owedCalls(
-        drafts.map(({ content }) => content),
-        isEnd
-      ))
-        .values()
-        .flatMap((places) => places.map(placeKey))
+    const calls = yield* owedCalls(
+      drafts.map(({ content }) => content),
+      isEnd
     )
+    const owed = new Set([...calls.values()].flatMap((places) => places.map(placeKey)))
     /** How many parts of the next message stand in the record before it. */
     let said = 0
     for (const [index, draft] of drafts.entries()) {
