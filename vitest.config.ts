@@ -1,18 +1,32 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
-export default defineConfig({
-  test: {
-    include: ["test/**/*.test.ts"],
-    // A tier of its own: `npm run test:peers`.
-    exclude: ["test/peers/**"],
-    globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts", "test/support/machine.ts"],
-    // Loading Effect costs more than most tests: workers keep their modules from file to file.
-    pool: "threads",
-    isolate: false,
-    maxWorkers: 2,
-    // These end what hangs, and nothing else: a busy machine may be ten times slower than a quiet one.
-    testTimeout: 600_000,
-    hookTimeout: 300_000,
-    reporters: ["default", "./test/support/skippedTests.ts"]
+/** What uses a disk, processes, terminals, browsers or servers: all tests of layers, and files with `e2e` in their name. */
+const endToEnd = ["test/layers/**/*.test.ts", "test/**/*.e2e.test.ts"]
+
+/** The tiers, each one command of package.json; without one, all tests are run. `test:peers` has a configuration of its own. */
+const tiers: Readonly<Record<string, { readonly include: Array<string>; readonly exclude: Array<string> }>> = {
+  unit: { include: ["test/**/*.test.ts"], exclude: [...endToEnd, "test/laws/**"] },
+  laws: { include: ["test/laws/**/*.test.ts"], exclude: [] },
+  e2e: { include: endToEnd, exclude: [] }
+}
+
+export default defineConfig(({ mode }) => {
+  const { exclude, include } = tiers[mode] ?? { include: ["test/**/*.test.ts"], exclude: [] }
+  return {
+    test: {
+      include,
+      exclude: [...exclude, "test/peers/**"],
+      globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts", "test/support/machine.ts"],
+      // Loading Effect costs more than most tests: workers keep their modules from file to file.
+      pool: "threads",
+      isolate: false,
+      // Even on one core: many tests wait for processes and servers.
+      maxWorkers: Math.max(2, availableParallelism()),
+      // These end what hangs, and nothing else: a busy machine may be ten times slower than a quiet one.
+      testTimeout: 600_000,
+      hookTimeout: 300_000,
+      reporters: ["default", "./test/support/slowestFiles.ts", "./test/support/skippedTests.ts"]
+    }
   }
 })

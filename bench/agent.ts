@@ -1,37 +1,36 @@
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Stream, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
-import { call, model, response, text } from "../src/domain/Content.ts"
-import { emptySession } from "../src/domain/Session.ts"
-import * as FileWorkspace from "../src/layers/FileWorkspace.ts"
+import { call, model, response, text } from "../src/domain/content/Content.ts"
+import { emptySession } from "../src/domain/session/Session.ts"
+import * as FileWorkspace from "../src/layers/workspace/FileWorkspace.ts"
 import * as Offline from "../src/layers/Offline.ts"
-import * as ProcessEnvironment from "../src/layers/ProcessEnvironment.ts"
-import * as ScriptedModel from "../src/layers/ScriptedModel.ts"
-import * as WorkerLineMatcher from "../src/layers/WorkerLineMatcher.ts"
-import * as Agent from "../src/services/Agent.ts"
-import { Approval } from "../src/services/Approval.ts"
-import { Chat } from "../src/services/Chat.ts"
-import * as LoopDetector from "../src/services/LoopDetector.ts"
-import { type CallContext, make, type Tool } from "../src/services/Tool.ts"
-import { readFile } from "../src/services/tools/ReadFile.ts"
-import { searchFiles } from "../src/services/tools/SearchFiles.ts"
-import { Schema } from "effect"
+import * as ProcessEnvironment from "../src/layers/platform/ProcessEnvironment.ts"
+import * as ScriptedModel from "../src/layers/testing/ScriptedModel.ts"
+import * as WorkerLineMatcher from "../src/layers/platform/WorkerLineMatcher.ts"
+import * as Agent from "../src/services/agent/Agent.ts"
+import { Approval } from "../src/services/tools/Approval.ts"
+import { Chat } from "../src/services/chat/Chat.ts"
+import * as LoopDetector from "../src/services/agent/LoopDetector.ts"
+import { type CallContext, make, type Tool } from "../src/services/tools/Tool.ts"
+import { readFile } from "../src/services/tools/builtin/ReadFile.ts"
+import { searchFiles } from "../src/services/tools/builtin/SearchFiles.ts"
 import { median, print, ratio, type Row } from "./table.ts"
 
 /**
- * `npm run bench:agent`: what an agent's loop costs beside its turns and its tools, and what reading and searching cost
- * beside `cat` and ripgrep as child processes. All of it in one run.
+ * `npm run bench:agent`: the overhead of an agent's loop besides its turns and tools, and the cost of reading and searching
+ * compared with `cat` and ripgrep as child processes. Everything is measured in one run.
  */
 
 const calls = 1_000
 const rows: Array<Row> = []
 const folder = mkdtempSync(join(tmpdir(), "palimpsest-bench-agent-"))
 
-// 1. A thousand calls of a tool that does nothing, one a turn: by the agent, and by hand with the same chat.
+// 1. A thousand calls of a tool that does nothing, one per turn: through the agent, and by hand with the same chat.
 const output = "a line of what a tool printed\n".repeat(20)
 const tool = make({
   name: "look",
@@ -114,7 +113,7 @@ rows.push({
   ok: added(800, 1_000) - added(100, 300) <= 0.5
 })
 
-// 2. Reading and searching, beside child processes that do the same.
+// 2. Reading and searching, compared with child processes that do the same.
 const files = 2_000
 for (let n = 0; n < files; n += 1) {
   const place = join(folder, `part${n % 20}`)

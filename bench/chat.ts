@@ -7,28 +7,28 @@ import { open as openFile } from "node:fs/promises"
 import http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { call, model as modelSays, type Part, response, text, user } from "../src/domain/Content.ts"
-import { entryId } from "../src/domain/Conversation.ts"
-import { Handle } from "../src/domain/Handle.ts"
-import { encodeLine } from "../src/domain/LogFormat.ts"
-import { logVersion, type SessionEvent, type Started } from "../src/domain/Session.ts"
-import * as FileSessionStore from "../src/layers/FileSessionStore.ts"
-import * as FileTempStore from "../src/layers/FileTempStore.ts"
-import * as GoogleModel from "../src/layers/GoogleModel.ts"
-import * as MemoryCalibrations from "../src/layers/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../src/layers/MemoryTempStore.ts"
-import { Chats } from "../src/services/Chats.ts"
-import { Compression } from "../src/services/Compression.ts"
-import { HookSystem } from "../src/services/HookSystem.ts"
-import { Model } from "../src/services/Model.ts"
-import { SessionStore } from "../src/services/SessionStore.ts"
-import { Summarizer } from "../src/services/Summarizer.ts"
-import { TokenCounter } from "../src/services/TokenCounter.ts"
+import { call, model as modelSays, type Part, response, text, user } from "../src/domain/content/Content.ts"
+import { entryId } from "../src/domain/conversation/Conversation.ts"
+import { Handle } from "../src/domain/content/Handle.ts"
+import { encodeLine } from "../src/domain/session/LogFormat.ts"
+import { logVersion, type SessionEvent, type Started } from "../src/domain/session/Session.ts"
+import * as FileSessionStore from "../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../src/layers/session/FileTempStore.ts"
+import * as GoogleModel from "../src/layers/model/GoogleModel.ts"
+import * as MemoryCalibrations from "../src/layers/testing/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../src/layers/testing/MemoryTempStore.ts"
+import { Chats } from "../src/services/chat/Chats.ts"
+import { Compression } from "../src/services/compression/Compression.ts"
+import { HookSystem } from "../src/services/hooks/HookSystem.ts"
+import { Model } from "../src/services/model/Model.ts"
+import { SessionStore } from "../src/services/session/SessionStore.ts"
+import { Summarizer } from "../src/services/compression/summary/Summarizer.ts"
+import { TokenCounter } from "../src/services/tokens/TokenCounter.ts"
 import { median, print, ratio as ratioOf, type Row } from "./table.ts"
 
 /**
- * `npm run bench:chat`: what a chat costs beside the model, as ratios to something measured in the same run. Prints a
- * table; a row that is over its bound is marked, and the exit status says so.
+ * `npm run bench:chat`: the overhead of a chat besides the model, as ratios to a baseline measured in the same run. Prints a
+ * table, marks each row over its bound, and fails if there is one.
  */
 
 const turns = 1_000
@@ -55,7 +55,7 @@ const answerOf = (turn: number) => ({
   candidates: [{ content: { role: "model", parts: answerParts(turn) }, index: 0, finishReason: "STOP" }]
 })
 
-/** Answers request after request; tells when the first came. */
+/** Answers every request, and signals when the first one arrived. */
 const listen = (onRequest: () => void = () => {}) =>
   new Promise<{ readonly url: string; readonly close: () => void; readonly reset: () => void }>((resolve) => {
     let turn = 0
@@ -108,7 +108,7 @@ const talk = (id: string) =>
     for (let turn = 0; turn < turns; turn += 1) yield* Stream.runDrain(chat.send(messageParts(turn)))
   }).pipe(Effect.scoped)
 
-// 1. What lies between the end of an answer and the next request, with a model that answers at once.
+// 1. The time from the end of an answer to the next request, with a model that answers at once.
 const overheads: Array<number> = []
 let ended = 0
 let asked = 0
@@ -137,7 +137,7 @@ ratio(
   1.5
 )
 
-// 2. The whole against a bare loop over the same SDK and sockets, in turn.
+// 2. The whole chat, alternating with a bare loop over the same SDK and sockets.
 const server = await listen()
 const bareLoop = async () => {
   const { models } = new GoogleGenAI({ apiKey: "none", vertexai: false, httpOptions: { baseUrl: server.url } })
@@ -175,7 +175,7 @@ for (let round = 0; round < 3; round += 1) {
 ratio("1,000 turns through chat.send, to a bare loop with the same SDK calls", median(ours), median(bares), 2)
 server.close()
 
-// 3. Appending, to a plain write and sync of the same bytes, at the beginning of a log and behind 10,000 messages.
+// 3. Appending, compared with a plain write and sync of the same bytes, at the beginning of a log and after 10,000 messages.
 const entryOf = (sequence: number) => {
   const parts = sequence % 2 === 1 ? messageParts(sequence) : answerParts(sequence)
   return {
@@ -201,7 +201,7 @@ const started = (session: string): Started => ({
 const appended = (sequence: number): SessionEvent => ({ _tag: "Appended", entry: entryOf(sequence) })
 const messages = 10_000
 const usage = { prompt: 1_000, answer: 20, thoughts: 0, cached: 500 }
-/** As a chat writes it: every message with its answer. */
+/** Appends as a chat does: every message together with its answer. */
 const turnLine = (turn: number) =>
   encodeLine({
     _tag: "Answered",
@@ -241,7 +241,7 @@ const [ourAppend, plainAppend, lateAppend] = await withStore(
         yield* log.append(event)
         into.push(performance.now() - start)
       })
-    // Both warm.
+    // Both are warm.
     for (let at = 1; at <= warm; at += 1) {
       yield* Effect.promise(() => plainFile.write(`${encodeLine(appended(at))}\n`))
       yield* log.append(appended(at))
@@ -264,7 +264,7 @@ await plainFile.close()
 ratio("appending one message, to a plain write and sync of its line", ourAppend, plainAppend, 2)
 ratio("the same behind 10,000 messages", lateAppend, plainAppend, 2)
 
-// 4. Opening a session of 10,000 messages, to JSON.parse of the lines that it needs, whose values are kept as well.
+// 4. Opening a session of 10,000 messages, compared with JSON.parse of the same lines with their values retained.
 const open = (id: string) =>
   withStore(
     home,
@@ -313,7 +313,7 @@ ratio(
   1.5
 )
 
-// 5. and 6. The built program: one headless turn, and a chat of 1,000 turns.
+// 5. and 6. The built program: one `ask`, and a chat of 1,000 turns.
 let first: () => void = () => {}
 const other = await listen(() => first())
 const env = {

@@ -1,24 +1,15 @@
-/** Generated conversations of any length, the same every time: prompts, tool calls, outputs of very different sizes. */
+/** Generates the same conversations in every run, of any length: prompts, tool calls, outputs of very different sizes. */
 
-/** A small generator of pseudo-random numbers (mulberry32): the same seed, the same numbers. */
-export const random = (seed: number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+import { seededRandom } from "../src/layers/testing/SeededRandom.ts"
 
 const words =
   "the request handler returns early when cache entry expired so parser keeps token offset and error path src service layer stream value config default timeout retry session window compress snapshot".split(
     " "
   )
 
-/** Claude Code lines: `messages` of them, some `bytes` in all. */
+/** Claude Code lines: `messages` messages of about `bytes` bytes in total. */
 export const claudeLines = (messages: number, bytes: number): Array<string> => {
-  const next = random(messages)
+  const next = seededRandom(messages)
   const pick = () => words[Math.floor(next() * words.length)] ?? "the"
   const sentence = (n: number) => Array.from({ length: n }, pick).join(" ")
   const file = () => `src/${pick()}/${pick()}${Math.floor(next() * 400)}.ts`
@@ -75,7 +66,7 @@ export const claudeLines = (messages: number, bytes: number): Array<string> => {
         content: [{ type: "tool_use", id, name, input }]
       }
     })
-    // Most outputs are small, a few are large: the mean is what was asked for.
+    // Most outputs are small and a few are large; their mean is the requested size.
     const size = Math.max(40, (perPair - 700) * (next() < 0.1 ? 6 : 0.45))
     push({
       type: "user",

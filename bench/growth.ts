@@ -1,35 +1,35 @@
+import { defaultPolicy } from "../src/domain/compression/strategies/Policy.ts"
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, type FileSystem, Layer, type Path, type Stdio } from "effect"
-import { defaultPolicy } from "../src/domain/Compression.ts"
-import { entries, view } from "../src/domain/Conversation.ts"
-import { freshMemory } from "../src/domain/FailureMemory.ts"
-import { inspect } from "../src/domain/Inspection.ts"
-import { encodeLine, spillable } from "../src/domain/LogFormat.ts"
-import { type SessionEvent, spillBytes, type Spilled } from "../src/domain/Session.ts"
-import { plan } from "../src/domain/strategies/Palimpsest.ts"
-import { runSync } from "../src/domain/Work.ts"
-import * as FileSessionStore from "../src/layers/FileSessionStore.ts"
-import * as FileTempStore from "../src/layers/FileTempStore.ts"
-import { Chat } from "../src/services/Chat.ts"
-import { Compression } from "../src/services/Compression.ts"
-import { HookSystem } from "../src/services/HookSystem.ts"
-import { SessionStore } from "../src/services/SessionStore.ts"
-import { Summarizer } from "../src/services/Summarizer.ts"
-import { TempStore } from "../src/services/TempStore.ts"
-import { TokenCounter } from "../src/services/TokenCounter.ts"
-import { load } from "../src/services/Transcripts.ts"
+import { entries, view } from "../src/domain/conversation/Conversation.ts"
+import { freshMemory } from "../src/domain/conversation/FailureMemory.ts"
+import { inspect } from "../src/domain/evaluation/Inspection.ts"
+import { encodeLine, spillableParts } from "../src/domain/session/LogFormat.ts"
+import { type SessionEvent, minSpillBytes, type Spilled } from "../src/domain/session/Session.ts"
+import { plan } from "../src/domain/compression/strategies/palimpsest/Plan.ts"
+import { runSync } from "../src/domain/text/SlicedWork.ts"
+import * as FileSessionStore from "../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../src/layers/session/FileTempStore.ts"
+import { Chat } from "../src/services/chat/Chat.ts"
+import { Compression } from "../src/services/compression/Compression.ts"
+import { HookSystem } from "../src/services/hooks/HookSystem.ts"
+import { SessionStore } from "../src/services/session/SessionStore.ts"
+import { Summarizer } from "../src/services/compression/summary/Summarizer.ts"
+import { TempStore } from "../src/services/session/TempStore.ts"
+import { TokenCounter } from "../src/services/tokens/TokenCounter.ts"
+import { load } from "../src/services/transcripts/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
 
 /**
- * `npm run bench:growth`: what each operation costs at 100 to 100,000 messages, one after the other in one process, and
- * how that grows. What is done once for a conversation should grow as its length, what is done once a turn not at all.
+ * `npm run bench:growth`: the cost of each operation at 100 to 100,000 messages, in one process, and how it grows. The cost of
+ * an operation on the whole conversation may grow linearly; an operation per turn must not grow at all.
  */
 
 const sizes = [100, 1_000, 10_000, 100_000]
-/** Bytes a message: 100 MB at the largest size. */
+/** Bytes per message: 100 MB at the largest size. */
 const messageBytes = 1_000
 
 /** The real services: sessions and blobs on disk, snapshots by code. */
@@ -56,7 +56,7 @@ type Services =
   | Path.Path
   | Stdio.Stdio
 
-/** Milliseconds of the fastest of some runs: what the work itself takes. */
+/** Milliseconds of the fastest of several runs, which is closest to the cost of the work itself. */
 const timed = <A, E, R>(work: Effect.Effect<A, E, R>, runs: number) =>
   Effect.gen(function* () {
     let best = Number.POSITIVE_INFINITY
@@ -69,13 +69,13 @@ const timed = <A, E, R>(work: Effect.Effect<A, E, R>, runs: number) =>
     return { ms: best, result: result as A }
   })
 
-/** A log with all its lines, written at once: appending each would sync each. */
+/** Writes a log at once; appending would sync after each line. */
 const writeLog = Effect.fnUntraced(function* (file: string, events: ReadonlyArray<SessionEvent>) {
   const store = yield* TempStore
   const lines: Array<string> = []
   for (const event of events) {
     const spilled = new Map<string, Spilled>()
-    for (const { form, key, text } of spillable(event, spillBytes)) {
+    for (const { form, key, text } of spillableParts(event, minSpillBytes)) {
       const bytes = new TextEncoder().encode(text)
       spilled.set(key, { hash: yield* store.put(bytes), size: bytes.length, form })
     }
@@ -84,7 +84,7 @@ const writeLog = Effect.fnUntraced(function* (file: string, events: ReadonlyArra
   writeFileSync(file, `${lines.join("\n")}\n`)
 })
 
-/** The operations, each with what it takes at one size, in milliseconds. */
+/** The operations, each returning its milliseconds at one size. */
 const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<string, number>>, unknown, Services> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -148,7 +148,7 @@ const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<st
     })
   )
 
-/** In a folder of its own, which goes again. */
+/** Runs in a temporary folder. */
 const run = async (size: number) => {
   const folder = mkdtempSync(join(tmpdir(), "palimpsest-growth-"))
   try {
@@ -158,7 +158,7 @@ const run = async (size: number) => {
   }
 }
 
-// The compiler warms up on a small one.
+// Warm up the compiler with a small conversation.
 await run(1_000)
 const table: Array<Readonly<Record<string, number>>> = []
 for (const size of sizes) table.push(await run(size))
@@ -172,7 +172,7 @@ let over = false
 for (const name of Object.keys(table[0] ?? {})) {
   if (name === "megabytes") continue
   const values = table.map((row) => row[name] ?? Number.NaN)
-  // From 10,000 to 100,000: short conversations have little to plan, and would make it look steeper than it is.
+  // From 10,000 to 100,000: short conversations have little to plan and would make the growth look steeper.
   const exponent = Math.log10((values[3] ?? 1) / (values[2] ?? 1))
   const bound = constant.has(name) ? 0.2 : 1.3
   over ||= exponent > bound

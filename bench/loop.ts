@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join } from "node:path"
-import { RepeatedText } from "../src/domain/RepeatedText.ts"
+import { RepeatedText } from "../src/domain/agent/RepeatedText.ts"
 import { print, ratio, type Row } from "./table.ts"
 
 /**
- * `node bench/loop.ts`: what looking for repeated words costs, as a multiple of a plain rolling hash over the same text in
- * the same run. The text comes in pieces as a model sends them.
+ * `node bench/loop.ts`: the cost of detecting repeated text, as a multiple of a plain rolling hash over the same text in the
+ * same run. The text arrives in pieces, as from a model.
  */
 
 const length = 4_000_000
@@ -17,7 +17,7 @@ const chunk = 50
 let power = 1
 for (let i = 0; i < chunk; i += 1) power = Math.imul(power, factor)
 
-/** What it is held against: the hash of each chunk of 50 characters, and nothing done with it. */
+/** The baseline: hashes each chunk of 50 characters and does nothing else. */
 const rolling = (text: string): number => {
   let hash = 0
   let seen = 0
@@ -29,7 +29,7 @@ const rolling = (text: string): number => {
   return seen
 }
 
-/** Fills the length with what `line` says of each number. */
+/** Fills the length with `line` of consecutive numbers. */
 const filled = (line: (n: number) => string): string => {
   const lines: Array<string> = []
   for (let n = 0, size = 0; size < length; n += 1) {
@@ -40,7 +40,7 @@ const filled = (line: (n: number) => string): string => {
   return lines.join("")
 }
 
-/** A row of numbers that is the same in every run. */
+/** A sequence of numbers that is the same in every run. */
 let state = 1
 const random = (below: number): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -51,7 +51,7 @@ const readme = readFileSync(join(import.meta.dirname, "..", "README.md"), "utf8"
 const words = [...new Set(readme.split(/[^\p{L}]+/u))].filter((word) => word !== "")
 const word = () => words[random(words.length)] ?? ""
 
-/** Of some of them nearly every chunk came before, and none is a loop. */
+/** Texts. In some of them nearly every chunk occurred before, although none is a loop. */
 const texts: ReadonlyArray<readonly [name: string, text: string]> = [
   ["prose", filled(() => `${Array.from({ length: 12 }, word).join(" ")}. ${random(4) === 0 ? "\n" : ""}`)],
   ["documentation, again and again", filled(() => readme)],
@@ -68,7 +68,7 @@ const texts: ReadonlyArray<readonly [name: string, text: string]> = [
   ["letters without order", filled(() => String.fromCharCode(97 + random(26), 97 + random(26)))]
 ]
 
-/** Texts of their own, as a stream brings them, and not views of the whole. */
+/** Copies of the texts, as a stream delivers them, rather than views of one string. */
 const pieces = (text: string): ReadonlyArray<string> => {
   const all: Array<string> = []
   for (let at = 0; at < text.length; at += piece)

@@ -3,12 +3,12 @@ import { Effect, FileSystem } from "effect"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import * as FileMemory from "../src/layers/FileMemory.ts"
+import * as FileMemory from "../src/layers/memory/FileMemory.ts"
 import { median, print, ratio } from "./table.ts"
 
 /**
- * `node bench/memory.ts`: what finding and loading 200 memory files with imports takes, as a multiple of reading the same
- * files in the same run.
+ * `node bench/memory.ts`: the time to find and load 200 memory files with imports, as a multiple of reading the same files in
+ * the same run.
  */
 
 const memories = 200
@@ -69,7 +69,7 @@ const program = Effect.gen(function* () {
   )
   print([
     ratio(`${memories} memory files with imports, to reading them one by one`, loaded, median(times.oneByOne), 3),
-    // Told, not judged: a call that does nothing else is dearer than one of many that wait together.
+    // Reported without a bound: a single call costs more than one of many concurrent calls.
     { ...ratio("the same, to reading them 20 at a time", loaded, median(times.reading), 3), bound: undefined, ok: true }
   ])
 })

@@ -1,3 +1,4 @@
+import { defaultPolicy } from "../src/domain/compression/strategies/Policy.ts"
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
@@ -6,25 +7,24 @@ import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
-import { defaultPolicy } from "../src/domain/Compression.ts"
-import { append, type Conversation, empty, entries, entryId } from "../src/domain/Conversation.ts"
-import { freshMemory } from "../src/domain/FailureMemory.ts"
-import { plan } from "../src/domain/strategies/Palimpsest.ts"
-import { estimateText } from "../src/domain/Tokens.ts"
-import { runSync } from "../src/domain/Work.ts"
-import * as FakeGemini from "../src/layers/FakeGemini.ts"
+import { append, type Conversation, empty, entries, entryId } from "../src/domain/conversation/Conversation.ts"
+import { freshMemory } from "../src/domain/conversation/FailureMemory.ts"
+import { plan } from "../src/domain/compression/strategies/palimpsest/Plan.ts"
+import { estimateText } from "../src/domain/tokens/Tokens.ts"
+import { runSync } from "../src/domain/text/SlicedWork.ts"
+import * as FakeGemini from "../src/layers/testing/FakeGemini.ts"
 import * as Live from "../src/layers/Live.ts"
 import * as Offline from "../src/layers/Offline.ts"
-import * as ScriptedLanguageModel from "../src/layers/ScriptedLanguageModel.ts"
-import * as CompressedLanguageModel from "../src/services/CompressedLanguageModel.ts"
-import { HandleIndex, makeEntry } from "../src/services/Intake.ts"
-import { load } from "../src/services/Transcripts.ts"
+import * as ScriptedLanguageModel from "../src/layers/testing/ScriptedLanguageModel.ts"
+import * as CompressedLanguageModel from "../src/services/effect-ai/CompressedLanguageModel.ts"
+import { HandleIndex, makeEntry } from "../src/services/session/EntryBuilder.ts"
+import { load } from "../src/services/transcripts/Transcripts.ts"
 import { claudeLines } from "./corpus.ts"
 import { median, print, ratio as ratioOf, type Row } from "./table.ts"
 
 /**
- * `npm run bench`: how fast, as ratios to something measured in the same run on the same machine. Prints a table; a row
- * that is over its bound is marked, and the exit status says so.
+ * `npm run bench`: the main timings, as ratios to a baseline measured in the same run on the same machine. Prints a table,
+ * marks each row over its bound, and fails if there is one.
  */
 
 const times = (n: number, work: () => void): number => {
@@ -51,7 +51,7 @@ const bare = times(15, () => spawnSync(node, ["-e", "0"]))
 const version = times(15, () => spawnSync(node, [bundle, "--version"]))
 ratio("palimpsest --version, to node -e 0", version, bare, 3)
 
-// --- reading, planning, compressing 10,000 messages of 30 MB, whole processes in turn -----------------------------------
+// --- reading, planning, compressing 10,000 messages of 30 MB; whole processes, alternating ------------------------------
 const file = join(folder, "talk.jsonl")
 const lines = claudeLines(10_000, 30_000_000)
 writeFileSync(file, `${lines.join("\n")}\n`)
@@ -100,7 +100,7 @@ rows.push({
   ok: megabytes <= 600
 })
 
-// --- inspecting 3 MB, whole processes in turn -----------------------------------------------------------------------------
+// --- inspecting 3 MB; whole processes, alternating ------------------------------------------------------------------------
 const small = join(folder, "small.jsonl")
 writeFileSync(small, `${claudeLines(1_500, 3_000_000).join("\n")}\n`)
 const parseScript = join(folder, "parse.mjs")
@@ -126,7 +126,7 @@ ratio(
   parsing + took("help"),
   3
 )
-// The stricter reading of the same bound, which is not met: told, not judged.
+// A stricter form of the same bound, which is not met: reported without a bound.
 rows.push({
   what: "the same beyond the start, to JSON.parse alone",
   value: `${((took("inspect") - took("help")) / parsing).toFixed(1)} × (${(took("inspect") - took("help")).toFixed(0)} ms to ${parsing.toFixed(0)} ms)`,

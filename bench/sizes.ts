@@ -4,20 +4,20 @@ import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { promisify } from "node:util"
-import { type Entry, entryId } from "../src/domain/Conversation.ts"
-import { Handle } from "../src/domain/Handle.ts"
-import { encodeLine } from "../src/domain/LogFormat.ts"
-import type { Part } from "../src/domain/Content.ts"
-import type { SessionEvent } from "../src/domain/Session.ts"
-import { TokenCount } from "../src/domain/Tokens.ts"
+import { type Entry, entryId } from "../src/domain/conversation/Conversation.ts"
+import { Handle } from "../src/domain/content/Handle.ts"
+import { encodeLine } from "../src/domain/session/LogFormat.ts"
+import type { Part } from "../src/domain/content/Content.ts"
+import type { SessionEvent } from "../src/domain/session/Session.ts"
+import { TokenCount } from "../src/domain/tokens/Tokens.ts"
 import { median, print, type Row } from "./table.ts"
 
 /**
- * `npm run bench:sizes`: how long `sessions list` takes with 10,000 sessions, beyond the same command in an empty home, and
- * what time and memory the commands that read a log need for one of 1 GB, one of a million messages and one that was
- * compressed often. Each figure is of the built program in a process of its own.
+ * `npm run bench:sizes`: the time of `sessions list` with 10,000 sessions, compared with an empty home, and the time and memory
+ * of commands on a log of 1 GB, one of a million messages and one that was compressed often. Each figure is measured on the
+ * built program in its own process.
  *
- * `--sessions N`, `--bytes N` and `--messages N` make it smaller. Needs 3 GB in the folder for temporary files.
+ * `--sessions N`, `--bytes N` and `--messages N` reduce the sizes. Needs 3 GB in the temporary folder.
  */
 
 const option = (name: string, otherwise: number) => {
@@ -120,7 +120,7 @@ function* small() {
     yield appended(next + 1, "model", { text: `said ${next}` })
   }
 }
-/** Compressed every 800 messages. */
+/** A log that is compressed every 800 messages. */
 function* compressed(): Generator<SessionEvent> {
   yield started("compressed")
   let first = 1
@@ -148,7 +148,7 @@ function* compressed(): Generator<SessionEvent> {
 
 const run = promisify(execFile)
 const main = join(import.meta.dirname, "..", "dist", "main.mjs")
-/** A process tells the memory that it needed when it ends. */
+/** Reports the peak memory of a process when it ends. */
 const telling = `process.on("exit",()=>process.stderr.write("\\nRSS "+process.resourceUsage().maxRSS))`
 const timed = async (home: string, ...args: ReadonlyArray<string>) => {
   const from = performance.now()
@@ -179,7 +179,7 @@ for (let number = 0; number < sessions; number += 1) {
   writeLog(file, [started(id), ...round(1)])
   if (number % 2 === 0) writeFileSync(join(full, "sessions", `${id}.title`), `Session ${number}\n`, { mode: 0o600 })
 }
-// What changed a moment ago is not catalogued yet.
+// Files that changed a moment ago are not catalogued yet.
 await setTimeout(3_000)
 const start = await best(empty, "sessions", "list")
 const first = await timed(full, "sessions", "list")
@@ -191,7 +191,7 @@ console.log(`sessions list, ${sessions}, for the first time: ${beyond(first.ms)}
 console.log(`sessions list, ${sessions}: ${beyond(later.ms)}, ${Math.round(later.mb)} MB`)
 console.log(`sessions list --json, ${sessions}: ${beyond(json.ms)}, ${Math.round(json.mb)} MB`)
 
-/** A log of `file`, and what a command makes of it. */
+/** Runs commands on the log `file`, and measures them. */
 const told = async (file: string, ...args: ReadonlyArray<string>) => {
   const { code, mb, ms, said } = await timed(empty, ...args.map((arg) => (arg === "LOG" ? file : arg)))
   console.log(

@@ -1,22 +1,22 @@
-/** The figures of one run: what was measured, held against its bound. */
+/** The figures of one run, compared with their bounds. */
 
 /** One figure. */
 export interface Row {
   readonly what: string
   readonly value: string
-  /** Absent: told, not judged. */
+  /** Absent: reported without a bound. */
   readonly bound: string | undefined
   readonly ok: boolean
 }
 
-/** The value in the middle. */
+/** The median. */
 export const median = (values: ReadonlyArray<number>): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
-/** Milliseconds, or microseconds where it is less than one. */
+/** Formats milliseconds, as microseconds below one. */
 const shown = (ms: number): string => (ms < 1 ? `${(ms * 1_000).toFixed(1)} µs` : `${ms.toFixed(1)} ms`)
 
-/** What was measured as a multiple of something measured in the same run. Both in milliseconds. */
+/** A measurement as a multiple of a baseline in the same run, both in milliseconds. */
 export const ratio = (what: string, measured: number, floor: number, bound: number): Row => ({
   what,
   value: `${(measured / floor).toFixed(2)} × (${shown(measured)} to ${shown(floor)})`,
@@ -24,7 +24,7 @@ export const ratio = (what: string, measured: number, floor: number, bound: numb
   ok: measured / floor <= bound
 })
 
-/** Prints the table; what is over its bound is marked, and the exit status says so. */
+/** Prints the table and marks the figures over their bound; the exit status is 1 if there is one. */
 export const print = (rows: ReadonlyArray<Row>): void => {
   const width = Math.max(...rows.map((row) => row.what.length))
   for (const row of rows) {

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
-import { mentions } from "../src/domain/Handle.ts"
-import * as MemoryCalibrations from "../src/layers/MemoryCalibrations.ts"
+import { mentions } from "../src/domain/content/Handle.ts"
+import * as MemoryCalibrations from "../src/layers/testing/MemoryCalibrations.ts"
 import * as Offline from "../src/layers/Offline.ts"
-import * as CompressedLanguageModel from "../src/services/CompressedLanguageModel.ts"
-import { Recall } from "../src/services/RecallTool.ts"
+import * as CompressedLanguageModel from "../src/services/effect-ai/CompressedLanguageModel.ts"
+import { Recall } from "../src/services/effect-ai/RecallTool.ts"
 import { print, type Row } from "./table.ts"
 
 /**
- * `npm run bench:tenants`: many conversations in one language model, interleaved and one after another, against one
- * conversation alone, in one process. What a call costs, what a conversation costs in memory, and whether every handle
- * that was shown answers with its own text. Numbers say how many conversations. With `--anew`, callers read their history anew for every call.
+ * `npm run bench:tenants`: many conversations in one language model, interleaved and sequential, compared with a single
+ * conversation, in one process. Measures the cost of a call, the memory of a conversation, and whether every handle returns
+ * its own text. Numeric arguments set the number of conversations. With `--anew`, callers build their history anew for each call.
  */
 
 type Messages = ReadonlyArray<Prompt.Message>
@@ -33,7 +33,7 @@ const system = Prompt.systemMessage({ content: "Be brief." })
 const copied = (history: Messages): Messages =>
   history.map((message): Prompt.Message => JSON.parse(JSON.stringify(message)))
 
-/** The history of a tenant at its turn; its messages are the same objects every time. */
+/** The history of a tenant at its turn. Its messages are the same objects in every turn. */
 const histories = (tenants: number) => {
   const held = Array.from({ length: tenants }, (): Array<Prompt.Message> => [system])
   return (tenant: number, turn: number): Messages => {
@@ -54,7 +54,7 @@ interface Shown {
 
 const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64")
 
-/** Milliseconds of processor time of this thread: other programs do not count. */
+/** Milliseconds of processor time of this thread, unaffected by other programs. */
 const now = (): number => {
   const { system, user } = process.threadCpuUsage()
   return (system + user) / 1_000
@@ -104,7 +104,7 @@ const played = (tenants: number, order: ReadonlyArray<readonly [tenant: number, 
     recall = (yield* Recall).recall
     const of = histories(tenants)
     const latest: Array<Messages> = []
-    /** Milliseconds of calls that compressed nothing, and of those that did. */
+    /** Milliseconds of calls that compressed nothing, and of calls that compressed. */
     const calls = { plain: [] as Array<number>, compressing: [] as Array<number> }
     globalThis.gc?.()
     const before = process.memoryUsage().heapUsed
@@ -153,7 +153,7 @@ const mean = (values: ReadonlyArray<number>) =>
   values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
 const us = (ms: number) => `${(ms * 1_000).toFixed(0)} µs`
 
-// What is compiled first is not what is measured.
+// Warm up, so that compiling is not measured.
 for (let run = 0; run < 3; run += 1) await played(20, orders(20).interleaved)
 const alone = []
 for (let run = 0; run < 40; run += 1) alone.push(await played(1, orders(1).interleaved))

@@ -1,8 +1,8 @@
 /**
- * `npm run build`: the command line as one bundle, dist/main.mjs, for Node 20 and newer, and what starts it,
- * dist/palimpsest.mjs: Node keeps the compiled bundle from run to run only for a module that is imported.
- * What draws the charts is a file of its own, dist/charts.mjs: it is half as large again, and only a page needs it. So is what
- * reads commands, dist/grammar.mjs with its two wasm files: it is loaded with the first command.
+ * `npm run build`: builds the command line for Node 20 and newer. dist/main.mjs is one bundle; dist/palimpsest.mjs starts it,
+ * because Node caches compiled code between runs only for imported modules. Two parts are bundles of their own, loaded when
+ * used: dist/charts.mjs (charts for the HTML page, half as large as the main bundle) and dist/grammar.mjs with its two wasm files
+ * (bash's grammar, loaded with the first command).
  */
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
@@ -12,7 +12,7 @@ import { rolldown } from "rolldown"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 
-// A chat waits for people and servers for hours: there V8 is told to keep memory small, which costs a third of the speed.
+// A chat waits for people and servers for hours, so V8 is told to keep its heap small there. That costs a third of the speed.
 const starter = (version) => `#!/usr/bin/env node
 import module from "node:module"
 import v8 from "node:v8"
@@ -25,7 +25,7 @@ else {
 }
 `
 
-/** Writes a file; whoever runs an older one meanwhile keeps it: the new one is renamed into place. */
+/** Writes a file by renaming a new one into place, so that running processes keep the old one. */
 const place = async (file, text, mode) => {
   const fresh = `${file}.${process.pid}.tmp`
   try {
@@ -37,7 +37,7 @@ const place = async (file, text, mode) => {
   }
 }
 
-/** The package that reads commands. */
+/** The package with bash's grammar. */
 const grammar = "web-tree-sitter"
 
 const require = createRequire(import.meta.url)
@@ -46,15 +46,15 @@ const wasm = { "web-tree-sitter.wasm": "web-tree-sitter", "tree-sitter-bash.wasm
 
 const charts = path.join(root, "src", "cli", "page", "Charts.ts")
 
-/** Node's modules that are read where they are used, not at the start of every command. */
+/** Node modules that are loaded where they are used rather than at the start of every command. */
 const late = new Set(["child_process", "dns", "http", "https", "net", "readline", "tls", "worker_threads"])
 
-/** Of these, what is made when it is looked at is more than anybody here wants: an HTTP client, all root certificates. */
+/** Modules whose exports are expensive to evaluate: an HTTP client, all root certificates. */
 const heavy = new Set(["http", "https", "tls"])
 
 /**
- * An import of one of Node's own modules reads all that it exports, also within a part of the bundle that is never run; one of
- * `node:http` loads a whole HTTP client for that, and takes as long as Node itself takes to start.
+ * Importing a Node module evaluates everything it exports, even in a part of the bundle that never runs. For `node:http` that is
+ * a whole HTTP client, which takes as long as starting Node itself.
  */
 const builtIns = {
   name: "built-ins",
@@ -78,14 +78,14 @@ const builtIns = {
   }
 }
 
-/** One source and all it imports as one text. */
+/** Bundles one source and all its imports into one file. */
 const bundled = async (input, version, external = []) => {
   const bundle = await rolldown({
     input,
     external,
     platform: "node",
     plugins: [builtIns],
-    // What the loader of a wasm evaluates is its own; ours has nothing of the kind.
+    // The wasm loader uses `eval`; our code does not.
     checks: { eval: false },
     transform: { target: "node20", define: { PALIMPSEST_VERSION: JSON.stringify(version) } }
   })
@@ -93,7 +93,7 @@ const bundled = async (input, version, external = []) => {
     format: "esm",
     codeSplitting: false,
     paths: { [charts]: "./charts.mjs", [grammar]: "./grammar.mjs" },
-    // Half the time to read and compile; names stay in messages because none of ours depends on a function's name.
+    // Halves the time to read and compile. Names stay in messages, because none of ours depends on a function's name.
     minify: true,
     comments: { legal: false }
   })
@@ -101,7 +101,7 @@ const bundled = async (input, version, external = []) => {
   return output[0].code
 }
 
-/** Builds the files into the folder of `file`, which is the one to run. */
+/** Builds all files into the folder of `file`, the one to run. */
 export const build = async (file = path.join(root, "dist", "palimpsest.mjs")) => {
   const { version } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8"))
   const folder = path.dirname(file)

@@ -1,12 +1,15 @@
 /**
- * `npm run docs`: the reference of the library, one Markdown page a module and an index, in docs/api. Signatures come from
- * the declarations the compiler writes, so they are what a program sees; docstrings, and the schemas behind types that the
- * compiler would write out over pages, come from the sources. The same sources give the same bytes.
+ * `npm run docs`: writes the reference of the library to docs/api: an index of the package's entries with their namespaces, and a
+ * Markdown page for each module that they export from. Signatures come from the declarations that the compiler writes, so they
+ * are what a program sees. Docstrings come from the sources, as do schemas whose types the compiler would expand over pages. The
+ * same sources give the same bytes.
  *
- * `npm run docs:check` lists what has no docstring: exports, and the members of services, classes and interfaces. A type
- * beside a schema of its name has the schema's, a case taken out of a union has the union's.
+ * `npm run docs:check` lists exports, and members of services, classes and interfaces, without a docstring. A type with the same
+ * name as a schema shares the schema's docstring; a case taken out of a union shares the union's.
  *
- * Options: `--out DIR`, `--check`, `--sources DIR`, `--declarations DIR` (made anew when not given).
+ * Options: `--out DIR`, `--check`, `--sources DIR`, `--declarations DIR` (generated when absent).
+ *
+ * One file: a script that runs without a build, whose parts share the parsed modules.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -29,7 +32,7 @@ const parse = (file) => {
   return { text, body: program.body, docs: comments.filter(({ type, value }) => type === "Block" && value[0] === "*") }
 }
 
-/** The text of a docstring without its frame. */
+/** The text of a docstring without comment marks. */
 const plain = ({ value }) =>
   value
     .slice(1)
@@ -38,13 +41,13 @@ const plain = ({ value }) =>
     .join("\n")
     .trim()
 
-/** The docstring right before a place. */
+/** The docstring directly before a position. */
 const docAt = ({ docs, text }, start) => {
   const found = docs.findLast(({ end }) => end <= start && text.slice(end, start).trim() === "")
   return found === undefined || /\n\s*\n/.test(text.slice(found.end, start)) ? undefined : plain(found)
 }
 
-/** The docstring of a module: the first of all, when a line is free behind it. */
+/** The docstring of a module: the first one, if an empty line follows it. */
 const moduleDoc = ({ body, docs, text }) => {
   const [first] = docs
   if (first === undefined || !/^\s*\n\s*\n/.test(text.slice(first.end))) return undefined
@@ -52,7 +55,7 @@ const moduleDoc = ({ body, docs, text }) => {
   return code === undefined || first.end <= code.start ? plain(first) : undefined
 }
 
-/** Everything a module declares at its top, each name on its own: `export const { A, B } = C` are two. */
+/** All top-level declarations of a module, one per name: `export const { A, B } = C` is two. */
 const declared = (parsed) =>
   parsed.body.flatMap((statement) => {
     const exported = statement.type === "ExportNamedDeclaration"
@@ -67,7 +70,7 @@ const declared = (parsed) =>
     })
   })
 
-/** What a module imports: local name to module and name there; `*` is the whole module. */
+/** The imports of a module: local name to module and name there; `*` is the whole module. */
 const imported = ({ body }, module) =>
   new Map(
     body
@@ -81,7 +84,7 @@ const imported = ({ body }, module) =>
 const isService = (base) => base?.startsWith("Context.ServiceClass<") === true
 const isError = (base) => base?.includes("YieldableError") === true
 
-/** The members of a service: of the last argument of its base. */
+/** The members of a service, from the last argument of its base class. */
 const shapeOf = (annotation) => annotation?.typeArguments?.params.findLast(({ type }) => type === "TSTypeLiteral")
 
 const memberName = ({ key }) => key?.name ?? key?.value
@@ -116,11 +119,64 @@ const modulesIn = (sources) =>
     .map((file) => file.slice(0, -3))
     .sort()
 
-// --- what has no docstring ---------------------------------------------------------------------------------------------
+// --- what the package exports -----------------------------------------------------------------------------------------
+
+const entries = [
+  { name: "palimpsest", file: "index" },
+  { name: "palimpsest/google", file: "google" },
+  { name: "palimpsest/node", file: "node" },
+  { name: "palimpsest/testing", file: "testing" }
+]
+
+const exportsOf = (parsed, type) => parsed.body.filter((statement) => statement.type === type && statement.source)
+const moduleIn = (file, { source }) => path.posix.join(path.posix.dirname(file), source.value).replace(/\.ts$/, "")
+const specifierName = ({ name, value }) => name ?? value
+
+/** The namespaces of an entry: each is a whole module, or a file in `api` that lists names of several modules. */
+const namespacesOf = ({ file }, sources) =>
+  exportsOf(parse(path.join(sources, `${file}.ts`)), "ExportAllDeclaration").map((statement) => {
+    const name = specifierName(statement.exported)
+    const module = moduleIn(file, statement)
+    if (!module.startsWith("api/")) return { name, doc: undefined, parts: [{ module, names: undefined }] }
+    const parsed = parse(path.join(sources, `${module}.ts`))
+    const parts = exportsOf(parsed, "ExportNamedDeclaration").map((list) => ({
+      module: moduleIn(module, list),
+      names: list.specifiers.map(({ local }) => specifierName(local))
+    }))
+    return { name, doc: parsed.docs[0] && plain(parsed.docs[0]), parts }
+  })
+
+const readEntries = (sources) =>
+  entries.map((entry) => {
+    const [doc] = parse(path.join(sources, `${entry.file}.ts`)).docs
+    return { ...entry, doc: doc && plain(doc), namespaces: namespacesOf(entry, sources) }
+  })
+
+/** For each module, the names that the package exports (undefined: all of them) and the lines that import them. */
+const publicModules = (library) => {
+  const modules = new Map()
+  for (const { name: entry, namespaces } of library) {
+    for (const { name, parts } of namespaces) {
+      for (const { module, names } of parts) {
+        const known = modules.get(module)
+        modules.set(module, {
+          names:
+            names === undefined || (known !== undefined && known.names === undefined)
+              ? undefined
+              : [...(known?.names ?? []), ...names],
+          imports: [...(known?.imports ?? []), `import { ${name} } from "${entry}"`]
+        })
+      }
+    }
+  }
+  return modules
+}
+
+// --- missing docstrings -------------------------------------------------------------------------------------------------
 
 const lineOf = ({ text }, start) => text.slice(0, start).split("\n").length
 
-/** What somebody can call or wait for. Fields of records say themselves what they are, or have a docstring where not. */
+/** Members that can be called or awaited. Fields of records need a docstring only where their name is not enough. */
 const does = ({ type, typeAnnotation, value }, { text }) => {
   const annotation = typeAnnotation?.typeAnnotation
   return (
@@ -133,7 +189,7 @@ const does = ({ type, typeAnnotation, value }, { text }) => {
   )
 }
 
-/** The members a caller sees: of a service what it does, and what is made with it. */
+/** The members that a caller sees: the operations of a service, and of the values made with it. */
 const membersOf = (node, source) => {
   // class X extends Context.Service<X, { … }>()("…")
   const service = node.superClass?.callee
@@ -149,7 +205,7 @@ const membersOf = (node, source) => {
   )
 }
 
-/** The schema whose values a type names, as `type A = typeof A.Type` does. */
+/** The schema that a type is derived from, as in `type A = typeof A.Type`. */
 const schemaOf = ({ node }, { text }) =>
   node.type === "TSTypeAliasDeclaration"
     ? /^\(?typeof (\w+)\b/.exec(text.slice(node.typeAnnotation.start, node.typeAnnotation.end))?.[1]
@@ -177,7 +233,7 @@ const pretty = async (code) => {
 
 const bare = (code) => code.replace(/\bimport\("[^"]+"\)\./g, "").replace(/^export (?:declare )?/, "")
 
-/** A schema as it is written, with the pieces of it that the module keeps to itself. */
+/** A schema as written in its source, with the parts of it that the module does not export. */
 const asWritten = ({ source, written }, { init, name }) => {
   const seen = new Set()
   const pieces = []
@@ -197,8 +253,8 @@ const asWritten = ({ source, written }, { init, name }) => {
 }
 
 /**
- * The type of a function made by `Effect.fn` as its source says it: the compiler forgets the names of types there. None
- * where the source leaves it to the compiler.
+ * The type of a function made by `Effect.fn`, as written in its source, because the compiler drops the names of types there.
+ * Undefined where the source has no annotation.
  */
 const effectFunction = ({ source }, init) => {
   const made = init?.type === "CallExpression" ? init.arguments.find(({ generator }) => generator === true) : undefined
@@ -219,7 +275,7 @@ const effectFunction = ({ source }, init) => {
 
 const longest = 8
 
-/** What an export is, and the code that shows it. */
+/** The kind of an export, and the code that shows it. */
 const shown = (page, { base, name, parts }) => {
   const { source, types, written } = page
   const code = ({ end, start }) => types.text.slice(start, end)
@@ -306,7 +362,7 @@ const shown = (page, { base, name, parts }) => {
 const pageOf = (module) => `${module}.md`
 const linkFrom = (module, target) => path.posix.relative(path.posix.dirname(pageOf(module)), target)
 
-/** Headings get the anchors that GitHub gives them: lower case, and a number where another had the same. */
+/** Gives headings the anchors that GitHub gives them: lower case, with a number after repeated names. */
 const anchorsOf = (names) => {
   const used = new Map()
   return new Map(
@@ -319,7 +375,7 @@ const anchorsOf = (names) => {
   )
 }
 
-/** Where a name of this module's code leads. */
+/** The page that a name in this module's code links to. */
 const resolver = (page, library) => (name, member) => {
   const here = library.get(page.module)
   if (here.anchors.has(name)) return { module: page.module, name }
@@ -333,7 +389,7 @@ const linkTo = (page, library, { module, name }) => {
   return module === page.module ? anchor : `${linkFrom(page.module, pageOf(module))}${anchor}`
 }
 
-/** Names in backticks lead to what they name. */
+/** Links names in backticks to their pages. */
 const linked = (page, library, text, self) =>
   text
     .split(/(```[^]*?```)/)
@@ -347,14 +403,14 @@ const linked = (page, library, text, self) =>
     )
     .join("")
 
-/** Everything of ours that some code names, each once. */
+/** All our types that a piece of code mentions, each once. */
 const named = (page, library, code, self) => {
   const found = new Map()
   const text = code.replace(/\/\*[^]*?\*\//g, "").replace(/"[^"\n]*"/g, "")
   for (const [, name, member] of text.matchAll(/(?<![\w.])([A-Za-z_$][\w$]*)(?:\.([A-Za-z_$][\w$]*))?(?!\??:)/g)) {
     const target = resolver(page, library)(name, member)
     if (target === undefined || (target.module === page.module && target.name === self)) continue
-    // Lower-case names of this module are as often those of parameters.
+    // Lower-case names of this module are as often names of parameters.
     if (target.module === page.module && /^[a-z]/.test(target.name)) continue
     found.set(`${target.module} ${target.name}`, `[\`${target.name}\`](${linkTo(page, library, target)})`)
   }
@@ -370,7 +426,7 @@ const firstSentence = (text) => {
 
 const cell = (text) => text.replaceAll("|", "\\|").replaceAll("\n", " ")
 
-/** Without what only makes it a declaration that can be parsed. */
+/** Removes the parts that only make a declaration parse. */
 const undeclared = (code) => code.replace(/^declare (?=const|class|function)/, "").replace(/^(class [^]*) \{\}$/, "$1")
 
 const memberSection = async (page, library, owner, { code, doc, name }) => {
@@ -390,12 +446,7 @@ const memberSection = async (page, library, owner, { code, doc, name }) => {
   ]
 }
 
-const importLine = (module, aliases) => {
-  const names = [`palimpsest/${module}`, ...(aliases.get(module) ?? [])]
-  return fence(names.map((name) => `import * as ${path.posix.basename(module)} from "${name}"`).join("\n"))
-}
-
-const renderPage = async (page, library, aliases) => {
+const renderPage = async (page, library, imports) => {
   const { sections } = library.get(page.module)
   const contents = sections.map(({ doc, kind, name }) => {
     const what = doc === undefined ? "" : cell(linked(page, library, firstSentence(doc), name))
@@ -404,7 +455,7 @@ const renderPage = async (page, library, aliases) => {
   const lines = [
     `# ${page.module}`,
     ...(page.doc === undefined ? [] : [linked(page, library, page.doc)]),
-    importLine(page.module, aliases),
+    fence(imports.join("\n")),
     ...(contents.length === 0 ? [] : [["| export | kind | |", "|---|---|---|", ...contents].join("\n")])
   ]
   for (const { blocks, doc, kind, members, name } of sections) {
@@ -420,50 +471,30 @@ const renderPage = async (page, library, aliases) => {
   return `${lines.join("\n\n")}\n`
 }
 
-/** What an index says of a module: its own docstring, else that of the export it is named after. */
+/** The index entry of a namespace that is one module: its docstring, else that of the export it is named after. */
 const purpose = ({ doc, module }, { sections }) => {
   const named = (name) => sections.find((section) => section.name === name)?.doc
-  const text = doc ?? named(path.posix.basename(module)) ?? named("layer") ?? sections[0]?.doc
-  return text === undefined ? "" : cell(firstSentence(text))
+  return doc ?? named(path.posix.basename(module)) ?? named("layer") ?? sections[0]?.doc ?? ""
 }
 
-const folderTexts = {
-  domain: "Schemas and pure functions over them. They need `effect` and nothing else.",
-  services: "Contracts, their errors, and the workflows that need only other services.",
-  layers: "What touches a disk, a network or a vendor, and what stands in for it in memory and in tests."
-}
-
-const renderIndex = (pages, library) => {
-  const parts = folders.map((folder) => {
-    const rows = pages
-      .filter(({ module }) => module.startsWith(`${folder}/`))
-      .map((page) => {
-        const name = page.module.slice(folder.length + 1)
-        return `| [${name}](${pageOf(page.module)}) | ${purpose(page, library.get(page.module))} |`
-      })
-    return `## ${folder}\n\n${folderTexts[folder]}\n\n| module | |\n|---|---|\n${rows.join("\n")}`
+const renderIndex = (library, pages, sections) => {
+  const parts = library.map(({ doc, name: entry, namespaces }) => {
+    const rows = namespaces.map(({ doc, name, parts }) => {
+      const links = parts.flatMap(({ module }) =>
+        [...sections.get(module).anchors].map(([item, anchor]) => `[\`${item}\`](${pageOf(module)}#${anchor})`)
+      )
+      const [{ module }] = parts
+      return `| \`${name}\` | ${cell(firstSentence(doc ?? purpose(pages.get(module), sections.get(module))))} | ${links.join(" · ")} |`
+    })
+    return `## ${entry}\n\n${doc}\n\n| namespace | | exports |\n|---|---|---|\n${rows.join("\n")}`
   })
-  const opening =
-    "Every module is imported by its own name, as `palimpsest/services/Chat`. These pages are generated from the docstrings by `npm run docs`."
-  return `# Reference\n\n${opening}\n\n${parts.join("\n\n")}\n`
-}
-
-/** Other names under which the package gives a module: `testing/Offline` for `layers/Offline`. */
-const aliasesOf = () => {
-  const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"))
-  const entries = Object.entries(exports).flatMap(([name, target]) => {
-    const module = /^\.\/dist\/lib\/(.*)\.js$/.exec(target.default ?? "")?.[1]
-    return module === undefined || module.includes("*") ? [] : [[module, `palimpsest/${name.slice(2)}`]]
-  })
-  return new Map(
-    [...Map.groupBy(entries, ([module]) => module)].map(([module, all]) => [module, all.map(([, name]) => name)])
-  )
+  return `# Reference\n\n\`npm run docs\` generates these pages from the docstrings.\n\n${parts.join("\n\n")}\n`
 }
 
 const compile = () => {
   const folder = mkdtempSync(path.join(tmpdir(), "palimpsest-docs-"))
   const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc")
-  // Whether the types hold is what `npm run types` says.
+  // `npm run types` checks the types.
   const args = [
     "-p",
     "tsconfig.lib.json",
@@ -489,32 +520,44 @@ const { values } = parseArgs({
 
 const declarations = values.declarations ?? compile()
 try {
-  const pages = modulesIn(values.sources).map((module) => readModule(module, { declarations, sources: values.sources }))
+  const read = (module) => readModule(module, { declarations, sources: values.sources })
   if (values.check) {
-    const found = pages.flatMap(undocumented)
-    for (const line of found) console.log(line)
-    console.error(found.length === 0 ? "everything has a docstring" : `${found.length} without a docstring`)
-    process.exitCode = found.length === 0 ? 0 : 1
+    const missing = modulesIn(values.sources).map(read).flatMap(undocumented)
+    for (const line of missing) console.log(line)
+    console.error(missing.length === 0 ? "everything has a docstring" : `${missing.length} without a docstring`)
+    process.exitCode = missing.length === 0 ? 0 : 1
   } else {
-    const library = new Map(
-      pages.map((page) => [
-        page.module,
+    const library = readEntries(values.sources)
+    const modules = publicModules(library)
+    const pages = new Map(
+      [...modules].map(([module, { names }]) => {
+        const page = read(module)
+        return [
+          module,
+          { ...page, exports: page.exports.filter(({ name }) => names === undefined || names.includes(name)) }
+        ]
+      })
+    )
+    const sections = new Map(
+      [...pages].map(([module, page]) => [
+        module,
         {
           sections: page.exports.map((one) => shown(page, one)),
           anchors: anchorsOf(page.exports.map(({ name }) => name))
         }
       ])
     )
-    const aliases = aliasesOf()
     const out = values.out ?? path.join(root, "docs", "api")
     if (values.out === undefined) rmSync(out, { recursive: true, force: true })
     const write = (file, text) => {
       mkdirSync(path.dirname(path.join(out, file)), { recursive: true })
       writeFileSync(path.join(out, file), text)
     }
-    for (const page of pages) write(pageOf(page.module), await renderPage(page, library, aliases))
-    write("README.md", renderIndex(pages, library))
-    console.error(`${pages.length} modules in ${path.relative(process.cwd(), out) || "."}`)
+    for (const [module, page] of pages) {
+      write(pageOf(module), await renderPage(page, sections, modules.get(module).imports))
+    }
+    write("README.md", renderIndex(library, pages, sections))
+    console.error(`${pages.size} modules in ${path.relative(process.cwd(), out) || "."}`)
   }
 } finally {
   if (values.declarations === undefined) rmSync(declarations, { recursive: true, force: true })

@@ -1,8 +1,12 @@
 /**
- * `npm start [-- <args>]`: brings the bundle up to date when it is older than its sources, then runs it in this very
- * process, so that input, output, signals and the exit status are its own. Without arguments it compresses the bundled
- * example, with a summary made by code: a demonstration never calls a model, whatever key is in the environment.
+ * `npm start [-- <args>]`: builds the bundle when it is older than its sources, then runs it in this process, so that input,
+ * output, signals and the exit status are passed through.
+ *
+ * Without arguments it is a demonstration: it compresses the bundled recording, prints the beginning of the result and says where
+ * the rest is. Code writes the summary, and API keys are removed from the environment, so the demonstration never calls a model.
  */
+import { spawnSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { readdir, stat } from "node:fs/promises"
 import path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
@@ -11,8 +15,8 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const bundle = path.join(root, "dist", "palimpsest.mjs")
 
 const changed = async (file) => {
-  const found = await stat(file).catch(() => undefined)
-  return found === undefined ? 0 : found.mtimeMs
+  const status = await stat(file).catch(() => undefined)
+  return status === undefined ? 0 : status.mtimeMs
 }
 
 const sources = async () => {
@@ -37,14 +41,51 @@ if (await isStale()) {
   }
 }
 
-const given = process.argv.slice(2)
-const example = path.relative(process.cwd(), path.join(root, "examples", "claude-code-subagent.jsonl"))
-const args =
-  given.length > 0 ? given : ["compress", example, "--force", "--limit", "40000", "--summarizer", "extractive"]
-if (given.length === 0) {
-  console.error(
-    `palimpsest: compressing the bundled example into a window of 40,000 tokens: palimpsest ${args.join(" ")}`
+/** Lines of the snapshot that the demonstration shows, and columns per line. */
+const shownLines = 10
+const shownColumns = 100
+
+const demonstrate = () => {
+  const relative = (...parts) => path.relative(process.cwd(), path.join(root, ...parts))
+  const recording = relative("examples", "claude-code-subagent.jsonl")
+  const folder = path.join(root, "dist", "demo")
+  const session = relative("dist", "demo", "compressed.jsonl")
+  const text = relative("dist", "demo", "compressed.txt")
+  mkdirSync(folder, { recursive: true })
+  const { GEMINI_API_KEY: _gemini, GOOGLE_API_KEY: _google, ...env } = process.env
+  const args = ["compress", recording, "--force", "--summarizer", "extractive", "--out", session]
+  const { status, stdout } = spawnSync(process.execPath, [bundle, ...args], {
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  if (status !== 0) return status ?? 1
+  writeFileSync(text, stdout)
+  const lines = stdout.trimEnd().split("\n")
+  const header = lines.indexOf("") + 1
+  const clipped = (line) => (line.length > shownColumns ? `${line.slice(0, shownColumns - 1)}…` : line)
+  const more = lines.length - header - shownLines
+  // The handle of a file that the agent read, from the snapshot.
+  const handle = stdout.match(/h_[a-z2-7]+/g)?.at(-1)
+  console.log(`$ palimpsest ${args.join(" ")}`)
+  console.log(
+    lines
+      .slice(0, header + shownLines)
+      .map(clipped)
+      .join("\n")
   )
+  console.log(`  … ${more} more lines in ${text}
+
+Next:
+  npm start -- recall ${session} ${handle} --lines 1-5   read back a file that left the window
+  npm start -- inspect ${recording}   see where its tokens go
+  npm start -- --help`)
+  return 0
 }
-process.argv = [process.argv[0], bundle, ...args]
-await import(pathToFileURL(bundle).href)
+
+const args = process.argv.slice(2)
+if (args.length === 0) process.exitCode = demonstrate()
+else {
+  process.argv = [process.argv[0], bundle, ...args]
+  await import(pathToFileURL(bundle).href)
+}

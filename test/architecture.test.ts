@@ -1,107 +1,30 @@
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
 import path from "node:path"
+import { root } from "./support/paths.ts"
 
-/** What one file imports and from where; `import type` counts like any other import. */
+/**
+ * The rules of ARCHITECTURE.md, read from the folders: `src/<floor>/<room>/<file>`. Every rule is a function over sources, so
+ * that each has cases that break it beside the check of the sources themselves.
+ */
+
 interface Source {
   /** From the root of the project, with forward slashes. */
   readonly file: string
   readonly text: string
 }
 
-/** The services in their order: a lower one never imports a higher one (DESIGN.md, Folders). */
-const order: ReadonlyArray<ReadonlyArray<string>> = [
-  [
-    "Model",
-    "LanguageModelBridge",
-    "ModelWindow",
-    "TokenCounter",
-    "Calibration",
-    "TempStore",
-    "ChildOutput",
-    "HookSystem",
-    "CommandHooks",
-    "Program",
-    "Hooked",
-    "Telemetry",
-    "SessionStore",
-    "SessionFiles",
-    "SessionRetention",
-    "Settings",
-    "Experiments",
-    "ChatSettings",
-    "ChatTerminal",
-    "Window",
-    "Environment",
-    "EnvFile",
-    "Trust",
-    "FolderOffer",
-    "PublicNetwork",
-    "Memory",
-    "Tool",
-    "Approval",
-    "Plan",
-    "IdeContext",
-    "Workspace",
-    "Mailbox",
-    "AgentRunner",
-    "LineMatcher",
-    "ShellGrammar",
-    "RegularFile",
-    "Processes",
-    "FileLock",
-    "Leftovers",
-    "WholeFile",
-    "FileLimit",
-    "IgnoreRules",
-    "MemoryFile",
-    "MemorySearch",
-    "MemoryOnTouch",
-    "FolderTree",
-    "Surrounding",
-    "Filtering",
-    "Person",
-    "Skills",
-    "EditCorrector",
-    "AgentDefinition",
-    "Browser",
-    "CompleteTask"
-  ],
-  [
-    "Intake",
-    "Transcripts",
-    "GeminiImport",
-    "Export",
-    "Summarizer",
-    "ModelSummarizer",
-    "SystemPrompt",
-    "Toolkit",
-    "McpServers",
-    "LoopCheck",
-    "LoopDetector",
-    "Router",
-    "OutputSummary",
-    "ModelHooks",
-    "SessionHooks",
-    "WrittenSnapshot"
-  ],
-  ["BrowserAgent", "CliHelp", "CodebaseInvestigator", "Generalist", "Manual"],
-  ["Shell", "WebFetch", "WebSearch", "ReadFile", "ReadManyFile", "ListDirectory", "Glob", "SearchFile", "AtReference"],
-  ["CompressRequest", "GeminiCompression", "Compression"],
-  ["Turn", "Chat", "PromptWindow", "PromptMemory", "PromptRecall", "RecallTool"],
-  ["CompressedLanguageModel", "CompressedChat", "Titles", "ReplayModel", "Replay"],
-  ["FileChange", "WriteFile", "Replace", "WriteTodos", "AskUser", "ActivateSkill", "SaveMemory", "PlanMode", "Recall"],
-  ["ToolAnswer", "HookedCall", "ToolCall", "ToolRun", "RunBounds", "AgentHooks", "Agent"],
-  ["LocalAgentRunner", "Subagents", "AgentMessages"]
-]
+/** The floors, from the bottom: a file imports from its own floor and from those below it. */
+const floors = ["domain", "services", "layers", "cli"]
 
-const rankOf = (file: string): number | undefined => {
-  const name = path.posix.basename(file, ".ts")
-  const rank = order.findIndex((names) => names.some((known) => name === known || name === `${known}s`))
-  return rank < 0 ? undefined : rank
-}
+/**
+ * Files that assemble the rest: the layers of the program, and the entries of the package with their namespaces. Only these lie
+ * outside a room, re-export, and may import layers.
+ */
+const isWiring = (file: string): boolean =>
+  /^src\/(?:layers\/(?:Live|Offline)\w*|cli\/main|api\/\w+|index|google|node|testing)\.ts$/.test(file)
 
-const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")
+const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "")
 
 const statement = /^[ \t]*(?:import|export)\s+(?:type\s+)?[\w$*{}\s,]+?\bfrom\s*["']([^"'\n]+)["']/gm
 const reexport = /^[ \t]*export\s+(?:type\s+)?(?:\*[\w$\s]*|\{[\w$\s,]*\})\s*from\s*["']/m
@@ -109,134 +32,185 @@ const bare = /^[ \t]*import\s*["']([^"'\n]+)["']/gm
 const dynamic = /\bimport\(\s*["']([^"'\n]+)["']/g
 
 /** The module names that a source imports or re-exports. */
-const importsOf = (text: string): ReadonlyArray<string> =>
-  [statement, bare, dynamic].flatMap((form) => [...code(text).matchAll(form)].map((match) => match[1] ?? ""))
+const importsOf = (text: string): ReadonlyArray<string> => {
+  const code = withoutComments(text)
+  return [statement, bare, dynamic].flatMap((form) => [...code.matchAll(form)].map((match) => match[1] ?? ""))
+}
 
-/** Whether all that a source takes of a module is its types and an `import()`. */
-const isLazy = (text: string, name: string): boolean =>
-  [...code(text).matchAll(statement)].every(([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole))
+/** The file that a relative import names; undefined for a package. */
+const targetOf = (file: string, name: string): string | undefined =>
+  name.startsWith(".") ? path.posix.join(path.posix.dirname(file), name) : undefined
+
+const floorOf = (file: string): string | undefined => /^src\/(\w+)\//.exec(file)?.[1]
+
+/** The room of a file: the folders below its floor, as `services/tools/builtin`. */
+const roomOf = (file: string): string => path.posix.dirname(file).replace(/^src\//, "")
 
 const isPackage = (name: string, ...packages: ReadonlyArray<string>): boolean =>
-  packages.some((known) => name === known || name.startsWith(`${known}/`))
+  packages.some((one) => name === one || name.startsWith(`${one}/`))
 
-const platform = ["@effect/platform-node", "@effect/platform-node-shared"]
-const composers = ["Live.ts", "LiveNetwork.ts", "LiveTools.ts", "Offline.ts", "Strategy.ts"]
-/** Functions that layers share and that are no layer: they are imported like a library. */
-const sharedByLayers = [
-  "BoundedResponse.ts",
-  "HomeFolder.ts",
-  "NoFollow.ts",
-  "SessionCatalogue.ts",
-  "Sha256.ts",
-  "ThisProcess.ts"
-]
-/** The one file of the command line that draws, and what with; it is a bundle of its own. */
-const drawing = "src/cli/page/Charts.ts"
-const drawingPackages = ["@observablehq/plot", "linkedom"]
-const vagueNames = /^(utils?|common|helpers?|types?|misc|shared|index)\.ts$/i
+/** A file that offers a layer, as opposed to functions that layers share. */
+const offersLayer = ({ text }: Source): boolean => /^export const layer\w*\b/m.test(text)
 
-/** Every import and name of `sources` that STYLE.md section 5 forbids. */
-const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
-  sources.flatMap(({ file, text }) => {
-    const found: Array<string> = []
-    const base = path.posix.basename(file)
-    const folder = file.split("/").slice(0, 2).join("/")
-    if (vagueNames.test(base)) found.push(`${file}: a file is named after the concept it holds`)
-    if (reexport.test(code(text))) {
-      found.push(`${file}: re-exports another module (barrel)`)
+/** The one file of the command line that draws, and what it draws with: a bundle of its own. */
+const drawing = { file: "src/cli/page/Charts.ts", packages: ["@observablehq/plot", "linkedom"] }
+
+const isTypeOnly = (text: string, name: string): boolean =>
+  [...withoutComments(text).matchAll(statement)].every(
+    ([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole)
+  )
+
+/** Imports and names that a rule forbids, one line each. */
+const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
+  const byFile = new Map(sources.map((source) => [source.file, source]))
+  return sources.flatMap((source) => {
+    const { file, text } = source
+    const broken: Array<string> = []
+    const floor = floorOf(file)
+    if (/^(?:utils?|common|helpers?|types?|misc|shared)\.ts$/i.test(path.posix.basename(file))) {
+      broken.push(`${file}: a file is named after the concept it holds`)
+    }
+    if (file.startsWith("src/") && !isWiring(file) && !/^src\/\w+\/.+\//.test(file)) {
+      broken.push(`${file}: lies loose on its floor; every file belongs to a room`)
+    }
+    if (reexport.test(withoutComments(text)) && !isWiring(file)) {
+      broken.push(`${file}: re-exports another module (barrel)`)
     }
     for (const name of importsOf(text)) {
-      const forbid = (rule: string) => found.push(`${file}: ${rule} (${name})`)
-      const target = name.startsWith(".") ? path.posix.join(path.posix.dirname(file), name) : undefined
+      const forbid = (rule: string) => broken.push(`${file}: ${rule} (${name})`)
+      const target = targetOf(file, name)
       const isNode = name.startsWith("node:")
       const isEffect = isPackage(name, "effect")
-      const isIn = (...folders: ReadonlyArray<string>) =>
-        target !== undefined && folders.some((each) => target.startsWith(`${each}/`))
-      const isVendor = target === undefined && !isEffect && !isNode
-
-      if (file.startsWith("src/") && isIn("test", "bench", "scripts")) forbid("the program imports no test")
-      if (isPackage(name, "@google/genai") && !base.startsWith("Google")) forbid("only Google*.ts import the SDK")
-      if (isNode && file.startsWith("src/") && folder !== "src/layers" && file !== "src/cli/main.ts") {
-        forbid("node: belongs to layers and main.ts")
+      if (file.startsWith("src/") && target !== undefined && !target.startsWith("src/")) forbid("src imports src only")
+      if (isPackage(name, "@google/genai") && !path.posix.basename(file).startsWith("Google")) {
+        forbid("only Google*.ts import the SDK")
       }
-      if (folder === "src/domain" && !isEffect && !isIn("src/domain")) forbid("domain imports effect and domain only")
-      if (folder === "src/services") {
-        if (isIn("src/layers", "src/cli") || isVendor) forbid("services import no layers, no cli, no vendors")
-        const from = rankOf(file)
-        const to = target === undefined || !isIn("src/services") ? undefined : rankOf(target)
-        if (from !== undefined && to !== undefined && to > from) forbid("a lower service imports a higher one")
-      }
-      if (folder === "src/layers") {
-        if (isIn("src/cli")) forbid("layers import no cli")
-        if (isIn("src/layers") && !composers.includes(base) && !sharedByLayers.includes(path.posix.basename(name))) {
+      if (floor === undefined || isWiring(file)) continue
+      const below = floors.indexOf(target === undefined ? floor : (floorOf(target) ?? floor))
+      if (below > floors.indexOf(floor)) forbid(`${floor} imports nothing from a floor above`)
+      if (floor !== "layers") {
+        const draws = file === drawing.file && isPackage(name, ...drawing.packages)
+        if (target === undefined && !isEffect && !draws) forbid(`the platform and vendors belong to layers`)
+        if (target !== undefined && floorOf(target) === "layers") forbid("only the wiring imports layers")
+      } else if (target !== undefined) {
+        const other = byFile.get(target)
+        // What several layers need of the machine is in the room `platform`.
+        if (other !== undefined && !target.startsWith("src/layers/platform/") && offersLayer(other)) {
           forbid("a layer imports another layer")
         }
       }
-      if (folder === "src/cli" && file !== "src/cli/main.ts") {
-        if (isIn("src/layers")) forbid("commands import no layers")
-        const isDrawing = file === drawing && isPackage(name, ...drawingPackages)
-        if ((isVendor && !isDrawing) || isPackage(name, ...platform)) forbid("commands import no vendors")
-        if (target === drawing && !isLazy(text, name)) forbid("what draws is loaded when a page is written")
-      }
+      if (isNode && floor !== "layers") forbid("node: belongs to layers")
+      if (target === drawing.file && !isTypeOnly(text, name)) forbid("what draws is loaded when a page is written")
     }
-    return found
+    return broken
   })
+}
+
+/** The groups of nodes that import each other in a circle. */
+const circles = (edges: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyArray<string> => {
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const stack: Array<string> = []
+  const found: Array<string> = []
+  const visit = (node: string): void => {
+    index.set(node, index.size)
+    low.set(node, index.get(node) ?? 0)
+    stack.push(node)
+    for (const next of edges.get(node) ?? []) {
+      if (!index.has(next)) visit(next)
+      if (stack.includes(next)) low.set(node, Math.min(low.get(node) ?? 0, low.get(next) ?? 0))
+    }
+    if (low.get(node) !== index.get(node)) return
+    const group = stack.splice(stack.indexOf(node))
+    if (group.length > 1) found.push(group.sort().join(" ↔ "))
+  }
+  for (const node of edges.keys()) if (!index.has(node)) visit(node)
+  return found
+}
+
+/** What imports what: between files, or between whatever `nodeOf` makes of them. Imports within one node do not count. */
+const importGraph = (sources: ReadonlyArray<Source>, nodeOf: (file: string) => string) => {
+  const edges = new Map<string, Set<string>>()
+  for (const { file, text } of sources) {
+    const node = nodeOf(file)
+    const targets = edges.get(node) ?? new Set()
+    edges.set(node, targets)
+    for (const name of importsOf(text)) {
+      const target = targetOf(file, name)
+      if (target !== undefined && nodeOf(target) !== node) targets.add(nodeOf(target))
+    }
+  }
+  return edges
+}
 
 describe("the rules", () => {
   const cases: ReadonlyArray<readonly [rule: string, file: string, text: string]> = [
-    ["domain imports effect and domain only", "src/domain/A.ts", `import { B } from "../services/B.ts"`],
-    ["domain imports effect and domain only", "src/domain/strategies/A.ts", `import "zod"`],
-    ["node: belongs to layers and main.ts", "src/domain/A.ts", `import { readFileSync } from "node:fs"`],
-    ["node: belongs to layers and main.ts", "src/cli/Output.ts", `import process from "node:process"`],
-    ["node: belongs to layers and main.ts", "src/services/A.ts", `const fs = await import("node:fs")`],
-    ["services import no layers", "src/services/A.ts", `import type { B } from "../layers/B.ts"`],
-    ["services import no layers", "src/services/A.ts", `import {\n  one,\n  two\n} from "../cli/Output.ts"`],
-    ["services import no layers", "src/services/A.ts", `import * as Node from "@effect/platform-node"`],
-    ["layers import no cli", "src/layers/A.ts", `import { B } from "../cli/Output.ts"`],
-    ["a layer imports another layer", "src/layers/A.ts", `import * as B from "./MemoryTempStore.ts"`],
-    ["commands import no layers", "src/cli/commands/a.ts", `import * as Live from "../../layers/Live.ts"`],
-    [
-      "commands import no layers",
-      "src/cli/commands/a.ts",
-      `const Live = yield* load(() => import("../../layers/Live.ts"))`
-    ],
-    ["commands import no vendors", "src/cli/commands/a.ts", `import { NodeServices } from "@effect/platform-node"`],
-    ["commands import no vendors", "src/cli/Page.ts", `import * as Plot from "@observablehq/plot"`],
-    ["commands import no vendors", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
-    ["what draws is loaded when a page is written", "src/cli/Page.ts", `import { draw } from "./page/Charts.ts"`],
-    ["the program imports no test", "src/layers/A.ts", `import { f } from "../../test/support/f.ts"`],
-    ["only Google*.ts import the SDK", "src/layers/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
-    ["a lower service imports a higher one", "src/services/TempStore.ts", `import { Chat } from "./Chat.ts"`],
-    ["a lower service imports a higher one", "src/services/Compression.ts", `import { Agent } from "./Agent.ts"`],
-    ["re-exports another module (barrel)", "src/domain/A.ts", `export * from "./B.ts"`],
-    ["re-exports another module (barrel)", "src/domain/A.ts", `export { B } from "./B.ts"`],
-    ["named after the concept", "src/domain/utils.ts", ""],
-    ["named after the concept", "src/services/index.ts", ""]
+    ["domain imports nothing from a floor above", "src/domain/a/A.ts", `import { B } from "../../services/a/B.ts"`],
+    ["the platform and vendors belong to layers", "src/domain/a/A.ts", `import "zod"`],
+    ["node: belongs to layers", "src/domain/a/A.ts", `import { readFileSync } from "node:fs"`],
+    ["node: belongs to layers", "src/cli/output/Output.ts", `import process from "node:process"`],
+    ["node: belongs to layers", "src/services/a/A.ts", `const fs = await import("node:fs")`],
+    ["services imports nothing from a floor", "src/services/a/A.ts", `import type { B } from "../../layers/a/B.ts"`],
+    ["services imports nothing from a floor", "src/services/a/A.ts", `import {\n  one\n} from "../../cli/a/Output.ts"`],
+    ["the platform and vendors belong", "src/services/a/A.ts", `import * as Node from "@effect/platform-node"`],
+    ["layers imports nothing from a floor above", "src/layers/a/A.ts", `import { B } from "../../cli/a/Output.ts"`],
+    ["only the wiring imports layers", "src/cli/commands/a.ts", `import * as Live from "../../layers/Live.ts"`],
+    ["only the wiring imports layers", "src/cli/commands/a.ts", `load(() => import("../../layers/Live.ts"))`],
+    ["the platform and vendors belong to layers", "src/cli/page/Page.ts", `import * as Plot from "@observablehq/plot"`],
+    ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
+    ["what draws is loaded", "src/cli/page/Page.ts", `import { draw } from "./Charts.ts"`],
+    ["src imports src only", "src/layers/a/A.ts", `import { f } from "../../../test/support/f.ts"`],
+    ["only Google*.ts import the SDK", "src/layers/a/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
+    ["re-exports another module (barrel)", "src/domain/a/A.ts", `export * from "./B.ts"`],
+    ["re-exports another module (barrel)", "src/domain/a/A.ts", `export { B } from "./B.ts"`],
+    ["named after the concept", "src/domain/a/utils.ts", ""],
+    ["lies loose on its floor", "src/domain/A.ts", ""],
+    ["lies loose on its floor", "src/cli/Output.ts", ""]
   ]
   for (const [rule, file, text] of cases) {
     it(`${rule}: ${text.replace(/\s+/g, " ") || file}`, () => {
       const found = violations([{ file, text }])
       assert.isTrue(
         found.some((violation) => violation.includes(rule)),
-        `expected a violation, found ${JSON.stringify(found)}`
+        `expected a violation, got ${JSON.stringify(found)}`
       )
     })
   }
 
-  it("allows what is allowed", () => {
+  it("a layer imports another layer", () => {
+    const found = violations([
+      { file: "src/layers/a/A.ts", text: `import * as B from "../b/B.ts"` },
+      { file: "src/layers/b/B.ts", text: `export const layer = 1` }
+    ])
+    assert.deepStrictEqual(found, ["src/layers/a/A.ts: a layer imports another layer (../b/B.ts)"])
+  })
+
+  it("circles", () => {
+    const sources = [
+      { file: "src/domain/a/A.ts", text: `import "../b/B.ts"` },
+      { file: "src/domain/b/B.ts", text: `import "./C.ts"` },
+      { file: "src/domain/b/C.ts", text: `import "../a/D.ts"` },
+      { file: "src/domain/a/D.ts", text: "" }
+    ]
+    assert.deepStrictEqual(circles(importGraph(sources, roomOf)), ["domain/a ↔ domain/b"])
+    assert.deepStrictEqual(circles(importGraph(sources, (file) => file)), [])
+  })
+
+  it("allow what is allowed", () => {
     const allowed: ReadonlyArray<Source> = [
-      { file: "src/domain/A.ts", text: `import { Schema } from "effect"\nimport * as B from "./strategies/B.ts"` },
-      { file: "src/services/Chat.ts", text: `import { Compression } from "./Compression.ts"` },
-      { file: "src/layers/A.ts", text: `import { hash } from "./Sha256.ts"\nimport fs from "node:fs"` },
-      { file: "src/layers/Live.ts", text: `import * as A from "./A.ts"` },
-      { file: "src/layers/GoogleModel.ts", text: `import { GoogleGenAI } from "@google/genai"` },
+      { file: "src/domain/a/A.ts", text: `import { Schema } from "effect"\nimport * as B from "../b/B.ts"` },
+      { file: "src/services/a/Chat.ts", text: `import { Compression } from "../b/Compression.ts"` },
+      { file: "src/layers/a/A.ts", text: `import { hash } from "./Sha256.ts"\nimport fs from "node:fs"` },
+      { file: "src/layers/a/Sha256.ts", text: `export const hash = 1` },
+      { file: "src/layers/Live.ts", text: `import * as A from "./a/A.ts"` },
+      { file: "src/layers/a/GoogleModel.ts", text: `import { GoogleGenAI } from "@google/genai"` },
       {
         file: "src/cli/main.ts",
         text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/Live.ts"`
       },
       { file: "src/cli/commands/a.ts", text: `// import "../../layers/Live.ts"\nimport { Command } from "effect/cli"` },
       { file: "src/cli/page/Charts.ts", text: `import * as Plot from "@observablehq/plot"\nimport "linkedom/worker"` },
-      { file: "src/cli/Page.ts", text: `import type { A } from "./page/Charts.ts"\nawait import("./page/Charts.ts")` },
+      { file: "src/cli/page/Page.ts", text: `import type { A } from "./Charts.ts"\nawait import("./Charts.ts")` },
       { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }
     ]
     assert.deepStrictEqual(violations(allowed), [])
@@ -244,7 +218,6 @@ describe("the rules", () => {
 })
 
 describe("the sources", () => {
-  const root = path.dirname(import.meta.dirname)
   const sources = globSync("src/**/*.ts", { cwd: root }).map((file) => ({
     file: file.replaceAll("\\", "/"),
     text: readFileSync(path.join(root, file), "utf8")
@@ -252,27 +225,81 @@ describe("the sources", () => {
 
   it("are found", () => assert.isAbove(sources.length, 20))
 
-  it("keep to them", () => assert.deepStrictEqual(violations(sources), []))
+  it("keep to the rules", () => assert.deepStrictEqual(violations(sources), []))
 
-  it("read JSON from outside in one place, which bounds how deep it is nested", () => {
-    // These read again what they have just written, or one text in quotes.
-    const own = [
-      "domain/JsonText.ts",
-      "domain/Source.ts",
-      "domain/SettingsText.ts",
-      ...["Claude", "Codex", "Gemini", "Pi"].map((name) => `domain/transcripts/${name}Writer.ts`)
-    ]
-    const others = sources.filter(({ text }) => /\bJSON\.parse\(|\bfromJsonString\(/.test(code(text)))
+  it("form no circle of rooms", () => assert.deepStrictEqual(circles(importGraph(sources, roomOf)), []))
+
+  it("form no circle of files", () => assert.deepStrictEqual(circles(importGraph(sources, (file) => file)), []))
+
+  it("give a light index: no layer, no vendor, nothing of Node", () => {
+    const byFile = new Map(sources.map((source) => [source.file, source.text]))
+    const closure = new Set<string>()
+    const packages = new Set<string>()
+    const visit = (file: string): void => {
+      if (closure.has(file)) return
+      closure.add(file)
+      for (const name of importsOf(byFile.get(file) ?? "")) {
+        const target = targetOf(file, name)
+        if (target === undefined) packages.add(name.split("/")[0] ?? name)
+        else visit(target)
+      }
+    }
+    visit("src/index.ts")
+    assert.isAbove(closure.size, 100)
+    assert.deepStrictEqual([...packages], ["effect"])
     assert.deepStrictEqual(
-      others.map(({ file }) => file).filter((file) => !own.includes(file.replace(/^src\//, ""))),
+      [...closure].filter((file) => !/^src\/(?:index|api\/\w+|domain\/.+|services\/.+)\.ts$/.test(file)),
       []
     )
   })
 
-  it("have every service in the order", () => {
-    const unranked = sources.filter(({ file }) => file.startsWith("src/services/") && rankOf(file) === undefined)
+  it("have no importer of the entries of the package", () => {
+    const importers = sources.filter(({ file, text }) =>
+      importsOf(text).some((name) => /^src\/(?:index|google|node|testing)\.ts$/.test(targetOf(file, name) ?? ""))
+    )
     assert.deepStrictEqual(
-      unranked.map(({ file }) => file),
+      importers.map(({ file }) => file),
+      []
+    )
+  })
+
+  it("say in their header why they are one file where they are long", () => {
+    const long = sources.filter(({ text }) => text.split("\n").length > 420 && !/\bOne file: /.test(text))
+    assert.deepStrictEqual(
+      long.map(({ file }) => file),
+      []
+    )
+  })
+
+  it("refer to no document that is not in the project", () => {
+    const files = globSync(["{src,test,bench,scripts,examples,docs}/**/*.{ts,mjs,md}", "*.md"], { cwd: root })
+    const cited = /\(?\b[Ss]pec(?:ification)? \d|\bseeds? \d{3}|\bpain #|\b(?:DESIGN|LAYOUT|STACK)\.md/
+    const own = path.join("test", "architecture.test.ts")
+    const lines = files
+      .filter((file) => file !== own && !file.includes("fixtures") && !file.includes("golden"))
+      .flatMap((file) =>
+        readFileSync(path.join(root, file), "utf8")
+          .split("\n")
+          .flatMap((line, index) => (cited.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : []))
+      )
+    assert.deepStrictEqual(lines, [])
+  })
+
+  it("have their tests in rooms of the same names", () => {
+    const files = globSync(`test/{${floors.join(",")}}/**/*.test.ts`, { cwd: root })
+    const rooms = new Set(files.map((file) => path.dirname(file).replaceAll("\\", "/")))
+    const strange = [...rooms].filter((folder) => !existsSync(path.join(root, folder.replace(/^test\//, "src/"))))
+    assert.deepStrictEqual(strange, [])
+  })
+
+  it("read JSON from outside in one place, which bounds how deep it is nested", () => {
+    // Elsewhere only text that the program itself has just written, which a comment before it says.
+    const own = /\/\/ Own JSON: [^\n]*\n[^\n]*\bJSON\.parse\(/g
+    const others = sources
+      .filter(({ file }) => roomOf(file) !== "domain/text")
+      .filter(({ text }) => /\bJSON\.parse\(|\bfromJsonString\(/.test(withoutComments(text.replace(own, ""))))
+    assert.deepStrictEqual(
+      others.map(({ file }) => file),
       []
     )
   })

@@ -1,6 +1,6 @@
 /**
- * An agent with hands: one tool of your own, one that reads files, and nobody who allows changes. The model is a script, so
- * that this runs without a network; with `GoogleModel.layer` in its place it is a real one.
+ * An agent with two tools: one of your own, and one that reads files. Changes are denied because no approval handler is given.
+ * The model is scripted, so this runs without a network; replace it with `GoogleModel.layer` for Gemini.
  *
  *   node agent.ts
  *
@@ -11,16 +11,9 @@
  *   The version is 1.2.3; I was not allowed to deploy it.
  */
 import { Effect, Layer, Path, Schema, Stream } from "effect"
-import { call, model } from "palimpsest/domain/Content"
-import * as FileWorkspace from "palimpsest/layers/FileWorkspace"
-import * as MemoryFileSystem from "palimpsest/layers/MemoryFileSystem"
-import * as Agent from "palimpsest/services/Agent"
-import { Approval } from "palimpsest/services/Approval"
-import { Chats } from "palimpsest/services/Chats"
-import * as Tool from "palimpsest/services/Tool"
-import { readFile } from "palimpsest/services/tools/ReadFile"
-import * as Offline from "palimpsest/testing/Offline"
-import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
+import { Agent, Chat, Content, Tool } from "palimpsest"
+import { FileWorkspace } from "palimpsest/node"
+import { MemoryFileSystem, Offline, ScriptedModel } from "palimpsest/testing"
 
 const deploy = Tool.make({
   name: "deploy",
@@ -35,8 +28,8 @@ const deploy = Tool.make({
 })
 
 const program = Effect.gen(function* () {
-  const chat = yield* Chats.use((chats) => chats.open("release"))
-  const tools = [yield* readFile, deploy]
+  const chat = yield* Chat.Chats.use((chats) => chats.open("release"))
+  const tools = [yield* Tool.readFile, deploy]
   yield* Agent.run({ name: "release", chat, tools, limits: { turns: 10 } }, "Deploy the version in package.json.").pipe(
     Stream.runForEach((event) =>
       Effect.sync(() => {
@@ -48,8 +41,8 @@ const program = Effect.gen(function* () {
 })
 
 const script = ScriptedModel.layer([
-  { content: model(call("read_file", { file_path: "package.json" }, "1")), finishReason: "STOP", usage: null },
-  { content: model(call("deploy", { version: "1.2.3" }, "2")), finishReason: "STOP", usage: null },
+  { content: Content.model(Content.call("read_file", { file_path: "package.json" }, "1")), finishReason: "STOP", usage: null },
+  { content: Content.model(Content.call("deploy", { version: "1.2.3" }, "2")), finishReason: "STOP", usage: null },
   "The version is 1.2.3; I was not allowed to deploy it."
 ])
 
@@ -58,8 +51,8 @@ const workspace = FileWorkspace.layer({ root: "/app" }).pipe(
   Layer.provideMerge(Path.layer)
 )
 
-// Nobody can be asked, so what would have to be asked is denied, and the model is told.
-const approval = Approval.layer({ mode: "none", granted: [] })
+// Without an approval handler every question is answered with no, and the model receives a denial.
+const approval = Tool.Approval.layer({ mode: "none", granted: [] })
 
 await Effect.runPromise(
   program.pipe(Effect.scoped, Effect.provide([Offline.layerWithModel(script), workspace, approval]))

@@ -1,6 +1,6 @@
 /**
- * An application with its own messages takes only the compression: counts them, compresses them once, and sends what
- * is left.
+ * Compression alone, for an application that keeps its own messages: counts them, compresses them once, and sends the
+ * result.
  *
  *   node compression-only.ts
  *
@@ -13,18 +13,10 @@
  *   recalled     What did ticket 3 say?
  */
 import { Console, Effect, Layer } from "effect"
-import { adopt, defaultPolicy, Outcome, type Policy } from "palimpsest/domain/Compression"
-import { plainText, text } from "palimpsest/domain/Content"
-import { project } from "palimpsest/domain/Projection"
-import { recall, recallable } from "palimpsest/domain/Recall"
-import { TokenCount } from "palimpsest/domain/Tokens"
-import * as MemoryTempStore from "palimpsest/layers/MemoryTempStore"
-import { Compression, requestFor } from "palimpsest/services/Compression"
-import { HookSystem } from "palimpsest/services/HookSystem"
-import { Summarizer } from "palimpsest/services/Summarizer"
-import { TokenCounter } from "palimpsest/services/TokenCounter"
+import { Compression, Content, Conversation, Hooks, Tokens } from "palimpsest"
+import { MemoryTempStore } from "palimpsest/testing"
 
-/** The application's own messages: it need not know Gemini's. */
+/** The application's own messages, in its own shape. */
 interface Message {
   readonly role: "user" | "assistant"
   readonly text: string
@@ -41,19 +33,19 @@ const messages: ReadonlyArray<Message> = [
   ]).flat()
 ]
 
-/** A window of 2,000 tokens. Above half of it the messages are compressed; the newest fifth stays as it is. */
-const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(2_000), threshold: 0.5, preserve: 0.2 }
+/** A window of 2,000 tokens. Above half of it the messages are compressed; the newest fifth is kept unchanged. */
+const policy: Compression.Policy = { ...Compression.defaultPolicy, limit: Tokens.TokenCount.make(2_000), threshold: 0.5, preserve: 0.2 }
 
-/** All that a compression needs: who counts, who writes the snapshot, who is told, where bytes get their names. */
-const Runtime = Compression.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)),
-  Layer.provide([Summarizer.layerExtractive, HookSystem.layer])
+/** The services of a compression: token counter, summarizer, hooks, and the store that names bytes. */
+const Runtime = Compression.Compression.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Tokens.TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provide([Compression.Summarizer.layerExtractive, Hooks.HookSystem.layer])
 )
 
 const shown = (tokens: number) => tokens.toLocaleString("en")
 
-/** One line for each way a compression can end. A new way would be an error of the compiler here. */
-const told = Outcome.match({
+/** One line for each outcome of a compression. The compiler reports an outcome that is missing here. */
+const told = Compression.Outcome.match({
   Compressed: ({ after, audit, before, by }) => {
     const stay = `${audit.inSnapshot + audit.inTail} of ${audit.anchors} facts stay, the rest by recall`
     return `compressed   ${shown(before)} → ${shown(after)} tokens by ${by}; ${stay}`
@@ -68,32 +60,32 @@ const told = Outcome.match({
 })
 
 const program = Effect.gen(function* () {
-  const request = yield* requestFor(
+  const request = yield* Compression.requestFor(
     messages.map((message) => ({
-      content: { role: message.role === "user" ? "user" : "model", parts: [text(message.text)] }
+      content: { role: message.role === "user" ? "user" : "model", parts: [Content.text(message.text)] }
     })),
     policy
   )
-  const counter = yield* TokenCounter
-  const counts = yield* counter.count(messages.map((message) => text(message.text)))
+  const counter = yield* Tokens.TokenCounter
+  const counts = yield* counter.count(messages.map((message) => Content.text(message.text)))
   const before = counts.reduce((sum, tokens) => sum + tokens, 0)
   yield* Console.log(`before       ${shown(before)} tokens in ${messages.length} messages`)
 
-  const compression = yield* Compression
+  const compression = yield* Compression.Compression
   const { outcome } = yield* compression.compress(request)
   yield* Console.log(told(outcome))
 
-  // The request still holds everything. What the outcome changes is laid over it, and the result is a legal history.
-  const sent = project(adopt(request.conversation, outcome))
+  // The request still holds all messages. The patch of the outcome is applied to it, and the result is a legal history.
+  const sent = Conversation.projectMessages(Compression.adopt(request.conversation, outcome))
   const tokens = sent.reduce((sum, message) => sum + message.tokens, 0)
   yield* Console.log(`to be sent   ${sent.length} messages, ${shown(tokens)} tokens`)
   const [first] = sent
-  if (first !== undefined) yield* Console.log(`first words  ${plainText(first.content).slice(0, 80)}`)
+  if (first !== undefined) yield* Console.log(`first words  ${Content.plainText(first.content).slice(0, 80)}`)
 
-  // What left the window is read back by its handle, here that of the ninth message.
-  const all = recallable(request.conversation)
+  // A handle reads back a message that left the window; here the ninth message.
+  const all = Conversation.recallable(request.conversation)
   const handle = all.entries[8]?.handles[0]
-  if (handle !== undefined) yield* Console.log(`recalled     ${recall(all, handle)?.text}`)
+  if (handle !== undefined) yield* Console.log(`recalled     ${Conversation.recall(all, handle)?.text}`)
 })
 
 await Effect.runPromise(program.pipe(Effect.provide(Runtime)))

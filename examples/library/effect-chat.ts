@@ -1,10 +1,10 @@
 /**
- * `effect/ai`'s Chat, of which the history itself stays small: only the constructor changes. Everything that was said stays
- * in a session; it can be recalled, and a compression undone.
+ * The Chat of `effect/ai` with a history that stays small: only the constructor changes. All messages stay in a session,
+ * where they can be recalled, and a compression can be undone.
  *
  *   node effect-chat.ts
  *
- * It needs no key and no network: the model follows a script. It prints:
+ * It needs no key and no network: the model is scripted. It prints:
  *
  *   said      60 messages
  *   history   … messages, exported in … characters
@@ -14,20 +14,18 @@
  */
 import { Console, Effect, Layer, Ref } from "effect"
 import type { Chat } from "effect/ai/Chat"
-import { entries } from "palimpsest/domain/Conversation"
-import * as Offline from "palimpsest/layers/Offline"
-import * as ScriptedLanguageModel from "palimpsest/layers/ScriptedLanguageModel"
-import { CompressedChat } from "palimpsest/services/CompressedChat"
+import { CompressedChat, Conversation } from "palimpsest"
+import { Offline, ScriptedLanguageModel } from "palimpsest/testing"
 
-/** The provider: here a script, in your program its layer. */
+/** The provider. Here it is scripted; use your provider's layer in your program. */
 const Model = ScriptedLanguageModel.layer(
   (_, index) => `Noted: ticket ${index} is about src/billing/invoice${index}.ts. ${"I keep it in mind. ".repeat(10)}`
 )
 
-/** Sessions in memory; put FileSessionStore and FileTempStore in their places to find them again tomorrow. */
+/** Sessions in memory. Use FileSessionStore and FileTempStore to keep them on disk. */
 const Runtime = Layer.merge(Model, Offline.layer)
 
-/** A program that knows `effect/ai`'s Chat and nothing of compression. */
+/** A program written against the Chat of `effect/ai`, without any knowledge of compression. */
 const tell = Effect.fn("tell")(function* (chat: Chat, tickets: number) {
   for (let n = 0; n < tickets; n += 1) {
     yield* chat.generateText({ prompt: `Ticket ${n}: the total of invoice ${n} is rounded twice.` })
@@ -36,8 +34,8 @@ const tell = Effect.fn("tell")(function* (chat: Chat, tickets: number) {
 
 const length = (chat: Chat) => Effect.map(Ref.get(chat.history), (history) => history.content.length)
 
-/** Instead of `Chat.fromPrompt`; a small window, so that a short conversation shows it. */
-const open = CompressedChat.make({
+/** Replaces `Chat.fromPrompt`. The window is small, so that a short conversation shows the effect. */
+const open = CompressedChat.CompressedChat.make({
   session: "tickets",
   prompt: [{ role: "system", content: "You are a helpful assistant." }],
   window: 4_000
@@ -49,12 +47,12 @@ const program = Effect.gen(function* () {
       const chat = yield* open
       yield* tell(chat, 30)
       const { conversation } = yield* chat.session
-      yield* Console.log(`said      ${entries(conversation).length} messages`)
+      yield* Console.log(`said      ${Conversation.entries(conversation).length} messages`)
       const exported = (yield* chat.exportJson).length.toLocaleString("en")
       yield* Console.log(`history   ${yield* length(chat)} messages, exported in ${exported} characters`)
 
-      // Every part has a handle, in a snapshot or here: what left the history is read back by it.
-      const handle = entries(conversation)[6]?.handles[0]
+      // Every part has a handle, which reads back what left the history.
+      const handle = Conversation.entries(conversation)[6]?.handles[0]
       if (handle !== undefined) yield* Console.log(`recalled  ${JSON.stringify((yield* chat.recall(handle)).text)}`)
 
       yield* chat.undo

@@ -1,6 +1,6 @@
 /**
- * A conversation that a program looks over: one hook lets no question for prices pass, another puts a compression off and then
- * says what it should keep, and telemetry hears what happened.
+ * Hooks and telemetry: one hook refuses questions about prices, another first refuses a compression and then sets its focus,
+ * and telemetry reports the events.
  *
  *   node hooks.ts
  *
@@ -13,18 +13,13 @@
  *   told: request, turn, request, hook_stopped, chat_compression
  */
 import { Console, Effect, Layer, Ref, Stream } from "effect"
-import { model, text, user } from "palimpsest/domain/Content"
-import { Chats } from "palimpsest/services/Chats"
-import { ChatDefaults } from "palimpsest/services/ChatSettings"
-import { HookSystem } from "palimpsest/services/HookSystem"
-import { Telemetry } from "palimpsest/services/Telemetry"
-import * as Offline from "palimpsest/testing/Offline"
-import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
+import { Chat, Content, Hooks, Telemetry } from "palimpsest"
+import { Offline, ScriptedModel } from "palimpsest/testing"
 
 const Model = ScriptedModel.layer(() => "It was built in 1743, of oak.")
 const Runtime = Layer.provide(
   Layer.provideMerge(Offline.layerWithModel(Model), Model),
-  Layer.succeed(ChatDefaults, {
+  Layer.succeed(Chat.ChatDefaults, {
     model: "gemini-2.5-flash",
     systemInstruction: "Answer in one sentence.",
     policy: { summarizer: "extractive" }
@@ -32,7 +27,7 @@ const Runtime = Layer.provide(
 )
 
 const program = Effect.gen(function* () {
-  const hooks = yield* HookSystem
+  const hooks = yield* Hooks.HookSystem
   const isBusy = yield* Ref.make(true)
   yield* hooks.subscribe("subject", (event) =>
     Effect.succeed(
@@ -50,10 +45,10 @@ const program = Effect.gen(function* () {
           : { hookSpecificOutput: { focus: "what the bridge is made of" } }
     )
   )
-  const telemetry = Telemetry.make({ sinks: [], buffer: 100, prompts: false, logs: false })
+  const telemetry = Telemetry.Telemetry.make({ sinks: [], buffer: 100, prompts: false, logs: false })
   yield* telemetry.compressions
 
-  const chat = yield* Chats.use((chats) => chats.open("bridge"))
+  const chat = yield* Chat.Chats.use((chats) => chats.open("bridge"))
   const say = (words: string) =>
     telemetry.watch("bridge", words, chat.send(words)).pipe(
       Stream.runForEach((event) =>
@@ -69,7 +64,7 @@ const program = Effect.gen(function* () {
 
   for (let n = 0; n < 6; n += 1) {
     const words = Array.from({ length: 300 }, (_, at) => `Plank ${n * at} of the old bridge is made of oak.`).join(" ")
-    yield* chat.append([{ content: user(text(`Tell me of part ${n}.`)) }, { content: model(text(words)) }])
+    yield* chat.append([{ content: Content.user(Content.text(`Tell me of part ${n}.`)) }, { content: Content.model(Content.text(words)) }])
   }
   yield* Console.log(`while it is refused: ${(yield* chat.compress())._tag}`)
   yield* Ref.set(isBusy, false)

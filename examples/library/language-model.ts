@@ -1,11 +1,11 @@
 /**
- * Any `effect/ai` language model with a window that is never overrun: one layer between a program and its provider. The
- * program keeps its whole history and sends it again with every call, as it always did.
+ * Any `effect/ai` language model with a window that is never exceeded: one layer between a program and its provider. The
+ * program keeps its whole history and sends it with every call, as before.
  *
  *   node language-model.ts
  *
- * It needs no key and no network: the model follows a script. With a real provider, put its layer (for example that of
- * @effect/ai-openai) where ScriptedLanguageModel stands. It prints:
+ * It needs no key and no network: the model is scripted. With a real provider, put its layer (for example that of
+ * @effect/ai-openai) in place of ScriptedLanguageModel. It prints:
  *
  *   call 1    2 messages reach the model
  *   call 8    16 messages reach the model
@@ -18,13 +18,10 @@ import * as Chat from "effect/ai/Chat"
 import type { ProviderOptions } from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { mentions } from "palimpsest/domain/Handle"
-import * as Offline from "palimpsest/layers/Offline"
-import * as ScriptedLanguageModel from "palimpsest/layers/ScriptedLanguageModel"
-import * as CompressedLanguageModel from "palimpsest/services/CompressedLanguageModel"
-import { layerRecallTool, recallToolkit } from "palimpsest/services/RecallTool"
+import { CompressedLanguageModel, Content, RecallTool } from "palimpsest"
+import { Offline, ScriptedLanguageModel } from "palimpsest/testing"
 
-// --- your tools, as they are ---------------------------------------------------------------------------------------------
+// --- your tools, unchanged ---------------------------------------------------------------------------------------------
 
 const ReadFile = Tool.make("read_file", {
   description: "Reads a file of the project.",
@@ -43,20 +40,20 @@ const FilesLayer = Files.toLayer(
   )
 )
 
-/** What the model may call: your tools, and the one that reads back what left the window. */
-const tools = Toolkit.merge(Files, recallToolkit)
+/** The tools of the model: yours, and the one that reads back what left the window. */
+const tools = Toolkit.merge(Files, RecallTool.recallToolkit)
 
-// --- the provider: here a script, in your program its layer ----------------------------------------------------------------
+// --- the provider; here it is scripted -------------------------------------------------------------------------------------
 
 const text = (request: ProviderOptions) => JSON.stringify(request.prompt.content)
 
-/** Reads one file a turn; asked for the first one, finds its handle in the snapshot and recalls it. */
+/** Reads one file per turn. When asked for the first file, it finds the handle in the snapshot and recalls it. */
 const Provider = ScriptedLanguageModel.layer((request, index) => {
   if (index < 20) {
     return [{ type: "tool-call", id: `call-${index}`, name: "read_file", params: { path: `src/module${index}.ts` } }]
   }
   if (index === 20) {
-    const [, handle] = mentions(text(request))
+    const [, handle] = Content.mentions(text(request))
     return [{ type: "tool-call", id: "recall-1", name: "recall", params: { handle, from: 1, to: 1 } }]
   }
   return "It was module 0: 40 lines of src/module0.ts"
@@ -64,10 +61,10 @@ const Provider = ScriptedLanguageModel.layer((request, index) => {
 
 // --- the one layer between them --------------------------------------------------------------------------------------------
 
-/** A small window, so that a short conversation shows it. `{ model: "gemini-2.5-pro" }` would say it by name. */
+/** A small window, so that a short conversation shows the effect. `{ model: "gemini-2.5-pro" }` takes the window of a model. */
 const Model = CompressedLanguageModel.layer({ window: 12_000, reserve: 1_000 }).pipe(
   Layer.provideMerge(Provider),
-  // Who counts, who writes snapshots (here: code), where bytes are kept. Each can be put together otherwise: see compose.ts.
+  // The token counter, the summarizer (here: code) and the store. compose.ts shows how to combine them otherwise.
   Layer.provide(Offline.layer)
 )
 
@@ -90,6 +87,6 @@ const program = Effect.gen(function* () {
   yield* Console.log(`first     ${snapshot?.type === "text" ? snapshot.text.slice(0, 100) : ""}`)
 })
 
-const Runtime = Layer.provideMerge(Layer.merge(FilesLayer, layerRecallTool), Model)
+const Runtime = Layer.provideMerge(Layer.merge(FilesLayer, RecallTool.layerRecallTool), Model)
 
 await Effect.runPromise(program.pipe(Effect.provide(Runtime)))

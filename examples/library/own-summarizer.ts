@@ -1,6 +1,6 @@
 /**
- * A summarizer of one's own: a service that gives a text. The workflow does the rest: it marks quotes that the user never
- * wrote, takes out facts that nobody said, adds what the user asked for word for word, and keeps to the budget.
+ * Your own summarizer: a service that returns a text. The workflow does the rest: it marks quotations that the user never
+ * wrote, removes facts that do not occur in the conversation, adds the user's requests word for word, and keeps to the budget.
  *
  *   node own-summarizer.ts
  *
@@ -11,17 +11,11 @@
  *   forged       written by a model: Delete the old name.
  */
 import { Console, Effect, Layer } from "effect"
-import { defaultPolicy } from "palimpsest/domain/Compression"
-import { model, text, user } from "palimpsest/domain/Content"
-import { TokenCount } from "palimpsest/domain/Tokens"
-import * as MemoryTempStore from "palimpsest/layers/MemoryTempStore"
-import { Compression, requestFor } from "palimpsest/services/Compression"
-import { HookSystem } from "palimpsest/services/HookSystem"
-import { Summarizer } from "palimpsest/services/Summarizer"
-import { TokenCounter } from "palimpsest/services/TokenCounter"
+import { Compression, Content, Hooks, Tokens } from "palimpsest"
+import { MemoryTempStore } from "palimpsest/testing"
 
-/** Yours may ask any model or service. This one claims what is not so. */
-const OwnSummarizer = Layer.succeed(Summarizer, {
+/** Yours may call any model or service. This one makes false claims. */
+const OwnSummarizer = Layer.succeed(Compression.Summarizer, {
   summarize: () =>
     Effect.succeed({
       text: `<state_snapshot>
@@ -35,22 +29,22 @@ const OwnSummarizer = Layer.succeed(Summarizer, {
     })
 })
 
-const Runtime = Compression.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)),
-  Layer.provide([OwnSummarizer, HookSystem.layer])
+const Runtime = Compression.Compression.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Tokens.TokenCounter.layerEstimate, MemoryTempStore.layer)),
+  Layer.provide([OwnSummarizer, Hooks.HookSystem.layer])
 )
 
 const messages = [
-  { content: user(text("Rename the port setting. Keep the old name working.")) },
+  { content: Content.user(Content.text("Rename the port setting. Keep the old name working.")) },
   ...Array.from({ length: 20 }, (_, n) => [
-    { content: model(text(`Step ${n} is done. ${"I changed one more place and ran the tests. ".repeat(10)}`)) },
-    { content: user(text("Go on.")) }
+    { content: Content.model(Content.text(`Step ${n} is done. ${"I changed one more place and ran the tests. ".repeat(10)}`)) },
+    { content: Content.user(Content.text("Go on.")) }
   ]).flat()
 ]
 
 const program = Effect.gen(function* () {
-  const request = yield* requestFor(messages, { ...defaultPolicy, limit: TokenCount.make(3_000) })
-  const { outcome } = yield* Compression.use((compression) => compression.compress(request))
+  const request = yield* Compression.requestFor(messages, { ...Compression.defaultPolicy, limit: Tokens.TokenCount.make(3_000) })
+  const { outcome } = yield* Compression.Compression.use((compression) => compression.compress(request))
   if (outcome._tag !== "Compressed") return yield* Console.log(outcome._tag)
   const goal = /<user_words entry="e1">(.*?)<\/user_words>/.exec(outcome.snapshot)?.[1]
   yield* Console.log(`removed      ${outcome.doubts.removed.join(", ")}`)

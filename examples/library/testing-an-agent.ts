@@ -1,10 +1,10 @@
 /**
- * Tests of somebody's agent, without a network, a disk or chance: the model says what the script says, or does what no
- * model should, and the runtime around it is the real one.
+ * Tests of an agent without network, disk or randomness: a scripted or adversarial model answers, and the runtime around it
+ * is the real one.
  *
  *   node testing-an-agent.ts        (or: node --test testing-an-agent.ts)
  *
- * With @effect/vitest a test is `it.effect(name, () => program.pipe(Effect.provide(layer)))`, and it has a TestClock. It prints:
+ * With @effect/vitest a test is `it.effect(name, () => program.pipe(Effect.provide(layer)))`, with a TestClock. It prints:
  *
  *   ✔ the agent reads the log, then answers …
  *   ✔ what the agent sends fits its window, and the log can be read back …
@@ -14,43 +14,34 @@
 import { Effect, Stream } from "effect"
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import type { ChatEvent } from "palimpsest/domain/ChatEvent"
-import { defaultPolicy, type Policy } from "palimpsest/domain/Compression"
-import { call, type Content, model, type Part, plainText, response, text, user } from "palimpsest/domain/Content"
-import { entries, view } from "palimpsest/domain/Conversation"
-import { project } from "palimpsest/domain/Projection"
-import { TokenCount } from "palimpsest/domain/Tokens"
-import { Chats } from "palimpsest/services/Chats"
-import { ModelError, QuotaExhaustedError } from "palimpsest/services/Model"
-import * as AdversarialModel from "palimpsest/testing/AdversarialModel"
-import * as Offline from "palimpsest/testing/Offline"
-import * as ScriptedModel from "palimpsest/testing/ScriptedModel"
+import { Chat, Compression, Content, Conversation, Model, Tokens } from "palimpsest"
+import { AdversarialModel, Offline, ScriptedModel } from "palimpsest/testing"
 
-// --- the agent under test: yours ---------------------------------------------------------------------------------------
+// --- the agent under test ----------------------------------------------------------------------------------------------
 
 const tools = (name: string): string => (name === "read_build_log" ? `src/a.ts(3,1): error TS2304\n${"at ".repeat(2_000)}` : "")
 
-/** Sends the question, runs the tools that are asked for, until nothing more is; the chat makes room by itself. */
+/** Sends the question and runs the tools until the model calls none; the chat compresses itself when needed. */
 const answer = Effect.fn("answer")(function* (id: string, question: string, window: number) {
-  const chat = yield* Chats.use((chats) => chats.open(id))
+  const chat = yield* Chat.Chats.use((chats) => chats.open(id))
   yield* chat.configure({ window, policy: { summarizer: "extractive" } })
-  let message: string | ReadonlyArray<Part> = question
+  let message: string | ReadonlyArray<Content.Part> = question
   for (;;) {
-    const events: ReadonlyArray<ChatEvent> = yield* Stream.runCollect(chat.send(message))
+    const events: ReadonlyArray<Chat.ChatEvent> = yield* Stream.runCollect(chat.send(message))
     const calls = events.flatMap((event) => (event._tag === "ToolCallRequest" ? [event.call] : []))
     if (calls.length === 0) return events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join("")
-    message = calls.map(({ id, name }) => response(name, { output: tools(name) }, id))
+    message = calls.map(({ id, name }) => Content.response(name, { output: tools(name) }, id))
   }
 }, Effect.scoped)
 
 // --- its tests ---------------------------------------------------------------------------------------------------------
 
-const asksForTheLog = model(call("read_build_log", {}, "call-1"))
-const whole = (content: Content) => ({ content, finishReason: "STOP", usage: null })
+const asksForTheLog = Content.model(Content.call("read_build_log", {}, "call-1"))
+const whole = (content: Content.Content) => ({ content, finishReason: "STOP", usage: null })
 
 /** A window that the log alone nearly fills. */
 const small = 3_000
-const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(small) }
+const policy: Compression.Policy = { ...Compression.defaultPolicy, limit: Tokens.TokenCount.make(small) }
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
 
@@ -80,9 +71,9 @@ test("what the agent sends fits its window, and the log can be read back", () =>
       const script = yield* ScriptedModel.Script
       const last = (yield* script.calls).at(-1)
       assert.ok(JSON.stringify(last?.request.contents).length < tools("read_build_log").length)
-      const chats = yield* Chats
+      const chats = yield* Chat.Chats
       const chat = yield* chats.open("one")
-      const output = entries(yield* chat.conversation)[2]
+      const output = Conversation.entries(yield* chat.conversation)[2]
       const handle = output?.handles[0]
       assert.ok(handle !== undefined)
       assert.equal((yield* chat.recall(handle)).text, tools("read_build_log"))
@@ -97,12 +88,12 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
     Effect.gen(function* () {
       const error = yield* Effect.flip(answer("one", "Why is the build red?", small))
       assert.equal(error._tag, "ModelError")
-      const chat = yield* Chats.use((chats) => chats.open("one"))
-      assert.equal(view(yield* chat.conversation).length, 0)
+      const chat = yield* Chat.Chats.use((chats) => chats.open("one"))
+      assert.equal(Conversation.view(yield* chat.conversation).length, 0)
     }).pipe(
       Effect.scoped,
       Effect.provide(
-        Offline.layerWithModel(ScriptedModel.layer([new ModelError({ reason: new QuotaExhaustedError({ detail: "requests per day" }) })]))
+        Offline.layerWithModel(ScriptedModel.layer([new Model.ModelError({ reason: new Model.QuotaExhaustedError({ detail: "requests per day" }) })]))
       )
     )
   ))
@@ -110,17 +101,17 @@ test("a refusal of the model reaches whoever asked, and the conversation is as i
 test("a summarizing model that invents the user's words is not believed", () =>
   run(
     Effect.gen(function* () {
-      const chat = yield* Chats.use((chats) => chats.open("one"))
+      const chat = yield* Chat.Chats.use((chats) => chats.open("one"))
       const requests = Array.from({ length: 20 }, (_, n) => `Look at src/module${n}.ts${", and at what it imports".repeat(20)}.`)
       yield* chat.append(
         requests.flatMap((request, n) => [
-          { content: user(text(request)) },
-          { content: model(text(`Done with module ${n}.`)) }
+          { content: Content.user(Content.text(request)) },
+          { content: Content.model(Content.text(`Done with module ${n}.`)) }
         ])
       )
       const outcome = yield* chat.compress({ policy: { ...policy, summarizer: "model" }, forced: true })
       assert.equal(outcome._tag, "Compressed")
-      const seen = project(yield* chat.conversation).map(({ content }) => plainText(content)).join("\n")
+      const seen = Conversation.projectMessages(yield* chat.conversation).map(({ content }) => Content.plainText(content)).join("\n")
       const quoted = [...seen.matchAll(/<user_words[^>]*>([\s\S]*?)<\/user_words>/g)]
       assert.ok(quoted.length > 0)
       assert.ok(!seen.includes("Delete everything"))

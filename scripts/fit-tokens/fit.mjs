@@ -4,20 +4,20 @@ import * as vocabulary from "gpt-tokenizer/bpeRanks/o200k_base"
 import { encode } from "gpt-tokenizer/encoding/o200k_base"
 
 /**
- * Fits the costs of the token estimator to a real vocabulary and writes `src/domain/TokenCosts.ts`.
+ * Fits the costs of the token estimator to a real vocabulary and writes `src/domain/tokens/TokenCosts.ts`.
  *
  *     node scripts/fit-tokens/texts.mjs <folder>     gathers and makes texts: <folder>/train and <folder>/held
  *     node scripts/fit-tokens/fit.mjs <folder>       fits on train, reports on held; --report only reports
  *
- * Texts are files in one folder a class. First each cost is the mean of what the vocabulary takes at that place; then
- * gradient steps make the relative error of whole texts small, held to those means. Every step is deterministic.
+ * Texts are files in one folder per class. First each cost is set to the mean of the vocabulary's tokens at that place; then
+ * gradient steps reduce the relative error of whole texts while staying close to those means. Every step is deterministic.
  */
 
 const folder = process.argv[2]
 if (folder === undefined) throw new Error("usage: fit.mjs <folder> [--report]")
-const target = join(import.meta.dirname, "..", "..", "src", "domain", "TokenCosts.ts")
+const target = join(import.meta.dirname, "..", "..", "src", "domain", "tokens", "TokenCosts.ts")
 
-/** Weights of classes: what conversations with agents are made of counts more, languages few ask for count less. */
+/** Weights of classes: text typical of conversations with agents counts more, rare languages count less. */
 const weights = {
   english: 3,
   python: 2,
@@ -44,11 +44,11 @@ const minor = new Set(
   )
 )
 const weightOf = (name) => weights[name] ?? (name.startsWith("prose-") ? 1.5 : minor.has(name) ? 0.5 : 1)
-/** Characters of a class beyond which more of it weighs no more. */
+/** Characters of a class beyond which additional text has no more weight. */
 const enough = 300_000
-/** Cells seen less often than this, weighted, are not written: the more general cost stands for them. */
+/** Cells seen less often than this (weighted) are not written; the more general cost applies to them. */
 const leastSeen = 40
-/** How much a cost is held to its mean. */
+/** How strongly a cost is held to its mean. */
 const held = 0.3
 
 const tokens = (text) => encode(text, { disallowedSpecial: new Set() })
@@ -56,9 +56,9 @@ const byteLengths = vocabulary.default.map((token) =>
   typeof token === "string" ? Buffer.byteLength(token) : token.length
 )
 
-// --- ideographs and Hangul by how often they go on with a token rather than begin one --------------------------------------
+// --- ideographs and Hangul by how often they continue a token rather than begin one ----------------------------------------
 
-/** A token's rank stands for how often it occurs. */
+/** A token's rank serves as its frequency. */
 const eastTiers = () => {
   const all = new Map()
   const begun = new Map()
@@ -87,8 +87,8 @@ const eastTiers = () => {
 }
 
 /**
- * What the vocabulary takes for each second half of a pair: 8 when it makes an emoji of one token, else one bit for each of
- * the three planes of emoji, set when it is one of at most two tokens there.
+ * The vocabulary's cost of each second half of a surrogate pair: 8 when it makes an emoji of one token, else one bit for each
+ * of the three planes of emoji, set when it is one of at most two tokens there.
  */
 const emojiDigits = () => {
   const count = (high, low) => encode(String.fromCharCode(high, low)).length
@@ -137,13 +137,13 @@ const {
   levels,
   machine,
   costBits
-} = await import("../../src/domain/TokenMachine.ts")
+} = await import("../../src/domain/tokens/TokenMachine.ts")
 const { cells, cellsOf, columns, fixed } = fitting()
 const { classOf, steps } = machine()
 
-// --- texts, and what the vocabulary takes at each character ----------------------------------------------------------------
+// --- texts, and the vocabulary's tokens at each character -----------------------------------------------------------------
 
-/** Tokens by the UTF-16 unit they begin at. What blanks cost is known only behind them, and stands there. */
+/** Tokens by the UTF-16 unit they begin at. The cost of blanks is known only after them and is stored there. */
 const costsOf = (text) => {
   const found = tokens(text)
   const costs = new Uint8Array(text.length)
@@ -185,7 +185,7 @@ const read = (split) =>
         .filter(({ text }) => text !== "" && text.isWellFormed() && !text.includes("\ufffd\ufffd"))
     )
 
-/** The cells of each state and class, found when first met. */
+/** The cells of each state and class, created at first use. */
 const known = new Map()
 const cellsAt = (place) => {
   const cached = known.get(place)
@@ -201,7 +201,7 @@ const fixedAt = (place) => {
   return fixedCosts.get(place)
 }
 
-/** How often each place of the machine is met in a text, and what it took there. */
+/** How often each place of the machine occurs in a text, and its tokens there. */
 const countPlaces = (sample) => {
   const { costs, real } = costsOf(sample.text)
   const met = new Map()
@@ -222,7 +222,7 @@ const countPlaces = (sample) => {
   return { name: sample.name, file: sample.file, length: sample.text.length, real, base, met }
 }
 
-/** The places of a text gathered into the cells that stand for them. */
+/** The places of a text, gathered into their cells. */
 const byCell = (sample, cellAt) => {
   const found = new Map()
   for (const [place, [times, cost]] of sample.met) {
@@ -253,7 +253,7 @@ const fit = () => {
   }
   const share = ({ name }) => weightOf(name) * Math.min(1, enough / sizes.get(name))
 
-  // Which cells are seen often enough; what the others saw goes to the more general one.
+  // Which cells are seen often enough; the counts of the others go to the more general one.
   const seen = new Float64Array(cells)
   for (const sample of samples)
     for (const [place, [times]] of sample.met) seen[cellsAt(place)[0]] += share(sample) * times
@@ -273,7 +273,7 @@ const fit = () => {
       times[cell] += share(sample) * sample.times[i]
       sums[cell] += share(sample) * sample.costs[i]
     })
-  // The usual cost of a class is the mean over all of it.
+  // The default cost of a class is its mean over all texts.
   const usualTimes = new Float64Array(2 * width)
   const usualSums = new Float64Array(2 * width)
   for (const sample of samples)
@@ -344,7 +344,7 @@ const fit = () => {
 // --- the report --------------------------------------------------------------------------------------------------------------
 
 const report = async () => {
-  const { estimateText } = await import(`../../src/domain/Tokens.ts?fresh`)
+  const { estimateText } = await import(`../../src/domain/tokens/Tokens.ts?fresh`)
   const rows = Map.groupBy(read("held"), ({ name }) => name)
   for (const [name, samples] of rows) {
     const ratios = samples.map(({ text }) => estimateText(text) / tokens(text).length).sort((a, b) => a - b)

@@ -5,11 +5,13 @@ import { basename, dirname, join } from "node:path"
 import { gunzipSync } from "node:zlib"
 
 /**
- * Gathers texts of many classes for `fit.mjs`: sources, manuals and translated messages of the packages that are
- * installed here (what is not there is left out), our own prose, and texts made from seeds: hashes, logs, JSON, emoji,
- * outputs of tools. Those for fitting and those held back come from different packages, or from different templates.
+ * Gathers texts of many classes for `fit.mjs`: sources, manuals and translated messages of the installed packages (missing ones are
+ * skipped), prose written for this project, and texts generated from seeds: hashes, logs, JSON, emoji, tool output. Texts for
+ * fitting and held-out texts come from different packages or different templates.
  *
  *     node scripts/fit-tokens/texts.mjs <folder>
+ *
+ * One file: a list of generators that share one random source.
  */
 
 const folder = process.argv[2]
@@ -28,7 +30,7 @@ const put = (split, name, text, label = "made") => {
   writeFileSync(join(place, `${String(number).padStart(4, "0")}-${safe}.txt`), text)
 }
 
-/** Numbers, choices and bytes that follow from a seed. */
+/** Numbers, choices and bytes derived from a seed. */
 const random = (seed) => {
   let drawn = 0
   const bytes = (length) => {
@@ -53,7 +55,7 @@ const random = (seed) => {
 }
 const many = (count, make) => Array.from({ length: count }, (_, i) => make(i))
 
-// --- what is installed -------------------------------------------------------------------------------------------------------
+// --- installed packages --------------------------------------------------------------------------------------------------------
 
 const output = (command, args) => {
   try {
@@ -157,7 +159,7 @@ const manual = (text) =>
     )
     .join("\n")
 
-/** Messages of programs as translated, in the order of dice. */
+/** Translated program messages, in random order. */
 const messages = (split, name, language, programs, { least = 60, most = 30, size = 8_000 } = {}) => {
   const all = programs
     .map((program) => `/usr/share/locale/${language}/LC_MESSAGES/${program}.mo`)
@@ -426,7 +428,7 @@ const languages = () => {
     put("train", `prose-${file.split("-")[0]}`, read(join(prose, file)), file)
 }
 
-// --- texts from seeds --------------------------------------------------------------------------------------------------------
+// --- generated texts ---------------------------------------------------------------------------------------------------------
 
 const nouns =
   "server client request user order payment session cache queue worker database index shard node cluster token account message thread config module package service gateway router handler stream socket buffer event metric trace span record batch job task schedule retry timeout error warning failure connection pool memory disk file path query update insert delete select commit".split(
@@ -680,7 +682,7 @@ const tables = (split, { pick, whole }) => {
   )
 }
 
-/** Runs of one character, letters by chance, and characters that are rare elsewhere. */
+/** Runs of one character, random letters, and characters that are rare elsewhere. */
 const oddities = (split, dice, round) => {
   const { pick, share, whole } = dice
   const lengths = () => pick([2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 32, 40, 60, 64, 72, 80, 100, 120])
@@ -777,7 +779,7 @@ const oddities = (split, dice, round) => {
   )
 }
 
-// --- what tools of agents put out --------------------------------------------------------------------------------------------
+// --- output of agents' tools ---------------------------------------------------------------------------------------------------
 
 const projects =
   "apps billing web client server api core shared utils components hooks deps build config scripts tests docs lib internal pkg cmd services workers mobile admin dashboard auth checkout search notifications orders infra migrations models views controllers phoenix oban ecto tesla finch bandit credo lodash zustand radix prisma drizzle vite tokio serde axum rayon clap tonic gorm chi viper cobra zap sidekiq puma rspec devise celery redis kombu fastapi uvicorn alembic sqlx".split(
@@ -965,7 +967,7 @@ const tools = (split, dice, round) => {
   )
 }
 
-/** Sources as they also come: deeper, with tabs, with CR LF, within JSON. */
+/** Sources in other forms: indented further, with tabs, with CR LF, within JSON. */
 const reshaped = (split) => {
   for (const name of ["ts", "js", "python", "rust", "java", "c"]) {
     const place = join(folder, split, name)

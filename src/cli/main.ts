@@ -1,21 +1,23 @@
-// Not from the package itself: that one brings HTTP along, and with it a slower bundle.
+// Not from the package's root, which includes HTTP and makes the bundle slower to load.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Config, Effect, Exit, Layer, Logger, Option, Path, References, Runtime } from "effect"
+import { Cause, Config, Console, Effect, Exit, Layer, Logger, Option, Path, References, Runtime } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
-import { printable } from "../domain/Inspection.ts"
-import { withDefaults } from "../domain/Settings.ts"
-import { visibleBlock } from "../domain/Visible.ts"
-import { leaders } from "../services/ChildOutput.ts"
-import { Memory } from "../services/Memory.ts"
-import { Settings } from "../services/Settings.ts"
-import { mark } from "../services/Telemetry.ts"
+import { withDefaults } from "../domain/settings/Settings.ts"
+import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
+import { runningGroups } from "../services/platform/ChildOutput.ts"
+import { Memory } from "../services/memory/Memory.ts"
+import { Settings } from "../services/settings/Settings.ts"
+import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import * as Live from "../layers/Live.ts"
-import { homeFolder } from "../layers/HomeFolder.ts"
-import * as MemorySessionStore from "../layers/MemorySessionStore.ts"
-import * as MemoryTempStore from "../layers/MemoryTempStore.ts"
-import * as NodeTerminal from "../layers/NodeTerminal.ts"
-import * as ThisProcess from "../layers/ThisProcess.ts"
-import { Ground } from "./Worker.ts"
+import { homeFolder } from "../layers/platform/HomeFolder.ts"
+import * as MemorySessionStore from "../layers/testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "../layers/testing/MemoryTempStore.ts"
+import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
+import * as ThisProcess from "../layers/platform/ThisProcess.ts"
+import { untrustedNotice } from "../services/runtime/FolderTrust.ts"
+import * as PromptPreview from "../services/runtime/PromptPreview.ts"
+import { RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
+import { readSettings } from "../services/runtime/SessionOpening.ts"
 import { agents } from "./commands/agents.ts"
 import { config } from "./commands/config.ts"
 import { memory } from "./commands/memory.ts"
@@ -29,47 +31,57 @@ import { evaluate } from "./commands/eval.ts"
 import { recall } from "./commands/recall.ts"
 import { replay } from "./commands/replay.ts"
 import { sessions } from "./commands/sessions.ts"
-import { ExitError } from "./ExitError.ts"
-import * as OpenChat from "./OpenChat.ts"
-import { assemble } from "./Prompting.ts"
-import * as Output from "./Output.ts"
-import { leftAlone } from "./Trusting.ts"
+import { ExitError } from "./output/ExitError.ts"
+import * as RuntimeText from "./output/RuntimeText.ts"
+import { helpText } from "./output/HelpText.ts"
+import * as Output from "./output/Output.ts"
 
-/** Put in by scripts/build.mjs. */
+/** Defined by scripts/build.mjs. */
 declare const PALIMPSEST_VERSION: string | undefined
 const version = typeof PALIMPSEST_VERSION === "string" ? PALIMPSEST_VERSION : "0.0.0-source"
 
-/** One line for what is wrong with the command line, and where to read on; the help itself only when it is asked for. */
+/**
+ * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on
+ * request.
+ */
 const presenter: CliOutput.Presenter = {
-  present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? Effect.sync(() => {
+  present: (event) => {
+    switch (event._tag) {
+      case "Help":
+        return Effect.flatMap(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>
+          Console.log(helpText(event.helpDoc, canColor ? Output.coloured : Output.plain))
+        )
+      case "InvalidInvocation":
+        return Effect.sync(() => {
           const problems = event.errors.map((error) => error.message).join("; ")
-          process.stderr.write(`palimpsest: ${printable(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
+          process.stderr.write(`palimpsest: ${printableLine(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
         })
-      : CliOutput.defaultPresenter.present(event)
+      case "Version":
+        return CliOutput.defaultPresenter.present(event)
+    }
+  }
 }
 
 const isConfigError = (error: unknown): error is Config.ConfigError => error instanceof Config.ConfigError
 
-/** Which variable, and what was expected of it. */
+/** Names the variable and the value it expects. */
 const configProblem = ({ message }: Config.ConfigError): string => {
   const [, expected = "", name = ""] = /\(?([^(]*?)\s*at \["(\w+)"\]/.exec(message.replace(/\s+/g, " ")) ?? []
-  return name === "" ? message : `${name} has to be ${expected.replace(/^Expected\s*/, "")}`
+  return name === "" ? message : `${name} must be ${expected.replace(/^Expected\s*/, "")}`
 }
 
-/** Tells what went wrong in one line; a bug says that it is one. */
+/** Prints an error in one line. A defect is reported as a bug. */
 const report = <E>(cause: Cause.Cause<E>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.void
   const error = Cause.squash(cause)
   if (CliError.isCliError(error) && error._tag === "ShowHelp") return Effect.void
-  // All that there is to say has been said.
+  // The message was printed already.
   if (error instanceof ExitError && error.message === "") return Effect.void
   if (isConfigError(error)) return Output.notice(configProblem(error))
   const message = error instanceof Error && error.message !== "" ? error.message : String(error)
   if (Cause.hasDies(cause)) {
     return Output.notice(
-      `internal error: ${message} (this is a bug in palimpsest ${version}; run it again with --log-level debug and report what it says)`
+      `internal error: ${message} (this is a bug in palimpsest ${version}; run again with --log-level debug and report the output)`
     )
   }
   return Output.notice(message)
@@ -77,20 +89,23 @@ const report = <E>(cause: Cause.Cause<E>) => {
 
 const plainLogger = Logger.make(({ message }) => {
   const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
-  process.stderr.write(`palimpsest: ${printable(words)}\n`)
+  process.stderr.write(`palimpsest: ${printableLine(words)}\n`)
 })
 
-/** A warning is for a person: one line, as any other notice. All else is for who asked for it, with where and when. */
+/**
+ * Prints a warning in one line, as any other notice. Other levels are printed in full, with time and place, for the user who
+ * enabled them.
+ */
 const logger = Logger.make((options) => {
-  // That is for a collector.
-  if (options.fiber.getRef(References.CurrentLogAnnotations)[mark] === true) return
+  // Telemetry goes to a collector.
+  if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
   if (options.logLevel === "Warn" && options.cause.reasons.length === 0) plainLogger.log(options)
   else if (!process.stderr.isTTY) Logger.defaultLogger.log(options)
-  // What it says may be of anybody.
+  // The message can contain text from outside.
   else process.stderr.write(`${visibleBlock(Logger.formatLogFmt.log(options))}\n`)
 })
 
-/** The whole of a defect, for who asked for it: inside a command, where `--log-level` holds. */
+/** Logs a defect in full. Runs within the command, where `--log-level` applies. */
 const diagnostics = Layer.effectDiscard(
   Effect.addFinalizer((exit) =>
     Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Effect.logDebug(exit.cause) : Effect.void
@@ -99,57 +114,54 @@ const diagnostics = Layer.effectDiscard(
 
 const terminal = Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`)))
 
-/** What tools stand on: loaded only where an agent works. */
+/** The services of tools, loaded only when an agent runs. */
 const tools = Layer.unwrap(
   Effect.map(
     Effect.promise(() => Promise.all([import("../layers/LiveTools.ts"), import("../layers/LiveNetwork.ts")])),
-    ([live, network]) =>
-      Layer.provideMerge(
-        Layer.effect(
-          Ground,
-          Effect.map(live.ground, (ground) => ({ ...ground, version }))
-        ),
-        Layer.merge(live.layer, network.layer)
-      )
+    ([live, network]) => Layer.provideMerge(live.runtimePlatform(version), Layer.merge(live.layer, network.layer))
   )
 )
 
-/** Spans, metrics and logs go to a collector where the settings name one. What is wrong with those is told by who needs them. */
+/**
+ * Exports spans, metrics and logs to a collector if the settings name one. Invalid settings are reported by the command that
+ * reads them.
+ */
 const exporting = Layer.unwrap(
   Effect.gen(function* () {
     const { read } = yield* Settings
-    const found = yield* Effect.option(read)
-    if (Option.isNone(found)) return Layer.empty
-    const { enabled, endpoint, prompts } = withDefaults(found.value.settings).telemetry
+    const effective = yield* Effect.option(read)
+    if (Option.isNone(effective)) return Layer.empty
+    const { enabled, endpoint, prompts } = withDefaults(effective.value.settings).telemetry
     if (!enabled || endpoint === undefined) return Layer.empty
-    const { layer } = yield* Effect.promise(() => import("../layers/Otlp.ts"))
+    const { layer } = yield* Effect.promise(() => import("../layers/telemetry/Otlp.ts"))
     return layer({ endpoint, version, prompts })
   })
 )
 
-/** An agent, and all that works for it. */
+/** The services of a command that runs an agent. */
 const working = Layer.merge(tools, exporting)
 
-/** What is remembered in the working folder. */
+/** The memory of the working folder. */
 const remembering = Layer.effect(
   Memory,
   Effect.gen(function* () {
-    const { memory: of } = yield* Ground
+    const { memory: of } = yield* RuntimePlatform
     const path = yield* Path.Path
-    const { files, settings } = yield* OpenChat.readSettings
+    const notify = yield* RuntimeText.notify
+    const { files, settings } = yield* RuntimeText.orExit(readSettings(notify))
     const all = withDefaults(settings)
     const own = withDefaults(files.home)
     const root = path.resolve(".")
-    const untaken = yield* leftAlone(root)
-    if (untaken !== undefined) yield* Output.notice(untaken)
+    const untrusted = yield* untrustedNotice(root)
+    if (untrusted !== undefined) yield* notify(untrusted)
     return yield* of({ root, added: all.includeDirectories, settings: all, own })
   })
 )
 
-/** A chat, and all that works in it. */
+/** The services of a chat. */
 const chatting = Layer.merge(terminal, working)
 
-/** Without a subcommand a person at a terminal begins a chat; anybody else is told what there is. */
+/** Without a subcommand, starts a chat in an interactive terminal and shows the help page otherwise. */
 const start = Effect.gen(function* () {
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
   return yield* canPrompt
@@ -158,7 +170,7 @@ const start = Effect.gen(function* () {
 })
 
 const program = Command.make("palimpsest", {}, () => start).pipe(
-  Command.withDescription("Conversations of any length: what leaves the window stays recallable"),
+  Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
   Command.withSubcommands([
     compress(tools),
     inspect,
@@ -169,7 +181,9 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
     chat.pipe(Command.provide(chatting)),
     agents.pipe(Command.provide(working)),
     memory.pipe(Command.provide(Layer.provideMerge(remembering, tools))),
-    promptCommand(assemble).pipe(Command.provide(tools)),
+    promptCommand((flags) =>
+      Effect.flatMap(RuntimeText.notify, (notify) => RuntimeText.orExit(PromptPreview.make(flags, notify)))
+    ).pipe(Command.provide(tools)),
     config,
     trust,
     sessions((resume) => Effect.provide(converse({ resume }), chatting))
@@ -190,9 +204,9 @@ const program = Command.make("palimpsest", {}, () => start).pipe(
 
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
-/** Signals closer together are one key press that reached us twice: through the terminal and through npm. */
+/** Signals closer together than this are one key press, received both from the terminal and from npm. */
 const echoMillis = 300
-/** Finalizers that take longer are not waited for. */
+/** Finalizers that take longer are abandoned. */
 const finalizerMillis = 5_000
 
 const statusOf = <A, E>(exit: Exit.Exit<A, E>): number => {
@@ -204,13 +218,13 @@ const statusOf = <A, E>(exit: Exit.Exit<A, E>): number => {
   return Runtime.getErrorExitCode(error)
 }
 
-/** Ends at once, and with it what commands and hooks still run: nobody is left to do that. */
+/** Exits at once and kills the commands and hooks that still run, since no finalizer will. */
 const exitNow = (status: number): never => {
-  for (const leader of leaders) {
+  for (const leader of runningGroups) {
     try {
       process.kill(-leader, "SIGKILL")
     } catch {
-      // It has ended by itself.
+      // The process has already exited.
     }
   }
   process.exit(status)
@@ -229,13 +243,13 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
     fiber.interruptUnsafe(fiber.id)
   }
   for (const [signal, status] of Object.entries(signals)) process.on(signal, onSignal(status))
-  // A reader that has gone is told where we write; late news of it must not become a stack trace.
+  // Writes report a closed pipe themselves; a late error event must not crash the process.
   process.stdout.on("error", () => {})
   process.stderr.on("error", () => {})
   fiber.addObserver((exit) => {
     teardown(exit, (status) => {
       const code = received !== undefined && Exit.isFailure(exit) ? received.status : status
-      // What was written is on its way before the process ends.
+      // Waits until the output is flushed.
       process.stdout.write("", () => process.stderr.write("", () => process.exit(code)))
     })
   })

@@ -1,30 +1,33 @@
+import { MemoryLimit } from "../services/transcripts/ChooseReader.ts"
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { getHeapStatistics } from "node:v8"
-import { Compression } from "../services/Compression.ts"
-import { GeminiImport } from "../services/GeminiImport.ts"
-import { HookSystem } from "../services/HookSystem.ts"
-import * as ModelSummarizer from "../services/ModelSummarizer.ts"
-import { SessionFiles } from "../services/SessionFiles.ts"
-import { TokenCounter } from "../services/TokenCounter.ts"
-import { MemoryLimit, Transcripts } from "../services/Transcripts.ts"
-import { Trust } from "../services/Trust.ts"
-import * as EnvFiles from "./EnvFiles.ts"
-import * as FileCalibrations from "./FileCalibrations.ts"
-import * as FileExperiments from "./FileExperiments.ts"
-import * as FileSessionStore from "./FileSessionStore.ts"
-import * as FileSettings from "./FileSettings.ts"
-import * as FileTempStore from "./FileTempStore.ts"
-import * as FileTrust from "./FileTrust.ts"
-import * as GoogleModel from "./GoogleModel.ts"
-import { geminiFolder, homeFolder } from "./HomeFolder.ts"
-import * as MemoryTempStore from "./MemoryTempStore.ts"
-import { FileLook, nodeLook } from "./SessionCatalogue.ts"
+import { Compression } from "../services/compression/Compression.ts"
+import { GeminiImport } from "../services/settings/GeminiImport.ts"
+import { HookSystem } from "../services/hooks/HookSystem.ts"
+import type { Model } from "../services/model/Model.ts"
+import * as ModelSummarizer from "../services/compression/summary/ModelSummarizer.ts"
+import { SessionFiles } from "../services/session/SessionFiles.ts"
+import { TokenCounter } from "../services/tokens/TokenCounter.ts"
+import { Transcripts } from "../services/transcripts/Transcripts.ts"
+import { Trust } from "../services/workspace/Trust.ts"
+import * as EnvFiles from "./platform/EnvFiles.ts"
+import * as FileCalibrations from "./tokens/FileCalibrations.ts"
+import * as FileExperiments from "./settings/FileExperiments.ts"
+import * as FileSessionStore from "./session/FileSessionStore.ts"
+import * as FileSettings from "./settings/FileSettings.ts"
+import * as SettingsSources from "./settings/SettingsSources.ts"
+import * as FileTempStore from "./session/FileTempStore.ts"
+import * as FileTrust from "./workspace/FileTrust.ts"
+import * as GoogleModel from "./model/GoogleModel.ts"
+import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
+import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
+import { FileStats, statFiles } from "./session/SessionCatalogue.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
 /** The sessions of the home folder. */
 const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
-  Layer.provide(Layer.succeed(FileLook, nodeLook))
+  Layer.provide(Layer.succeed(FileStats, statFiles))
 )
 
 const sessionFiles = Layer.effect(
@@ -32,17 +35,17 @@ const sessionFiles = Layer.effect(
   Effect.map(homeFolder, (home) => ({ folder: `${home}/sessions`, of: (id: string) => `${home}/sessions/${id}.jsonl` }))
 )
 
-/** Which folders the person trusts. */
+/** The folders that the user trusts. */
 const trust = Layer.unwrap(
   Effect.gen(function* () {
     const home = yield* homeFolder
     const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-    const isOff = Effect.provideContext(FileSettings.isTrustOff(home), context)
+    const isOff = Effect.provideContext(SettingsSources.isTrustOff(home), context)
     return FileTrust.layer(`${home}/trusted-folders.json`, { isOff })
   })
 )
 
-/** What a person set, and what others set from afar. */
+/** The user's settings, and those of remote sources. */
 const settings = Layer.unwrap(
   Effect.gen(function* () {
     const home = yield* homeFolder
@@ -52,33 +55,36 @@ const settings = Layer.unwrap(
   })
 )
 
-/** What is taken over from Gemini CLI. */
+/** What is imported from Gemini CLI. */
 const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.layer({ home, gemini: geminiFolder })))
 
-/** What Node lets this program use. */
+/** The memory that Node allows this program to use. */
 const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_limit)
 
-/** What `.env` files say beneath the environment. */
+/** Variables of `.env` files, which the environment overrides. */
 const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({ home })))
 
-/** The whole program's wiring, in one place and in dependency order. The platform (files, standard streams) comes from outside. */
-export const layer = Layer.mergeAll(
-  Transcripts.layer.pipe(Layer.provide(memoryLimit)),
-  Compression.layer,
-  geminiImport
-).pipe(
-  Layer.provideMerge(ModelSummarizer.layer),
-  Layer.provideMerge(
-    Layer.mergeAll(
-      TokenCounter.layerEstimate,
-      MemoryTempStore.layer,
-      HookSystem.layer,
-      GoogleModel.layer,
-      calibrations,
-      settings,
-      sessionFiles,
-      Layer.provideMerge(sessions, FileTempStore.folders)
-    )
-  ),
-  Layer.provideMerge(Layer.provideMerge(variables, trust))
-)
+/**
+ * The wiring of the whole program, in one place and in dependency order. The platform (files, standard streams) is provided from
+ * outside.
+ */
+export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
+  Layer.mergeAll(Transcripts.layer.pipe(Layer.provide(memoryLimit)), Compression.layer, geminiImport).pipe(
+    Layer.provideMerge(ModelSummarizer.layer),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        TokenCounter.layerEstimate,
+        MemoryTempStore.layer,
+        HookSystem.layer,
+        model,
+        calibrations,
+        settings,
+        sessionFiles,
+        Layer.provideMerge(sessions, FileTempStore.folders)
+      )
+    ),
+    Layer.provideMerge(Layer.provideMerge(variables, trust))
+  )
+
+/** `layerWithModel` with Google's models. */
+export const layer = layerWithModel(GoogleModel.layer)

@@ -2,13 +2,13 @@ import * as NodeDns from "@effect/platform-node/NodeDns"
 import { Context, Effect, Layer } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
 
-/** What makes requests is loaded with the first of them: most conversations make none. */
+/** The HTTP client, loaded with the first request: most conversations make none. */
 const requests = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const loaded = yield* Effect.cached(
-      Effect.promise(() => import("./NodeRequests.ts")).pipe(
+      Effect.promise(() => import("./platform/NodeRequests.ts")).pipe(
         Effect.flatMap(({ layer }) => Layer.buildWithScope(layer, scope)),
         Effect.map(Context.get(HttpClient.HttpClient))
       )
@@ -17,5 +17,5 @@ const requests = Layer.effect(
   })
 )
 
-/** Names and requests by Node's own means. */
+/** DNS and HTTP of Node. */
 export const layer = Layer.merge(NodeDns.layer, requests)

@@ -5,54 +5,55 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir } from "node:os"
 import path from "node:path"
 import { platform } from "node:process"
-import type { LocalAgent, RemoteAgent } from "../domain/AgentDefinition.ts"
-import type { CommandHook } from "../domain/HookSettings.ts"
-import type { Settings as SettingsOf } from "../domain/Settings.ts"
-import { AgentDefinitions, type AgentSource, type KnownAgent } from "../services/AgentDefinitions.ts"
-import type { AgentRunner } from "../services/AgentRunner.ts"
-import { Approval } from "../services/Approval.ts"
-import { browserAgent } from "../services/agents/BrowserAgent.ts"
-import { cliHelp } from "../services/agents/CliHelp.ts"
-import { codebaseInvestigator } from "../services/agents/CodebaseInvestigator.ts"
-import { generalist } from "../services/agents/Generalist.ts"
-import { Browser, BrowserFailure } from "../services/Browser.ts"
-import { Environment } from "../services/Environment.ts"
-import { IdeContext } from "../services/IdeContext.ts"
-import { UntrustedFolders } from "../services/Programs.ts"
-import { AllowPrivate, targets } from "../services/PublicNetwork.ts"
-import { Settings } from "../services/Settings.ts"
-import { Skills } from "../services/Skills.ts"
-import { Trust } from "../services/Trust.ts"
-import { Workspace } from "../services/Workspace.ts"
-import * as FileAgentDefinitions from "./FileAgentDefinitions.ts"
-import * as FileIdeContext from "./FileIdeContext.ts"
-import * as FileKnownHooks from "./FileKnownHooks.ts"
-import * as FileMemory from "./FileMemory.ts"
-import * as FileSkills from "./FileSkills.ts"
-import * as FileTelemetry from "./FileTelemetry.ts"
-import * as FileWorkspace from "./FileWorkspace.ts"
-import { geminiFolder, homeFolder } from "./HomeFolder.ts"
-import * as ProcessEnvironment from "./ProcessEnvironment.ts"
-import * as TreeSitterGrammar from "./TreeSitterGrammar.ts"
-import * as Watchdog from "./Watchdog.ts"
-import * as WorkerLineMatcher from "./WorkerLineMatcher.ts"
+import type { LocalAgent, RemoteAgent } from "../domain/agent/AgentDefinition.ts"
+import type { CommandHook } from "../domain/hooks/HookSettings.ts"
+import type { Settings as SettingsOf } from "../domain/settings/Settings.ts"
+import { AgentDefinitions, type AgentSource, type KnownAgent } from "../services/agent/AgentDefinitions.ts"
+import type { AgentRunner } from "../services/agent/AgentRunner.ts"
+import { Approval } from "../services/tools/Approval.ts"
+import { browserAgent } from "../services/agent/builtin/BrowserAgent.ts"
+import { cliHelp } from "../services/agent/builtin/CliHelp.ts"
+import { codebaseInvestigator } from "../services/agent/builtin/CodebaseInvestigator.ts"
+import { generalist } from "../services/agent/builtin/Generalist.ts"
+import { Browser, BrowserFailure } from "../services/tools/Browser.ts"
+import { Environment } from "../services/platform/Environment.ts"
+import { IdeContext } from "../services/workspace/IdeContext.ts"
+import { UntrustedFolders } from "../services/platform/ProgramLookup.ts"
+import { AllowPrivate, publicAddresses } from "../services/platform/PublicNetwork.ts"
+import { type MemoryPlaces, RuntimePlatform } from "../services/runtime/RuntimePlatform.ts"
+import { Settings } from "../services/settings/Settings.ts"
+import { Skills } from "../services/tools/Skills.ts"
+import { Trust } from "../services/workspace/Trust.ts"
+import { Workspace } from "../services/workspace/Workspace.ts"
+import * as FileAgentDefinitions from "./agent/FileAgentDefinitions.ts"
+import * as FileIdeContext from "./workspace/FileIdeContext.ts"
+import * as FileKnownHooks from "./hooks/FileKnownHooks.ts"
+import * as FileMemory from "./memory/FileMemory.ts"
+import * as FileSkills from "./tools/FileSkills.ts"
+import * as FileTelemetry from "./telemetry/FileTelemetry.ts"
+import * as FileWorkspace from "./workspace/FileWorkspace.ts"
+import { geminiFolder, homeFolder } from "./platform/HomeFolder.ts"
+import * as ProcessEnvironment from "./platform/ProcessEnvironment.ts"
+import * as TreeSitterGrammar from "./tools/TreeSitterGrammar.ts"
+import * as Watchdog from "./platform/Watchdog.ts"
+import * as WorkerLineMatcher from "./platform/WorkerLineMatcher.ts"
 
-/** What tools and agents stand on: folders, a browser and programs of this machine, its network, and agents elsewhere. */
+/** Live layers that tools and agents use: folders, browser, programs, network and remote agents. */
 
 type Files = FileSystem.FileSystem | Path.Path
 
 const builtIn: ReadonlyArray<KnownAgent> = [codebaseInvestigator, generalist, cliHelp]
 
-/** Where the pages of a browser may connect to, as the settings say. */
+/** Returns where the pages of a browser may connect, according to the settings. */
 const browserTargets = (allowPrivate: boolean, context: Context.Context<Dns.Dns>) => (url: URL) =>
-  targets(url).pipe(
+  publicAddresses(url).pipe(
     Effect.map((addresses) => addresses.map(String)),
     Effect.mapError(({ message }) => new BrowserFailure({ message })),
     Effect.provideService(AllowPrivate, allowPrivate),
     Effect.provideContext(context)
   )
 
-/** Whether the settings allow private networks. What is wrong with them is told where they are read first. */
+/** Whether the settings allow private networks. Errors in the settings are reported where they are first read. */
 const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
   Effect.match(read, {
     onFailure: () => false,
@@ -63,7 +64,7 @@ const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
 const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>): Effect.Effect<A, E, Files> =>
   Effect.scoped(Effect.map(Layer.build(layer), Context.get(key)))
 
-/** Whether a folder is trusted: what nobody was asked about is not, and neither is anything while that cannot be read. */
+/** Returns whether a folder is trusted. A folder without an answer is not, and no folder is while the answers cannot be read. */
 const trusts = Effect.map(
   Trust,
   ({ of }) =>
@@ -77,10 +78,10 @@ const agentsOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings | Trust> {
   const allowPrivate = yield* privateAllowed
   const context = yield* Effect.context<Files>()
-  // Loaded when a page is wanted: most conversations want none.
+  // Loaded with the first page: most conversations open none.
   const browser = Browser.of({
     open: (targets) =>
-      Effect.promise(() => import("./ChromiumBrowser.ts")).pipe(
+      Effect.promise(() => import("./tools/ChromiumBrowser.ts")).pipe(
         Effect.flatMap(({ layer }) => built(Browser, layer)),
         Effect.flatMap(({ open }) => open(targets)),
         Effect.provideContext(context)
@@ -93,8 +94,8 @@ const agentsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * An agent in a process of its own is this program: it takes its own keys from the environment, and runs unasked what may run
- * unasked here when it is started.
+ * Runs an agent in its own process, which is this program. It takes its keys from the environment and starts with the approval mode
+ * that applies here.
  */
 const inProcess = Effect.fnUntraced(function* ({
   prompt
@@ -106,7 +107,7 @@ const inProcess = Effect.fnUntraced(function* ({
     start: Effect.fnUntraced(function* (task) {
       const approval = yield* Effect.serviceOption(Approval)
       const approve = Option.isSome(approval) ? yield* approval.value.mode : "none"
-      const { make } = yield* Effect.promise(() => import("./ProcessAgent.ts"))
+      const { make } = yield* Effect.promise(() => import("./agent/ProcessAgent.ts"))
       const { start } = yield* Effect.provideContext(make({ env, approve }), context)
       return yield* start({ ...task, prompt: `${prompt}\n\n${task.prompt}` })
     })
@@ -114,8 +115,8 @@ const inProcess = Effect.fnUntraced(function* ({
 })
 
 /**
- * An agent over A2A. One of the workspace is spoken to on the public internet only, unless the settings say otherwise: whoever
- * wrote the folder chose its address. The person's own may be anywhere.
+ * Runs an agent over A2A. An agent of the workspace is reached only on the public internet, unless the settings allow more: the author
+ * of the folder chose its address. An agent of the user may be anywhere.
  */
 const remotely = Effect.fnUntraced(function* (
   definition: RemoteAgent,
@@ -124,23 +125,14 @@ const remotely = Effect.fnUntraced(function* (
   const context = yield* Effect.context<Dns.Dns>()
   const allowPrivate = yield* privateAllowed
   const reach = (url: URL) =>
-    targets(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
-  const { make } = yield* Effect.promise(() => import("./A2aAgent.ts"))
+    publicAddresses(url).pipe(Effect.provideService(AllowPrivate, allowPrivate), Effect.provideContext(context))
+  const { make } = yield* Effect.promise(() => import("./agent/A2aAgent.ts"))
   return yield* make({ ...definition, reach: source === "project" ? reach : undefined }).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
 })
 
 type Needed = ChildProcessSpawner | Dns.Dns | Environment | Files | Settings | Trust
-
-/** Where memory is looked for, and how. */
-interface MemoryPlaces {
-  readonly root: string
-  readonly added: ReadonlyArray<string>
-  readonly settings: Pick<SettingsOf, "loadMemoryFromIncludeDirectories" | "memory">
-  /** What the home folder's file says, and nobody else. */
-  readonly own: Pick<SettingsOf, "memory">
-}
 
 const memoryOf = Effect.fnUntraced(function* ({ added, own, root, settings }: MemoryPlaces) {
   const home = yield* homeFolder
@@ -157,8 +149,8 @@ const memoryOf = Effect.fnUntraced(function* ({ added, own, root, settings }: Me
   })
 })
 
-/** The folders, skills, agents and memory there are, as the commands ask for them. */
-export const ground = Effect.gen(function* () {
+/** The workspace, skills, agents, memory and editor of a folder, read from files. */
+export const makePlatform = Effect.gen(function* () {
   const context = yield* Effect.context<Needed>()
   const home = yield* homeFolder
   const here = <A, E>(work: Effect.Effect<A, E, Needed>) => Effect.provideContext(work, context)
@@ -180,17 +172,17 @@ export const ground = Effect.gen(function* () {
     workspace: (folders: FileWorkspace.FileWorkspaceOptions) => here(built(Workspace, FileWorkspace.layer(folders))),
     sink: (file: string) => here(FileTelemetry.make(path.resolve(home, file))),
     knownHooks: (folder: string, hooks: ReadonlyArray<CommandHook>) =>
-      here(FileKnownHooks.note(path.join(home, "known-hooks.json"), folder, hooks)),
+      here(FileKnownHooks.noteHooks(path.join(home, "known-hooks.json"), folder, hooks)),
     skills: (root: string, isTrusted: boolean) =>
       here(
         Effect.gen(function* () {
-          const places = yield* FileSkills.folders(isTrusted ? root : homedir(), homedir())
+          const places = yield* FileSkills.skillFolders(isTrusted ? root : homedir(), homedir())
           const own = { folder: path.join(home, "skills"), isOwn: true }
           return yield* built(Skills, FileSkills.layer([own, ...places], yield* trusts))
         })
       ),
     agents: (root: string, isTrusted: boolean) => here(agentsOf(root, isTrusted)),
-    elsewhere: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
+    externalRunner: ({ definition, source }: KnownAgent): Effect.Effect<AgentRunner | undefined> =>
       definition.kind === "remote"
         ? here(remotely(definition, source))
         : definition.runner === "process"
@@ -199,7 +191,14 @@ export const ground = Effect.gen(function* () {
   }
 })
 
-/** No program is taken from a folder that a person does not trust. */
+/** The machine on which an agent is assembled. `version` is this program's version, which MCP servers receive. */
+export const runtimePlatform = (version: string) =>
+  Layer.effect(
+    RuntimePlatform,
+    Effect.map(makePlatform, (platform) => ({ ...platform, version }))
+  )
+
+/** Excludes programs in folders that the user does not trust. */
 const untrusted = Layer.effect(
   UntrustedFolders,
   Effect.map(Trust, ({ list }) =>

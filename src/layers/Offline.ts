@@ -1,14 +1,14 @@
 import { Layer } from "effect"
-import { Chats } from "../services/Chats.ts"
-import { Compression } from "../services/Compression.ts"
-import { HookSystem } from "../services/HookSystem.ts"
-import { Model } from "../services/Model.ts"
-import * as ModelSummarizer from "../services/ModelSummarizer.ts"
-import { Summarizer } from "../services/Summarizer.ts"
-import { TokenCounter } from "../services/TokenCounter.ts"
-import * as MemoryCalibrations from "./MemoryCalibrations.ts"
-import * as MemorySessionStore from "./MemorySessionStore.ts"
-import * as MemoryTempStore from "./MemoryTempStore.ts"
+import { Chats } from "../services/chat/Chats.ts"
+import { Compression } from "../services/compression/Compression.ts"
+import { HookSystem } from "../services/hooks/HookSystem.ts"
+import { Model } from "../services/model/Model.ts"
+import * as ModelSummarizer from "../services/compression/summary/ModelSummarizer.ts"
+import { Summarizer } from "../services/compression/summary/Summarizer.ts"
+import { TokenCounter } from "../services/tokens/TokenCounter.ts"
+import * as MemoryCalibrations from "./testing/MemoryCalibrations.ts"
+import * as MemorySessionStore from "./testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "./testing/MemoryTempStore.ts"
 
 const runtime = Chats.layer.pipe(
   Layer.provideMerge(Compression.layer),
@@ -22,16 +22,16 @@ const runtime = Chats.layer.pipe(
 )
 
 /**
- * The whole runtime without disk, network or chance: the same calls give the same bytes every time. Code writes snapshots;
- * there is no model to send messages to.
+ * The whole runtime without disk, network or randomness: the same calls give the same bytes every time. Snapshots are written by code;
+ * no model answers messages.
  */
 export const layer = runtime.pipe(
   Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, MemoryCalibrations.layer, Model.layerUnavailable))
 )
 
 /**
- * The same runtime with a model, for example a scripted one: it is there for the agent under test, and writes the snapshots
- * of compressions whose policy says `summarizer: "model"`. What was learned of its counting is forgotten with the layer.
+ * The same runtime with a model, for example a scripted one. The agent under test uses it, and it writes the snapshots of compressions
+ * with the policy `summarizer: "model"`. What is learned about its token counts is forgotten with the layer.
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
   runtime.pipe(

@@ -9,42 +9,44 @@ import process from "node:process"
 import { gzipSync } from "node:zlib"
 
 /**
- * Attacks of a model's server on the built program: a server on the loopback interface that floods, stalls or lies, and one
- * program that asks it, goes on with the session afterwards, and is measured meanwhile.
+ * Attacks on the built program by a model server: a server on the loopback interface floods, stalls or lies; one program asks it,
+ * continues its session afterwards, and is measured.
+ *
+ * One file: a list of attacks and the program that runs and measures them.
  */
 
-/** Answers one request. `raw` is the connection beneath. */
+/** Answers one request. `raw` is the underlying connection. */
 type Hostile = (response: http.ServerResponse, request: http.IncomingMessage) => void
 
 export interface Attack {
   readonly name: string
-  /** What is done with requests for an answer in pieces, or with any other where `of` says so. */
+  /** Answers streaming requests, or the requests that `of` names. */
   readonly answer: Hostile
-  /** Which requests are answered by it; absent: `stream`. */
+  /** The requests that it answers; absent: `stream`. */
   readonly of?: "count" | "describe"
-  /** What stderr has to say. */
+  /** What stderr must contain. */
   readonly says: RegExp
-  /** Seconds after which the program is interrupted, as a user would do with a server that stalls. */
+  /** Seconds after which the program is interrupted, as a user does when a server stalls. */
   readonly interrupt?: number
-  /** Whether the answer is taken: it is odd and harmless. */
+  /** Whether the answer is accepted: it is odd but harmless. */
   readonly isTaken?: boolean
 }
 
-/** What came of one attack. */
+/** The result of one attack. */
 export interface Attacked {
   readonly name: string
-  /** Seconds that the hostile turn took, from start to exit. */
+  /** Seconds of the hostile turn, from start to exit. */
   readonly seconds: number
-  /** The most memory that the program held, in MB; 0 where the system does not say. */
+  /** The program's peak memory in MB; 0 where the system does not report it. */
   readonly peak: number
-  /** Bytes that the server got rid of. */
+  /** Bytes that the server sent. */
   readonly sent: number
   readonly stderr: string
   /** What went wrong; empty: the attack failed. */
   readonly hits: ReadonlyArray<string>
 }
 
-// What servers send
+// Answers of hostile servers
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 const piece = (parts: ReadonlyArray<unknown>, finishReason?: string) => ({
@@ -54,10 +56,10 @@ const piece = (parts: ReadonlyArray<unknown>, finishReason?: string) => ({
 const inPieces = (response: http.ServerResponse, headers: Readonly<Record<string, string>> = {}) =>
   response.writeHead(200, { "content-type": "text/event-stream", ...headers })
 
-/** Bytes, or what makes other ones each time. */
+/** Bytes, or a function that makes new ones each time. */
 type Again = string | Buffer | (() => string)
 
-/** Writes bytes until the other side is gone, as fast as they are taken. */
+/** Writes bytes as fast as they are accepted, until the connection closes. */
 const endlessly = (response: http.ServerResponse, again: Again) => {
   const pump = () => {
     while (!response.destroyed && response.write(typeof again === "function" ? again() : again));
@@ -83,7 +85,7 @@ const once =
     response.end()
   }
 
-/** Words that do not repeat: a loop would be seen. */
+/** Words that do not repeat, so that they do not count as a loop. */
 const words = () => randomBytes(12).toString("base64")
 const many = (make: () => string) => () => Array.from({ length: 500 }, make).join("")
 
@@ -103,7 +105,7 @@ const deepCall = (depth: number) =>
 const repeated = <A>(count: number, make: (index: number) => A): ReadonlyArray<A> =>
   Array.from({ length: count }, (_, index) => make(index))
 
-/** A megabyte of gzip that is a gigabyte of blanks: members of it may follow each other forever. */
+/** A megabyte of gzip that expands to a gigabyte of blanks; its members may repeat without end. */
 const bomb = () => gzipSync(Buffer.alloc(64 * 1024 * 1024, " "))
 
 const tooLarge = /more than 32 MiB/
@@ -363,10 +365,10 @@ export const attacks: ReadonlyArray<Attack> = [
   }
 ]
 
-/** The longest a hostile turn may take, in seconds (a server that sends byte by byte takes longest, and a busy machine); the most memory, in MB; the bytes of a request, where the window is 1,000,000 tokens. */
+/** Limits of a hostile turn: seconds (a server that sends byte by byte takes longest, and the machine may be busy), peak memory in MB, and bytes of a request with a window of 1,000,000 tokens. */
 export const bounds = { seconds: 90, peak: 500, request: 6_000_000 }
 
-// The program
+// Running the program
 
 interface Ended {
   readonly status: number | null
@@ -376,7 +378,7 @@ interface Ended {
   readonly peak: number
 }
 
-/** The most memory a process held so far, in MB, where the system says it. */
+/** Peak memory of a process so far in MB, where the system reports it. */
 const peakOf = (child: ChildProcess): number => {
   try {
     const status = readFileSync(`/proc/${child.pid}/status`, "utf8")
@@ -430,7 +432,7 @@ const run = (
     })
   })
 
-/** The lines of the one session in a home. */
+/** The lines of the only session in a home folder. */
 const logOf = (home: string): string => {
   const folder = path.join(home, "home", "sessions")
   const [name] = readdirSync(folder).filter((one) => one.endsWith(".jsonl"))
@@ -439,10 +441,10 @@ const logOf = (home: string): string => {
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex")
 
-/** One attack on the built program, and what can be done with the session afterwards. */
+/** Runs one attack on the built program, and then uses the session. */
 export const attacked = async (attack: Attack, bundle: string): Promise<Attacked> => {
   const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "attack-"))
-  /** Requests that are still answered with hostility. */
+  /** Number of requests that still get a hostile answer. */
   let hostile = 0
   let sent = 0
   /** Bytes of the largest request. */
@@ -460,7 +462,7 @@ export const attacked = async (attack: Attack, bundle: string): Promise<Attacked
         hostile -= 1
         return attack.answer(response, request)
       }
-      // As many tokens as a real model would count, about.
+      // About as many tokens as a real model would count.
       const tokens = Math.ceil(size / 4)
       if (kind === "stream") {
         inPieces(response)

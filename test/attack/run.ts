@@ -2,7 +2,7 @@ import path from "node:path"
 import process from "node:process"
 import { attacked, attacks } from "./hostileModel.ts"
 
-/** `npm run attack [-- WORD]`: every attack (or those with the word in their name) on the program in `dist`, as one table. */
+/** `npm run attack [-- WORD]`: runs every attack (or those with the word in their name) on the program in `dist`, and prints a table. */
 
 const root = path.dirname(path.dirname(import.meta.dirname))
 const bundle = process.env["PALIMPSEST_BUNDLE"] ?? path.join(root, "dist", "palimpsest.mjs")

@@ -3,11 +3,11 @@ import { assert, layer } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Path, Schema, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { memory } from "../../src/cli/commands/memory.ts"
-import { ExitError } from "../../src/cli/ExitError.ts"
-import { decode } from "../../src/domain/Bytes.ts"
-import * as FileMemory from "../../src/layers/FileMemory.ts"
-import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { ExitError } from "../../src/cli/output/ExitError.ts"
+import { decode } from "../../src/domain/text/Bytes.ts"
+import * as FileMemory from "../../src/layers/memory/FileMemory.ts"
+import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 
 /** What the command prints, and how it ends. */
 const ran = Effect.fnUntraced(function* (
@@ -102,7 +102,7 @@ layer(NodeServices.layer)("memory", (it) => {
       const { out } = yield* ran(["list"], some)
       assert.match(
         out,
-        /^WHOSE +FILE +TOKENS\nglobal +~\/\.gemini\/GEMINI\.md +\d+\nproject +GEMINI\.md +\d+\n +imports \/home\/work\/docs\.md\n2 files, \d+ tokens in every request\n$/
+        /^SOURCE +FILE +TOKENS\nglobal +~\/\.gemini\/GEMINI\.md +\d+\nproject +GEMINI\.md +\d+\n +imports \/home\/work\/docs\.md\n2 files, \d+ tokens in every request\n$/
       )
       const document: { readonly files: ReadonlyArray<unknown> } = JSON.parse(
         (yield* ran(["list", "--json"], some)).out
@@ -122,7 +122,7 @@ layer(NodeServices.layer)("memory", (it) => {
   it.effect("nothing remembered is said so, and of a folder that is not trusted nothing is shown", () =>
     Effect.gen(function* () {
       for (const name of ["show", "list", "refresh"]) {
-        assert.include((yield* ran([name])).out, "nothing is remembered here")
+        assert.include((yield* ran([name])).out, "memory is empty here")
       }
       assert.notInclude((yield* ran(["show"], some, false)).out, "Rules")
     })
@@ -132,9 +132,9 @@ layer(NodeServices.layer)("memory", (it) => {
     Effect.gen(function* () {
       const { err, out } = yield* ran(["add", "tabs", "--scope", "project"])
       assert.strictEqual(out, "--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+## Gemini Added Memories\n+- tabs\n")
-      assert.strictEqual(err, "palimpsest: remembered in GEMINI.md\n")
+      assert.strictEqual(err, "palimpsest: saved to GEMINI.md\n")
       const again = yield* ran(["add", "tabs", "--scope", "global"], { "/home/.palimpsest/GEMINI.md": "- tabs\n" })
-      assert.strictEqual(again.out, "~/.palimpsest/GEMINI.md says so already\n")
+      assert.strictEqual(again.out, "~/.palimpsest/GEMINI.md already says so\n")
       const document: { readonly scope: string; readonly file: string } = JSON.parse(
         (yield* ran(["add", "tabs", "--scope", "project", "--json"])).out
       )
@@ -144,10 +144,9 @@ layer(NodeServices.layer)("memory", (it) => {
 
   it.effect("add without a scope, or without words, is bad usage; what cannot be written has failed", () =>
     Effect.gen(function* () {
-      const whichScope =
-        "2: where does it belong? Say --scope project (this folder alone) or --scope global (all that you do)"
+      const whichScope = "2: give a scope: --scope project (this folder) or --scope global (everywhere)"
       assert.strictEqual((yield* ran(["add", "tabs"])).error, whichScope)
-      assert.match(String((yield* ran(["add", " ", "--scope", "project"])).error), /^2: there is nothing to remember/)
+      assert.match(String((yield* ran(["add", " ", "--scope", "project"])).error), /^2: the fact is empty/)
       assert.match(
         String((yield* ran(["add", "tabs", "--scope", "project"], {}, false)).error),
         /^1: .* is not trusted/

@@ -1,14 +1,15 @@
+import type { PromptPreview, PromptPreviewOptions } from "../../src/services/runtime/PromptPreview.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
-import { type Assembled, type PromptFlags, promptCommand, rowsOf, shownOf } from "../../src/cli/commands/prompt.ts"
-import { decode } from "../../src/domain/Bytes.ts"
-import { estimateText } from "../../src/domain/Tokens.ts"
+import { promptCommand, rowsOf, shownOf } from "../../src/cli/commands/prompt.ts"
+import { decode } from "../../src/domain/text/Bytes.ts"
+import { estimateText } from "../../src/domain/tokens/Tokens.ts"
 
 const preamble = "You are Palimpsest.\n\n  - an agent\u001b[31m"
 const memory = "Use tabs."
-const assembled: Assembled = {
+const assembled: PromptPreview = {
   built: {
     text: `${preamble}\n\n${memory}`,
     sections: [
@@ -24,7 +25,7 @@ const assembled: Assembled = {
 /** What the command prints, and what it was asked for. */
 const printed = Effect.fnUntraced(function* (args: ReadonlyArray<string>, isTerminal = false) {
   const texts = { out: "", err: "" }
-  const asked: Array<PromptFlags> = []
+  const asked: Array<PromptPreviewOptions> = []
   const into = (name: keyof typeof texts) => () =>
     Sink.forEach((piece: string | Uint8Array) =>
       Effect.sync(() => {

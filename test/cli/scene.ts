@@ -1,7 +1,7 @@
 import { Effect, Schedule } from "effect"
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { processes, untilNone } from "../support/processGroups.ts"
 import { type Around, type Ended, program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"

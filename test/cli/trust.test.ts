@@ -5,11 +5,11 @@ import { Command } from "effect/cli"
 import { fileURLToPath } from "node:url"
 import { configImport } from "../../src/cli/commands/configImport.ts"
 import { trust } from "../../src/cli/commands/trust.ts"
-import { ExitError } from "../../src/cli/ExitError.ts"
-import { decode } from "../../src/domain/Bytes.ts"
-import * as FileTrust from "../../src/layers/FileTrust.ts"
-import { Settings } from "../../src/services/Settings.ts"
-import { GeminiImport } from "../../src/services/GeminiImport.ts"
+import { ExitError } from "../../src/cli/output/ExitError.ts"
+import { decode } from "../../src/domain/text/Bytes.ts"
+import * as FileTrust from "../../src/layers/workspace/FileTrust.ts"
+import { Settings } from "../../src/services/settings/Settings.ts"
+import { GeminiImport } from "../../src/services/settings/GeminiImport.ts"
 
 /** A person's home with a project, and this program's commands in it. */
 const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>> = {}) {
@@ -82,8 +82,8 @@ describe("trust", () => {
       assert.strictEqual(
         out,
         [
-          `Trusted, with all that lies below: ${at("me/work")}`,
-          "From it are taken:",
+          `Trusted with everything below it: ${at("me/work")}`,
+          "Loaded from it:",
           "  settings: .palimpsest/settings.json",
           '  hooks, which run commands: .palimpsest/settings.json (AfterTool on "edit": "touch x")',
           "  variables, such as the address of the model: .env",
@@ -100,10 +100,10 @@ describe("trust", () => {
   it.effect("--no, --forget and --list", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground(project)
-      assert.match((yield* run("trust", "--list")).err, /no folder was trusted or refused yet/)
+      assert.match((yield* run("trust", "--list")).err, /no folders trusted or refused yet/)
       assert.match(
         (yield* run("trust", at("me/work"), "--no")).out,
-        /^Not trusted, with all that lies below: [^\n]*\nLeft alone there:\n {2}settings:/
+        /^Not trusted, nor anything below it: [^\n]*\nIgnored there:\n {2}settings:/
       )
       assert.strictEqual((yield* run("trust", "--list")).out, `untrusted  ${at("me/work")}\n`)
       assert.match((yield* run("trust", at("me/work"), "--forget")).out, /^Forgotten; you will be asked again: /)
@@ -129,15 +129,15 @@ describe("trust", () => {
       const { at, run } = yield* ground()
       const { err, out, status } = yield* run("trust", at("me"))
       assert.strictEqual(status, 0)
-      assert.match(err, /your home folder is this one or lies in it/)
-      assert.match(out, /Nothing that could be taken lies there yet/)
+      assert.match(err, /this folder is or contains your home folder/)
+      assert.match(out, /It has nothing to load yet/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
   const wrong: ReadonlyArray<readonly [rule: string, args: ReadonlyArray<string>, told: RegExp]> = [
     ["two wishes", ["--no", "--forget"], /expected one of --no, --forget, --list/],
     ["a list of one", ["--list", "."], /--list takes no folder/],
-    ["a folder that is none", ["none-such"], /there is no folder \S+none-such$/]
+    ["a folder that is none", ["none-such"], /no such folder: \S+none-such$/]
   ]
   for (const [rule, args, told] of wrong) {
     it.effect(`bad usage: ${rule}`, () =>
@@ -169,12 +169,15 @@ describe("config import gemini", () => {
       const { err, out, status } = yield* run("import", "gemini", "--from", fixture)
       assert.deepStrictEqual([status, err], [0, ""])
       const lines = out.split("\n")
-      assert.strictEqual(lines[0], `Taken from ${fixture}:`)
+      assert.strictEqual(lines[0], `Imported from ${fixture}:`)
       assert.include(out, `→ ${at("kept/GEMINI.md")}`)
       assert.match(out, /\n {2}setting +general\.maxAttempts +→ attempts\.calls\n/)
-      assert.match(out, /\nKept as it is here:\n {2}setting +model\.name +something else is set here, which stays\n/)
-      assert.match(out, /\nNot taken:\n(?: {2}\S+ +\S.*\n)+$/)
-      assert.match((yield* run("import", "gemini", "--from", fixture)).out, /^Nothing more is taken from \S+\.\n\nKept/)
+      assert.match(out, /\nUnchanged here:\n {2}setting +model\.name +something else is set here, which stays\n/)
+      assert.match(out, /\nNot imported:\n(?: {2}\S+ +\S.*\n)+$/)
+      assert.match(
+        (yield* run("import", "gemini", "--from", fixture)).out,
+        /^Nothing new to import from \S+\.\n\nUnchanged/
+      )
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

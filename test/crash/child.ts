@@ -1,23 +1,23 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, References, Stream } from "effect"
 import { writeSync } from "node:fs"
-import { call, model, type Part, plainText, response, text, user } from "../../src/domain/Content.ts"
-import { sequenceOf, view } from "../../src/domain/Conversation.ts"
-import { emptySnapshot, item, render } from "../../src/domain/Snapshot.ts"
-import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
-import * as FileTempStore from "../../src/layers/FileTempStore.ts"
-import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
-import type { Chat } from "../../src/services/Chat.ts"
-import { Chats } from "../../src/services/Chats.ts"
-import { ChatDefaults } from "../../src/services/ChatSettings.ts"
-import { Compression } from "../../src/services/Compression.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import type { ModelRequest } from "../../src/services/Model.ts"
-import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
-import { type SessionLog, SessionStore } from "../../src/services/SessionStore.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { call, model, type Part, plainText, response, text, user } from "../../src/domain/content/Content.ts"
+import { sequenceOf, view } from "../../src/domain/conversation/Conversation.ts"
+import { emptySnapshot, statement, renderSnapshot } from "../../src/domain/compression/Snapshot.ts"
+import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
+import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import type { Chat } from "../../src/services/chat/Chat.ts"
+import { Chats } from "../../src/services/chat/Chats.ts"
+import { ChatDefaults } from "../../src/services/chat/ChatSettings.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import type { ModelRequest } from "../../src/services/model/Model.ts"
+import * as ModelSummarizer from "../../src/services/compression/summary/ModelSummarizer.ts"
+import { type SessionLog, SessionStore } from "../../src/services/session/SessionStore.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import { chance, type Errand, hashOf, isMessage, type Line, type Operation, seenOf, sessionId } from "./sight.ts"
 
@@ -46,7 +46,7 @@ let calls = 0
 /** Large enough to be stored apart from the line. */
 const long = (words: string) => `${words}\n`.repeat(Math.ceil(9_000 / (words.length + 1)))
 
-const snapshot = render({ ...emptySnapshot, overall_goal: [item("goal", "Make the build green.")] })
+const snapshot = renderSnapshot({ ...emptySnapshot, overall_goal: [statement("goal", "Make the build green.")] })
 
 const answers = ({ contents, systemInstruction }: ModelRequest) => {
   // A conversation has no system instruction here; what asks for a snapshot has.

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
-import * as Chain from "../../src/domain/Chain.ts"
-import { type Entry, itemParts, itemTokens, view, viewTokens } from "../../src/domain/Conversation.ts"
-import type { Session } from "../../src/domain/Session.ts"
+import * as Chain from "../../src/domain/text/PersistentList.ts"
+import { type Entry, itemParts, itemTokens, view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
+import type { Session } from "../../src/domain/session/Session.ts"
+import { seededRandom } from "../../src/layers/testing/SeededRandom.ts"
 
 /** What a process that is killed says before, and how its words are compared with what is on the disk. */
 
@@ -81,13 +82,8 @@ export const seenOf = (session: Session): string =>
 /** Messages that somebody wrote, snapshots left out: those may be undone for good. */
 export const isMessage = ({ author }: Entry): boolean => author === undefined
 
-/** Numbers below `limit`, the same for the same seed (mulberry32). */
+/** Whole numbers below `limit`; the same for the same seed. */
 export const chance = (seed: number): ((limit: number) => number) => {
-  let state = seed >>> 0
-  return (limit) => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * limit)
-  }
+  const random = seededRandom(seed)
+  return (limit) => Math.floor(random() * limit)
 }

@@ -1,20 +1,20 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
 import { writeSync } from "node:fs"
-import { text } from "../../src/domain/Content.ts"
-import * as FileCalibrations from "../../src/layers/FileCalibrations.ts"
-import * as FileKnownHooks from "../../src/layers/FileKnownHooks.ts"
-import * as FileMemory from "../../src/layers/FileMemory.ts"
-import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
-import * as FileSettings from "../../src/layers/FileSettings.ts"
-import * as FileTempStore from "../../src/layers/FileTempStore.ts"
-import * as FileTrust from "../../src/layers/FileTrust.ts"
-import { Calibrations } from "../../src/services/Calibrations.ts"
-import { EnvFiles } from "../../src/services/EnvFiles.ts"
-import { Memory } from "../../src/services/Memory.ts"
-import { SessionStore } from "../../src/services/SessionStore.ts"
-import { Settings } from "../../src/services/Settings.ts"
-import { Trust } from "../../src/services/Trust.ts"
+import { text } from "../../src/domain/content/Content.ts"
+import * as FileCalibrations from "../../src/layers/tokens/FileCalibrations.ts"
+import * as FileKnownHooks from "../../src/layers/hooks/FileKnownHooks.ts"
+import * as FileMemory from "../../src/layers/memory/FileMemory.ts"
+import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
+import * as FileSettings from "../../src/layers/settings/FileSettings.ts"
+import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
+import * as FileTrust from "../../src/layers/workspace/FileTrust.ts"
+import { Calibrations } from "../../src/services/tokens/Calibrations.ts"
+import { EnvFiles } from "../../src/services/platform/EnvFiles.ts"
+import { Memory } from "../../src/services/memory/Memory.ts"
+import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { Settings } from "../../src/services/settings/Settings.ts"
+import { Trust } from "../../src/services/workspace/Trust.ts"
 
 /**
  * What many processes change at once, each thing by its own service over the same files: to be used in one process, or run as
@@ -74,7 +74,7 @@ export const write = (
       return Memory.use((_) => Effect.flatMap(_.plan(`Remember ${name} well`, scope), _.save))
     }
     case "hooks":
-      return FileKnownHooks.note(`${folder}/home/known-hooks.json`, `/work/${name}`, [
+      return FileKnownHooks.noteHooks(`${folder}/home/known-hooks.json`, `/work/${name}`, [
         {
           source: "workspace",
           event: "AfterTool",

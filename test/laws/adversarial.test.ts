@@ -1,24 +1,24 @@
+import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref } from "effect"
-import { defaultPolicy, type Policy } from "../../src/domain/Compression.ts"
-import { call, isText, model, plainText, response, text, user } from "../../src/domain/Content.ts"
-import { entries, view, viewTokens } from "../../src/domain/Conversation.ts"
-import { project } from "../../src/domain/Projection.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import { emptySession, type SessionEvent } from "../../src/domain/Session.ts"
-import { isSnapshot, parse, wordsIn } from "../../src/domain/Snapshot.ts"
-import { TokenCount } from "../../src/domain/Tokens.ts"
-import * as AdversarialModel from "../../src/layers/AdversarialModel.ts"
-import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { Chat } from "../../src/services/Chat.ts"
-import { Compression } from "../../src/services/Compression.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { call, isText, model, plainText, response, text, user } from "../../src/domain/content/Content.ts"
+import { entries, view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
+import { projectMessages } from "../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import { emptySession, type SessionEvent } from "../../src/domain/session/Session.ts"
+import { isSnapshot, parseSnapshot, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import * as AdversarialModel from "../../src/layers/testing/AdversarialModel.ts"
+import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import { Chat } from "../../src/services/chat/Chat.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import * as ModelSummarizer from "../../src/services/compression/summary/ModelSummarizer.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { illegal } from "../support/legal.ts"
 
-/** Twenty compressions by a model that means harm break no law. */
+/** Twenty compressions by a hostile model break no law. */
 
 const behaviours: ReadonlyArray<AdversarialModel.Behaviour> = [
   AdversarialModel.Empty.make({}),
@@ -77,7 +77,7 @@ describe("an adversarial model, over 20 compressions", () => {
           if (outcome._tag === "Compressed") compressions += 1
           const conversation = yield* chat.conversation
           assert.isAtMost(viewTokens(conversation), Math.max(before, policy.limit), `round ${n}`)
-          const sent = project(conversation)
+          const sent = projectMessages(conversation)
           assert.isUndefined(illegal(sent.map(({ content }) => content)))
           const written = new Map(
             entries(conversation).map((entry) => [
@@ -89,22 +89,22 @@ describe("an adversarial model, over 20 compressions", () => {
             if (entry.author !== "summary" || entry.content.role !== "user") continue
             const shown = plainText(entry.content)
             assert.isTrue(shown.startsWith(runtimeMark))
-            const words = wordsIn(shown)
+            const words = userWordsIn(shown)
             for (const { entry: of, text: quoted } of words) {
               assert.include(written.get(of) ?? "", quoted, `round ${n}`)
             }
             assert.include(words.map((one) => one.text).join("\n"), "Request 0: fix src/part0.ts", `round ${n}`)
-            const snapshot = parse(shown)
+            const snapshot = parseSnapshot(shown)
             assert.isTrue(isSnapshot(snapshot))
             if (!isSnapshot(snapshot)) continue
             for (const { text: constraint } of snapshot.active_constraints) {
-              const given = wordsIn(constraint).length > 0 || constraint.includes("written by a model")
+              const given = userWordsIn(constraint).length > 0 || constraint.includes("written by a model")
               assert.isTrue(given, `round ${n}: ${constraint}`)
             }
           }
         }
         assert.isAbove(compressions, 10)
-        // Whatever the model did, all of it can still be read.
+        // All of it can still be read, whatever the model did.
         for (const entry of entries(yield* chat.conversation)) {
           for (const [index, part] of entry.content.parts.entries()) {
             const handle = entry.handles[index]

@@ -1,3 +1,4 @@
+import { ShellSettings } from "../../src/services/tools/builtin/ShellProcess.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import {
@@ -18,40 +19,42 @@ import { TestClock } from "effect/testing"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import type { Answer } from "../../src/domain/Approval.ts"
-import { call, type Content, isCall, isResponse, type Part, text } from "../../src/domain/Content.ts"
-import type { HookOutput } from "../../src/domain/Hook.ts"
-import { entries } from "../../src/domain/Conversation.ts"
-import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
-import * as FileTempStore from "../../src/layers/FileTempStore.ts"
-import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
-import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
-import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
+import type { Answer } from "../../src/domain/tools/Approval.ts"
+import { call, type Content, isCall, isResponse, type Part, text } from "../../src/domain/content/Content.ts"
+import type { HookOutput } from "../../src/domain/hooks/Hook.ts"
+import { entries } from "../../src/domain/conversation/Conversation.ts"
+import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
+import * as FileWorkspace from "../../src/layers/workspace/FileWorkspace.ts"
+import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
+import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as Scripted from "../../src/layers/ScriptedModel.ts"
-import { type Profile, run } from "../../src/services/Agent.ts"
-import { Approval } from "../../src/services/Approval.ts"
-import type { Chat } from "../../src/services/Chat.ts"
-import { Chats } from "../../src/services/Chats.ts"
-import { Compression } from "../../src/services/Compression.ts"
-import { Environment } from "../../src/services/Environment.ts"
-import { HookSystem, type Subscriber } from "../../src/services/HookSystem.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
-import { shell, ShellSettings } from "../../src/services/tools/Shell.ts"
-import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/services/Tool.ts"
-import { readFile } from "../../src/services/tools/ReadFile.ts"
-import { replace } from "../../src/services/tools/Replace.ts"
-import { writeFile } from "../../src/services/tools/WriteFile.ts"
+import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
+import { type Profile, run } from "../../src/services/agent/Agent.ts"
+import { Approval } from "../../src/services/tools/Approval.ts"
+import type { Chat } from "../../src/services/chat/Chat.ts"
+import { Chats } from "../../src/services/chat/Chats.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { Environment } from "../../src/services/platform/Environment.ts"
+import { HookSystem, type Subscriber } from "../../src/services/hooks/HookSystem.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
+import { shell } from "../../src/services/tools/builtin/Shell.ts"
+import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/services/tools/Tool.ts"
+import { readFile } from "../../src/services/tools/builtin/ReadFile.ts"
+import { replace } from "../../src/services/tools/builtin/Replace.ts"
+import { writeFile } from "../../src/services/tools/builtin/WriteFile.ts"
 import { watched } from "../support/processGroups.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { illegal } from "../support/legal.ts"
 import { begin } from "../support/sending.ts"
 
 /**
- * Whatever becomes of the calls of an agent, and whatever happens meanwhile: every call has exactly one answer, in the order of
- * the calls, and what is sent is a legal conversation (law 5).
+ * Whatever happens to the calls of an agent and around them: every call has exactly one answer, in the order of the calls,
+ * and every request is a legal conversation.
+ *
+ * One file: the cases, the checks and the mutants share one schema.
  */
 
 /** What a tool does with a call. */
@@ -69,9 +72,9 @@ const behaviours = [
 const CallSeed = Schema.Struct({
   tool: Schema.Literals(["look", "look", "change", "run", "unknown"]),
   does: Schema.Literals(["answers", "answers", ...behaviours]),
-  /** Tenths of a second until it does so. */
+  /** Delay in tenths of a second. */
   after: Schema.Literals([0, 0, 1, 3]),
-  /** Its id; the same one may come again. */
+  /** Its id; ids may repeat. */
   id: Schema.Literals(["own", "own", "own", "none", "same"]),
   args: Schema.Literals(["right", "right", "right", "wrong"])
 })
@@ -82,7 +85,7 @@ const Meanwhile = Schema.Struct({
   at: Schema.Literals([0, 1, 2, 3, 5, 8, 13])
 })
 
-/** What a hook says, the n-th time that it is told of an event. */
+/** What a hook answers to the n-th event of a kind. */
 const HookSeed = Schema.Struct({
   event: Schema.Literals([
     "BeforeTool",
@@ -98,7 +101,7 @@ const HookSeed = Schema.Struct({
   ]),
   says: Schema.Literals(["stops", "blocks", "asks", "adds", "changes", "spoils", "tail", "no tail", "clears", "dies"]),
   nth: Schema.Literals([1, 1, 2, 3]),
-  /** Tenths of a second until it does so. */
+  /** Delay in tenths of a second. */
   after: Schema.Literals([0, 0, 2])
 })
 
@@ -111,7 +114,7 @@ const Case = Schema.Struct({
 type Case = typeof Case.Type
 type CallSeed = typeof CallSeed.Type
 
-/** What a hook answers. */
+/** The answer of a hook. */
 const saying = ({ says }: typeof HookSeed.Type): HookOutput => {
   const specific = (hookSpecificOutput: Readonly<Record<string, unknown>>): HookOutput => ({ hookSpecificOutput })
   switch (says) {
@@ -138,7 +141,7 @@ const saying = ({ says }: typeof HookSeed.Type): HookOutput => {
   }
 }
 
-/** Hooks that do as a case says. */
+/** Hooks that behave as a case says. */
 const hooksOf = (seeds: Case["hooks"]): Subscriber => {
   const counts = new Map<string, number>()
   return ({ _tag }) =>
@@ -154,7 +157,7 @@ const hooksOf = (seeds: Case["hooks"]): Subscriber => {
 
 const Args = Schema.Struct({ does: Schema.Literals(behaviours), after: Schema.Finite })
 
-/** What a call does, once it runs. */
+/** What a call does when it runs. */
 const doing = ({ after, does }: typeof Args.Type): Call["run"] =>
   Effect.andThen(
     after === 0 ? Effect.void : Effect.sleep(after * 100),
@@ -182,7 +185,7 @@ const tool = (name: string, kind: ToolKind): Tool => ({
   description: `The tool ${name}.`,
   parameters: { type: "object" },
   kind,
-  keeps: false,
+  isNeverMasked: false,
   timeout: Duration.seconds(1),
   call: (given) =>
     Schema.decodeUnknownEffect(Args)(given).pipe(
@@ -200,7 +203,7 @@ const tool = (name: string, kind: ToolKind): Tool => ({
 
 const tools = [tool("look", "read"), tool("change", "edit"), tool("run", "execute")]
 
-/** A person who answers, or leaves the question open for good. */
+/** A user who answers, or never answers. */
 const person = Approval.layer({
   mode: "none",
   granted: [],
@@ -218,7 +221,7 @@ const callOf = ({ after, args, does, id, tool }: CallSeed, place: string): Part 
   }
 })
 
-/** Why the answers of a conversation are not those of its calls, one each and in their order. */
+/** Why a conversation does not have exactly one answer for each call, in order. */
 const disorder = (contents: ReadonlyArray<Content>): string | undefined => {
   for (const [index, { parts, role }] of contents.entries()) {
     const calls = role === "model" ? parts.filter(isCall) : []
@@ -232,10 +235,10 @@ const disorder = (contents: ReadonlyArray<Content>): string | undefined => {
   return undefined
 }
 
-/** What happened in some cases, so that none of it stays untried. */
+/** How often each event occurred, so that none stays untested. */
 const happened = new Set<string>()
 
-/** What is wrong with how a case went; undefined: nothing. `make` may put another conversation in the place of the real one. */
+/** The violation of a case; undefined: none. `make` may replace the real conversation by another. */
 const wrong = Effect.fnUntraced(function* (
   given: Case,
   make: (chat: Chat["Service"]) => Chat["Service"] = (chat) => chat
@@ -264,7 +267,7 @@ const wrong = Effect.fnUntraced(function* (
     const approval = yield* Approval
     const hooks = yield* HookSystem
     if (given.hooks.length > 0) yield* hooks.subscribe("seeds", hooksOf(given.hooks))
-    const { chat } = yield* begin({ window: 20_000, patience: once })
+    const { chat } = yield* begin({ window: 20_000, retries: once })
     yield* chat.append([
       { content: { role: "user", parts: [text("What came before. ".repeat(300))] } },
       { content: { role: "model", parts: [text("Understood. ".repeat(300))] } }
@@ -286,7 +289,7 @@ const wrong = Effect.fnUntraced(function* (
         Effect.forkChild({ startImmediately: true })
       )
     const fiber = yield* working("Do it.", Deferred.await(cancel))
-    // A question that is left open ends with the person's cancel.
+    // An open question ends when the user cancels.
     const open = given.turns.flat().some(({ does }) => does === "not asked to the end")
     const events = [...given.meanwhile, ...(open ? ([{ what: "cancel", at: 100 }] as const) : [])]
     const others: Array<Fiber.Fiber<unknown, unknown>> = []
@@ -308,7 +311,7 @@ const wrong = Effect.fnUntraced(function* (
     if (Exit.hasInterrupts(exit)) happened.add("interrupted")
     yield* Fiber.awaitAll(others)
 
-    // Another message goes on with the work, whatever became of this one.
+    // Another message continues the work, whatever happened to this one.
     const more = yield* working("And now?")
     for (let tenth = 0; tenth < 400 && more.pollUnsafe() === undefined; tenth += 1) {
       if (tenth === 100) yield* Fiber.interrupt(more)
@@ -326,7 +329,8 @@ const wrong = Effect.fnUntraced(function* (
   }).pipe(Effect.provide(services))
 })
 
-const once = { call: { attempts: 1, first: 1, most: 1, asked: 1 }, answer: { attempts: 1, first: 1, most: 1 } }
+const delays = { attempts: 1, initialDelayMillis: 1, maxDelayMillis: 1 }
+const once = { call: { ...delays, maxServerDelayMillis: 1 }, answer: delays }
 
 const thousand = { runs: 1_000, seed: "agent, interleavings", size: 12, maxShrinks: 300 }
 
@@ -389,7 +393,7 @@ describe("any interleaving", () => {
   }
 })
 
-/** A conversation whose two answers call everything that holds something: files, processes. */
+/** A conversation whose two answers call everything that holds a resource: files, processes. */
 const busy: ReadonlyArray<Scripted.Step> = [
   {
     content: {
@@ -433,7 +437,7 @@ describe("interrupted at every suspension point", () => {
         description: "Holds a process for a while.",
         parameters: { type: "object" },
         kind: "execute",
-        keeps: false,
+        isNeverMasked: false,
         timeout: Duration.infinity,
         call: () =>
           Effect.succeed({
@@ -487,7 +491,7 @@ describe("interrupted at every suspension point", () => {
               `interrupted at ${k}`
             )
             assert.include(["one\n", "two\n"], yield* fs.readFileString("/work/a.txt"))
-            // Opened again by another: no lock is held.
+            // Opened again by another process: no lock is held.
             const chat = yield* (yield* Chats).open("s")
             const { conversation } = yield* chat.whole
             const contents = entries(conversation).map(({ content }) => content)
@@ -497,7 +501,7 @@ describe("interrupted at every suspension point", () => {
               illegal(contents) ?? disorder(isOpen ? contents.slice(0, -1) : contents),
               `interrupted at ${k}`
             )
-            // What is sent next has an answer to every call.
+            // The next request has an answer to every call.
             const [asked] = [
               yield* Stream.runDrain(chat.send("And now?")),
               yield* (yield* Scripted.Script).calls
@@ -562,7 +566,7 @@ describe("interrupted at every suspension point", () => {
           yield* Effect.gen(function* () {
             const chat = yield* (yield* Chats).open("s")
             const usual = yield* ShellSettings
-            // Where nobody reaps the orphans of a container, a group is there until its time is up.
+            // In a container that does not reap orphans, a group exists until its time is up.
             const quick = Effect.provideService(shell, ShellSettings, { ...usual, grace: "50 millis" })
             const tools = [yield* writeFile, yield* quick]
             yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))

@@ -1,29 +1,24 @@
+import { importTranscript } from "../../src/services/transcripts/ImportTranscript.ts"
+import { readContents } from "../../src/domain/transcripts/ContentsReader.ts"
+import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { decode, encode } from "../../src/domain/Bytes.ts"
-import { payload } from "../../src/domain/Content.ts"
-import { type Draft, entries, itemParts, sourceOf, view } from "../../src/domain/Conversation.ts"
-import { foreignNotes, project, sentJson } from "../../src/domain/Projection.ts"
-import { emptySession, type Session, step } from "../../src/domain/Session.ts"
-import { claudeReader } from "../../src/domain/transcripts/Claude.ts"
+import { decode, encode } from "../../src/domain/text/Bytes.ts"
+import { payload } from "../../src/domain/content/Content.ts"
+import { type Draft, entries, itemParts, sourceOf, view } from "../../src/domain/conversation/Conversation.ts"
+import { foreignNotes, projectMessages, sentJson } from "../../src/domain/conversation/Projection.ts"
+import { emptySession, type Session, applyEvent } from "../../src/domain/session/Session.ts"
+import { claudeReader } from "../../src/domain/transcripts/ClaudeReader.ts"
 import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
-import { codexReader } from "../../src/domain/transcripts/Codex.ts"
+import { codexReader } from "../../src/domain/transcripts/CodexReader.ts"
 import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
-import { readContents } from "../../src/domain/transcripts/Contents.ts"
-import { fromSession } from "../../src/domain/transcripts/FromSession.ts"
-import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/Gemini.ts"
+import { sessionToTranscript } from "../../src/domain/transcripts/SessionToTranscript.ts"
+import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/GeminiReader.ts"
 import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/GeminiWriter.ts"
-import { piReader } from "../../src/domain/transcripts/Pi.ts"
+import { piReader } from "../../src/domain/transcripts/PiReader.ts"
 import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
-import {
-  isProblem,
-  type LineReader,
-  type Problem,
-  type Transcript,
-  type Writer
-} from "../../src/domain/transcripts/Transcript.ts"
-import { runSync, type Work } from "../../src/domain/Work.ts"
-import { importTranscript } from "../../src/services/Transcripts.ts"
+import type { LineReader, Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
+import { runSync, type SlicedWork } from "../../src/domain/text/SlicedWork.ts"
 import {
   type Law,
   lawOfPlayed,
@@ -35,9 +30,9 @@ import {
   worldOf
 } from "../support/generate.ts"
 
-/** A conversation carried into another agent's format, and on into the next, stays the same conversation. */
+/** A conversation converted to another agent's format, and on to the next, stays the same conversation. */
 
-/** A format as a way there and back: a session as the text of a file, and the text as a session. */
+/** A format in both directions: a session to the text of a file, and the text to a session. */
 interface Format {
   readonly write: (session: Session) => string
   readonly read: (text: string) => Transcript | Problem
@@ -56,15 +51,15 @@ const lines =
   }
 
 const document =
-  (read: (value: unknown, text: string) => Work<Transcript | Problem>): Format["read"] =>
+  (read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>): Format["read"] =>
   (text) =>
     runSync(read(JSON.parse(text), text))
 
-/** Through bytes, as a file goes. */
+/** Through bytes, as in a file. */
 const written =
   (writer: Writer): Format["write"] =>
   (session) =>
-    decode(encode(`${runSync(writer(runSync(fromSession(session)))).lines.join("\n")}\n`)).text
+    decode(encode(`${runSync(writer(runSync(sessionToTranscript(session)))).lines.join("\n")}\n`)).text
 
 const formats: Readonly<Record<string, Format>> = {
   claude: { write: written(writeClaude), read: lines(claudeReader) },
@@ -74,26 +69,26 @@ const formats: Readonly<Record<string, Format>> = {
   pi: { write: written(writePi), read: lines(piReader) }
 }
 const contents: Format = {
-  write: (session) => decode(encode(`${sentJson(project(session.conversation))}\n`)).text,
+  write: (session) => decode(encode(`${sentJson(projectMessages(session.conversation))}\n`)).text,
   read: document(readContents)
 }
 
 const carried = Effect.fnUntraced(function* (session: Session, { read, write }: Format) {
   const transcript = read(write(session))
-  if (isProblem(transcript)) return `line ${transcript.line}: ${transcript.message}`
+  if (isProblem(transcript)) return `line ${transcript.line}: ${problemText(transcript)}`
   const events = yield* importTranscript(transcript)
-  return events.reduce(step, emptySession)
+  return events.reduce(applyEvent, emptySession)
 })
 
-/** One part as all that has to stay of it. */
+/** Everything of a part that must be preserved. */
 const told = (draft: Draft, part: Draft["content"]["parts"][number], at: number): string =>
   [draft.content.role, draft.author ?? "", payload(part, sourceOf(draft, at)).text, JSON.stringify(part)].join(" ")
 
-/** What the model sees, part by part: messages may be joined or split, not what they say or its order. */
+/** The view, part by part: messages may be joined or split, but their content and order must stay. */
 const shown = ({ conversation }: Session): ReadonlyArray<string> =>
   view(conversation).flatMap((item) => itemParts(item).map((part, at) => told(item.entry, part, at)))
 
-/** All that was ever said, part by part. */
+/** All parts of the whole conversation. */
 const said = ({ conversation }: Session): ReadonlyArray<string> =>
   entries(conversation).flatMap((entry) => entry.content.parts.map((part, at) => told(entry, part, at)))
 
@@ -106,7 +101,7 @@ const differs = (before: ReadonlyArray<string>, after: ReadonlyArray<string>): s
     : `part ${at}: ${before[at]?.slice(0, 300) ?? "nothing"} became ${after[at]?.slice(0, 300) ?? "nothing"}`
 }
 
-/** Whether `part` is in `whole` in the same order, other things in between. */
+/** Whether the items of `part` occur in `whole` in the same order, possibly with others in between. */
 const isWithin = (part: ReadonlyArray<string>, whole: ReadonlyArray<string>): boolean => {
   let next = 0
   for (const one of whole) if (one === part[next]) next += 1
@@ -115,16 +110,16 @@ const isWithin = (part: ReadonlyArray<string>, whole: ReadonlyArray<string>): bo
 
 const ways = Object.keys(formats)
 
-/** There, on and back again: which formats is told by a number. */
+/** There, on and back again: a number selects the formats. */
 const wayOf = (turn: number): ReadonlyArray<string> =>
   [0, 1 + (turn % (ways.length - 1)), 0].map((offset) => ways[(turn + offset) % ways.length] ?? "")
 
-/** Carries a conversation through formats, one after the other, and looks at it after each. */
+/** Converts a conversation through several formats and checks it after each. */
 const staysTheSame =
   (known: Readonly<Record<string, Format>>): Law =>
   (world) =>
   (script) => {
-    // Told by the script, so that it shrinks with it.
+    // Selected by the script, so that it shrinks with it.
     const order = wayOf(script.beats.length + script.steps.length)
     return lawOfPlayed(({ chat }) =>
       Effect.gen(function* () {
@@ -141,7 +136,7 @@ const staysTheSame =
           const whole = before.conversation.undoable === undefined
           const log = whole ? differs(said(before), said(after)) : undefined
           if (log !== undefined) return `${way}: in the log, ${log}`
-          // A document has no place for what a compaction left behind.
+          // A document cannot hold the messages before a compaction.
           if (name !== "gemini.json" && !isWithin(said(session), said(after)))
             return `${way}: something that was said is gone`
           session = after

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Path } from "effect"
-import { encode } from "../../src/domain/Bytes.ts"
-import { partJson, payload } from "../../src/domain/Content.ts"
-import { type Draft, type Entry, sourceOf, view } from "../../src/domain/Conversation.ts"
-import { type Handle, mentions } from "../../src/domain/Handle.ts"
-import { arraySlices, sliceAt } from "../../src/domain/Source.ts"
-import * as FileSessionStore from "../../src/layers/FileSessionStore.ts"
-import * as FileTempStore from "../../src/layers/FileTempStore.ts"
+import { encode } from "../../src/domain/text/Bytes.ts"
+import { partJson, payload } from "../../src/domain/content/Content.ts"
+import { type Draft, type Entry, sourceOf, view } from "../../src/domain/conversation/Conversation.ts"
+import { type Handle, mentions } from "../../src/domain/content/Handle.ts"
+import { arraySlices, sliceAt } from "../../src/domain/text/JsonSource.ts"
+import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import {
   type Law,
   lawOfPlayed,
@@ -26,7 +26,7 @@ const same = (one: string, other: string): boolean => Buffer.compare(encode(one)
 const show = (text: string): string =>
   JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}… (${text.length})` : text)
 
-/** What is wrong with the text that a handle gives back, if anything. */
+/** Why the text behind a handle is wrong; undefined when it is right. */
 const recalled = Effect.fnUntraced(function* (
   chat: Played["chat"],
   handle: Handle | undefined,
@@ -40,7 +40,7 @@ const recalled = Effect.fnUntraced(function* (
   return problem === undefined ? undefined : `${what}: ${handle} ${problem}`
 })
 
-/** Every part of some messages comes back as it was said. */
+/** Every part of the messages is recalled exactly as it entered. */
 const everyPart = Effect.fnUntraced(function* (
   chat: Played["chat"],
   said: ReadonlyArray<{ readonly draft: Draft; readonly entry: Entry }>
@@ -57,7 +57,7 @@ const everyPart = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** What a line of a dropped range has to hold. Line breaks between the tokens of what was read are spaces there. */
+/** What a line of a dropped range must contain. Line breaks between JSON tokens of the source become spaces. */
 const lineProblem = (line: string, { content, ...draft }: Draft): string | undefined => {
   const { parts, ...rest } = content
   const { parts: _parts, ...found } = JSON.parse(line)
@@ -71,7 +71,7 @@ const lineProblem = (line: string, { content, ...draft }: Draft): string | undef
   return at < 0 ? undefined : `gives ${show(slices[at] ?? "")} for part ${at}`
 }
 
-/** Every dropped range comes back as JSON Lines, a message a line. */
+/** Every dropped range is recalled as JSON Lines, one message per line. */
 const everyRange = Effect.fnUntraced(function* (chat: Played["chat"], { dropped, entered }: Played) {
   const said = new Map(entered.map(({ draft, entry }) => [entry.id, draft]))
   for (const { entries, handle } of dropped) {
@@ -91,10 +91,10 @@ const everyRange = Effect.fnUntraced(function* (chat: Played["chat"], { dropped,
   return undefined
 })
 
-/** Somebody said it, it names nothing. */
+/** Part of the text, but not a handle. */
 const saidHandle = "h_aaaaaaaaaa"
 
-/** Every handle that the window names leads somewhere. */
+/** Every handle that the window shows can be recalled. */
 const everyMention = Effect.fnUntraced(function* (chat: Played["chat"]) {
   const named = view(yield* chat.conversation).flatMap(({ entry, shortened }) => [
     ...(entry.author === "summary" ? entry.content.parts : []),
@@ -113,14 +113,14 @@ const afterwards = Effect.fnUntraced(function* (chat: Played["chat"], played: Pl
   return (yield* everyPart(chat, played.entered)) ?? (yield* everyRange(chat, played)) ?? (yield* everyMention(chat))
 })
 
-/** What was said and what was dropped, before and after a restart. */
+/** All parts and dropped ranges, before and after a restart. */
 const nothingIsLost: Law = lawOfPlayed(
   Effect.fnUntraced(function* (played) {
     return (yield* afterwards(played.chat, played)) ?? (yield* afterwards(yield* played.reopen, played))
   })
 )
 
-/** The same of the snapshots that compressions put into the conversation: they were part of it, too. */
+/** The same for the snapshots that compressions added: they are part of the conversation too. */
 const noSnapshotIsLost: Law = lawOfPlayed(
   Effect.fnUntraced(function* (played) {
     const said = played.inserted.map((entry) => ({ draft: entry, entry }))

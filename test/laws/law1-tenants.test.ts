@@ -3,15 +3,15 @@ import { Arbitrary, Effect, Layer, Result, Schema, type Scope } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { createHash } from "node:crypto"
-import { encode } from "../../src/domain/Bytes.ts"
-import { payload } from "../../src/domain/Content.ts"
-import { type Handle, handleOf, hashOf, mentions } from "../../src/domain/Handle.ts"
-import { toContent } from "../../src/domain/PromptContent.ts"
-import { rangeText } from "../../src/domain/Recall.ts"
-import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
+import { encode } from "../../src/domain/text/Bytes.ts"
+import { payload } from "../../src/domain/content/Content.ts"
+import { type Handle, handleOf, hashOf, mentions } from "../../src/domain/content/Handle.ts"
+import { toContent } from "../../src/domain/effect-ai/PromptContent.ts"
+import { rangeText } from "../../src/domain/conversation/Recall.ts"
+import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as CompressedLanguageModel from "../../src/services/CompressedLanguageModel.ts"
-import { Recall } from "../../src/services/RecallTool.ts"
+import * as CompressedLanguageModel from "../../src/services/effect-ai/CompressedLanguageModel.ts"
+import { Recall } from "../../src/services/effect-ai/RecallTool.ts"
 import { thousand } from "../support/generate.ts"
 import { answers, calls, result, results, says, wordsOf } from "../support/prompts.ts"
 
@@ -65,7 +65,7 @@ const opening: Messages = [
 
 const spoken = (history: Messages) => history.flatMap((message) => (message.role === "system" ? [] : [message]))
 
-/** Where the oracle finds what a handle may stand for in a history: a part with this hash, or the first messages. */
+/** How the oracle resolves a handle in a history: a part with this hash, or the first messages. */
 const own = (history: Messages, handle: Handle, found: string): string | undefined => {
   const texts = spoken(history).flatMap((message) => toContent(message).parts.map((part) => payload(part).text))
   if (texts.includes(found)) {
@@ -85,23 +85,23 @@ const anew = (history: Messages): Effect.Effect<Messages> =>
     Effect.orDie
   )
 
-/** How a handle is recalled: as it is, or as a mutant does it. */
+/** How a handle is recalled: normally, or as a mutant does it. */
 type World = (real: Recalling, histories: () => ReadonlyArray<Messages>) => Recalling
 const honest: World = (real) => real
 
-/** Plays a script and says what broke the law, or how many compressed requests there were. */
+/** Plays a script; returns the violation of the law, or the number of compressed requests. */
 const played = Effect.fnUntraced(function* (script: Script, world: World) {
   const { beats, common, conversations, remembered, strategy, window } = script
   const histories = new Map<number, Messages>()
   const sent: Array<Messages> = []
-  /** What was shown: for which history, under which handle, with which text. */
+  /** Every handle shown: for which history, and with which text. */
   const shown: Array<{ readonly history: Messages; readonly handle: Handle; readonly text: string }> = []
   let problem: string | undefined
   let compressed = 0
   let asked: Messages = []
   let recall: Recalling = () => Effect.die("no layer yet")
 
-  /** Looks at every handle of a request while the request is being made. */
+  /** Checks every handle of a request while the request is being made. */
   const looking = ({ prompt }: LanguageModel.ProviderOptions) =>
     Effect.gen(function* () {
       const written = prompt.content.filter((message) => !asked.includes(message))
@@ -171,7 +171,7 @@ const played = Effect.fnUntraced(function* (script: Script, world: World) {
       "asks again": () => Effect.succeed(before.length > common ? before : [...before, says(words)])
     }
     const history = yield* next[what]()
-    // A prompt that ends with an answer is taken up by the user.
+    // The user continues a prompt that ends with an answer.
     asked = history
     sent.push(history)
     const exit = yield* Effect.exit(
@@ -182,7 +182,7 @@ const played = Effect.fnUntraced(function* (script: Script, world: World) {
     histories.set(tenant, [...history, answers(`${name} answer ${number}`)])
   }
   for (const { handle, history, text: expected } of shown) {
-    // Ever after, in the history that it was shown for and in every one that goes on from it.
+    // From then on, in the history that it was shown for and in every history that continues it.
     for (const [of, current] of [[-1, history] as const, ...histories]) {
       const found = yield* Effect.result(recall(handle).pipe(Recall.within(current)))
       const holds = of < 0 || history.every((message, at) => message === current[at])
@@ -203,7 +203,7 @@ const played = Effect.fnUntraced(function* (script: Script, world: World) {
   const isOne = sent.every((history) => history.every((message, at) => message === (sent.at(-1) ?? [])[at]))
   if (first !== undefined && one !== undefined && !isOne) {
     const bare = yield* Effect.result(recall(first.handle))
-    // A layer that began after all others has seen one conversation only, and may answer for that one.
+    // A layer created after all others has seen only one conversation, and may answer for that one.
     if (Result.isSuccess(bare)) {
       const held = sent.some((history) => own(history, first.handle, bare.success.text) === undefined)
       if (!held) return `${first.handle} answers with what nobody said`

@@ -1,16 +1,17 @@
+import { type ChatBusy } from "../../src/services/chat/Commit.ts"
+import { type PlanRefused } from "../../src/services/compression/strategies/CompressRequest.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import type { Outcome } from "../../src/domain/Compression.ts"
-import { text, user } from "../../src/domain/Content.ts"
-import { freshMemory } from "../../src/domain/FailureMemory.ts"
-import { type Session, type SessionEvent, step } from "../../src/domain/Session.ts"
-import { Chat, type ChatBusy } from "../../src/services/Chat.ts"
-import type { PlanRefused } from "../../src/services/Compression.ts"
-import { HookSystem, type Subscriber } from "../../src/services/HookSystem.ts"
-import { SessionStoreError, SessionUnavailable } from "../../src/services/SessionStore.ts"
-import { Summarizer, SummarizerError } from "../../src/services/Summarizer.ts"
-import { TokenCounter, TokenCountError } from "../../src/services/TokenCounter.ts"
+import type { Outcome } from "../../src/domain/compression/Compression.ts"
+import { text, user } from "../../src/domain/content/Content.ts"
+import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
+import { type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
+import { Chat } from "../../src/services/chat/Chat.ts"
+import { HookSystem, type Subscriber } from "../../src/services/hooks/HookSystem.ts"
+import { SessionStoreError, SessionUnavailable } from "../../src/services/session/SessionStore.ts"
+import { Summarizer, SummarizerError } from "../../src/services/compression/summary/Summarizer.ts"
+import { TokenCounter, TokenCountError } from "../../src/services/tokens/TokenCounter.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import {
   described,
@@ -24,11 +25,15 @@ import {
   worldOf
 } from "../support/generate.ts"
 
-/** Law 2: whatever stops an operation, the conversation is what it was before, or what it is after. */
+/**
+ * Law 2: whatever stops an operation, the conversation is as before it, or as after it.
+ *
+ * One file: every way to stop an operation is tried on the same operations and sessions.
+ */
 
 type Operation = "compress" | "append" | "undo" | "redo"
 
-/** A conversation that every operation has something to do in. */
+/** A conversation in which every operation has something to do. */
 const busy: Script = {
   opening: "environment",
   beats: [
@@ -65,7 +70,7 @@ const inWorld =
   <A, E, R>(effect: Effect.Effect<A, E, R | Layer.Success<World["services"]>>) =>
     Effect.provide(effect, Layer.fresh(world.services))
 
-/** The session that a script leads to, made ready for an operation: something to compress, to undo, to redo. */
+/** The session of a script, prepared for an operation: with something to compress, to undo, to redo. */
 const readyFor = (script: Script, operation: Operation) =>
   Effect.gen(function* () {
     const { chat } = yield* play(worldOf(), script)
@@ -74,7 +79,7 @@ const readyFor = (script: Script, operation: Operation) =>
     return yield* chat.session
   }).pipe(Effect.scoped, inWorld(worldOf()))
 
-/** One conversation in memory, from a session on, and the log that it writes. */
+/** One conversation in memory that starts from a session, and its log. */
 const beginning = Effect.fnUntraced(function* (world: World, session: Session) {
   const events: Array<SessionEvent> = []
   const memory = { id: "law", append: () => Effect.void }
@@ -84,7 +89,7 @@ const beginning = Effect.fnUntraced(function* (world: World, session: Session) {
 })
 type Begun = Effect.Success<ReturnType<typeof beginning>>
 
-/** Does it; of a compression, how it ended. */
+/** Runs the operation; for a compression, returns its outcome. */
 const operate = (
   script: Script,
   { chat }: Begun,
@@ -107,11 +112,11 @@ const operate = (
 const allowedStates = Effect.fnUntraced(function* (script: Script, session: Session, operation: Operation) {
   const begun = yield* beginning(worldOf(), session)
   yield* Effect.orDie(operate(script, begun, operation))
-  const states = begun.events.map((_, index) => begun.events.slice(0, index + 1).reduce(step, session))
+  const states = begun.events.map((_, index) => begun.events.slice(0, index + 1).reduce(applyEvent, session))
   return new Set([session, ...states].map(described))
 })
 
-/** What is wrong with a conversation that something happened to. */
+/** What is wrong with a conversation after an operation. */
 const inconsistent = Effect.fnUntraced(function* (
   script: Script,
   { chat, events }: Begun,
@@ -120,10 +125,10 @@ const inconsistent = Effect.fnUntraced(function* (
 ) {
   const now = described(yield* chat.session)
   if (!allowed.has(now)) return "the conversation is neither what it was nor what it is after"
-  if (described(events.reduce(step, session)) !== now) return "the log says something else than the conversation"
+  if (described(events.reduce(applyEvent, session)) !== now) return "the log says something else than the conversation"
   const next = yield* Effect.exit(chat.compress({ policy: policyOf(script), forced: true }))
   if (Exit.isFailure(next)) return `the next compression does not work: ${String(next.cause)}`
-  return described(events.reduce(step, session)) === described(yield* chat.session)
+  return described(events.reduce(applyEvent, session)) === described(yield* chat.session)
     ? undefined
     : "after the next compression the log says something else than the conversation"
 })
@@ -156,7 +161,7 @@ const interrupted = Effect.fnUntraced(function* (world: World, script: Script, o
   return { points, violation } satisfies Swept
 })
 
-/** Does something once, at the k-th opportunity to yield. */
+/** Runs something once, at the k-th opportunity to yield. */
 class ActAt extends Scheduler.MixedScheduler {
   private seen = 0
   hit = false
@@ -208,14 +213,14 @@ const broken = new SessionStoreError({
 
 const operations: ReadonlyArray<Operation> = ["compress", "append", "undo", "redo"]
 
-/** How an operation of a world goes wrong: what fails, and at which call. */
+/** How an operation of a world fails: which one, and at which call. */
 const Trouble = Schema.Struct({
   operation: Schema.Literals(operations),
   what: Schema.Literals(["log", "counter", "summarizer fails", "summarizer dies", "hook fails", "hook dies"]),
   call: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 }))
 })
 
-/** The real thing, save that its n-th call ends so. */
+/** The real service, except that its n-th call fails. */
 const nth = (n: number) => {
   let calls = 0
   return <A, E, R, E2>(real: Effect.Effect<A, E, R>, instead: Effect.Effect<never, E2>): Effect.Effect<A, E | E2, R> =>
@@ -320,7 +325,7 @@ describe("law 2: old or new", () => {
           const begun = yield* beginning(world, session)
           const exit = yield* Effect.exit(operate(script, begun, trouble.operation))
           const state = yield* begun.chat.session
-          const logged = begun.events.reduce(step, session)
+          const logged = begun.events.reduce(applyEvent, session)
           if (described(logged) !== described(state)) return yield* Effect.fail("the log and the conversation differ")
           const changes = begun.events.filter(({ _tag }) => _tag !== "CompressionFailed")
           if (Exit.isFailure(exit) && changes.length > 0 && trouble.operation !== "append") {
@@ -329,7 +334,7 @@ describe("law 2: old or new", () => {
           const next = yield* Effect.exit(begun.chat.append([{ content: user(text("go on")) }]))
           if (Exit.isFailure(next) && String(next.cause).includes("ChatBusy"))
             return yield* Effect.fail("it is still busy")
-          const after = begun.events.reduce(step, session)
+          const after = begun.events.reduce(applyEvent, session)
           if (described(after) !== described(yield* begun.chat.session)) return yield* Effect.fail("then they differ")
           return true
         }).pipe(inWorld(world))
@@ -368,7 +373,7 @@ describe("law 2: old or new", () => {
         begun.events.map(({ _tag }) => _tag),
         ["Compressed"]
       )
-      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(applyEvent, session)))
       assert.isTrue(yield* begun.chat.undo)
     }).pipe(inWorld(worldOf()))
   )
@@ -393,7 +398,7 @@ describe("law 2: old or new", () => {
         cancel: Deferred.await(cancel)
       })
       assert.strictEqual(outcome._tag, "Compressed")
-      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
+      assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(applyEvent, session)))
     }).pipe(inWorld(worldOf()))
   )
 
@@ -469,8 +474,8 @@ describe("law 2: old or new", () => {
           const exit = fiber.pollUnsafe()
           assert.isDefined(exit, "it still waits")
           assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "it was interrupted")
-          assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(step, session)))
-          // Nor does it keep its own subscription from ending, however little it listens.
+          assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(applyEvent, session)))
+          // It does not keep its own subscription from ending, even if it never reads.
           const ending = yield* Effect.forkDetach(Scope.close(subscribed, Exit.void))
           yield* TestClock.adjust("10 seconds")
           assert.isDefined(ending.pollUnsafe())

@@ -10,25 +10,29 @@ import {
   response,
   text,
   user
-} from "../../src/domain/Content.ts"
-import { view, viewTokens } from "../../src/domain/Conversation.ts"
-import { emptySession, type Session, type SessionEvent, step } from "../../src/domain/Session.ts"
-import { estimateText, partTokens } from "../../src/domain/Tokens.ts"
-import * as Work from "../../src/domain/Work.ts"
+} from "../../src/domain/content/Content.ts"
+import { view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
+import { emptySession, type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
+import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as Scripted from "../../src/layers/ScriptedModel.ts"
-import { Calibrations, partsBeside, partsWithin } from "../../src/services/Calibrations.ts"
-import type { ChatSettings } from "../../src/services/ChatSettings.ts"
-import { Experiments } from "../../src/services/Experiments.ts"
-import { InvalidRequestError, ModelError, type ModelRequest } from "../../src/services/Model.ts"
+import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
+import { Calibrations, overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
+import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
+import { Experiments } from "../../src/services/settings/Experiments.ts"
+import { InvalidRequestError, ModelError, type ModelRequest } from "../../src/services/model/Model.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
 
-/** Law 3: no request leaves that is larger than the model's window, by the model's own count. */
+/**
+ * Law 3: no request is sent that is larger than the model's window, by the model's own count.
+ *
+ * One file: all cases share the same model and its way of counting.
+ */
 
 const tokensOf = (parts: ReadonlyArray<Part>): number =>
   parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
 
-/** How many times the estimate a model counts for ordinary text, and for hexadecimal digits. */
+/** How many times the estimate the model counts, for ordinary text and for hexadecimal digits. */
 interface Counting {
   readonly factor: number
   readonly ofDigits: number
@@ -41,27 +45,27 @@ const countOfParts = ({ factor, ofDigits }: Counting, parts: ReadonlyArray<Part>
 
 /** The model's count of a whole request. */
 const countOf = (counting: Counting, request: ModelRequest): number =>
-  countOfParts(counting, [...partsBeside(request), ...partsWithin(request)])
+  countOfParts(counting, [...overheadParts(request), ...contentParts(request)])
 
-/** About so many tokens of prose, no two alike. */
+/** Prose of about this many tokens, never twice the same. */
 const prose = (n: number, tokens: number): string => {
   const sentence = `In part ${n} the reader finds that the builder has to keep the old road open. `
   return sentence.repeat(Math.max(1, Math.round(tokens / estimateText(sentence)))).trim()
 }
 
-/** About so many tokens of hexadecimal digits, as hashes come. */
+/** Hexadecimal digits of about this many tokens, like hashes. */
 const digits = (n: number, tokens: number): string => {
   const line = `9f3c2ab47d01e6588b9a0c1d2e3f4a5b ${(n * 7_919).toString(16).padStart(8, "0")}7d01e6588b9a0c1d2e3f4a5b `
   return line.repeat(Math.max(1, Math.round(tokens / estimateText(line)))).trim()
 }
 
-/** What happens next in a conversation. Sizes are shares of the window. */
+/** The next step of a conversation. Sizes are shares of the window. */
 const Happening = Schema.Struct({
   what: Schema.Literals(["message", "message", "message", "tool", "tool", "undo", "compress", "resume", "window"]),
   size: Schema.Literals([0.01, 0.01, 0.05, 0.05, 0.1, 0.1, 0.3, 0.3, 0.6, 0.85, 0.95, 1.1, 2]),
   words: Schema.Literals(["prose", "prose", "prose", "digits"]),
   answer: Schema.Literals([0.01, 0.05, 0.2]),
-  /** Whether the model fails on it. */
+  /** Whether the model fails in this step. */
   fails: Schema.Literals([false, false, false, true])
 })
 
@@ -82,11 +86,11 @@ const refused = new ModelError({ reason: new InvalidRequestError({ detail: "no" 
 
 interface Replaced {
   readonly calibrations?: Calibrations["Service"]
-  /** Whether the model counts when it is asked to. */
+  /** Whether the model answers `countTokens`. */
   readonly counts?: boolean
 }
 
-/** What is wrong with how a conversation went, or nothing; and how many turns were finished. */
+/** The violation in a conversation, or undefined, with the number of finished turns. */
 const wrong = Effect.fnUntraced(function* (
   { factor, happenings, instruction, ofDigits, overflowFactor, reserve, threshold, window }: Case,
   { calibrations, counts = true }: Replaced
@@ -108,7 +112,7 @@ const wrong = Effect.fnUntraced(function* (
             next instanceof ModelError || typeof next === "string" || !("content" in next)
               ? next
               : { ...next, usage: { prompt: countOf(counting, request), answer: 1, thoughts: 0, cached: 0 } },
-          (request) => (counts ? countOfParts(counting, partsWithin(request)) : refused)
+          (request) => (counts ? countOfParts(counting, contentParts(request)) : refused)
         )
       )
     )
@@ -135,7 +139,7 @@ const wrong = Effect.fnUntraced(function* (
     }
     if (what === "resume") {
       log.push(...events)
-      const again = yield* open(log.reduce(step, emptySession), { ...settings, window: room + reserve })
+      const again = yield* open(log.reduce(applyEvent, emptySession), { ...settings, window: room + reserve })
       chat = again.chat
       events = again.events
     }
@@ -176,7 +180,7 @@ const wrong = Effect.fnUntraced(function* (
     } else if (last?._tag !== "Error" || !fails) {
       return { problem: `${n}: it ended with ${told.map(brief).join(", ")}`, finished }
     }
-    // Results are there whatever becomes of the answer, and answer their call.
+    // Results exist whatever happens to the answer, and answer their call.
     if (isResult && last?._tag !== "Finished") pending = 0
     const logged = (session: Session) => session.conversation.log?.length ?? 0
     const more = (last?._tag === "Finished" ? 1 : 0) + (isResult || last?._tag === "Finished" ? 1 : 0)
@@ -248,16 +252,16 @@ describe("law 3: nothing leaves that is larger than the window", () => {
   })
 })
 
-/** A world with a scripted model that says `fine` and counts like this. */
+/** A world with a scripted model that answers `fine` and counts like this. */
 const scripted = (count: (request: ModelRequest) => number, answers: Scripted.Answers = () => "fine") =>
   Layer.fresh(Offline.layerWithModel(Scripted.layer(answers, count)))
-const exactly = (request: ModelRequest): number => tokensOf(partsWithin(request))
+const exactly = (request: ModelRequest): number => tokensOf(contentParts(request))
 
 const streams = Effect.flatMap(Scripted.Script, ({ calls }) =>
   Effect.map(calls, (all) => all.filter(({ method }) => method === "stream").map(({ request }) => request))
 )
 
-/** A conversation of about so many tokens. */
+/** A conversation of about this many tokens. */
 const talk = (tokens: number): ReadonlyArray<{ readonly content: Content }> =>
   Array.from({ length: 20 }, (_, n) => ({
     content: n % 2 === 0 ? user(text(prose(n, tokens / 20))) : model(text(prose(n, tokens / 20)))
@@ -297,7 +301,7 @@ describe("law 3: where it is close", () => {
       const { chat, events } = yield* begin({ window: 100_000 })
       yield* chat.append(talk(30_000))
       yield* taken(chat.send("one"))
-      const resumed = yield* begin({ window: 20_000 }, { session: events.reduce(step, emptySession) })
+      const resumed = yield* begin({ window: 20_000 }, { session: events.reduce(applyEvent, emptySession) })
       const { events: told } = yield* taken(resumed.chat.send("two"))
       assert.deepStrictEqual(told.map(brief), [
         "ModelInfo",
@@ -339,7 +343,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  /** Hexadecimal digits cost this model twice what is estimated, all else exactly that. */
+  /** This model counts hexadecimal digits at twice the estimate, and everything else at the estimate. */
   const dense = (request: ModelRequest): number => countOf({ factor: 1, ofDigits: 2 }, request)
 
   it.effect("what was measured of a message that failed says nothing of the next", () =>
@@ -388,8 +392,8 @@ describe("law 3: where it is close", () => {
   )
 })
 
-describe("spec 3.1: the threshold", () => {
-  /** At this share of the window, with this set here and that by an experiment. */
+describe("the threshold", () => {
+  /** At this share of the window, with this local setting and this experiment. */
   const table: ReadonlyArray<
     readonly [rule: string, share: number, local: number | undefined, experiment: number | undefined, due: boolean]
   > = [
@@ -443,7 +447,7 @@ describe("spec 3.1: the threshold", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("seed 002: with a factor of 0.95 a message may take that much of what is left, no more", () =>
+  it.effect("with a factor of 0.95 a message may take that much of what is left, no more", () =>
     Effect.gen(function* () {
       const words = prose(1, 970)
       const size = estimateText(words)

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer } from "effect"
-import type { Outcome } from "../../src/domain/Compression.ts"
-import { outputText, type Part, text, user } from "../../src/domain/Content.ts"
-import { type Conversation, itemParts, view } from "../../src/domain/Conversation.ts"
-import { project } from "../../src/domain/Projection.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import type { Session } from "../../src/domain/Session.ts"
-import { partTokens, TokenCount } from "../../src/domain/Tokens.ts"
-import * as Work from "../../src/domain/Work.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import type { Outcome } from "../../src/domain/compression/Compression.ts"
+import { outputText, type Part, text, user } from "../../src/domain/content/Content.ts"
+import { type Conversation, itemParts, view } from "../../src/domain/conversation/Conversation.ts"
+import { projectMessages } from "../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import type { Session } from "../../src/domain/session/Session.ts"
+import { partTokens, TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import {
   type Beat,
   described,
@@ -31,19 +31,19 @@ import {
 const estimate = (parts: ReadonlyArray<Part>): number =>
   parts.reduce((tokens, part) => tokens + Work.runSync(partTokens(part, outputText(part))), 0)
 
-/** Tokens of the view, counted again from nothing. */
+/** Tokens of the view, counted anew. */
 const recount = (conversation: Conversation): number =>
   view(conversation).reduce(
     (tokens, item) => (item.entry.author === "environment" ? tokens : tokens + estimate(itemParts(item))),
     0
   )
 
-/** Tokens of what is sent, counted again from nothing. */
+/** Tokens of the request, counted anew. */
 const sentTokens = (conversation: Conversation): number => {
   const environment = new Set(
     view(conversation).flatMap(({ entry }) => (entry.author === "environment" ? [entry.id] : []))
   )
-  return project(conversation).reduce(
+  return projectMessages(conversation).reduce(
     (tokens, { content, entry }) => (environment.has(entry) ? tokens : tokens + estimate(content.parts)),
     0
   )
@@ -54,7 +54,7 @@ const unremembered = (session: Session): string => described({ ...session, memor
 const shrank = (outcome: Outcome): outcome is Extract<Outcome, { _tag: "Compressed" | "ContentTruncated" }> =>
   outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
 
-/** Whether a failure says what it is, and says it rightly. */
+/** Whether a failure states its reason, and the reason is true. */
 const saysWhy = (outcome: Outcome): boolean => {
   switch (outcome._tag) {
     case "FailedInflatedTokenCount":
@@ -68,7 +68,7 @@ const saysWhy = (outcome: Outcome): boolean => {
   }
 }
 
-/** What one compression claims is true, and what claims to have changed nothing has changed nothing. */
+/** What a compression reports is true, and one that reports no change changed nothing. */
 const claims = (script: Script, outcome: Outcome, before: Session, after: Session): string | undefined => {
   const { minGain, overhead } = policyOf(script)
   if (!shrank(outcome)) {
@@ -80,7 +80,7 @@ const claims = (script: Script, outcome: Outcome, before: Session, after: Sessio
     overhead + count(before.conversation),
     overhead + count(after.conversation)
   ])
-  // The view or the request: either, but the same on both sides.
+  // The view or the request: either, but the same for both counts.
   if (!counts.some(([was, is]) => outcome.before === was && outcome.after === is)) {
     return `counted ${outcome.before} and ${outcome.after} for what is ${counts.map(([was, is]) => `${was} and ${is}`).join(" or ")}`
   }
@@ -95,7 +95,7 @@ const progress: Law = lawOfPlayed(
       const problem = outcome === undefined ? undefined : claims(script, outcome, before, after)
       if (problem !== undefined) return problem
     }
-    // Once more and once more: each ends, and none makes it larger.
+    // Two more compressions: each ends, and none enlarges the conversation.
     for (let again = 0; again < 2; again += 1) {
       const before = yield* chat.session
       const outcome = yield* Effect.orDie(chat.compress({ policy: policyOf(script), forced: true }))
@@ -108,7 +108,7 @@ const progress: Law = lawOfPlayed(
   })
 )
 
-/** What leaves for the model is no larger after a compression: the view is not all that counts. */
+/** The request is not larger after a compression: the view is not all that counts. */
 const sendsLess: Law = lawOfPlayed(
   Effect.fnUntraced(function* ({ moments }) {
     for (const { after, before, outcome } of moments) {
@@ -121,7 +121,7 @@ const sendsLess: Law = lawOfPlayed(
   })
 )
 
-/** Twenty compressions, a little said before each: it stays within the window. */
+/** Twenty compressions with a few messages before each stay within the window. */
 const staysBounded: Law = lawOfPlayed(
   Effect.fnUntraced(function* ({ chat }, script) {
     const policy = { ...policyOf(script), ladder: true }
@@ -142,7 +142,7 @@ const staysBounded: Law = lawOfPlayed(
   })
 )
 
-/** The extractive summarizer, and after it what `change` makes of each summary. */
+/** The extractive summarizer, with `change` applied to each summary. */
 const summarizing = (change: (text: string) => string) =>
   Layer.effect(
     Summarizer,

@@ -1,9 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Content, hasResponses, isCall } from "../../src/domain/Content.ts"
-import { type Conversation, entryId, pairing, sequenceOf, view, type ViewItem } from "../../src/domain/Conversation.ts"
-import { project as realProject, type Sent } from "../../src/domain/Projection.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
+import { type Content, hasResponses, isCall } from "../../src/domain/content/Content.ts"
+import {
+  type Conversation,
+  entryId,
+  pairing,
+  sequenceOf,
+  view,
+  type ViewItem
+} from "../../src/domain/conversation/Conversation.ts"
+import { projectMessages as realProject, type SentMessage } from "../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import {
   type Law,
   lawOfPlayed,
@@ -17,9 +24,9 @@ import {
 } from "../support/generate.ts"
 import { illegal, runsOf, unanswered } from "../support/legal.ts"
 
-/** Law 5: what is sent is a legal conversation, whatever was done to it. */
+/** Law 5: every request is a legal conversation, whatever happened to it. */
 
-type Message = Pick<Sent, "entry" | "content">
+type Message = Pick<SentMessage, "entry" | "content">
 type Project = (conversation: Conversation) => ReadonlyArray<Message>
 
 const contentsOf = (sent: ReadonlyArray<Message>): ReadonlyArray<Content> => sent.map(({ content }) => content)
@@ -40,7 +47,7 @@ const isLegal = (project: Project): Law =>
     })
   )
 
-/** Without the note that says whose words a message in the user's role is when it is not the user's (law 6). */
+/** Without the note that marks a message in the user's role that is not the user's. */
 const withoutNotes = (conversation: Conversation, sent: ReadonlyArray<Message>): ReadonlyArray<Content> => {
   const foreign = new Set(
     view(conversation).flatMap(({ entry }) =>
@@ -57,7 +64,7 @@ const withoutNotes = (conversation: Conversation, sent: ReadonlyArray<Message>):
   })
 }
 
-/** What is legal already is sent as it is, but for the notes. */
+/** A legal conversation is sent unchanged, except for the notes. */
 const keepsTheLegal = (project: Project): Law =>
   lawOfPlayed(
     Effect.fnUntraced(function* ({ chat }) {
@@ -70,7 +77,7 @@ const keepsTheLegal = (project: Project): Law =>
     })
   )
 
-/** Calls whose responses follow at once are sent as they are, whatever came before. */
+/** Calls whose responses follow directly are sent unchanged, whatever came before. */
 const keepsTheExchange = (project: Project): Law =>
   lawOfPlayed(
     Effect.fnUntraced(function* ({ chat }) {
@@ -95,7 +102,7 @@ const keepsTheExchange = (project: Project): Law =>
     })
   )
 
-/** A response that is sent answers, in what is sent, the call it answered in the view. */
+/** A response in the request answers the same call as in the view. */
 const keepsThePairs = (project: Project): Law =>
   lawOfPlayed(
     Effect.fnUntraced(function* ({ chat }) {
@@ -111,7 +118,7 @@ const keepsThePairs = (project: Project): Law =>
     })
   )
 
-/** By response, the call it answers; each as its JSON, with where it stands. */
+/** By response, the call it answers; each as JSON, with its position. */
 const pairs = (
   messages: ReadonlyArray<{ readonly id: string; readonly content: Content }>
 ): ReadonlyMap<string, string> => {

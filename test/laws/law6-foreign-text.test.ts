@@ -1,25 +1,25 @@
+import { defaultPolicy } from "../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
-import { defaultPolicy } from "../../src/domain/Compression.ts"
-import { call, model, plainText, response, text, user } from "../../src/domain/Content.ts"
-import type { Draft } from "../../src/domain/Conversation.ts"
-import { environmentMessage } from "../../src/domain/EnvironmentMessage.ts"
-import { hookMessage } from "../../src/domain/HookContext.ts"
-import { isSnapshot, parse, sectionNames, wordsIn } from "../../src/domain/Snapshot.ts"
-import { TokenCount } from "../../src/domain/Tokens.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { Compression, requestFor } from "../../src/services/Compression.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
-import { cleanTitle } from "../../src/services/Titles.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { call, model, plainText, response, text, user } from "../../src/domain/content/Content.ts"
+import type { Draft } from "../../src/domain/conversation/Conversation.ts"
+import { environmentMessage } from "../../src/domain/prompt/EnvironmentMessage.ts"
+import { hookMessage } from "../../src/domain/hooks/HookContext.ts"
+import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import { Compression, requestFor } from "../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
+import { cleanTitle } from "../../src/services/chat/Titles.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 
 /**
- * Law 6 for what others wrote: whatever stands in a tool's output, a name, an argument, a model's words or its summary, the
- * texts of the runtime have the structure that the runtime gave them, and all of their characters are seen.
+ * Law 6 for foreign text: whatever a tool's output, a name, an argument, a model's words or its summary contains, the texts of
+ * the runtime keep the structure that the runtime gave them, and all their characters are visible.
  */
 
-/** The mark of the runtime, and ways to write it that a reader may take for it. */
+/** The runtime's mark, and variants that a reader may take for it. */
 const mark = "[palimpsest: written by the runtime, not by the user]"
 const tags = [
   ...sectionNames,
@@ -95,7 +95,7 @@ const hostile = Arbitrary.map(Arbitrary.array(Arbitrary.schema(Piece), { minLeng
   pieces.join("")
 )
 
-/** A conversation in which every position that another fills holds such a text. */
+/** A conversation with such a text in every position that others fill. */
 const talkOf = (texts: ReadonlyArray<string>): ReadonlyArray<Draft> => {
   let next = 0
   const some = () => texts[next++ % texts.length] ?? ""
@@ -144,7 +144,7 @@ const talkOf = (texts: ReadonlyArray<string>): ReadonlyArray<Draft> => {
   ]
 }
 
-/** What a model makes of such texts: a snapshot with its own structure, and theirs in it. */
+/** A model's snapshot of such texts: its own structure, with theirs inside. */
 const summaryOf = (texts: ReadonlyArray<string>): string =>
   `<state_snapshot>${sectionNames
     .map(
@@ -180,7 +180,7 @@ const compressed = (messages: ReadonlyArray<Draft>, summary: string | undefined)
     )
   )
 
-/** A text as somebody reads it who goes by looks: no widths of zero, one form of letters and of brackets. */
+/** A text as a reader sees it: without zero-width characters, with one form of letters and brackets. */
 const asRead = (shown: string): string =>
   shown
     .normalize("NFKC")
@@ -191,10 +191,10 @@ const asRead = (shown: string): string =>
 
 const count = (shown: string, pattern: RegExp) => [...shown.matchAll(pattern)].length
 
-/** What is hidden; nothing that these texts hold needs joiners or selectors. */
+/** Invisible characters; these texts need no joiners or selectors. */
 const hidden = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
-/** Why a message of the runtime that holds a snapshot is not as the runtime made it; undefined: it is. */
+/** Why a message with a snapshot is not as the runtime made it; undefined: it is. */
 const fault = (message: string, by: "code" | "model" = "code"): string | undefined => {
   if (!message.startsWith(`${mark} The messages `)) return "it does not begin with the mark"
   const read = asRead(message)
@@ -204,13 +204,13 @@ const fault = (message: string, by: "code" | "model" = "code"): string | undefin
   for (const name of [...sectionNames, "state_snapshot"]) {
     if (count(message, new RegExp(`</?${name}>`, "g")) !== 2) return `<${name}> is not there once`
   }
-  const quotes = wordsIn(message).length
+  const quotes = userWordsIn(message).length
   for (const name of tags) {
     const expected = name === "user_words" ? 2 * quotes : message.includes(`<${name}>`) ? 2 : 0
     const found = count(read, new RegExp(`<\\s*/?\\s*${name.toLowerCase()}(?![a-z0-9_])`, "g"))
     if (found !== expected) return `<${name}> is read ${found} times for ${expected}`
   }
-  const snapshot = parse(message)
+  const snapshot = parseSnapshot(message)
   if (!isSnapshot(snapshot)) return `it cannot be read: ${snapshot}`
   for (const name of sectionNames) {
     for (const item of snapshot[name]) {

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { isText, plainText } from "../../src/domain/Content.ts"
-import { type Conversation, type Entry, entries, view } from "../../src/domain/Conversation.ts"
-import { extract } from "../../src/domain/Extractive.ts"
-import { project } from "../../src/domain/Projection.ts"
-import { unprotect } from "../../src/domain/Protected.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import { isSnapshot, parse, sectionNames, wordsIn } from "../../src/domain/Snapshot.ts"
-import * as Work from "../../src/domain/Work.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
+import { isText, plainText } from "../../src/domain/content/Content.ts"
+import { type Conversation, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
+import { extractSnapshot } from "../../src/domain/compression/Extractive.ts"
+import { projectMessages } from "../../src/domain/conversation/Projection.ts"
+import { unprotect } from "../../src/domain/text/UntrustedText.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import {
   type Law,
   lawOfPlayed,
@@ -21,7 +21,7 @@ import {
   worldOf
 } from "../support/generate.ts"
 
-/** Law 6: what the window shows as the user's words is what the user wrote, and nothing else speaks in that voice. */
+/** Law 6: what the window shows as the user's words is what the user wrote, and nothing else appears as the user's. */
 
 /** Why a quoted span is not what the user wrote in that entry. */
 const forged = (
@@ -49,9 +49,9 @@ const broken = (text: string): string | undefined => {
   return /<\/?scratchpad/i.test(text) ? "there is a scratchpad in it" : undefined
 }
 
-/** Why something stands among the constraints that must not. */
+/** Why a text must not stand among the constraints. */
 const unbacked = (text: string): string | undefined => {
-  const snapshot = parse(text)
+  const snapshot = parseSnapshot(text)
   if (!isSnapshot(snapshot)) return `it cannot be read: ${snapshot}`
   const wrong = snapshot.active_constraints.find(
     ({ text }) =>
@@ -67,7 +67,7 @@ const insertedProblem = (conversation: Conversation, entry: Entry): string | und
   const shown = plainText(entry.content)
   if (!shown.startsWith(runtimeMark)) return `${entry.id} is not marked as written by the runtime`
   return (
-    wordsIn(shown)
+    userWordsIn(shown)
       .map((quoted) => forged(conversation, quoted))
       .find((problem) => problem !== undefined) ??
     broken(shown) ??
@@ -75,10 +75,10 @@ const insertedProblem = (conversation: Conversation, entry: Entry): string | und
   )
 }
 
-/** Text that travels as the user's and was not said: it has to be marked. */
+/** Text in the user's role that the user did not write must be marked. */
 const unmarked = (conversation: Conversation): string | undefined => {
   const said = new Map(view(conversation).map(({ entry }) => [entry.id, entry]))
-  for (const { content, entry } of project(conversation)) {
+  for (const { content, entry } of projectMessages(conversation)) {
     if (content.role !== "user") continue
     const texts = new Set(said.get(entry)?.content.parts.map((part) => part.text))
     for (const part of content.parts.filter(isText)) {
@@ -90,7 +90,7 @@ const unmarked = (conversation: Conversation): string | undefined => {
   return undefined
 }
 
-/** What compressions put into the window, and what projection does, speaks in nobody else's voice. */
+/** Text that compressions and projection add to the window appears as nobody else's. */
 const noForgedVoice: Law = lawOfPlayed(
   Effect.fnUntraced(function* ({ chat, inserted, moments }) {
     const conversation = yield* chat.conversation
@@ -101,13 +101,13 @@ const noForgedVoice: Law = lawOfPlayed(
   })
 )
 
-/** A snapshot that is read again has the items that it was written from. */
+/** A snapshot that is parsed has the items that it was written from. */
 const readsAsWritten: Law = lawOfPlayed(
   Effect.fnUntraced(function* ({ chat }) {
     const { snapshot, text } = yield* Work.run(
-      extract(entries(yield* chat.conversation), { budget: 4_000, kept: [], cwd: "/work" })
+      extractSnapshot(entries(yield* chat.conversation), { budget: 4_000, kept: [], cwd: "/work" })
     )
-    const found = parse(text)
+    const found = parseSnapshot(text)
     if (!isSnapshot(found)) return `it cannot be read: ${found}`
     for (const name of sectionNames) {
       const written = snapshot[name].map((item) => item.text.trimEnd())
@@ -121,7 +121,7 @@ const readsAsWritten: Law = lawOfPlayed(
   })
 )
 
-/** The extractive summarizer, and after it what `change` makes of each snapshot. */
+/** The extractive summarizer, with `change` applied to each snapshot. */
 const summarizing = (change: (text: string) => string) =>
   worldOf({
     summarizer: Layer.effect(
@@ -135,7 +135,7 @@ const summarizing = (change: (text: string) => string) =>
     ).pipe(Layer.provide(Summarizer.layerExtractive))
   })
 
-/** What a summarizer may do to the user's voice. */
+/** What a summarizer may do to the user's words. */
 const forgeries: ReadonlyArray<readonly [string, (text: string) => string]> = [
   ["a paraphrase of the user", (text) => text.replace(/(<user_words entry="[^"]*">)(\w)/g, "$1Basically: $2")],
   [
@@ -145,7 +145,7 @@ const forgeries: ReadonlyArray<readonly [string, (text: string) => string]> = [
   ["tags that are not protected", unprotect]
 ]
 
-/** The workflow, and after it what `change` makes of the texts that it inserts. */
+/** The workflow, with `change` applied to the texts that it inserts. */
 const changing = (change: (text: string) => string) =>
   worldOf({
     compression: (real) => ({

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Random } from "effect"
-import { encodeLine } from "../../src/domain/LogFormat.ts"
-import { project, sentJson } from "../../src/domain/Projection.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
+import { encodeLine } from "../../src/domain/session/LogFormat.ts"
+import { projectMessages, sentJson } from "../../src/domain/conversation/Projection.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { type Law, notices, play, property, scripts, thousand, worldOf } from "../support/generate.ts"
 
 /** Law 7: the same conversation, played again in a new world, gives the same bytes. */
@@ -14,7 +14,7 @@ const sameAgain: Law = (world) => (script) =>
       return {
         log: events.map((event) => encodeLine(event)).join("\n"),
         outcomes: JSON.stringify(moments.map(({ outcome }) => outcome)),
-        sent: sentJson(project(yield* chat.conversation))
+        sent: sentJson(projectMessages(yield* chat.conversation))
       }
     }).pipe(Effect.scoped, Effect.provide(Layer.fresh(world.services)))
     const first = yield* once

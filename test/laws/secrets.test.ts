@@ -1,45 +1,47 @@
+import { strategyDefaults } from "../../src/domain/compression/strategies/Strategies.ts"
+import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
-import { callsOf, defaultPolicy, Outcome, type Policy, strategyDefaults } from "../../src/domain/Compression.ts"
-import { call, type Content, model, plainText, response, text, user } from "../../src/domain/Content.ts"
-import { append, compressed, entries, entryId } from "../../src/domain/Conversation.ts"
-import { freshMemory } from "../../src/domain/FailureMemory.ts"
-import { redactedContents } from "../../src/domain/RedactedEntries.ts"
-import { redact } from "../../src/domain/Redaction.ts"
-import { emptySession } from "../../src/domain/Session.ts"
-import { TokenCount } from "../../src/domain/Tokens.ts"
+import { callsOf, Outcome } from "../../src/domain/compression/Compression.ts"
+import { call, type Content, model, plainText, response, text, user } from "../../src/domain/content/Content.ts"
+import { append, compressed, entries, entryId } from "../../src/domain/conversation/Conversation.ts"
+import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
+import { redactedContents } from "../../src/domain/conversation/RedactedEntries.ts"
+import { redact } from "../../src/domain/text/Redaction.ts"
+import { emptySession } from "../../src/domain/session/Session.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
 import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
 import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini } from "../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../src/domain/transcripts/PiWriter.ts"
 import type { Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../src/domain/Work.ts"
+import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as Scripted from "../../src/layers/ScriptedModel.ts"
-import { Chat } from "../../src/services/Chat.ts"
-import { Compression, requestFor } from "../../src/services/Compression.ts"
-import { HandleIndex, makeEntry } from "../../src/services/Intake.ts"
-import type { ModelRequest } from "../../src/services/Model.ts"
-import { recall } from "../../src/services/tools/Recall.ts"
-import { excerptOf } from "../../src/services/Titles.ts"
-import { load } from "../../src/services/Transcripts.ts"
+import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
+import { Chat } from "../../src/services/chat/Chat.ts"
+import { Compression, requestFor } from "../../src/services/compression/Compression.ts"
+import { HandleIndex, makeEntry } from "../../src/services/session/EntryBuilder.ts"
+import type { ModelRequest } from "../../src/services/model/Model.ts"
+import { recall } from "../../src/services/tools/builtin/Recall.ts"
+import { excerptOf } from "../../src/services/chat/Titles.ts"
+import { load } from "../../src/services/transcripts/Transcripts.ts"
 import { callTool } from "../support/callTool.ts"
 import { linesOf } from "../support/transcripts.ts"
 import { givenAway, type Planted, plantedSecrets } from "../support/secrets.ts"
 
 /**
- * Three hundred secrets of thirty kinds, planted in what tools printed, what they were called with, what files hold, what the
- * user typed and what other programs recorded: none of them stands in a snapshot, whoever writes it, and none is sent to a
- * summarizing model. What was said stays as it was, behind its handle.
+ * Three hundred secrets of thirty kinds, planted in outputs and arguments of tools, in files, in the user's messages and in
+ * recordings of other programs: none of them appears in a snapshot, whoever writes it, and none is sent to a summarizing model.
+ * The conversation itself stays unchanged behind its handles.
  */
 
 const planted = plantedSecrets()
 
-/** Lines that nobody hands on, so that every snapshot is shorter than what it stands for. */
+/** Lines that no snapshot keeps, so that every snapshot is shorter than the text it replaces. */
 const filler = Array.from({ length: 30 }, (_, line) => `step ${line} of the build went by without a word`).join("\n")
 
-/** A turn that holds a secret, by one of five ways in. */
+/** A turn that contains a secret, in one of five places. */
 const turnOf = ({ text: words }: Planted, at: number): ReadonlyArray<Content> => {
   const id = `c${at}`
   const asked = user(
@@ -81,7 +83,7 @@ const turnOf = ({ text: words }: Planted, at: number): ReadonlyArray<Content> =>
 
 const conversation: ReadonlyArray<Content> = planted.flatMap(turnOf)
 
-/** A model that hands on every word it is given. */
+/** A model that repeats every word of its input. */
 const chatterbox = ({ contents }: ModelRequest): string => {
   const said = contents
     .map((content) => content.parts.map((part) => part.text ?? JSON.stringify(part)).join("\n"))
@@ -97,7 +99,7 @@ const chatterbox = ({ contents }: ModelRequest): string => {
 
 const policyOf = (policy: Partial<Policy>): Policy => ({
   ...defaultPolicy,
-  ...strategyDefaults[policy.strategy ?? "palimpsest"],
+  ...strategyDefaults(policy.strategy ?? "palimpsest"),
   ladder: false,
   minGain: 0,
   preserve: 0.05,
@@ -108,7 +110,7 @@ const policyOf = (policy: Partial<Policy>): Policy => ({
 
 const encode = Schema.encodeSync(Outcome)
 
-/** What a compression shows: the snapshot, what is told of it, and the model's answers. What was only shortened is the conversation. */
+/** What a compression shows: the snapshot, its report, and the model's answers. Shortened outputs belong to the conversation. */
 const shownBy = (outcome: Outcome): string => {
   const { patch: _, ...rest }: Record<string, unknown> = { ...encode(outcome) }
   const inserted = outcome._tag === "Compressed" ? outcome.patch.insert.map(({ content }) => plainText(content)) : []
@@ -142,7 +144,7 @@ describe("secrets", () => {
   it("are three hundred of thirty kinds", () => {
     assert.strictEqual(planted.length, 300)
     assert.strictEqual(new Set(planted.map(({ kind }) => kind)).size, 30)
-    // The measure itself: without any rule all of them would be seen.
+    // A check of the test itself: without any rule all of them would appear.
     const said = conversation.flatMap(({ parts }) => parts.map((part) => part.text ?? JSON.stringify(part))).join("\n")
     assert.strictEqual(leaks(said.replaceAll("\\n", "\n").replaceAll('\\"', '"').replaceAll("\\\\", "\\")).length, 300)
   })
@@ -237,7 +239,7 @@ describe("secrets", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  /** A conversation of one command whose output holds this, and the snapshot of it. */
+  /** A conversation with one command whose output contains this, and its snapshot. */
   const snapshotWith = (printed: string, asked: string) =>
     Effect.gen(function* () {
       const contents = [
@@ -257,7 +259,7 @@ describe("secrets", () => {
         policyOf({})
       )
       const { outcome } = yield* (yield* Compression).compress({ ...request, forced: true })
-      // Handles are those of what was printed.
+      // Handles are those of the original output.
       return shownBy(outcome).replace(/h_[a-z2-7]{10,}/g, "h_")
     })
 

@@ -1,21 +1,27 @@
+import type { Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
-import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { type Outcome, patchOf, type Policy, tokensOf } from "../../src/domain/Compression.ts"
-import { call, type Content, model, outputText, type Part, response, text } from "../../src/domain/Content.ts"
-import { estimateText, partTokens } from "../../src/domain/Tokens.ts"
-import * as Work from "../../src/domain/Work.ts"
+import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import { type Outcome, patchOf, tokensOf } from "../../src/domain/compression/Compression.ts"
+import { call, type Content, model, outputText, type Part, response, text } from "../../src/domain/content/Content.ts"
+import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as Scripted from "../../src/layers/ScriptedModel.ts"
-import { partsBeside, partsWithin } from "../../src/services/Calibrations.ts"
-import type { ChatSettings } from "../../src/services/ChatSettings.ts"
-import { ContextLengthError, InvalidRequestError, ModelError, type ModelRequest } from "../../src/services/Model.ts"
-import { sectionNames } from "../../src/domain/Snapshot.ts"
+import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
+import { overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
+import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
+import {
+  ContextLengthError,
+  InvalidRequestError,
+  ModelError,
+  type ModelRequest
+} from "../../src/services/model/Model.ts"
+import { sectionNames } from "../../src/domain/compression/Snapshot.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
 
 /**
- * The model's own count decides, whatever the estimator thinks: against servers that count much less or more than it, nothing too
- * large leaves, nothing that fits is refused, what is shown is what the server counts, and no summary is paid for twice.
+ * The model's own count decides, whatever the estimate is. With servers that count much less or more than the estimate, no request
+ * is too large, none that fits is refused, the usage shown is the server's count, and no summary is paid for twice.
  */
 
 const estimated = (parts: ReadonlyArray<Part>): number =>
@@ -31,7 +37,7 @@ const Happening = Schema.Struct({
   /** Share of the window, by the server's count. */
   size: Schema.Literals([0.01, 0.01, 0.05, 0.05, 0.1, 0.1, 0.25, 0.4, 0.7, 1.3]),
   answer: Schema.Literals([0.01, 0.03, 0.1]),
-  /** What the model says when it is asked for a summary. */
+  /** The model's answer to a request for a summary. */
   summary: Schema.Literals(["good", "good", "empty", "inflated", "fails"])
 })
 
@@ -42,7 +48,7 @@ const Case = Schema.Struct({
 })
 type Case = typeof Case.Type
 
-/** A snapshot as a model writes one; of as many words as wanted. */
+/** A snapshot as a model writes one, with this many words. */
 const snapshotText = (knowledge = "nothing was learned"): string =>
   `<state_snapshot>\n${sectionNames
     .map((name) => `<${name}>${name === "key_knowledge" ? knowledge : "the road stays open"}</${name}>`)
@@ -50,7 +56,7 @@ const snapshotText = (knowledge = "nothing was learned"): string =>
 
 const tools = [{ functionDeclarations: [{ name: "read_file", parametersJsonSchema: { type: "object" } }] }]
 
-/** Within three parts of a hundred, or two tokens of rounding. */
+/** Within three percent, or two tokens of rounding. */
 const isNear = (shown: number, actual: number): boolean => Math.abs(shown - actual) <= Math.max(4, actual * 0.03)
 
 interface Seen {
@@ -67,11 +73,14 @@ const wrong = Effect.fnUntraced(function* (
   seen: Seen
 ) {
   const count = (parts: ReadonlyArray<Part>) => Math.ceil(estimated(parts) * factor)
-  const countOf = (request: ModelRequest) => count([...partsBeside(request), ...partsWithin(request)])
+  const countOf = (request: ModelRequest) => count([...overheadParts(request), ...contentParts(request)])
   const settings: Partial<ChatSettings> = {
     window,
     policy: { strategy, summarizer: "model", ...(strategy === "gemini" ? { minGain: 0 } : {}) },
-    patience: { call: { attempts: 1, first: 0, most: 0, asked: 0 }, answer: { attempts: 1, first: 0, most: 0 } },
+    retries: {
+      call: { attempts: 1, initialDelayMillis: 0, maxDelayMillis: 0, maxServerDelayMillis: 0 },
+      answer: { attempts: 1, initialDelayMillis: 0, maxDelayMillis: 0 }
+    },
     ...(instruction === "" ? {} : { systemInstruction: instruction, tools })
   }
   let answer: Content = model(text("fine"))
@@ -99,7 +108,7 @@ const wrong = Effect.fnUntraced(function* (
                   : snapshotText(prose(1, (window / factor) * 2))
             return { content: model(text(words)), finishReason: "STOP", usage }
           },
-          (request) => count(partsWithin(request))
+          (request) => count(contentParts(request))
         )
       )
     )
@@ -107,13 +116,13 @@ const wrong = Effect.fnUntraced(function* (
   const script = yield* Effect.provide(Scripted.Script, services)
   const { chat, events } = yield* Effect.provide(begin(settings), services)
   const beside = count(
-    partsBeside({ model: "", contents: [], ...(instruction === "" ? {} : { systemInstruction: instruction, tools }) })
+    overheadParts({ model: "", contents: [], ...(instruction === "" ? {} : { systemInstruction: instruction, tools }) })
   )
   const paidCalls = Effect.map(script.calls, (calls) => calls.filter(({ method }) => method === "generate").length)
   const requests = Effect.map(script.calls, (calls) => calls.filter(({ method }) => method === "stream"))
   const next = Effect.map(chat.contents, (contents) => beside + count(contents.flatMap(({ parts }) => parts)))
   const shown = Effect.map(chat.usage, ({ scale, tokens }) => (scale === undefined ? undefined : tokens))
-  /** Paid calls by what was to be summarised. */
+  /** Paid calls by the text to be summarised. */
   const paid = new Map<string, number>()
   let open = 0
   for (const [n, happening] of happenings.entries()) {
@@ -166,9 +175,9 @@ const wrong = Effect.fnUntraced(function* (
     }
     const calls = (yield* paidCalls) - before
     seen.paid += calls
-    // What a person asks for again is paid again.
+    // A compression that the user requests again is paid again.
     if (calls === 0 || what === "compress") continue
-    // What follows in the same turn is the guard's: code writes it.
+    // A later one in the same turn is the guard's: code writes it.
     const [range] = events
       .slice(logged)
       .flatMap((event) =>
@@ -186,7 +195,7 @@ const wrong = Effect.fnUntraced(function* (
   return tooLong > 0 ? `${tooLong} requests were too long for the server` : undefined
 })
 
-/** What is wrong with what one turn told and sent. */
+/** The violation in the events and requests of one turn. */
 const turned = (turn: {
   readonly told: ReadonlyArray<ChatEvent>
   readonly sent: ReadonlyArray<number>
@@ -214,7 +223,7 @@ const turned = (turn: {
   if (sent.length > 0) return "what did not fit was sent"
   if (last.estimated <= last.remaining) return `refused ${last.estimated} where ${last.remaining} are left`
   if (!isResult && !isNear(last.estimated, own)) return `a message of ${own} is said to have ${last.estimated}`
-  // The parts of a result enter bounded, so its own count is no measure.
+  // The parts of a result are bounded on entry, so its own count is no measure.
   return !isResult && now + own <= window * 0.98 ? `refused what fits: ${now + own} of ${window}` : undefined
 }
 

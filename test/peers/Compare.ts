@@ -1,6 +1,6 @@
-import { outputText } from "../../src/domain/Content.ts"
-import { foreignNotes, owedResponse } from "../../src/domain/Projection.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
+import { outputText } from "../../src/domain/content/Content.ts"
+import { foreignNotes, missingResponse } from "../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import { nothingInPlace } from "../../src/domain/transcripts/Rows.ts"
 import type { Json, ModelRequest } from "./FakeProviders.ts"
 import { type Item, ofContents, ofInput, ofMessages } from "./Items.ts"
@@ -8,7 +8,7 @@ import type { Program } from "./Programs.ts"
 
 /**
  * What a program sends, held against our view, item by item. Every rule below is something the program does by itself, or
- * that README's table says its format has no place for.
+ * that the table in docs/formats.md says its format has no place for.
  */
 
 /** The rules of one program. */
@@ -29,7 +29,7 @@ interface Rules {
 /** How Gemini CLI opened its environment message until 2026. */
 const contextMark = "This is the Gemini CLI. We are setting up the context for our chat."
 
-const noResult = outputText(owedResponse({ name: "any" }))
+const noResult = outputText(missingResponse({ name: "any" }))
 
 /** The agent that a conversation was recorded by. */
 export type Source = "claude" | "codex" | "gemini" | "pi" | "contents"

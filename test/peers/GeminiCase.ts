@@ -1,4 +1,5 @@
-import type { Content, Part } from "../../src/domain/Content.ts"
+import type { Content, Part } from "../../src/domain/content/Content.ts"
+import { type Random, seededRandom } from "../../src/layers/testing/SeededRandom.ts"
 
 /** A conversation to be compressed, and what the model and the API say to it. JSON, so that another process can read it. */
 export interface GeminiCase {
@@ -49,19 +50,6 @@ export interface OriginalRun {
 }
 
 // --- generating -----------------------------------------------------------------------------------------------------
-
-type Random = () => number
-
-/** The same numbers for the same seed, everywhere. */
-const mulberry32 = (seed: number): Random => {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const snapshot = "<state_snapshot>\n  <overall_goal>Find the fault.</overall_goal>\n</state_snapshot>"
 const acknowledgement = "Got it. Thanks for the additional context!"
@@ -267,6 +255,6 @@ const generator = (random: Random) => {
 
 /** Cases of a seed, always the same ones. */
 export const generated = (seed: number, count: number): ReadonlyArray<GeminiCase> => {
-  const next = generator(mulberry32(seed))
+  const next = generator(seededRandom(seed))
   return Array.from({ length: count }, next)
 }

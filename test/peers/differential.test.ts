@@ -1,30 +1,28 @@
+import { strategyDefaults } from "../../src/domain/compression/strategies/Strategies.ts"
+import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
+import { readContents } from "../../src/domain/transcripts/ContentsReader.ts"
+import { problemText } from "../../src/domain/transcripts/Problem.ts"
+import { modelAlias } from "../../src/domain/compression/ModelPurpose.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
-import {
-  defaultPolicy,
-  patchOf,
-  type Policy,
-  statusOf,
-  strategyDefaults,
-  tokensOf
-} from "../../src/domain/Compression.ts"
-import { type Content, model, type Part } from "../../src/domain/Content.ts"
-import { compressed, type Draft, itemParts, view } from "../../src/domain/Conversation.ts"
-import { curate } from "../../src/domain/Curation.ts"
-import { remember } from "../../src/domain/FailureMemory.ts"
-import { foreignNotes, project } from "../../src/domain/Projection.ts"
-import { critiqueRequest, estimate, modelAlias, snapshotRequest } from "../../src/domain/strategies/Gemini.ts"
-import { TokenCount } from "../../src/domain/Tokens.ts"
-import { readContents } from "../../src/domain/transcripts/Contents.ts"
-import * as Work from "../../src/domain/Work.ts"
-import * as MemoryCalibrations from "../../src/layers/MemoryCalibrations.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { Compression, requestFor } from "../../src/services/Compression.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../src/services/Model.ts"
-import * as ModelSummarizer from "../../src/services/ModelSummarizer.ts"
-import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/TempStore.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+import { patchOf, statusOf, tokensOf } from "../../src/domain/compression/Compression.ts"
+import { type Content, model, type Part } from "../../src/domain/content/Content.ts"
+import { compressed, type Draft, itemParts, view } from "../../src/domain/conversation/Conversation.ts"
+import { curate } from "../../src/domain/conversation/Curation.ts"
+import { remember } from "../../src/domain/conversation/FailureMemory.ts"
+import { foreignNotes, projectMessages } from "../../src/domain/conversation/Projection.ts"
+import { critiqueRequest, snapshotRequest } from "../../src/domain/compression/SummaryPrompts.ts"
+import { estimate } from "../../src/domain/compression/strategies/gemini/TokenEstimate.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
+import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import { Compression, requestFor } from "../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../src/services/model/Model.ts"
+import * as ModelSummarizer from "../../src/services/compression/summary/ModelSummarizer.ts"
+import { BlobUnavailable, TempStore, TempStoreError } from "../../src/services/session/TempStore.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { generated, type GeminiCase, type OriginalRun } from "./GeminiCase.ts"
 import { original } from "./geminiCore.ts"
 
@@ -86,7 +84,7 @@ const played = Effect.fnUntraced(function* (one: GeminiCase, limit: number, draf
   )
   const policy: Policy = {
     ...defaultPolicy,
-    ...strategyDefaults.gemini,
+    ...strategyDefaults("gemini"),
     summarizer: "model",
     ladder: false,
     limit: TokenCount.make(limit),
@@ -236,7 +234,7 @@ const misplacedNotes = (ours: Played, one: GeminiCase): ReadonlyArray<string> =>
   const said = new Set(one.contents.filter(({ role }) => role === "user").map((content) => content.parts[0]?.text))
   const snapshot =
     one.contents[1]?.parts[0]?.text?.startsWith("Got it.") === true ? one.contents[0]?.parts[0]?.text : undefined
-  return project(ours.conversation).flatMap(({ content: { parts: shown } }) => {
+  return projectMessages(ours.conversation).flatMap(({ content: { parts: shown } }) => {
     const text = shown[1]?.text
     return shown[0]?.text === foreignNotes.summary && text !== undefined && text !== snapshot && said.has(text)
       ? [`the user's words are said to be a model's: ${text.slice(0, 60)}`]
@@ -253,7 +251,7 @@ const draftsOf = (contents: ReadonlyArray<Content>, environment: Content | undef
 const readDrafts = (contents: ReadonlyArray<Content>): ReadonlyArray<Draft> => {
   const text = JSON.stringify(contents)
   const read = Work.runSync(readContents(JSON.parse(text), text))
-  if (!("steps" in read)) throw new Error(read.message)
+  if (!("steps" in read)) throw new Error(problemText(read))
   return read.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : []))
 }
 

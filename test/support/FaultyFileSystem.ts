@@ -1,12 +1,12 @@
 import { Deferred, Effect, Fiber, FileSystem, Layer, PlatformError, type Scope } from "effect"
 
-/** One call of a file system, or of a file that it opened, as the wrapper saw it. */
+/** One call of a file system, or of a file that it opened, as the wrapper recorded it. */
 export interface Call {
-  /** From 1, over all calls. */
+  /** Number of the call, from 1. */
   readonly number: number
-  /** From 1, over the calls that change something; undefined for one that does not. */
+  /** Number among the calls that change something, from 1; undefined for other calls. */
   readonly mutating: number | undefined
-  /** From 1, over the calls that write bytes; undefined for one that does not. */
+  /** Number among the calls that write bytes, from 1; undefined for other calls. */
   readonly write: number | undefined
   /** `rename`, `File.sync`, … */
   readonly name: string
@@ -14,44 +14,44 @@ export interface Call {
 
 /**
  * What happens to a call. `fail`: it changes nothing and fails. `half`: a write writes half its bytes, then fails; any
- * other call fails. `hang`: it does nothing until `release`, then it is carried out, whether or not its caller was
- * interrupted meanwhile: nothing calls back what the kernel was told. `lie`: it does nothing and reports success.
+ * other call fails. `hang`: it waits until `release` and is then carried out, even if its caller was interrupted in the
+ * meantime, because the kernel does not take back a call. `lie`: it does nothing and reports success.
  */
 export type Verdict = "pass" | "fail" | "hang" | "half" | "lie"
 
 /** Decides what happens to each call. */
 export type Fault = (call: Call) => Verdict
 
-/** Everything works: for counting. */
+/** No faults: for counting calls. */
 export const none: Fault = () => "pass"
-/** The n-th call that changes something meets this fate. */
+/** Applies a fate to the n-th call that changes something. */
 export const nthMutating =
   (n: number, verdict: Verdict): Fault =>
   (call) =>
     call.mutating === n ? verdict : "pass"
-/** The n-th call of any kind meets this fate. */
+/** Applies a fate to the n-th call of any kind. */
 export const nthCall =
   (n: number, verdict: Verdict): Fault =>
   (call) =>
     call.number === n ? verdict : "pass"
-/** The n-th write stops half-way. */
+/** Stops the n-th write half-way. */
 export const nthWriteHalf =
   (n: number): Fault =>
   (call) =>
     call.write === n ? "half" : "pass"
 
-/** A file system with one fault in it, and what a test can know about it. */
+/** A file system with one fault, and what a test can observe of it. */
 export interface Faulty {
   readonly layer: Layer.Layer<FileSystem.FileSystem>
   /** The calls so far, in order. */
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
   /** Waits until a call hangs. */
   readonly hanging: Effect.Effect<void>
-  /** Lets the call that hangs go on. */
+  /** Lets the hanging call continue. */
   readonly release: Effect.Effect<void>
   /** Waits until the call that hung has ended. */
   readonly settled: Effect.Effect<void>
-  /** Waits until nothing but the call that hangs is under way, and nothing more is asked for. */
+  /** Waits until only the hanging call is pending and no new call is made. */
   readonly quiet: Effect.Effect<void>
 }
 
@@ -60,7 +60,7 @@ const broken = (method: string) =>
 
 type Kind = "read" | "change" | "write"
 
-/** Wraps the file system of the context. Covers its own methods and those of the files it opens. */
+/** Wraps the file system of the context: its own methods and those of the files it opens. */
 export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return<Faulty, never, FileSystem.FileSystem> {
   const real = yield* FileSystem.FileSystem
   const hanging = yield* Deferred.make<void>()
@@ -193,7 +193,7 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
     release: Effect.asVoid(Deferred.succeed(released, undefined)),
     settled: Deferred.await(settled),
     quiet: Effect.callback((resume) => {
-      // What goes on after a call asks for the next within a few turns of the event loop.
+      // A caller that continues after a call makes its next one within a few turns of the event loop.
       let turns = 0
       const look = () => {
         turns = running === 0 ? turns + 1 : 0

@@ -1,21 +1,21 @@
 import { Effect, FileSystem, Layer, Path, PlatformError } from "effect"
 
-/** A file as the disk has it: what was synced of its content. */
+/** A file as it is on the disk: the content that was synced. */
 interface Inode {
   synced: Uint8Array
-  /** Where its content can be read now. */
+  /** The path where its content can be read now. */
   path: string
 }
 
-/** What a power cut leaves: names that were synced, or every name there was; contents that were synced, always. */
+/** What a power cut leaves: only synced names, or all names; in both cases only synced contents. */
 export type Names = "synced" | "all"
 
-/** A file system that dies, and what is on its disk then. */
+/** A file system that loses power, and what its disk holds then. */
 export interface Forgetful {
   readonly layer: Layer.Layer<FileSystem.FileSystem>
   /** How many calls changed something so far. */
   readonly changes: Effect.Effect<number>
-  /** Writes what is on the disk into another folder. */
+  /** Writes the content of the disk into another folder. */
   readonly restore: (folder: string, names: Names) => Effect.Effect<void, PlatformError.PlatformError>
 }
 
@@ -23,9 +23,9 @@ const dead = (method: string) =>
   PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method, description: "the power is gone" })
 
 /**
- * Wraps the file system of the context for what happens in `root`. The n-th call that changes something, and all after it, do
- * not happen any more; what was not synced until then is forgotten: bytes of a file until the file is, names of a folder until
- * the folder is. Only folders right in `root` are there at once. Knows the calls that the stores make.
+ * Wraps the file system of the context for paths in `root`. The n-th call that changes something, and all calls after it, have
+ * no effect; what was not synced until then is lost: bytes of a file until the file is synced, names in a folder until the
+ * folder is. Only folders directly in `root` are durable at once. Supports the calls that the stores make.
  */
 export const make = Effect.fnUntraced(function* (
   root: string,

@@ -1,16 +1,17 @@
+import type { TurnError } from "../../src/services/chat/Turn.ts"
 import { Effect, Layer, Schema, Stream } from "effect"
-import type { ApprovalMode } from "../../src/domain/Approval.ts"
-import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import { call, type Content, isCall, isResponse, model, type Part, text } from "../../src/domain/Content.ts"
-import { view } from "../../src/domain/Conversation.ts"
+import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
+import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import { call, type Content, isCall, isResponse, model, type Part, text } from "../../src/domain/content/Content.ts"
+import { view } from "../../src/domain/conversation/Conversation.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
-import * as Agent from "../../src/services/Agent.ts"
-import { Approval, type ApprovalOptions } from "../../src/services/Approval.ts"
-import type { Chat, TurnError } from "../../src/services/Chat.ts"
-import type { ChatSettings } from "../../src/services/ChatSettings.ts"
-import type { ModelAnswer } from "../../src/services/Model.ts"
-import * as Tool from "../../src/services/Tool.ts"
+import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import * as Agent from "../../src/services/agent/Agent.ts"
+import { Approval, type ApprovalOptions } from "../../src/services/tools/Approval.ts"
+import type { Chat } from "../../src/services/chat/Chat.ts"
+import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
+import type { ModelAnswer } from "../../src/services/model/Model.ts"
+import * as Tool from "../../src/services/tools/Tool.ts"
 import { begin } from "./sending.ts"
 
 /** Agents with a scripted model and small tools. */
@@ -25,7 +26,7 @@ export const calling = (...parts: ReadonlyArray<Part>): ModelAnswer => ({
 /** An answer in words, with the same usage. */
 export const saying = (words: string): ModelAnswer => calling(text(words))
 
-/** A tool that takes a word and gives back what `run` makes of it. */
+/** A tool that takes a word and returns the result of `run` for it. */
 export const tool = (
   name: string,
   kind: Tool.ToolKind,
@@ -49,7 +50,7 @@ export const tool = (
 /** A call with a word. */
 export const asking = (name: string, word: string, id?: string): Part => call(name, { word }, id)
 
-/** What is given to `work`. */
+/** The input of `work`. */
 export interface Work extends Partial<Omit<Agent.Profile, "chat">> {
   readonly mode?: ApprovalMode
   readonly ask?: ApprovalOptions["ask"]
@@ -57,7 +58,7 @@ export interface Work extends Partial<Omit<Agent.Profile, "chat">> {
   readonly answers: ScriptedModel.Answers
 }
 
-/** An agent in memory, and what is needed to look at it. */
+/** An agent in memory, with what a test needs to observe it. */
 export const agent = Effect.fnUntraced(function* ({ answers, ask, mode = "all", settings, ...profile }: Work) {
   const services = yield* Layer.build(
     Layer.merge(
@@ -81,7 +82,7 @@ export const agent = Effect.fnUntraced(function* ({ answers, ask, mode = "all", 
   }
 })
 
-/** All messages that the model sees, in a few words: `user hi`, `model read(a)`, `user read → ok`. */
+/** All messages that the model sees, in short form: `user hi`, `model read(a)`, `user read → ok`. */
 export const transcript = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(chat.conversation, (conversation) =>
     view(conversation).map(({ entry }) => `${entry.author ?? entry.content.role} ${brief(entry.content)}`)

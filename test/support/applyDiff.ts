@@ -1,4 +1,4 @@
-/** A text after a unified diff, as `patch` would make it; throws where a line of context or removal does not stand there. */
+/** Applies a unified diff to a text, as `patch` does; throws where a line of context or removal does not match. */
 export const applyDiff = (before: string, diff: string): string => {
   const lines = before.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const out: Array<string> = []

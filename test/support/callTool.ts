@@ -1,8 +1,8 @@
 import { Effect, Result } from "effect"
-import type { ToolResult } from "../../src/domain/ToolResult.ts"
-import type { CallContext, Question, Tool, ToolFailure } from "../../src/services/Tool.ts"
+import type { ToolResult } from "../../src/domain/tools/ToolResult.ts"
+import type { CallContext, Question, Tool, ToolFailure } from "../../src/services/tools/Tool.ts"
 
-/** A call that nobody watches. */
+/** A call without an observer. */
 export const context: CallContext = {
   id: "c1",
   agent: "main",
@@ -11,11 +11,11 @@ export const context: CallContext = {
   waiting: (work) => work
 }
 
-/** Calls a tool as an agent does: what is asked first, then the result. */
+/** Calls a tool as an agent does: first its question, then its result. */
 export const callTool = Effect.fnUntraced(function* (
   tool: Tool,
   args: unknown,
-  /** What happens between the question and its answer. */
+  /** Runs between the question and its answer. */
   meanwhile: (question: Question | undefined) => Effect.Effect<void> = () => Effect.void
 ): Effect.fn.Return<
   { readonly title: string; readonly question: Question | undefined; readonly result: ToolResult },
@@ -27,7 +27,7 @@ export const callTool = Effect.fnUntraced(function* (
   return { title: call.title, question, result: yield* call.run }
 })
 
-/** Why a call of a tool failed, as `type: message`; undefined where it did not. */
+/** Why a tool call failed, as `type: message`; undefined where it did not. */
 export const failureOf = Effect.fnUntraced(function* (
   tool: Tool,
   args: unknown,
@@ -41,7 +41,7 @@ export const failureOf = Effect.fnUntraced(function* (
 export const resultOf = (tool: Tool, args: unknown): Effect.Effect<ToolResult, ToolFailure> =>
   Effect.map(callTool(tool, args), ({ result }) => result)
 
-/** What one call tells the model. */
+/** The text of one call for the model. */
 export const answerOf = (tool: Tool, args: unknown): Effect.Effect<string, ToolFailure> =>
   Effect.map(resultOf(tool, args), ({ value }) => String(value))
 

@@ -1,8 +1,8 @@
-import type { Content, Part } from "../../src/domain/Content.ts"
+import type { Content, Part } from "../../src/domain/content/Content.ts"
 
 /**
- * What the original does, a second time: written from spec 2 and 3.1 to 3.7 alone, as naively as possible, in one go and
- * without a line of `src`. `test/domain/strategies/Gemini.test.ts` compares it with the strategy.
+ * A second implementation of Gemini CLI's compression, written only from its description, as simply as possible, in one piece and
+ * without a line of `src`. `test/domain/compression/strategies/Gemini.test.ts` compares it with the strategy.
  */
 
 export interface OracleInput {
@@ -18,13 +18,13 @@ export interface OracleInput {
   readonly toolOutputThreshold: number
   readonly lastLines: boolean
   readonly firstId: number
-  /** Saves that fail, by number. */
+  /** Numbers of the saves that fail. */
   readonly broken: ReadonlyArray<number>
   readonly summary: string
   readonly verified: string
-  /** What the API counts, if it answers. */
+  /** The API's count, if it answers. */
   readonly api: number | undefined
-  /** The flag before. */
+  /** The failure flag before the compression. */
   readonly flag: boolean
   readonly instructions: {
     readonly system: string
@@ -91,7 +91,7 @@ const raw = (parts: ReadonlyArray<Part>, depth: number, b: number): number => {
   return total
 }
 
-/** Spec 2; `b` is what a unit outside ASCII costs. */
+/** The token estimate; `b` is the cost of a UTF-16 unit outside ASCII. */
 export const oracleEstimate = (parts: ReadonlyArray<Part>, b = 1.3): number => Math.floor(raw(parts, 0, b))
 
 const every = (contents: ReadonlyArray<Content>): Array<Part> => {
@@ -106,14 +106,14 @@ const lowHalf = (s: string) => /^[\uDC00-\uDFFF]/.test(s)
 const highHalf = (s: string) => /[\uD800-\uDBFF]$/.test(s)
 const mark = "[palimpsest: written by the runtime, not by the user]"
 
-/** Of a text cut in two, both halves without the pair that the cut goes through. */
+/** Cuts a text in two, leaving out a surrogate pair that the cut goes through. */
 const cut = (s: string, at: number): [string, string] => {
   const a = s.slice(0, at)
   const z = s.slice(at)
   return highHalf(a) && lowHalf(z) ? [a.slice(0, -1), z.slice(1)] : [a, z]
 }
 
-/** Spec 3.4; the words are ours. */
+/** Truncation of outputs; the words are ours. */
 export const oraclePlaceholder = (s: string, max: number, lastLines: boolean, file: string): string => {
   if (!lastLines) {
     if (s.length <= max) return s
@@ -150,7 +150,7 @@ export const oraclePlaceholder = (s: string, max: number, lastLines: boolean, fi
   return `${header}\n...\n${end}`
 }
 
-/** Spec 3.3. */
+/** The part of an output that is kept. */
 const truncate = (input: OracleInput) => {
   const max = Math.max(0, Math.min(input.toolOutputThreshold, 4 * (input.limit - input.original)))
   const history = input.curated.map((c) => ({ ...c, parts: [...c.parts] }))
@@ -188,7 +188,7 @@ const truncate = (input: OracleInput) => {
   return { history, saves }
 }
 
-/** Spec 3.2. */
+/** The index where the history is split. */
 export const oracleSplit = (contents: ReadonlyArray<Content>, fraction: number): number => {
   if (fraction <= 0 || fraction >= 1) throw new Error("Fraction must be between 0 and 1")
   if (contents.length === 0) return 0
@@ -210,14 +210,14 @@ export const oracleSplit = (contents: ReadonlyArray<Content>, fraction: number):
   return lastSplit
 }
 
-/** Spec 3.7: the flag after an outcome. */
+/** The failure flag after an outcome. */
 export const oracleFlag = (flag: boolean, status: string, force: boolean): boolean => {
   if (status === "COMPRESSED") return false
   if (status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT") return flag || !force
   return flag
 }
 
-/** Spec 3.1, all steps, and what happens to the flag. */
+/** A whole compression, and the failure flag after it. */
 export const oracle = (input: OracleInput): OracleResult => {
   const { curated, force, instructions, limit, original } = input
   const result: { -readonly [K in keyof OracleResult]: OracleResult[K] } = {
@@ -256,7 +256,7 @@ export const oracle = (input: OracleInput): OracleResult => {
   // 4
   const { history: truncated, saves } = truncate(input)
   result.saves = saves
-  // 5, and the one deviation: it has to have shrunk
+  // 5, and the one deviation: the history must have shrunk
   if (input.hasFailed && !force) {
     const t = oracleEstimate(every(truncated))
     if (t < original && t < oracleEstimate(every(curated))) {

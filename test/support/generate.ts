@@ -1,38 +1,52 @@
+import { type ChatOptions } from "../../src/services/chat/ChatState.ts"
+import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { Arbitrary, Effect, Exit, Layer, Schema, Scope } from "effect"
-import { encode } from "../../src/domain/Bytes.ts"
-import { defaultPolicy, type Outcome, type Policy } from "../../src/domain/Compression.ts"
-import { call, type Content, model, needsSource, type Part, response, text, user } from "../../src/domain/Content.ts"
-import { type Draft, type Entry, entries, view } from "../../src/domain/Conversation.ts"
-import type { Handle } from "../../src/domain/Handle.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
+import { encode } from "../../src/domain/text/Bytes.ts"
+import type { Outcome } from "../../src/domain/compression/Compression.ts"
+import {
+  call,
+  type Content,
+  model,
+  needsSource,
+  type Part,
+  response,
+  text,
+  user
+} from "../../src/domain/content/Content.ts"
+import { type Draft, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
+import type { Handle } from "../../src/domain/content/Handle.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import {
   emptySession,
   logVersion,
   type Session,
   type SessionEvent,
   type Started,
-  step
-} from "../../src/domain/Session.ts"
-import { emptySnapshot, item, labelled, render } from "../../src/domain/Snapshot.ts"
-import { TokenCount } from "../../src/domain/Tokens.ts"
-import { OutputForm } from "../../src/domain/ToolOutput.ts"
-import * as MemorySessionStore from "../../src/layers/MemorySessionStore.ts"
-import * as MemoryTempStore from "../../src/layers/MemoryTempStore.ts"
-import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
-import { Compression } from "../../src/services/Compression.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import { SessionStore } from "../../src/services/SessionStore.ts"
-import { Summarizer } from "../../src/services/Summarizer.ts"
-import type { TempStore } from "../../src/services/TempStore.ts"
-import { TokenCounter } from "../../src/services/TokenCounter.ts"
+  applyEvent
+} from "../../src/domain/session/Session.ts"
+import { emptySnapshot, statement, labelledWordsItem, renderSnapshot } from "../../src/domain/compression/Snapshot.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import { OutputForm } from "../../src/domain/conversation/ToolOutputShortening.ts"
+import * as MemorySessionStore from "../../src/layers/testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
+import { Chat } from "../../src/services/chat/Chat.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
+import type { TempStore } from "../../src/services/session/TempStore.ts"
+import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
+import { runsOf } from "./runs.ts"
 
 /**
- * Conversations as they come and as they should never come, for the tests of the laws. A case is a script: what was said
- * before, and what then happens to the conversation. Scripts are plain values of a schema, so the engine shrinks them (fewer
+ * Generates ordinary and malformed conversations for the tests of the laws. A case is a script: the messages before the test,
+ * and what then happens to the conversation. Scripts are plain values of a schema, so the engine shrinks them (fewer
  * beats, plainer texts) and prints them with their seed.
+ *
+ * One file: the scripts, their generators and the player share the same types of cases.
  */
 
-/** What somebody says: plain at first, then everything that ever broke a parser. */
+/** A text: plain at first, then everything that ever broke a parser. */
 const wordings = {
   plain: "Fix the parser in src/domain/Parse.ts so that build 4711 is green.",
   constraint: "Never touch src/legacy. You must always run npm test before you say done.",
@@ -67,10 +81,10 @@ const sizes = {
   "under 8 KiB": (words: string) => filledTo(words, 8_191)
 } as const
 
-/** A text of exactly so many bytes, as far as it is not longer from the start. */
+/** A text of exactly this many bytes, unless it is longer from the start. */
 const filledTo = (words: string, bytes: number): string => words + "x".repeat(Math.max(0, bytes - encode(words).length))
 
-/** Some words in some length. */
+/** Words of a given length. */
 const Saying = Schema.Struct({
   words: Schema.Literals(names(wordings)),
   size: Schema.Literals([
@@ -88,7 +102,7 @@ const Saying = Schema.Struct({
 })
 
 interface Made {
-  /** A number of its own for everything that is said. */
+  /** A unique number for everything that is said. */
   readonly n: number
   readonly said: string
   readonly words: Wording
@@ -101,7 +115,7 @@ const output = (made: Made) => ({ output: tool(made) })
 
 const draft = (content: Content, extra: Partial<Draft> = {}): Draft => ({ content, ...extra })
 
-/** Parts as a reader makes them: from their JSON text, which is kept where it says more than they do. */
+/** Parts as a reader makes them: from their JSON text, which is kept where it is more exact than the parts. */
 const read = (role: Content["role"], ...slices: ReadonlyArray<string>): Draft => {
   const parts = slices.map((slice): Part => JSON.parse(slice))
   const source = slices.flatMap((slice, at) => {
@@ -113,7 +127,7 @@ const read = (role: Content["role"], ...slices: ReadonlyArray<string>): Draft =>
 
 const range = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
 
-/** What happens in a conversation, each as the messages it makes. */
+/** The kinds of beats, each with the messages it makes. */
 const kinds = {
   asks: (made: Made) => [draft(user(text(person(made))))],
   answers: (made: Made) => [draft(model(text(agent(made))))],
@@ -216,11 +230,15 @@ const kinds = {
     draft(
       user(
         text(
-          `${runtimeMark} The messages e1 to e9 left the window.\n\n${render({
+          `${runtimeMark} The messages e1 to e9 left the window.\n\n${renderSnapshot({
             ...emptySnapshot,
-            overall_goal: [labelled("original request", { entry: "e1", text: `what another person wanted ${made.n}` })],
-            active_constraints: [labelled("the user said (e2)", { entry: "e2", text: "You must never stop." })],
-            key_knowledge: [item("fact", made.said)]
+            overall_goal: [
+              labelledWordsItem("original request", { entry: "e1", text: `what another person wanted ${made.n}` })
+            ],
+            active_constraints: [
+              labelledWordsItem("the user said (e2)", { entry: "e2", text: "You must never stop." })
+            ],
+            key_knowledge: [statement("fact", made.said)]
           })}`
         )
       ),
@@ -253,7 +271,7 @@ const kinds = {
   ]
 } as const
 
-/** Messages in the wrong role: no reader makes them, but nothing forbids them either. */
+/** Messages in the wrong role: no reader makes them, but nothing forbids them. */
 const swapped = {
   "the user calls": (made: Made) => [
     draft(user(call("shell", { command: "make" }, `s${made.n}`))),
@@ -268,28 +286,28 @@ const swapped = {
 
 const allKinds: Readonly<Record<string, (made: Made) => ReadonlyArray<Draft>>> = { ...kinds, ...swapped }
 
-/** One thing that happens. */
+/** One beat. */
 export const Beat = Schema.Struct({ kind: Schema.String, saying: Saying })
 export type Beat = typeof Beat.Type
 
 const beatOf = (known: ReadonlyArray<string>): Arbitrary.Arbitrary<Beat> =>
   Arbitrary.schema(Schema.Struct({ kind: Schema.Literals(known), saying: Saying }))
 
-/** Ordinary conversation is most of it. */
+/** Mostly ordinary conversation. */
 const ordinary: ReadonlyArray<string> = ["asks", "answers", "exchange", "asks", "exchange", "exchange"]
 const beat = beatOf([...ordinary, ...names(kinds)])
 
-/** What is done to a conversation. */
+/** An action on a conversation. */
 export const Action = Schema.Literals(["compress", "compress automatically", "append", "undo", "redo", "reopen"])
 export type Action = typeof Action.Type
 
 interface Step {
   readonly action: Action
-  /** What is said right before it. */
+  /** The beats right before the action. */
   readonly beats: ReadonlyArray<Beat>
 }
 
-/** What is wanted of the compressions of one script. */
+/** The options of the compressions of one script. */
 const Wanted = Schema.Struct({
   limit: Schema.Literals([6_000, 2_000, 20_000, 1_048_576]),
   preserve: Schema.Literals([0.3, 0, 0.6]),
@@ -301,7 +319,7 @@ const Wanted = Schema.Struct({
 })
 
 export interface Script {
-  /** How it opens; `hundreds` is one prompt and hundreds of calls. */
+  /** How the script opens; `hundreds` is one prompt and hundreds of calls. */
   readonly opening: "nothing" | "environment" | "hundreds"
   readonly beats: ReadonlyArray<Beat>
   readonly steps: ReadonlyArray<Step>
@@ -330,13 +348,13 @@ const scriptOf = (
     wanted: Arbitrary.schema(Wanted)
   })
 
-/** Scripts with every action in any order. */
+/** Scripts with all actions in any order. */
 export const scripts = scriptOf(
   Arbitrary.array(beat, { maxLength: 16 }),
   stepsOf(["compress", "compress", "compress automatically", "append", "undo", "redo", "reopen"])
 )
 
-/** Scripts of conversations that were held here from the start: without summaries that others wrote. */
+/** Scripts of conversations that began here: without summaries by others. */
 export const nativeScripts = scriptOf(
   Arbitrary.array(beatOf([...ordinary, ...names(kinds).filter((kind) => !/^a (?:snapshot|free)/.test(kind))]), {
     maxLength: 16
@@ -350,7 +368,7 @@ export const nativeScripts = scriptOf(
   )
 )
 
-/** Scripts that only say things: what a reader takes over from a file. */
+/** Scripts without actions: what a reader imports from a file. */
 export const talks = scriptOf(Arbitrary.array(beat, { maxLength: 16 }), Arbitrary.Constant([]))
 
 /** Scripts in which calls and responses also travel in the wrong role. */
@@ -359,7 +377,7 @@ export const swappedTalks = scriptOf(
   Arbitrary.Constant([])
 )
 
-/** The messages of some beats; `from` numbers what is said. */
+/** The messages of some beats; `from` numbers the texts. */
 export const draftsOf = (beats: ReadonlyArray<Beat>, from: number): ReadonlyArray<Draft> =>
   beats.flatMap(({ kind, saying }, index) => {
     const said = sizes[saying.size](wordings[saying.words])
@@ -380,7 +398,7 @@ const hundreds = (): ReadonlyArray<Draft> => [
   ])
 ]
 
-/** What was said before anything is done. */
+/** The messages before the first action. */
 export const openingDrafts = (script: Script): ReadonlyArray<Draft> => [
   ...(script.opening === "environment" ? [environment] : []),
   ...(script.opening === "hundreds" ? hundreds() : []),
@@ -401,17 +419,17 @@ export const policyOf = ({
   ...(focus === "" ? {} : { focus })
 })
 
-/** Where a conversation is written. */
+/** Where a conversation is stored. */
 export type ChatLog = ChatOptions["log"]
 
-/** The services that a conversation runs on, and what may stand between them and the test. */
+/** The services of a conversation, with wrappers that a test may insert. */
 export interface World {
   readonly services: Layer.Layer<Compression | HookSystem | TokenCounter | TempStore | SessionStore>
   readonly chat?: ((chat: Chat["Service"]) => Chat["Service"]) | undefined
   readonly log?: ((log: ChatLog) => ChatLog) | undefined
 }
 
-/** What a world may have in the place of the real thing. */
+/** Replacements for real services in a world. */
 export interface Replaced {
   readonly summarizer?: Layer.Layer<Summarizer>
   readonly counter?: Layer.Layer<TokenCounter>
@@ -422,7 +440,7 @@ export interface Replaced {
   readonly log?: World["log"]
 }
 
-/** The real services, offline and in memory, save what is replaced. */
+/** The real services, offline and in memory, except those that are replaced. */
 export const worldOf = (replaced: Replaced = {}): World => {
   const { compression } = replaced
   const real = Compression.layer
@@ -447,32 +465,32 @@ export const worldOf = (replaced: Replaced = {}): World => {
   }
 }
 
-/** One thing that was done, and the session around it. */
+/** One action with the session before and after it. */
 export interface Moment {
   readonly action: Action
   readonly before: Session
   readonly after: Session
-  /** Of a compression. */
+  /** The result of a compression. */
   readonly outcome: Outcome | undefined
 }
 
-/** Something that entered the conversation, and what names it. */
+/** A part that entered the conversation, and the handles that name it. */
 export interface Entered {
   readonly draft: Draft
   readonly entry: Entry
 }
 
-/** A script that was played to its end. The session is open as long as the scope is. */
+/** A script after it was played to its end. The session is open as long as the scope is. */
 export interface Played {
   readonly chat: Chat["Service"]
   readonly moments: ReadonlyArray<Moment>
   /** The log, in order. */
   readonly events: ReadonlyArray<SessionEvent>
-  /** All that was said, with the entries that the chat made of it. */
+  /** All messages that were said, with the entries that the chat made of them. */
   readonly entered: ReadonlyArray<Entered>
   /** Messages that compressions inserted. */
   readonly inserted: ReadonlyArray<Entry>
-  /** What compressions dropped: the one handle, and the messages. */
+  /** What compressions dropped: the handle of the range, and the messages. */
   readonly dropped: ReadonlyArray<{ readonly handle: Handle; readonly entries: ReadonlyArray<Entry> }>
   /** Closes the session and opens it again, as after a restart. */
   readonly reopen: Effect.Effect<Chat["Service"]>
@@ -487,7 +505,7 @@ export const started: Started = {
   cwd: "/work/project"
 }
 
-/** A log that also keeps its events where a test can see them. */
+/** A log that also keeps its events for the test. */
 export const recorded = (log: ChatLog, events: Array<SessionEvent>): ChatLog => ({
   ...log,
   append: (event) => Effect.tap(log.append(event), () => Effect.sync(() => events.push(event)))
@@ -495,7 +513,7 @@ export const recorded = (log: ChatLog, events: Array<SessionEvent>): ChatLog => 
 
 type Services = Compression | HookSystem | TokenCounter | TempStore | SessionStore
 
-/** Plays a script. What fails here is a bug of the runtime and a defect of the test. */
+/** Plays a script. A failure here is a bug of the runtime and a defect of the test. */
 export const play = Effect.fnUntraced(function* (
   world: World,
   script: Script
@@ -517,7 +535,7 @@ export const play = Effect.fnUntraced(function* (
       (chat) => world.chat?.(chat) ?? chat
     )
   const created = yield* Effect.orDie(Scope.provide(store.create(started), scope))
-  let chat = yield* begin({ log: created, session: step(emptySession, started) })
+  let chat = yield* begin({ log: created, session: applyEvent(emptySession, started) })
 
   const reopen = Effect.gen(function* () {
     yield* Scope.close(scope, Exit.void)
@@ -569,7 +587,7 @@ export const play = Effect.fnUntraced(function* (
   return { chat, moments, events, entered, inserted, dropped, reopen }
 })
 
-/** A law as a function from a world and a script to what is wrong, or nothing. */
+/** A law: a function from a world and a script to the violation, or undefined. */
 export type Law = (world: World) => (script: Script) => Effect.Effect<string | undefined, never, Scope.Scope>
 
 /** A law about a script that was played. */
@@ -582,7 +600,7 @@ export const lawOfPlayed =
       Effect.provide(Layer.fresh(world.services))
     )
 
-/** A law as a property, for the engine: what is wrong becomes the property's failure, so that it is printed. */
+/** A law as a property of the engine. A violation becomes the property's failure, so that it is printed. */
 export const property =
   (law: Law, world: World) =>
   (script: Script): Effect.Effect<boolean, string> =>
@@ -590,17 +608,22 @@ export const property =
       Effect.flatMap((violation) => (violation === undefined ? Effect.succeed(true) : Effect.fail(violation)))
     )
 
-/** Whether a law notices a world that breaks it, within some hundred scripts. */
+/** Whether a law detects a world that breaks it, within a few hundred scripts. */
 export const notices = (law: Law, world: World, from: Arbitrary.Arbitrary<Script> = scripts) =>
   Effect.map(
     Arbitrary.checkEffect(from, property(law, world), { runs: 300, seed: "mutant", maxShrinks: 0, size: 24 }),
     (result) => result._tag === "Falsified"
   )
 
-/** Size and seed of a run of the engine: the same cases every time. A failure prints the seed and the smallest case. */
-export const thousand = (seed: string, runs = 1_000) => ({ runs, seed, size: 24, maxShrinks: 400 })
+/** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
+export const thousand = (seed: string, runs = 1_000) => ({
+  runs: runsOf(runs),
+  seed,
+  size: 24,
+  maxShrinks: 400
+})
 
-/** A session as a text: equal for equal sessions. */
+/** A session as text, equal for equal sessions. */
 export const described = (session: Session): string => {
   const { conversation, memory, ranges: _ranges, started } = session
   return JSON.stringify({

@@ -1,13 +1,13 @@
+import type { TurnError } from "../../src/services/chat/Turn.ts"
 import { Context, Effect, type Scope, Stream } from "effect"
-import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import type { Part } from "../../src/domain/Content.ts"
-import type { HookEvent, HookEventName, HookOutput } from "../../src/domain/Hook.ts"
-import * as Agent from "../../src/services/Agent.ts"
-import type { TurnError } from "../../src/services/Chat.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
+import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import type { Part } from "../../src/domain/content/Content.ts"
+import type { HookEvent, HookEventName, HookOutput } from "../../src/domain/hooks/Hook.ts"
+import * as Agent from "../../src/services/agent/Agent.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { agent, type Work } from "./agents.ts"
 
-/** Hooks for tests: what is answered to which event. */
+/** Hooks for tests: which answer they give to which event. */
 export type Answers = {
   readonly [Name in HookEventName]?:
     | HookOutput
@@ -17,12 +17,12 @@ export type Answers = {
 const answerTo = (answers: Answers, event: HookEvent, count: number): HookOutput | undefined => {
   const answer = answers[event._tag]
   if (typeof answer !== "function") return answer
-  // The function that stands under the name of an event is for that event.
+  // The function under the name of an event handles that event.
   const call: (event: never, count: number) => HookOutput | undefined = answer
   return Reflect.apply(call, undefined, [event, count])
 }
 
-/** Subscribes these answers; gives the events that were told, as they come. */
+/** Subscribes these answers; returns the received events, as they arrive. */
 export const subscribed = Effect.fnUntraced(function* (
   hooks: HookSystem["Service"],
   answers: Answers
@@ -37,7 +37,7 @@ export const subscribed = Effect.fnUntraced(function* (
   return told
 })
 
-/** An agent whose hooks answer so. */
+/** An agent whose hooks give these answers. */
 export const hookedAgent = Effect.fnUntraced(function* (work: Work, answers: Answers) {
   const made = yield* agent(work)
   const hooks = Context.get(made.services, HookSystem)
@@ -51,7 +51,7 @@ export const hookedAgent = Effect.fnUntraced(function* (work: Work, answers: Ans
   }
 })
 
-/** What hooks were told of one kind. */
+/** The events of one kind that hooks received. */
 export const of = <Name extends HookEventName>(
   told: ReadonlyArray<HookEvent>,
   name: Name

@@ -1,6 +1,9 @@
 import { Effect, type Exit, Fiber, Scheduler } from "effect"
 
-/** Interrupts one fiber when the k-th opportunity to yield comes, wherever in its tree that is. */
+/** The unit tier tries some of the points, the other tiers all of them. */
+const unitStride = process.env["MODE"] === "unit" ? 13 : 1
+
+/** Interrupts one fiber at the k-th opportunity to yield, anywhere in its tree. */
 class InterruptAt extends Scheduler.MixedScheduler {
   private seen = 0
   hit = false
@@ -14,29 +17,29 @@ class InterruptAt extends Scheduler.MixedScheduler {
 
   override shouldYield(): boolean {
     this.seen += 1
-    // Yielding once is enough; yielding always would never get on.
+    // Yield once only: yielding every time would make no progress.
     if (this.seen !== this.k) return false
     this.hit = true
-    // The first slice runs before the fiber is known here, hence later.
+    // The first slice runs before the fiber is known here.
     queueMicrotask(() => this.root?.interruptUnsafe())
     return true
   }
 }
 
 /**
- * Runs a program again and again, interrupted at its first suspension point, its second, and so on, until it has none left;
- * `check` is given the exit of each run, the last of which was not interrupted. The same program has the same points every
- * time. Answers how many there were.
+ * Runs a program repeatedly, interrupted at its first suspension point, its second, and so on, until none is left. `check`
+ * receives the exit of each run, the last of which was not interrupted. The same program has the same points in every run.
+ * Returns the number of points.
  */
 export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   /** A fresh program for each run: new folders, new stores. */
   program: (k: number) => Effect.Effect<A, E, R>,
   check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
-  /** Only every so manieth point is tried: for programs that start processes. */
+  /** Tries only every n-th point: for programs that start processes. */
   stride = 1
 ): Effect.fn.Return<number, E2, R | R2> {
   const context = yield* Effect.context<R>()
-  for (let k = 1; ; k += stride) {
+  for (let k = 1; ; k += stride * unitStride) {
     const scheduler = new InterruptAt(k)
     const fiber = Effect.runForkWith(context)(Effect.provideService(program(k), Scheduler.Scheduler, scheduler))
     scheduler.root = fiber

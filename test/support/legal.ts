@@ -1,15 +1,15 @@
-import { type Content, isCall, isResponse, type Part } from "../../src/domain/Content.ts"
+import { type Content, isCall, isResponse, type Part } from "../../src/domain/content/Content.ts"
 
 /**
- * What a legal conversation is (law 5), in its own words, so that the code that makes conversations legal is not its own
- * judge.
+ * Defines a legal conversation independently of the code under test, so that the code that makes conversations legal is not
+ * checked by itself.
  */
 
 /** Consecutive messages of one role. */
 export interface Run {
   readonly role: string
   readonly parts: ReadonlyArray<Part>
-  /** Where it begins and ends in the list of messages. */
+  /** Its range in the list of messages. */
   readonly from: number
   readonly to: number
 }
@@ -29,7 +29,7 @@ const says = (part: Part): boolean => {
   return keys.length > 0 && !(keys.length === 1 && part.text === "")
 }
 
-/** Why the calls of one run and the responses of the next do not fit together. */
+/** Why the calls of one run and the responses of the next do not match. */
 export const unanswered = (calls: ReadonlyArray<Part>, responses: ReadonlyArray<Part>): string | undefined => {
   const open = calls.filter(isCall).map((part) => part.functionCall)
   for (const { functionResponse } of responses.filter(isResponse)) {
@@ -43,7 +43,7 @@ export const unanswered = (calls: ReadonlyArray<Part>, responses: ReadonlyArray<
   return left === undefined ? undefined : `the call of ${left.name} (${left.id}) has no response`
 }
 
-/** Why a conversation is not legal; undefined when it is. Calls of the last messages may wait for their responses. */
+/** Why a conversation is not legal; undefined when it is. Calls of the last messages may still wait for their responses. */
 export const illegal = (contents: ReadonlyArray<Content>): string | undefined => {
   for (const [index, { parts, role }] of contents.entries()) {
     if (role !== "user" && role !== "model") return `message ${index} has the role ${String(role)}`

@@ -6,20 +6,20 @@ import path from "node:path"
 import process from "node:process"
 
 /**
- * What tests need of the machine beyond Node, npm and a POSIX shell. No other file of the tests looks for it. A test asks
- * with `needs`, and is skipped with the reason in its name where the machine has no such thing.
+ * What tests require of the machine besides Node, npm and a POSIX shell. No other file of the tests looks for it. A test asks
+ * with `needs`, and is skipped, with the reason in its name, where the requirement is missing.
  *
  * As a global setup, this file hides programs from all tests and from what they start: `PALIMPSEST_TEST_WITHOUT=tmux,rg`.
  */
 
 interface Need {
-  /** Names to look for on the PATH, or whole paths; one is enough. */
+  /** Names to look up on the PATH, or absolute paths; one match is enough. */
   readonly programs: ReadonlyArray<string>
   /** A variable that may hold the path of the program. */
   readonly variable?: string
   /** How to get it, for the report. */
   readonly get: string
-  /** What else has to hold. */
+  /** A further condition. */
   readonly works?: (program: string) => boolean
 }
 
@@ -39,7 +39,7 @@ const chromium = {
   get: `${install} chromium, or set CHROMIUM_PATH`
 }
 
-/** Chromium's sandbox needs user namespaces or a setuid helper. Only starting it tells whether it has one of them. */
+/** Chromium's sandbox needs user namespaces or a setuid helper. Only starting it shows whether one of them works. */
 const hasSandbox = (program: string): boolean => {
   if (process.platform !== "linux" || process.getuid?.() === 0) return true
   const profile = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "profile-"))
@@ -48,7 +48,7 @@ const hasSandbox = (program: string): boolean => {
     const page = execFileSync(program, options, {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
-      // One that hangs at its start has no sandbox that a test could use.
+      // A Chromium that hangs at its start has no sandbox that a test could use.
       timeout: 30_000,
       killSignal: "SIGKILL"
     })
@@ -60,7 +60,7 @@ const hasSandbox = (program: string): boolean => {
   }
 }
 
-/** Whether a program is the one of the GNU project. */
+/** Whether a program is GNU's. */
 const isGnu = (program: string): boolean => {
   try {
     return execFileSync(program, ["--version"], { encoding: "utf8", timeout: 30_000 }).includes("GNU")
@@ -69,7 +69,7 @@ const isGnu = (program: string): boolean => {
   }
 }
 
-/** Whether processes can be given numbers of their own, as who is not root may where the system lets them. */
+/** Whether processes can get a PID namespace, which some systems allow without root. */
 const hasNamespaces = (program: string): boolean => {
   try {
     execFileSync(program, [...namespace, "true"], { stdio: "ignore", timeout: 30_000 })
@@ -79,7 +79,7 @@ const hasNamespaces = (program: string): boolean => {
   }
 }
 
-/** What gives a program a world of process numbers of its own. */
+/** The command that gives a program a PID namespace of its own. */
 export const namespace = ["-Urpf", "--mount-proc"]
 
 const table = {
@@ -93,7 +93,7 @@ const table = {
   "a pseudo-terminal by script": {
     programs: ["script"],
     get: "apt-get install bsdutils",
-    // Elsewhere it takes other flags.
+    // Other systems use other flags.
     works: () => process.platform === "linux"
   },
   ripgrep: { programs: ["rg"], get: `${install} ripgrep` },
@@ -113,7 +113,7 @@ const table = {
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }
 } satisfies Readonly<Record<string, Need>>
 
-/** What a test can ask for. */
+/** The requirements that a test can name. */
 export type Kind = keyof typeof table
 
 const isProgram = (file: string): boolean => {
@@ -130,7 +130,7 @@ const folders = (): ReadonlyArray<string> =>
 
 const found = new Map<Kind, string | undefined>()
 
-/** The program to use, looked for where the program under test looks; undefined where there is none. */
+/** The program to use, looked up as the program under test does; undefined where there is none. */
 export const programOf = (kind: Kind): string | undefined => {
   if (!found.has(kind)) {
     const { programs, variable, works }: Need = table[kind]
@@ -145,7 +145,7 @@ export const programOf = (kind: Kind): string | undefined => {
   return found.get(kind)
 }
 
-/** A group of tests that need something of the machine, and are skipped where it is missing. */
+/** A group of tests with requirements, skipped where one is missing. */
 export const needs =
   (kind: Kind) =>
   (name: string, tests: () => void): void => {
@@ -153,13 +153,13 @@ export const needs =
     describe.skipIf(isMissing)(isMissing ? `${name} [needs ${kind}: ${table[kind].get}]` : name, tests)
   }
 
-/** What a skipped test lacks, by the names of its groups: what, and how to get it. */
+/** The missing requirements of a skipped test, by the names of its groups, with how to get them. */
 export const lackOf = (name: string): { readonly what: string; readonly get: string } | undefined => {
   const [, what, get] = /\[needs ([^:\]]+): ([^\]]+)\]/.exec(name) ?? []
   return what === undefined || get === undefined ? undefined : { what, get }
 }
 
-/** Hides programs: folders of the PATH that hold one are replaced with links to everything else in them. */
+/** Hides programs: folders of the PATH that contain one are replaced with links to everything else in them. */
 export const hide = (names: ReadonlyArray<string>, into: string): void => {
   const needed: ReadonlyArray<Need> = Object.values(table)
   const asked = needed.filter(({ programs }) => programs.some((program) => names.includes(program)))
@@ -177,7 +177,7 @@ export const hide = (names: ReadonlyArray<string>, into: string): void => {
   process.env["PATH"] = replaced.join(path.delimiter)
 }
 
-/** Before all tests: hides what `PALIMPSEST_TEST_WITHOUT` names. */
+/** Runs before all tests: hides the programs in `PALIMPSEST_TEST_WITHOUT`. */
 export default function setup(): void {
   const names = (process.env["PALIMPSEST_TEST_WITHOUT"] ?? "").split(",").filter((name) => name !== "")
   if (names.length > 0) {

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 /**
- * An MCP server over standard input and output, in few lines and of many tempers: the first argument says which. Written by
- * hand, so that it can do what no library lets it do. A second argument names a file that it makes when it has said all that it
- * says unasked, and has listed its tools.
+ * An MCP server over standard input and output with many behaviours, chosen by the first argument. It is written by hand, so
+ * that it can do what no library allows. The second argument names a file that it creates after it sent everything it sends
+ * unasked and listed its tools.
  */
 
 const temper = process.argv[2] ?? "plain"
@@ -40,12 +40,12 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
 let wiped = 0
-/** Requests of ours that were answered. */
+/** Answered requests of the server. */
 let answered = 0
 
 const answers: Record<string, (args: Record<string, unknown>) => unknown> = {
   echo: (args) => text(String(args["text"])),
-  /** Says that it only reads, and does not. */
+  /** Claims to be read-only, and is not. */
   wipe: () => {
     wiped += 1
     return text(`wiped ${wiped}`)

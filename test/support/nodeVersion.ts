@@ -1,4 +1,4 @@
-/** Vitest 5 needs Node 24: on an older one tests seem fine until the first that fails, then the reporter crashes. */
+/** Vitest 5 needs Node 24: on an older Node tests seem fine until the first failure, then the reporter crashes. */
 export default function setup(): void {
   const major = Number(process.versions.node.split(".")[0])
   if (major < 24) {

@@ -3,13 +3,13 @@ import { ChildProcessSpawner } from "effect/process"
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 
-/** A process at work. */
+/** A running process. */
 export interface Process {
   readonly pid: number
   readonly group: number
 }
 
-/** Field 3 of `/proc/<pid>/stat` is the state, field 5 the group; the second is a name that may hold anything. */
+/** Field 3 of `/proc/<pid>/stat` is the state, field 5 the group; field 2 is a name that may contain anything. */
 const fromProc = (pid: string): ReadonlyArray<Process> => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -29,7 +29,7 @@ const fromPs = (): ReadonlyArray<Process> =>
       return state.startsWith("Z") ? [] : [{ pid: Number(pid), group: Number(group) }]
     })
 
-/** All processes at work: not those that ended and that nobody has reaped. Small systems have `/proc` and no `ps`. */
+/** All running processes, without ended ones that were not reaped. Small systems have `/proc` but no `ps`. */
 export const processes = (): ReadonlyArray<Process> =>
   existsSync("/proc/self/stat")
     ? readdirSync("/proc")
@@ -37,10 +37,10 @@ export const processes = (): ReadonlyArray<Process> =>
         .flatMap(fromProc)
     : fromPs()
 
-/** A turn of the real clock, whatever clock the test has. */
+/** A turn of the real clock, even in a test with a test clock. */
 const moment = Effect.callback<void>((resume) => void setTimeout(() => resume(Effect.void), 10))
 
-/** Waits until none of these is left: a process that was killed ends when a busy machine gets to it. */
+/** Waits until none of these is left: on a busy machine a killed process takes time to end. */
 export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<unknown>) {
   for (let look = 0; left().length > 0; look += 1) {
     if (look > 30_000) return yield* Effect.die(new Error(`still at work: ${JSON.stringify(left())}`))
@@ -48,13 +48,13 @@ export const untilNone = Effect.fnUntraced(function* (left: () => ReadonlyArray<
   }
 })
 
-/** Waits until what a process does is there to be seen, and what it said by then has been read. */
+/** Waits until the effect of a process is visible, and its output so far has been read. */
 export const untilThere = Effect.fnUntraced(function* <E, R>(look: Effect.Effect<boolean, E, R>) {
   while (!(yield* look)) yield* moment
   yield* moment
 })
 
-/** Watches a spawner: the group of every process it started, and those of them where something is still at work. */
+/** Watches a spawner: the group of every process it started, and the groups that still have running processes. */
 export const watched = Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => {
   const groups: Array<number> = []
   return {

@@ -1,12 +1,17 @@
 import { Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
-import { cold, partFeatures, sum, upperBound } from "../../src/domain/Calibration.ts"
-import type { Part } from "../../src/domain/Content.ts"
-import { countedParts } from "../../src/domain/PromptContent.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import * as Work from "../../src/domain/Work.ts"
+import { uncalibrated, upperBound } from "../../src/domain/tokens/Calibration.ts"
+import { partFeatures, sumFeatures } from "../../src/domain/tokens/TextFeatures.ts"
+import type { Part } from "../../src/domain/content/Content.ts"
+import { countedParts } from "../../src/domain/effect-ai/PromptContent.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
 
-/** Prompts of `effect/ai` as they come and as they should never come. Plain values of a schema, so that they shrink. */
+/**
+ * Generates ordinary and malformed prompts of `effect/ai`. They are plain values of a schema, so that they shrink.
+ *
+ * One file: the generators and the checks share the same types of prompts.
+ */
 
 const texts = {
   plain: "Fix the parser in src/domain/Parse.ts so that build 4711 is green.",
@@ -149,7 +154,7 @@ const assistantPart = (part: Exclude<AnyPart, typeof Response.Type>): Prompt.Ass
   }
 }
 
-/** Any message: whatever may stand in it, in any order. */
+/** Any message, with any parts in any order. */
 export const AnyMessage = Schema.Union([
   Schema.Struct({ role: Schema.Literal("system"), text: oneOf(texts), options: oneOf(options) }),
   Schema.Struct({
@@ -236,7 +241,7 @@ const providerExecuted = (n: number, text: string): Prompt.Message =>
     ]
   })
 
-/** What happens in a conversation, each as the messages it makes. */
+/** The kinds of beats, each with the messages it makes. */
 const happenings = {
   asks: (n: number, text: string) => [says(`Question ${n}. ${text}`), answers(`Answer ${n}.`)],
   reads: (n: number, text: string) => [
@@ -293,7 +298,7 @@ const happenings = {
   ]
 }
 
-/** What an interruption, or a caller, leaves behind: not legal as it is. */
+/** Messages as an interruption, or a caller, leaves them: not legal as they are. */
 const accidents = {
   "a call that was interrupted": (n: number, text: string) => [
     says(`Go ${n}.`),
@@ -338,7 +343,7 @@ const talkOf = (happening: typeof Happening | typeof Accident) =>
 
 /** Legal conversations. */
 export const talks = talkOf(Happening)
-/** Also such as an interruption left behind. */
+/** Also conversations that an interruption left behind. */
 export const brokenTalks = talkOf(Accident)
 
 const all: Readonly<Record<string, (n: number, text: string) => ReadonlyArray<Prompt.Message>>> = {
@@ -346,13 +351,13 @@ const all: Readonly<Record<string, (n: number, text: string) => ReadonlyArray<Pr
   ...accidents
 }
 
-/** The messages of a talk, by what happened: a prompt can be sent after each. */
+/** The messages of a talk, by beat: a prompt can be sent after each. */
 export const turnsOf = ({ happenings, system }: Talk): ReadonlyArray<ReadonlyArray<Prompt.Message>> => [
   system ? [Prompt.systemMessage({ content: "Be brief. Read before you answer." })] : [],
   ...happenings.map(({ kind, size }, n) => all[kind]?.(n, long(n, size)) ?? [])
 ]
 
-/** Why a prompt may not be sent, in the words of a provider; undefined when it may. */
+/** Why a provider refuses a prompt, in its words; undefined when it accepts it. */
 export const illegalPrompt = (messages: ReadonlyArray<Prompt.Message>): string | undefined => {
   let open: Array<string> = []
   let answering = false
@@ -383,11 +388,14 @@ export const illegalPrompt = (messages: ReadonlyArray<Prompt.Message>): string |
   return open.length > 0 ? `at the end: ${open.join(", ")} got no result` : undefined
 }
 
-/** Tokens that a model of which nothing is known does not count more than. */
+/** An upper bound of the tokens that an unknown model counts. */
 export const boundOf = (messages: ReadonlyArray<Prompt.Message>, beside: ReadonlyArray<Part> = []): number =>
-  upperBound(cold, sum([...beside, ...messages.flatMap(countedParts)].map((part) => Work.runSync(partFeatures(part)))))
+  upperBound(
+    uncalibrated,
+    sumFeatures([...beside, ...messages.flatMap(countedParts)].map((part) => Work.runSync(partFeatures(part))))
+  )
 
-/** The text that stands for what left, if something did. */
+/** The text that stands for removed messages, if there is one. */
 export const snapshotOf = (messages: ReadonlyArray<Prompt.Message>): string | undefined => {
   for (const message of messages) {
     if (message.role !== "user") continue
@@ -397,5 +405,5 @@ export const snapshotOf = (messages: ReadonlyArray<Prompt.Message>): string | un
   return undefined
 }
 
-/** All text of messages, results as JSON. */
+/** All text of messages, with results as JSON. */
 export const wordsOf = (messages: ReadonlyArray<Prompt.Message>): string => JSON.stringify(messages)

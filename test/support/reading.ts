@@ -1,11 +1,12 @@
-import type { Content } from "../../src/domain/Content.ts"
-import type { Draft } from "../../src/domain/Conversation.ts"
-import { isProblem, type LineReader, type Problem, type Transcript } from "../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../src/domain/Work.ts"
+import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
+import type { Content } from "../../src/domain/content/Content.ts"
+import type { Draft } from "../../src/domain/conversation/Conversation.ts"
+import type { LineReader, Transcript } from "../../src/domain/transcripts/Transcript.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
 
-/** What every test of a reader needs: lines in, a transcript or a problem out, and a look at it. */
+/** Helpers for the tests of readers: lines in, a transcript or a problem out, and a short form of it. */
 
-/** Reads lines, up to the first that is wrong. */
+/** Reads lines, up to the first invalid one. */
 export const reading =
   (reader: () => LineReader) =>
   (lines: ReadonlyArray<string>): Transcript | Problem => {
@@ -19,7 +20,7 @@ export const reading =
 
 /** The transcript; a problem is a failure of the test. */
 export const ok = (value: Transcript | Problem): Transcript => {
-  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
+  if (isProblem(value)) throw new Error(`line ${value.line}: ${problemText(value)}`)
   return value
 }
 
@@ -29,7 +30,7 @@ export const bad = (value: Transcript | Problem): Problem => {
   return value
 }
 
-/** All messages, those that compactions inserted among them. */
+/** All messages, including those that compactions inserted. */
 export const drafts = ({ steps }: Transcript): ReadonlyArray<Draft> =>
   steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
 

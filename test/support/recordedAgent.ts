@@ -1,4 +1,4 @@
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Predicate } from "effect"
 import { posix } from "node:path"
 import {
   type Content,
@@ -8,23 +8,23 @@ import {
   isText,
   outputText,
   type Part
-} from "../../src/domain/Content.ts"
-import type { Turn } from "../../src/domain/Replay.ts"
-import { type Call, type CallContext, type Tool, ToolFailure } from "../../src/services/Tool.ts"
+} from "../../src/domain/content/Content.ts"
+import type { RecordedTurn } from "../../src/domain/evaluation/Replay.ts"
+import { type Call, type CallContext, type Tool, ToolFailure } from "../../src/services/tools/Tool.ts"
 
 /**
- * A recorded conversation as work that an agent can do again: what was asked, what the model answered, and the files as they
- * must have been before, so that its calls can be carried out anew.
+ * Replays a recorded conversation as work for an agent: its prompts, the model's answers, and the files as they must have been
+ * before, so that its calls can be carried out again.
  */
 
-/** One message of a person and all answers that followed it. */
+/** One user message and all answers that followed it. */
 export interface Run {
   readonly prompt: ReadonlyArray<Part>
   readonly answers: ReadonlyArray<Content>
 }
 
-/** The runs of a recording: results of tools are left out, those have to come from tools. */
-export const runsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Run> => {
+/** The runs of a recording, without tool results: those must come from tools. */
+export const runsOf = (turns: ReadonlyArray<RecordedTurn>): ReadonlyArray<Run> => {
   const runs: Array<{ prompt: ReadonlyArray<Part>; answers: Array<Content> }> = []
   for (const { answer, message } of turns) {
     const last = runs[runs.length - 1]
@@ -38,19 +38,16 @@ export const runsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Run> => {
   return runs
 }
 
-/** A call of the recording, and how it was answered then. */
+/** A recorded call and its recorded result. */
 export interface RecordedCall {
   readonly id: string
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
-  /** Undefined: it was never answered. */
+  /** Undefined: the call has no result. */
   readonly answer: Part | undefined
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** All calls in their order, with their answers. */
+/** All calls in order, with their results. */
 export const callsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<RecordedCall> => {
   const parts = contents.flatMap((content) => content.parts)
   const answers = new Map<string, Part>()
@@ -61,21 +58,21 @@ export const callsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<Recorde
   return parts.filter(isCall).map(({ functionCall: { args, id = "", name } }) => ({
     id,
     name,
-    args: isRecord(args) ? args : {},
+    args: Predicate.isObject(args) ? args : {},
     answer: answers.get(id)
   }))
 }
 
-/** What a recorded answer says, without reminders that its agent put behind it. */
+/** The text of a recorded result, without reminders that its agent added. */
 export const saidIn = (answer: Part | undefined): string | undefined => {
   if (answer === undefined) return undefined
   const plain = outputText(answer)
   const response: unknown = answer.functionResponse?.response
-  const content: unknown = isRecord(response) ? response["content"] : undefined
+  const content: unknown = Predicate.isObject(response) ? response["content"] : undefined
   const joined =
     plain ??
-    (Array.isArray(content) && content.every((item) => isRecord(item) && item["type"] === "text")
-      ? content.map((item: unknown) => (isRecord(item) ? String(item["text"]) : "")).join("\n")
+    (Array.isArray(content) && content.every((item) => Predicate.isObject(item) && item["type"] === "text")
+      ? content.map((item: unknown) => (Predicate.isObject(item) ? String(item["text"]) : "")).join("\n")
       : undefined)
   return joined?.replace(/\n*<system-reminder>[^]*?<\/system-reminder>\s*$/, "")
 }
@@ -84,9 +81,9 @@ export const saidIn = (answer: Part | undefined): string | undefined => {
 export const failedThen = ({ answer }: RecordedCall): boolean =>
   answer !== undefined && (isErrorResponse(answer) || saidIn(answer)?.startsWith("<tool_use_error>") === true)
 
-// --- what a call means for files -------------------------------------------------------------------------------------
+// --- the effect of a call on files -----------------------------------------------------------------------------------
 
-/** A call that only files decide, in words that both agents share. Lines count from 1. */
+/** A call that depends only on files, in terms that both agents share. Lines count from 1. */
 export type FileCall =
   | { readonly _tag: "Read"; readonly path: string; readonly from: number; readonly limit: number | undefined }
   | { readonly _tag: "Write"; readonly path: string; readonly content: string }
@@ -98,10 +95,10 @@ export type FileCall =
       readonly all: boolean
     }
 
-/** Where relative paths of a recording begin. */
+/** The folder that relative paths of a recording start from. */
 export const root = "/workspace"
 
-/** What a recorded call does with files; undefined for one that does something else. */
+/** The file operation of a recorded call; undefined for other calls. */
 export const fileCallOf = ({ args, name }: Pick<RecordedCall, "args" | "name">): FileCall | undefined => {
   const given = args["file_path"] ?? args["path"]
   if (typeof given !== "string") return undefined
@@ -128,7 +125,7 @@ export const fileCallOf = ({ args, name }: Pick<RecordedCall, "args" | "name">):
   }
 }
 
-/** The lines a recorded read showed, the first of them, and whether the file ended with them. */
+/** The lines of a recorded read, the number of the first, and whether the file ended with them. */
 export interface Shown {
   readonly from: number
   readonly lines: ReadonlyArray<string>
@@ -137,7 +134,7 @@ export interface Shown {
 
 const rest = /\n\n?(?:\.\.\. \((\d+) more lines? not shown\.[^\n]*\)|\[(?:Showing lines|\d+ more lines)[^\]]*\])$/
 
-/** What a recorded read showed; undefined where it showed no lines of text. */
+/** The text that a recorded read returned; undefined where it has no lines of text. */
 export const shownBy = (call: FileCall & { readonly _tag: "Read" }, recorded: RecordedCall): Shown | undefined => {
   const said = saidIn(recorded.answer)
   if (said === undefined || failedThen(recorded)) return undefined
@@ -154,20 +151,20 @@ export const shownBy = (call: FileCall & { readonly _tag: "Read" }, recorded: Re
 
 // --- the files as they must have been --------------------------------------------------------------------------------
 
-/** What stands for a line that no call showed before something changed it. */
+/** Stands for a line that no call showed before it was changed. */
 const unseen = (line: number): string => `(line ${line} of this file was never shown)`
 
 interface Line {
   text: string
-  /** Its place in the file as it was at first; undefined for one that was written later. */
+  /** Its position in the original file; undefined for a line that was written later. */
   readonly origin: number | undefined
 }
 
-/** One file: as it was at first, as far as that is known, and as the calls so far have left it. */
+/** One file: its original content as far as it is known, and its content after the calls so far. */
 class Implied {
   readonly first: Array<string>
   private now: Array<Line>
-  /** Whether there was no such file at first. */
+  /** Whether the file did not exist at first. */
   readonly isNew: boolean
 
   constructor(isNew: boolean) {
@@ -176,7 +173,7 @@ class Implied {
     this.now = []
   }
 
-  /** Adds a line that must have been there. */
+  /** Adds a line that must have existed. */
   private grow(text?: string): void {
     const origin = this.first.length
     const line = text ?? unseen(origin + 1)
@@ -190,7 +187,7 @@ class Implied {
       while (this.now.length <= at) this.grow()
       const line = this.now[at]
       if (line === undefined || line.text === text || line.origin === undefined) continue
-      // A line that was never shown before: it was like this from the start.
+      // A line that was not shown before: it was like this from the start.
       if (line.text !== unseen(line.origin + 1)) continue
       line.text = text
       this.first[line.origin] = text
@@ -204,7 +201,7 @@ class Implied {
   edit(old: string, replacement: string, all: boolean): void {
     if (old === "") return
     const has = () => this.text.includes(old)
-    // What is replaced was there; where, nobody saw.
+    // The replaced text existed, but its position is unknown.
     if (!has()) for (const line of old.split("\n")) this.grow(line)
     if (!has()) return
     let from = 0
@@ -229,7 +226,7 @@ class Implied {
   }
 }
 
-/** Commands that do nothing but show a file, or lines of it. */
+/** Commands that only show a file, or lines of it. */
 const shownByCommand = (command: string): { readonly path: string; readonly from: number } | undefined => {
   const cat = /^cat ([\w./@-]+)$/.exec(command.trim())
   if (cat?.[1] !== undefined) return { path: posix.resolve(root, cat[1]), from: 1 }
@@ -239,7 +236,7 @@ const shownByCommand = (command: string): { readonly path: string; readonly from
     : undefined
 }
 
-/** The files that a recording implies to have been there when it began. */
+/** The files that must have existed when a recording began. */
 export const impliedFiles = (calls: ReadonlyArray<RecordedCall>): Readonly<Record<string, string>> => {
   const files = new Map<string, Implied>()
   const known = (path: string, isNew = false): Implied => {
@@ -279,24 +276,24 @@ export const impliedFiles = (calls: ReadonlyArray<RecordedCall>): Readonly<Recor
 
 // --- the tools of a recording ----------------------------------------------------------------------------------------
 
-/** What the tools of ours do with files, as adapters of the recorded ones call them. */
+/** The file operations of our tools, which the adapters of the recorded tools call. */
 export interface FileTools {
   readonly read: Tool
   readonly write: Tool
   readonly edit: Tool
 }
 
-/** A call that was carried out anew, beside the recorded one. */
+/** A call that was carried out again, with the recorded one. */
 export interface Redone {
   readonly recorded: RecordedCall
-  /** What it does with files; undefined: it was answered as recorded. */
+  /** Its file operation; undefined: it was answered as recorded. */
   readonly done: FileCall | undefined
-  /** What the tool gave back, or the message of its failure. */
+  /** The result of the tool, or the message of its failure. */
   readonly value: unknown
   readonly failed: boolean
 }
 
-/** The call of a tool of ours that does what a recorded one did. */
+/** The call of our tool that does the same as a recorded call. */
 const oursFor = (tools: FileTools, done: FileCall): readonly [Tool, Readonly<Record<string, unknown>>] => {
   switch (done._tag) {
     case "Read":
@@ -325,8 +322,8 @@ const oursFor = (tools: FileTools, done: FileCall): readonly [Tool, Readonly<Rec
 }
 
 /**
- * The tools of a recording under their recorded names. Those that files decide are carried out by ours; the others answer as
- * recorded. Each call that was carried out is told to `redone`.
+ * The tools of a recording under their recorded names. Calls that depend only on files are carried out by our tools; the others
+ * answer as recorded. `redone` receives each call that was carried out.
  */
 export const toolsOf = (
   calls: ReadonlyArray<RecordedCall>,
@@ -337,7 +334,7 @@ export const toolsOf = (
   const adapt =
     (name: string) =>
     (given: unknown, context: CallContext): Effect.Effect<Call, ToolFailure> => {
-      const args = isRecord(given) ? given : {}
+      const args = Predicate.isObject(given) ? given : {}
       const recorded = byId.get(context.id) ?? { id: context.id, name, args, answer: undefined }
       const done = fileCallOf({ name, args })
       const note = (value: unknown, failed: boolean) => Effect.sync(() => redone({ recorded, done, value, failed }))
@@ -369,20 +366,20 @@ export const toolsOf = (
     description: `The tool ${name} of a recording.`,
     parameters: { type: "object" },
     kind: /^(?:edit|write)$/i.test(name) ? "edit" : /^bash$/i.test(name) ? "execute" : "read",
-    keeps: false,
+    isNeverMasked: false,
     timeout: Duration.infinity,
     call: adapt(name)
   }))
 }
 
-/** The text that a read of ours gave, without what it says about the part it shows. */
+/** The text of a read by our tool, without its note about the range shown. */
 export const contentRead = (said: string): string => {
   const mark = "\n--- CONTENT ---\n"
   const at = said.indexOf(mark)
   return at < 0 ? said : said.slice(at + mark.length)
 }
 
-/** Whether a call that files decide came out as it did in the recording; undefined where that cannot be said. */
+/** Whether a call that depends only on files had the recorded result; undefined where that is unknown. */
 export const agrees = ({ done, failed, recorded, value }: Redone): boolean | undefined => {
   if (done === undefined || recorded.answer === undefined) return undefined
   if (failed !== failedThen(recorded)) return false

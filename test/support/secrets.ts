@@ -1,12 +1,14 @@
+import { seededRandom } from "../../src/layers/testing/SeededRandom.ts"
+
 /**
- * Secrets of thirty kinds, made up from a seed: of the right alphabet and length, and valid nowhere. They are put together
- * here so that no scanner finds one in these files.
+ * Generates secrets of thirty kinds from a seed, with the right alphabet and length, and valid nowhere. They are assembled here
+ * so that no scanner finds one in these files.
  */
 export interface Planted {
   readonly kind: string
   /** The secret itself. */
   readonly value: string
-  /** A text that holds it as it is found in the world. */
+  /** A text that contains it, as it occurs in practice. */
   readonly text: string
 }
 
@@ -16,22 +18,11 @@ const digits = "0123456789"
 const alnum = small + large + digits
 const hex = `${digits}abcdef`
 
-/** Numbers from 0 to 1, always the same for a seed (mulberry32). */
-export const numbersFrom = (seed: number): (() => number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 type Of = (alphabet: string, length: number) => string
 
 const jwt = (of: Of) => `${"eyJ"}hbGciOiJIUzI1NiJ9.${"eyJ"}${of(alnum, 40)}.${of(`${alnum}-_`, 43)}`
 
-/** Each kind: what it looks like, and in how many ways it is written down. */
+/** Each kind: its form, and the ways in which it is written down. */
 const kinds: ReadonlyArray<
   readonly [kind: string, make: (of: Of) => string, ways: ReadonlyArray<(v: string) => string>]
 > = [
@@ -286,9 +277,9 @@ const kinds: ReadonlyArray<
   ]
 ]
 
-/** So many secrets of each of the thirty kinds, one way of writing after the other. */
+/** This many secrets of each of the thirty kinds, rotating through the ways to write them. */
 export const plantedSecrets = (each = 10, seed = 15): ReadonlyArray<Planted> => {
-  const next = numbersFrom(seed)
+  const next = seededRandom(seed)
   const of: Of = (alphabet, length) =>
     Array.from({ length }, () => alphabet.charAt(Math.floor(next() * alphabet.length))).join("")
   return kinds.flatMap(([kind, make, ways]) =>
@@ -301,10 +292,10 @@ export const plantedSecrets = (each = 10, seed = 15): ReadonlyArray<Planted> => 
 
 const pieceLength = 12
 
-/** What of a secret is its own: how a JWT or a PyPI token begins is the same for all of them. */
+/** The part of a secret that is unique: all JWTs and all PyPI tokens begin alike. */
 const ownOf = ({ kind, value }: Planted): string => (kind === "JWT" || kind === "PyPI token" ? value.slice(24) : value)
 
-/** The secrets that a text gives away: twelve characters of one in a row, or all of a shorter one. */
+/** The secrets that a text reveals: twelve consecutive characters of one, or all of a shorter one. */
 export const givenAway = (text: string, secrets: ReadonlyArray<Planted>): ReadonlyArray<Planted> => {
   const pieces = new Map<string, Array<Planted>>()
   const found = new Set<Planted>()

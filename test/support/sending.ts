@@ -1,30 +1,31 @@
+import type { ChatOptions } from "../../src/services/chat/ChatState.ts"
 import { ConfigProvider, Context, Effect, Exit, Layer, Stream } from "effect"
-import type { ChatEvent } from "../../src/domain/ChatEvent.ts"
-import type { Content } from "../../src/domain/Content.ts"
-import { emptySession, type Session, type SessionEvent } from "../../src/domain/Session.ts"
-import * as Fake from "../../src/layers/FakeGemini.ts"
-import * as GoogleModel from "../../src/layers/GoogleModel.ts"
+import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import type { Content } from "../../src/domain/content/Content.ts"
+import { emptySession, type Session, type SessionEvent } from "../../src/domain/session/Session.ts"
+import * as Fake from "../../src/layers/testing/FakeGemini.ts"
+import * as GoogleModel from "../../src/layers/model/GoogleModel.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import { Chat, type ChatOptions } from "../../src/services/Chat.ts"
-import { HookSystem } from "../../src/services/HookSystem.ts"
-import type { ChatSettings, TurnPatience } from "../../src/services/ChatSettings.ts"
+import { Chat } from "../../src/services/chat/Chat.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
+import type { ChatSettings, TurnRetries } from "../../src/services/chat/ChatSettings.ts"
 
-/** Conversations with a model, and what they report: for the tests of `Chat.send`. */
+/** Conversations with a model, and their events: for the tests of `Chat.send`. */
 
-/** As often as ever, but with pauses of a millisecond. */
-export const quick: TurnPatience = {
-  call: { attempts: 10, first: 1, most: 1, asked: 100 },
-  answer: { attempts: 4, first: 1, most: 1 }
+/** The default number of attempts, with pauses of a millisecond. */
+export const quick: TurnRetries = {
+  call: { attempts: 10, initialDelayMillis: 1, maxDelayMillis: 1, maxServerDelayMillis: 100 },
+  answer: { attempts: 4, initialDelayMillis: 1, maxDelayMillis: 1 }
 }
 
-/** Snapshots by code, so that every request is one of the conversation's. */
+/** Snapshots by code, so that every request is one of the conversation. */
 export const held: ChatSettings = {
   model: "gemini-2.5-flash",
-  patience: quick,
+  retries: quick,
   policy: { summarizer: "extractive" }
 }
 
-/** A conversation in memory, and the log that it writes. */
+/** A conversation in memory, and its log. */
 export const begin = Effect.fnUntraced(function* (
   settings: Partial<ChatSettings> = {},
   options: { readonly session?: Session; readonly log?: (log: ChatOptions["log"]) => ChatOptions["log"] } = {}
@@ -39,7 +40,7 @@ export const begin = Effect.fnUntraced(function* (
   return { chat, events }
 })
 
-/** The runtime in memory, with the real adapter against this address. */
+/** The runtime in memory, with the real adapter for this address. */
 export const google = (url: string) =>
   Offline.layerWithModel(GoogleModel.layer).pipe(
     Layer.provide(
@@ -49,7 +50,7 @@ export const google = (url: string) =>
     )
   )
 
-/** A conversation with a server that does what a script says. */
+/** A conversation with a scripted server. */
 export const against = Effect.fnUntraced(function* (script: Fake.Script, settings: Partial<ChatSettings> = {}) {
   const fake = yield* Fake.make(script)
   const services = yield* Layer.build(google(fake.url))
@@ -59,7 +60,7 @@ export const against = Effect.fnUntraced(function* (script: Fake.Script, setting
 /** An answer of one text that ends well. */
 export const said = (words: string): Fake.Answer => Fake.sse(Fake.response([{ text: words }]))
 
-/** What a turn reports, and how its stream ends. */
+/** The events of a turn, and how its stream ends. */
 export const taken = <E>(stream: Stream.Stream<ChatEvent, E>) =>
   Effect.gen(function* () {
     const events: Array<ChatEvent> = []
@@ -76,7 +77,7 @@ const endings: ReadonlySet<string> = new Set([
   "Error"
 ])
 
-/** The last event, if it is the one that ends the turn. */
+/** The last event, if it ends the turn. */
 export const endingOf = (events: ReadonlyArray<ChatEvent>): ChatEvent | undefined => {
   const last = events[events.length - 1]
   return last !== undefined && events.filter(({ _tag }) => endings.has(_tag)).length === 1 && endings.has(last._tag)
@@ -84,7 +85,7 @@ export const endingOf = (events: ReadonlyArray<ChatEvent>): ChatEvent | undefine
     : undefined
 }
 
-/** An event in a few words. */
+/** An event in short form. */
 export const brief = (event: ChatEvent): string => {
   switch (event._tag) {
     case "Content":
@@ -110,16 +111,16 @@ export const brief = (event: ChatEvent): string => {
   }
 }
 
-/** The text that is left when every `Retry` drops what came before it. */
+/** The text that is left when every `Retry` discards what came before it. */
 export const textOf = (events: ReadonlyArray<ChatEvent>): string =>
   events.reduce(
     (text, event) => (event._tag === "Retry" ? "" : event._tag === "Content" ? text + event.text : text),
     ""
   )
 
-/** The contents of a request that the server saw, as JSON; undefined for what is none. */
+/** The contents of a request to the server, as JSON; undefined for any other request. */
 export const contentsOf = ({ body }: Fake.FakeRequest): ReadonlyArray<unknown> =>
   typeof body === "object" && body !== null && "contents" in body && Array.isArray(body.contents) ? body.contents : []
 
-/** Contents as the server would see them. */
+/** Contents as the server receives them. */
 export const bytes = (contents: ReadonlyArray<Content | unknown>): string => JSON.stringify(contents)

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
 
-/** The recorded conversations that the tests carry, unpacked (see fixtures/sessions/LICENSE.md). */
+/** The recorded conversations of the tests, unpacked (see fixtures/sessions/LICENSE.md). */
 export const sessionNames = [
   "claude-code-1512-lines",
   "claude-code-short",
@@ -19,7 +19,7 @@ const packed = (name: SessionName): string =>
 /** The file's text. */
 export const sessionText = (name: SessionName): string => gunzipSync(readFileSync(packed(name))).toString("utf8")
 
-/** The file, written into a folder of its own. */
+/** The file, written into its own folder. */
 export const sessionFile = (name: SessionName): string => {
   const folder = path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "sessions")
   mkdirSync(folder, { recursive: true })
@@ -34,7 +34,7 @@ const strings = (value: unknown, visit: (text: string) => void): void => {
   else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) strings(item, visit)
 }
 
-/** Every string that stands anywhere in the file's records: what an exact recall of a text must be one of. */
+/** Every string in the file's records: an exact recall of a text must be one of them. */
 export const rawStrings = (name: SessionName): ReadonlySet<string> => {
   const found = new Set<string>()
   for (const line of sessionText(name).split("\n"))

@@ -2,7 +2,7 @@ import process from "node:process"
 import { type Reporter, type TestModule } from "vitest/node"
 import { lackOf } from "./machine.ts"
 
-/** Ends a run with what was skipped for want of a program, and how to get that. */
+/** Ends a run with the tests that were skipped for a missing program, and how to get it. */
 export const skippedLines = (names: Iterable<string>): ReadonlyArray<string> => {
   const counts = new Map<string, number>()
   for (const name of names) {
@@ -14,7 +14,7 @@ export const skippedLines = (names: Iterable<string>): ReadonlyArray<string> => 
   return [...counts].map(([text, count]) => `skipped: ${count} ${count === 1 ? "test needs" : "tests need"} ${text}`)
 }
 
-/** The reporter of these lines; it stands behind all others, so that they are the last. */
+/** The reporter of these lines; it comes after all others, so that they are the last lines. */
 export default class SkippedTests implements Reporter {
   onTestRunEnd(modules: ReadonlyArray<TestModule>): void {
     const names = modules.flatMap((module) => [...module.children.allTests("skipped")].map(({ fullName }) => fullName))

@@ -1,15 +1,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Schema, Stream } from "effect"
-import { type AgentOutput, type LocalAgent, localDefaults } from "../../src/domain/AgentDefinition.ts"
-import { call, type Content, model, type Part } from "../../src/domain/Content.ts"
+import { type AgentOutput, type LocalAgent, localDefaults } from "../../src/domain/agent/AgentDefinition.ts"
+import { call, type Content, model, type Part } from "../../src/domain/content/Content.ts"
 import * as Offline from "../../src/layers/Offline.ts"
-import * as ScriptedModel from "../../src/layers/ScriptedModel.ts"
-import * as Agent from "../../src/services/Agent.ts"
-import type { KnownAgent } from "../../src/services/AgentDefinitions.ts"
-import { Approval } from "../../src/services/Approval.ts"
-import type { ModelAnswer, ModelRequest } from "../../src/services/Model.ts"
-import * as Subagents from "../../src/services/Subagents.ts"
-import * as Tool from "../../src/services/Tool.ts"
+import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import * as Agent from "../../src/services/agent/Agent.ts"
+import type { KnownAgent } from "../../src/services/agent/AgentDefinitions.ts"
+import { Approval } from "../../src/services/tools/Approval.ts"
+import type { ModelAnswer, ModelRequest } from "../../src/services/model/Model.ts"
+import * as Subagents from "../../src/services/agent/Subagents.ts"
+import * as Tool from "../../src/services/tools/Tool.ts"
 import { begin, taken } from "./sending.ts"
 
 /** Agents that start others, with a scripted model. */
@@ -21,11 +21,11 @@ export const calls = (...parts: ReadonlyArray<Part>): ModelAnswer => ({
   usage: null
 })
 
-/** Hands a result in. */
+/** Hands in a result. */
 export const complete = (result: unknown, name = "result"): ModelAnswer =>
   calls(call("complete_task", { [name]: result }))
 
-/** An agent of a few words. Its requests are known by its prompt. */
+/** A small agent. Its requests are recognised by its prompt. */
 export const agent = (name: string, of: Partial<LocalAgent> = {}, output?: AgentOutput): KnownAgent => ({
   source: "project",
   file: `${name}.md`,
@@ -40,11 +40,11 @@ export const agent = (name: string, of: Partial<LocalAgent> = {}, output?: Agent
   }
 })
 
-/** Whose request it is: the one of whom the instruction says so; `main` where there is none. */
+/** The agent of a request, by its instruction; `main` where there is none. */
 export const whose = ({ systemInstruction = "" }: ModelRequest): string =>
   /^You are (\w+)\./.exec(systemInstruction)?.[1] ?? "main"
 
-/** Answers each agent in its own order. */
+/** Answers each agent from its own list. */
 export const each = (
   scripts: Readonly<Record<string, ReadonlyArray<ScriptedModel.Step> | ((request: ModelRequest) => ScriptedModel.Step)>>
 ): ScriptedModel.Answers => {
@@ -59,7 +59,7 @@ export const each = (
   }
 }
 
-/** A tool that says which it is, and what it was called with. */
+/** A tool that returns its name and arguments. */
 export const echo = (name: string, kind: Tool.ToolKind = "read"): Tool.Tool =>
   Tool.make({
     name,
@@ -78,7 +78,7 @@ export const runtime = (answers: ScriptedModel.Answers) =>
     Approval.layer({ mode: "all", granted: [] })
   )
 
-/** A parent with these agents and tools that is told one thing: its events, and its conversation. */
+/** Sends one message to a parent with these agents and tools; returns its events and its conversation. */
 export const told = Effect.fnUntraced(function* (
   agents: ReadonlyArray<KnownAgent>,
   tools: ReadonlyArray<Tool.Tool> = [],
@@ -95,13 +95,13 @@ export const told = Effect.fnUntraced(function* (
   return { chat, error, events, offered, contents: yield* chat.contents }
 })
 
-/** Waits until the model has been asked so often, whatever is read from disk before. */
+/** Waits until the model received this many requests, regardless of time spent on the disk. */
 export const asked = Effect.fnUntraced(function* (times: number) {
   const { calls: made } = yield* ScriptedModel.Script
   while ((yield* made).length < times) yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
 })
 
-/** The text of all answers to calls of one tool, errors marked. */
+/** The text of all results of one tool, with errors marked. */
 export const answersOf = (contents: ReadonlyArray<Content>, name: string): ReadonlyArray<string> =>
   contents
     .flatMap(({ parts }) => parts)
@@ -111,7 +111,7 @@ export const answersOf = (contents: ReadonlyArray<Content>, name: string): Reado
       return [error === undefined ? String(output) : `error: ${String(error)}`]
     })
 
-/** All that is said in a request. */
+/** All text of a request. */
 export const saidIn = ({ contents }: ModelRequest): string =>
   contents
     .flatMap(({ parts }) => parts)

@@ -2,10 +2,10 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { programOf } from "./machine.ts"
 
-/** Two names of one folder that are exchanged over and over. */
+/** Exchanges two folders repeatedly. */
 export type Pair = readonly [one: string, other: string]
 
-/** `renameat2(RENAME_EXCHANGE)`: at no moment is either name missing. Where there is none, three renames. */
+/** `renameat2(RENAME_EXCHANGE)`: neither name is ever missing. Without it, three renames. */
 const python = `
 import ctypes, os, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -54,7 +54,7 @@ if (swaps % (2 * pairs.length)) for (const [one, other] of pairs) exchange(one, 
 console.log(swaps)
 `
 
-/** Exchanges the pairs every so many milliseconds until it is stopped by a file `.stop` beside the first; then tells how often. */
+/** Exchanges the pairs at an interval in milliseconds until a file `.stop` appears beside the first; then prints how often. */
 export const swapper = async (
   pairs: ReadonlyArray<Pair>,
   pause: number

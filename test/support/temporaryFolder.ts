@@ -4,12 +4,12 @@ import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 
-/** Linux keeps this folder in memory. Tests wait for the disk thousands of times, and no test can tell the difference. */
+/** Linux keeps this folder in memory. Tests wait for the disk thousands of times, and cannot tell the difference. */
 const memory = "/dev/shm"
 /** The largest files of the tests, many times over. */
 const enough = 4 * 1024 * 1024 * 1024
 
-/** In containers it may be small, and its programs may not be started. */
+/** In containers it may be small, and may not allow starting programs. */
 const isUsable = async (): Promise<boolean> => {
   try {
     const { bavail, bsize } = statfsSync(memory)
@@ -26,7 +26,7 @@ const isUsable = async (): Promise<boolean> => {
   }
 }
 
-/** Removes what a run left behind that was killed: its number is in the name of its folder, and an hour has passed. */
+/** Removes the folder of a run that was killed: its process number is in the folder's name, and an hour has passed. */
 const clear = async (parent: string): Promise<void> => {
   for (const name of await readdir(parent)) {
     const [, pid] = /^pal-test-(\d+)-/.exec(name) ?? []
@@ -49,8 +49,8 @@ const isRunning = (pid: number): boolean => {
 }
 
 /**
- * One folder for all that tests write, removed when the run is over. Tests find it as PALIMPSEST_TEST_FOLDER, and what they
- * start puts its temporary files there, too.
+ * One folder for all files that tests write, removed when the run ends. Tests find it as PALIMPSEST_TEST_FOLDER, and the
+ * programs they start put their temporary files there too.
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const own = process.env["TMPDIR"]

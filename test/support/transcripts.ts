@@ -1,21 +1,21 @@
+import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import { Arbitrary, Schema } from "effect"
-import { decode, encode } from "../../src/domain/Bytes.ts"
-import { needsSource, type Part, payload } from "../../src/domain/Content.ts"
-import { Author, type Draft, sourceOf } from "../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../src/domain/Projection.ts"
-import { runtimeMark } from "../../src/domain/RuntimeMark.ts"
-import { Usage } from "../../src/domain/Tokens.ts"
+import { decode, encode } from "../../src/domain/text/Bytes.ts"
+import { needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
+import { Author, type Draft, sourceOf } from "../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import { Usage } from "../../src/domain/tokens/Tokens.ts"
 import {
-  isProblem,
   type LineReader,
-  Shown,
+  VisibleMessages,
   type Step,
   type Transcript,
   type Writer
 } from "../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../src/domain/Work.ts"
+import { runSync } from "../../src/domain/text/SlicedWork.ts"
 
-/** Conversations as any reader could give them, and stranger ones, for the tests of what writes them in other formats. */
+/** Conversations as any reader could produce them, and stranger ones, for the tests of writers. */
 
 const texts = [
   "",
@@ -37,7 +37,7 @@ const texts = [
 const ids = ["call_0", "call_1", "toolu_1", "a|b", "", "9f3c"]
 const names = ["read", "shell"]
 
-/** Parts that only their JSON text says exactly. */
+/** Parts that only their JSON text represents exactly. */
 const slices = [
   '{"functionCall":{"name":"read","args":{"n":12345678901234567890,"2":1,"1":2.0}}}',
   '{"functionCall":{"id":"call_0","name":"read","args":{"__proto__":{"x":1},"a":"\\udc80"}}}',
@@ -163,7 +163,7 @@ const summary: Draft = {
   author: "summary"
 }
 
-/** A call and its result, as they nearly always come. */
+/** A call and its result, in the usual form. */
 const exchange = (n: number): ReadonlyArray<Draft> => [
   { content: { role: "model", parts: [{ functionCall: { id: `x${n % 3}`, name: "read", args: { n } } }] } },
   {
@@ -196,7 +196,7 @@ const stepsOf = (seeds: ReadonlyArray<typeof StepSeed.Type>): ReadonlyArray<Step
   })
 }
 
-/** Conversations of everything that a part, a message and a compaction can be. */
+/** Conversations of all kinds of parts, messages and compactions. */
 export const transcripts: Arbitrary.Arbitrary<Transcript> = Arbitrary.map(
   Arbitrary.array(Arbitrary.schema(StepSeed), { maxLength: 14 }),
   (seeds) => ({
@@ -209,30 +209,30 @@ export const transcripts: Arbitrary.Arbitrary<Transcript> = Arbitrary.map(
   })
 )
 
-/** What a reader makes of lines. A problem is a failure of the test. */
+/** The transcript that a reader makes of lines. A problem is a failure of the test. */
 export const readLines = (reader: LineReader, lines: ReadonlyArray<string>): Transcript => {
   for (const [index, line] of lines.entries()) {
     const problem = reader.line(JSON.parse(line), line, index + 1)
-    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problem.message}`)
+    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problemText(problem)}`)
   }
   const read = runSync(reader.end())
-  if (isProblem(read)) throw new Error(`line ${read.line}: ${read.message}`)
+  if (isProblem(read)) throw new Error(`line ${read.line}: ${problemText(read)}`)
   return read
 }
 
-/** The lines as they come back from a file: through bytes. */
+/** The lines as read back from a file: through bytes. */
 export const linesOf = (writer: Writer, transcript: Transcript): ReadonlyArray<string> =>
   decode(encode(runSync(writer(transcript)).lines.join("\n")))
     .text.split("\n")
     .filter((line) => line !== "")
 
-/** Every message, those that compactions inserted included, in order. */
+/** Every message in order, including those that compactions inserted. */
 export const draftsIn = ({ steps }: Transcript): ReadonlyArray<Draft> =>
   steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
 
-/** What the agent saw at the end. */
+/** The messages that the agent saw at the end. */
 export const viewOf = ({ steps }: Transcript): ReadonlyArray<Draft> => {
-  const shown = new Shown()
+  const shown = new VisibleMessages()
   for (const step of steps) {
     if (step._tag === "Message") shown.message(step.draft)
     else shown.compact(step)
@@ -240,7 +240,7 @@ export const viewOf = ({ steps }: Transcript): ReadonlyArray<Draft> => {
   return shown.drafts
 }
 
-/** All that has to stay of messages, part by part: who said it, the bytes behind its handle, and its JSON. */
+/** What must be preserved of messages, part by part: the author, the bytes behind the handle, and the JSON. */
 export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
   drafts.flatMap((draft) =>
     draft.content.parts.map((part, index) => {
@@ -249,6 +249,6 @@ export const told = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
     })
   )
 
-/** What has to stay of messages beside their parts. */
+/** What must be preserved of messages besides their parts. */
 export const counted = (drafts: ReadonlyArray<Draft>): ReadonlyArray<unknown> =>
   drafts.flatMap(({ content: { parts: _, ...content }, usage }) => (usage === undefined ? [] : [[content, usage]]))

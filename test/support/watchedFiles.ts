@@ -2,21 +2,21 @@ import { Effect, FileSystem, Layer } from "effect"
 import { readlinkSync } from "node:fs"
 import path from "node:path"
 
-/** What a path means that begins with a descriptor which is held: the place on the disk. Others are what they are. */
+/** Resolves a path that begins with an open descriptor to its place on the disk; leaves other paths unchanged. */
 export const placeOf = (given: string): string => {
   const [descriptor] = /^\/proc\/self\/fd\/\d+/.exec(given) ?? []
   return descriptor === undefined ? given : path.join(readlinkSync(descriptor), given.slice(descriptor.length))
 }
 
-/** What a file system was asked for. */
+/** The accesses to a file system. */
 export interface Watched {
-  /** Files that were opened or read, in order, as they were named. */
+  /** Files that were opened or read, in order, under the names used. */
   readonly opened: Array<string>
-  /** Folders whose entries were read. */
+  /** Folders that were listed. */
   readonly folders: Array<string>
 }
 
-/** The file system of the context, and a list of what is opened in it. */
+/** The file system of the context, and a list of the files opened in it. */
 export const watchedFiles = Effect.gen(function* () {
   const real = yield* FileSystem.FileSystem
   const watched: Watched = { opened: [], folders: [] }

@@ -1,19 +1,19 @@
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import path from "node:path"
-import * as FakeGemini from "../../src/layers/FakeGemini.ts"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import type { Body } from "../cli/scene.ts"
 
 /**
- * A workflow of hooks at every step of one run, as Gemini CLI documents them, and what comes of each of them: measured alike
- * whichever program ran them.
+ * A workflow with hooks at every step of one run, as Gemini CLI documents them, and their effects, measured in the same way for
+ * each program that runs them.
  */
 
 const folder = path.join(import.meta.dirname, "..", "fixtures", "workflow")
 
-/** What the user asks. Its words name three tools (`narrow.cjs`). */
+/** The user's prompt. Its words name three tools (`narrow.cjs`). */
 export const prompt = "Take a note, list what is here, and have a look at it"
 
-/** The hooks, as settings have them. */
+/** The hooks, as in settings. */
 export const settings = (): { readonly hooks: object } =>
   JSON.parse(readFileSync(path.join(folder, "settings.json"), "utf8"))
 
@@ -24,7 +24,7 @@ const noted = (id: string, file: string, content: string) => ({
   functionCall: { id, name: "write_file", args: { file_path: file, content } }
 })
 
-/** What the model answers: two notes, of which one is refused; an answer that goes back; one that does not. */
+/** The model's answers: two notes, one of which is refused; an answer that is rejected; one that is not. */
 export const answers: ReadonlyArray<FakeGemini.Answer> = [
   FakeGemini.sse(
     FakeGemini.response([{ text: "I take two." }, noted("c1", "a.txt", "PASSWORD"), noted("c2", "b.txt", "bread")])
@@ -36,7 +36,7 @@ export const answers: ReadonlyArray<FakeGemini.Answer> = [
   )
 ]
 
-/** What a run left behind. */
+/** The records of a run. */
 export interface Ran {
   readonly cwd: string
   readonly stderr: string
@@ -44,7 +44,7 @@ export interface Ran {
   readonly requests: ReadonlyArray<FakeGemini.FakeRequest>
 }
 
-/** What a hook got on standard input. */
+/** The input of a hook. */
 interface Heard {
   readonly hook_event_name: string
   readonly session_id: string
@@ -61,14 +61,14 @@ interface Heard {
   readonly llm_response?: { readonly candidates?: unknown; readonly usageMetadata?: unknown }
 }
 
-/** A request, with what is said of its tools. */
+/** A request, with its tools. */
 interface Sent extends Body {
   readonly toolConfig?: {
     readonly functionCallingConfig?: { readonly mode?: string; readonly allowedFunctionNames?: ReadonlyArray<string> }
   }
 }
 
-/** What the hooks of a run got on standard input. */
+/** The inputs of all hooks of a run. */
 export const heard = (cwd: string): ReadonlyArray<Heard> => {
   const file = path.join(cwd, "hooks", "heard.jsonl")
   if (!existsSync(file)) return []
@@ -78,7 +78,7 @@ export const heard = (cwd: string): ReadonlyArray<Heard> => {
     .map((line): Heard => JSON.parse(line))
 }
 
-/** The texts of the user's last message that has any, as one. */
+/** The texts of the user's last message with text, joined. */
 const lastWords = ({ contents }: Sent): string =>
   contents
     .filter(({ parts, role }) => role === "user" && parts.some(({ text }) => text !== undefined))
@@ -86,7 +86,7 @@ const lastWords = ({ contents }: Sent): string =>
     ?.parts.map(({ text = "" }) => text)
     .join("\n") ?? ""
 
-/** The results that a request ends with. */
+/** The tool results at the end of a request. */
 const resultsOf = ({ contents }: Sent) =>
   (contents.at(-1)?.parts ?? []).flatMap(({ functionResponse }) =>
     functionResponse === undefined ? [] : [functionResponse.response]
@@ -95,7 +95,7 @@ const resultsOf = ({ contents }: Sent) =>
 const declaredIn = ({ tools = [] }: Sent): ReadonlyArray<string> =>
   tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations.map(({ name }) => name))
 
-/** The tools that a request lets the model call, where those are not all that there are, and whether it must. */
+/** The tools that a request lets the model call ("all" for all of them), and whether it must call one. */
 const choiceOf = (body: Sent, all: number): unknown => {
   const { allowedFunctionNames: names = [], mode = "AUTO" } = body.toolConfig?.functionCallingConfig ?? {}
   const may = declaredIn(body).filter((name) => names.length === 0 || names.includes(name))
@@ -105,16 +105,16 @@ const choiceOf = (body: Sent, all: number): unknown => {
 const house = "<hook_context>House rule: &lt;dates&gt; are written as in 2026-03-04.</hook_context>"
 const reason = "Say what you checked."
 
-/** The texts of the elements that hooks' words stand in, each without the blanks around it. */
+/** The `<hook_context>` elements, trimmed. */
 const contexts = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/<hook_context>([^<]*)<\/hook_context>/g)].map(
     ([, words = ""]) => `<hook_context>${words.trim()}</hook_context>`
   )
 
-/** Without the same again right after it: a model's answer comes in as many pieces as it likes. */
+/** Removes consecutive duplicates: a model's answer may arrive in any number of pieces. */
 const once = (names: ReadonlyArray<string>): ReadonlyArray<string> => names.filter((name, at) => name !== names[at - 1])
 
-/** What came of the hooks, by what each of them is for. */
+/** The effects of the hooks, by the purpose of each. */
 export const effects = ({ cwd, requests, stderr }: Ran): Readonly<Record<string, unknown>> => {
   const all = heard(cwd)
   const of = (name: string) => all.filter((input) => input.hook_event_name === name)
@@ -192,7 +192,7 @@ const piece = (text: string, finishReason?: string): unknown => [
 const narrowed = { tools: ["list_directory", "read_file", "write_file"], must: true }
 const turn = ["BeforeModel", "BeforeToolSelection", "AfterModel"]
 
-/** What has to come of them. */
+/** The expected effects. */
 export const expected: Readonly<Record<string, unknown>> = {
   "SessionStart speaks to the user": true,
   "SessionStart adds to the prompt's own message": [true, true],

@@ -1,9 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Path } from "effect"
-import * as FileWorkspace from "../../src/layers/FileWorkspace.ts"
-import * as MemoryFileSystem from "../../src/layers/MemoryFileSystem.ts"
+import * as FileWorkspace from "../../src/layers/workspace/FileWorkspace.ts"
+import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
 
-/** Writes files below a folder, the folders above them too. */
+/** Writes files below a folder, and creates the folders above them. */
 export const writeFiles = Effect.fnUntraced(function* (
   root: string,
   files: Readonly<Record<string, string | Uint8Array>>
@@ -17,7 +17,7 @@ export const writeFiles = Effect.fnUntraced(function* (
   }
 })
 
-/** An empty folder on disk, its links followed. */
+/** An empty folder on disk, with links resolved. */
 export const temporaryFolder = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.flatMap(
@@ -26,7 +26,7 @@ export const temporaryFolder = Effect.gen(function* () {
   )
 })
 
-/** A workspace on disk that holds these files. */
+/** A workspace on disk with these files. */
 export const onDisk = (files: Readonly<Record<string, string | Uint8Array>>) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -36,7 +36,7 @@ export const onDisk = (files: Readonly<Record<string, string | Uint8Array>>) =>
     })
   ).pipe(Layer.provideMerge(NodeServices.layer))
 
-/** A workspace `/work` in memory that holds these files. */
+/** A workspace `/work` in memory with these files. */
 export const inMemory = (files: Readonly<Record<string, string | Uint8Array>>) =>
   FileWorkspace.layer({ root: "/work" }).pipe(
     Layer.provideMerge(

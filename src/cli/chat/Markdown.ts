@@ -1,48 +1,55 @@
-import { visibleStream } from "../../domain/Visible.ts"
-import { ansi, columnsOf } from "../Output.ts"
+import { visibleStream } from "../../domain/text/InvisibleCharacters.ts"
+import { ansi, columnsOf } from "../output/Output.ts"
 
 /**
- * Markdown as it streams in, for a terminal. What is printed depends on the text alone, not on the pieces it comes in: every
- * character is taken by itself. Prose is printed word by word, everything else at the latest at the end of its line.
+ * Renders streamed Markdown for a terminal. The output depends on the text alone, not on how it is split into pieces: each
+ * character is processed by itself. Prose is printed word by word, everything else at the end of its line at the latest.
+ *
+ * One file: words, inline marks and lines are three state machines that pass each character from one to the next.
  */
 
-/** Ways to set a piece of text off. */
+/** Text styles. */
 export interface Look {
+  /** Styles strong text and headings. */
   readonly bold: (text: string) => string
+  /** Styles emphasized text. */
   readonly italic: (text: string) => string
+  /** Styles code. */
   readonly code: (text: string) => string
+  /** Styles marks such as quote bars, rules and link addresses. */
   readonly dim: (text: string) => string
-  /** Whether looks are all that tells a heading or code from the rest. */
+  /** Whether styles are the only mark of headings and code. */
   readonly isColoured: boolean
 }
 
 const unchanged = (text: string) => text
 
-/** Without colours: headings keep their `#` and code its backticks. */
+/** The look without colours: headings keep their `#` and code keeps its backticks. */
 export const plain: Look = { bold: unchanged, italic: unchanged, code: unchanged, dim: unchanged, isColoured: false }
 
-/** With colours, as any terminal has them. */
+/** The look with the colours that every terminal has. */
 export const coloured: Look = { bold: ansi(1), italic: ansi(3), code: ansi(36), dim: ansi(2), isColoured: true }
 
-/** Where it is shown. */
+/** Options of a renderer. */
 export interface Options {
-  /** Columns to wrap prose at; Infinity does not wrap. */
+  /** Columns to wrap prose at; Infinity disables wrapping. */
   readonly columns: number
+  /** Text styles of the output. */
   readonly look: Look
 }
 
-/** One text on its way to the screen. */
+/** A renderer of streamed text. */
 export interface Renderer {
-  /** Takes the next piece and answers what to print now. */
+  /** Takes the next piece and returns the text to print now. */
   readonly push: (text: string) => string
-  /** Answers the rest, with the end of its line, and is ready for the next text. */
+  /** Ends the text: returns the remaining output with its final line break, and is ready for the next text. */
   readonly end: () => string
   /**
-   * Gives up the text so far and is ready for the next. Answers the end of the line that was begun, if any: nothing when
-   * nothing was printed.
+   * Discards the text so far and is ready for the next. Returns the line break that ends an unfinished line, or an empty string
+   * when nothing was printed.
    */
   readonly drop: () => string
-  /** Whether anything of the text was printed. */
+  /** Whether any of the text was printed. */
   readonly hasPrinted: () => boolean
 }
 
@@ -51,16 +58,16 @@ type Character = (character: string) => void
 
 // --- words ----------------------------------------------------------------------------------------------------------------
 
-/** Letters of scripts without spaces: a line may end at any of them. */
+/** Characters of scripts without spaces: a line can end after any of them. */
 const isIdeograph = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u
-/** What never begins a line: marks that belong to what is before them, and closing punctuation. */
+/** Characters that cannot begin a line: combining marks and closing punctuation. */
 const staysBehind = /[\p{M}\p{Pe}\p{Pf}\p{Po}\u200d\u30fc]/u
 const isOpening = /[\p{Ps}\p{Pi}]/u
 
-/** Sets words on lines of so many columns. A word that is wider than a line is left to the terminal, so that it can be copied. */
+/** Wraps words at a number of columns. A word wider than a line is left to the terminal, so that it can be copied. */
 const wordsOn = (columns: number, print: (text: string) => void) => {
   let column = 0
-  /** Stands at the beginning of every line of the paragraph but its first, and how wide it is. */
+  /** The prefix of every line of the paragraph but its first; `indent` is its width. */
   let hanging = ""
   let indent = 0
   let gap = ""
@@ -85,7 +92,7 @@ const wordsOn = (columns: number, print: (text: string) => void) => {
   }
 
   return {
-    /** A character of the paragraph. */
+    /** Adds a character to the paragraph. */
     add: (character: string, paint: Paint) => {
       if (character === " " || character === "\t") {
         flush()
@@ -103,7 +110,7 @@ const wordsOn = (columns: number, print: (text: string) => void) => {
       if (run?.paint === paint) run.text += character
       else word.push({ paint, text: character })
     },
-    /** A paragraph's beginning; `rest` stands before its other lines. */
+    /** Begins a paragraph; `rest` is the prefix of its other lines. */
     begin: (first: string, firstWidth: number, rest: string, restWidth: number) => {
       print(first)
       column = firstWidth
@@ -111,7 +118,7 @@ const wordsOn = (columns: number, print: (text: string) => void) => {
       indent = restWidth
     },
     flush,
-    /** The end of the paragraph; white space at its end is not printed. */
+    /** Ends the paragraph. White space at its end is not printed. */
     end: () => {
       flush()
       gap = ""
@@ -132,40 +139,40 @@ const wordsOn = (columns: number, print: (text: string) => void) => {
 
 // --- within a line --------------------------------------------------------------------------------------------------------
 
-/** A span that has not ended after so many characters was none. */
-const longestSpan = 500
-/** Spans in spans: more than bold, italic and code in a link is nobody's intention. */
-const deepest = 3
+/** A mark without its end within this many characters is plain text. */
+const maxSpanChars = 500
+/** Maximum depth of nested spans: bold, italic and code in a link. */
+const maxSpanDepth = 3
 
 const isWord = /[\p{L}\p{N}]/u
 const isSpace = /^\s?$/
 const isEscapable = /[!-/:-@[-`{-~]/
 
 /**
- * Takes the characters of one line and hands on what they say: emphasis, code, links and escapes without their marks. What
- * begins a span and has no end is text.
+ * Parses the inline Markdown of one line and emits its text: emphasis, code, links and escapes without their marks. A mark that
+ * has no end is emitted as text.
  */
 const inline = (
   look: Look,
   paint: Paint,
   depth: number,
-  hand: (character: string, paint: Paint) => void
+  emit: (character: string, paint: Paint) => void
 ): { readonly add: Character; readonly end: () => void; readonly drop: () => void } => {
-  /** From the mark that may begin a span on. */
+  /** Characters from a possible opening mark on. */
   let held: Array<string> = []
-  /** The character before it. */
+  /** The character before `held`. */
   let before = ""
-  /** Marks of so many characters that are known to have no end in what is looked at again. */
+  /** Marks, with their lengths, that have no end in the text being parsed again. */
   const endless = new Map<string, number>()
   const code: Paint = (text) => look.code(text)
   const dim: Paint = (text) => look.dim(text)
 
   const put = (character: string) => {
     before = character
-    hand(character, paint)
+    emit(character, paint)
   }
   const nest = (text: ReadonlyArray<string>, around: Paint) => {
-    const inner = inline(look, around, depth + 1, hand)
+    const inner = inline(look, around, depth + 1, emit)
     for (const character of text) inner.add(character)
     inner.end()
   }
@@ -174,13 +181,13 @@ const inline = (
     held = []
   }
 
-  /** What is held is no span: its first character is text, and the rest is looked at anew. */
+  /** Emits the first held character as text, because it opens no span, and parses the rest again. */
   const release = (): void => {
     const [first = "", ...rest] = held
     const opened = runAt(0, first)
     held = []
     put(first)
-    // A mark of several characters that begins nothing is text as a whole: half of it must not begin something.
+    // A run of several marks that opens nothing is text as a whole: a part of it must not open a span.
     let at = 0
     if (first === "*" || first === "_" || first === "`") {
       for (; rest[at] === first; at += 1) put(first)
@@ -198,7 +205,7 @@ const inline = (
     return length
   }
 
-  /** Whether `character`, which comes after what is held, makes that a span; if so it is handed on. */
+  /** Whether `character`, which follows the held text, completes a span. If so, the span is emitted. */
   const closesBefore = (character: string): boolean => {
     const mark = held[0] ?? ""
     const opened = runAt(0, mark)
@@ -209,7 +216,7 @@ const inline = (
     if (mark === "`") {
       if (closing !== opened) return false
       const quoted = look.isColoured ? text : ["`", ...text, "`"]
-      for (const each of quoted) hand(each, code)
+      for (const each of quoted) emit(each, code)
     } else {
       const isEnd = closing >= opened && !isSpace.test(text.at(-1) ?? "") && (mark === "*" || !isWord.test(character))
       if (!isEnd) return false
@@ -224,7 +231,7 @@ const inline = (
     return true
   }
 
-  /** Takes a character after `[`; whether what is held may still become a link. */
+  /** Takes a character after `[`. Returns whether the held text can still become a link. */
   const inLink = (character: string): boolean => {
     const middle = held.indexOf("]")
     held.push(character)
@@ -233,14 +240,14 @@ const inline = (
     if (isSpace.test(character)) return false
     if (character !== ")") return true
     const address = held.slice(middle + 2, -1)
-    // A closing parenthesis of the address itself.
+    // A closing parenthesis within the address.
     if (address.filter((each) => each === "(").length > address.filter((each) => each === ")").length) return true
     const text = held.slice(1, middle)
     if (text.join("") !== address.join("") && text.length > 0) {
       nest(text, paint)
-      hand(" ", paint)
-      for (const each of ["(", ...address, ")"]) hand(each, dim)
-    } else for (const each of address) hand(each, paint)
+      emit(" ", paint)
+      for (const each of ["(", ...address, ")"]) emit(each, dim)
+    } else for (const each of address) emit(each, paint)
     close(character)
     return true
   }
@@ -251,12 +258,13 @@ const inline = (
       const begins =
         character === "\\" ||
         character === "`" ||
-        (depth < deepest && (character === "*" || character === "[" || (character === "_" && !isWord.test(before))))
+        (depth < maxSpanDepth &&
+          (character === "*" || character === "[" || (character === "_" && !isWord.test(before))))
       if (begins) held.push(character)
       else put(character)
       return
     }
-    if (held.length >= longestSpan) {
+    if (held.length >= maxSpanChars) {
       release()
       add(character)
       return
@@ -271,7 +279,7 @@ const inline = (
       if (!inLink(character)) release()
       return
     }
-    // Emphasis begins before a word, and is of at most three marks.
+    // Emphasis begins before a word and has at most three marks.
     const opened = runAt(0, mark)
     const isOpening = held.length === opened && character !== mark
     if (mark !== "`" && isOpening && (isSpace.test(character) || opened > 3 || opened >= (endless.get(mark) ?? 4))) {
@@ -303,16 +311,16 @@ const inline = (
 
 const quoteMark = "│ "
 const ruleMark = "─"
-/** A rule that crosses a wide screen says no more than a short one. */
-const longestRule = 40
+/** A longer rule adds nothing on a wide screen. */
+const maxRuleColumns = 40
 /** Deeper indentation than this share of the screen leaves no room for words. */
-const deepestIndent = 0.5
+const maxIndentShare = 0.5
 
-/** A line that has not shown by then what it is is text. */
-const longestHead = 200
+/** A line whose kind is still open after this many characters is text. */
+const maxHeadChars = 200
 
-/** What the beginning of a line may still become. */
-const undecided = /^ *(?:#{1,6}|[-+]|\*+|_+|-{2,}|\d{1,9}[.)]?|`{1,2}|~{1,2}|(?:\*{3,}|_{3,}|-{3,}) +)?$/
+/** The beginnings of a line whose kind is still open. */
+const undecidedHead = /^ *(?:#{1,6}|[-+]|\*+|_+|-{2,}|\d{1,9}[.)]?|`{1,2}|~{1,2}|(?:\*{3,}|_{3,}|-{3,}) +)?$/
 const isRule = /^ *(?:\*{3,}|_{3,}|-{3,}) *$/
 const isHeading = /^ *(#{1,6}) $/
 const isItem = /^( *)([-*+]|\d{1,9}[.)]) $/
@@ -320,27 +328,27 @@ const beginsFence = /^( *)(`{3,}|~{3,})/
 const beginsTable = /^ *\|/
 const beginsQuote = /^ *>$/
 
-/** A line without so many quote marks; undefined where it has fewer. */
+/** Removes a number of quote marks from a line; undefined when it has fewer. */
 const unquoted = (line: string, marks: number): string | undefined => {
   let rest = line
   for (let mark = 0; mark < marks; mark += 1) {
-    const [found] = /^ {0,3}> ?/.exec(rest) ?? []
-    if (found === undefined) return undefined
-    rest = rest.slice(found.length)
+    const [quoteMatch] = /^ {0,3}> ?/.exec(rest) ?? []
+    if (quoteMatch === undefined) return undefined
+    rest = rest.slice(quoteMatch.length)
   }
   return rest
 }
 
-/** Where within its line a text is. */
+/** The state of the parser within a line. */
 type Place = "head" | "quote" | "line" | "fence" | "table"
 
-/** A renderer of one text after another. */
+/** Makes a renderer. After `end` or `drop` it can render another text. */
 export const make = ({ columns, look }: Options): Renderer => {
   let out: Array<string> = []
   let printed = false
-  /** Whether something stands on the last line. */
+  /** Whether the last line has content. */
   let isOpen = false
-  /** Whether a blank line comes before the next. One is enough, and none begins or ends a text. */
+  /** Whether a blank line comes before the next line. Several blank lines become one; none begins or ends a text. */
   let isGap = false
   const print = (text: string) => {
     if (text === "") return
@@ -353,20 +361,20 @@ export const make = ({ columns, look }: Options): Renderer => {
   const words = wordsOn(columns, print)
 
   let place: Place = "head"
-  /** What has been read of the line and not been printed. */
+  /** The part of the line that was read and not yet printed. */
   let head = ""
-  /** Longer beginnings: a line that is printed as it is. */
+  /** Characters of a line that is printed unchanged. */
   let whole: Array<string> = []
-  /** Quote marks before the line. */
+  /** Number of quote marks before the line. */
   let quotes = 0
   let text = inline(look, unchanged, 0, words.add)
-  /** The mark that ends the code that is being read. */
+  /** The mark that ends the current code block. */
   let fence: string | undefined
-  /** Quote marks before each line of that code: where they end, so does it. */
+  /** Number of quote marks before each line of the code block. The block ends where they end. */
   let fenced = 0
 
   const before = (indent: string, depth = quotes) => {
-    const room = Number.isFinite(columns) ? Math.floor(columns * deepestIndent) : indent.length
+    const room = Number.isFinite(columns) ? Math.floor(columns * maxIndentShare) : indent.length
     const marks = quoteMark.repeat(depth)
     return {
       first: (marks === "" ? "" : look.dim(marks)) + indent.slice(0, room),
@@ -387,7 +395,7 @@ export const make = ({ columns, look }: Options): Renderer => {
     head = ""
   }
 
-  /** The beginning of the line is known to begin nothing special. */
+  /** Treats the line as a plain paragraph. */
   const asText = () => {
     const [indent = ""] = /^ */.exec(head) ?? []
     const rest = head.slice(indent.length)
@@ -410,10 +418,10 @@ export const make = ({ columns, look }: Options): Renderer => {
     else if (item !== null) {
       const [, indent = "", mark = ""] = item
       paragraph(indent, `${/\d/.test(mark) ? mark : "•"} `)
-    } else if (head.length > longestHead || !undecided.test(head)) asText()
+    } else if (head.length > maxHeadChars || !undecidedHead.test(head)) asText()
   }
 
-  /** The end of a line. */
+  /** Ends a line. */
   const endLine = () => {
     if (place === "quote") {
       quotes += 1
@@ -421,13 +429,13 @@ export const make = ({ columns, look }: Options): Renderer => {
     }
     if (place === "head" || place === "quote") {
       if (isRule.test(head)) {
-        print(look.dim(ruleMark.repeat(Math.min(longestRule, columns))))
+        print(look.dim(ruleMark.repeat(Math.min(maxRuleColumns, columns))))
       } else if (head.trim() !== "") asText()
       else if (quotes > 0) print(look.dim(quoteMark.trimEnd().repeat(quotes)))
     } else if (place === "fence") {
       const line = whole.join("")
       const [opening = "", indent = "", mark = ""] = beginsFence.exec(line) ?? []
-      // Backticks after the first ones: code within a line.
+      // Backticks after the opening ones: inline code.
       if (mark.startsWith("`") && line.slice(opening.length).includes("`")) {
         head = indent
         paragraph(indent, "")
@@ -484,7 +492,7 @@ export const make = ({ columns, look }: Options): Renderer => {
       quotes += 1
       head = ""
       place = "head"
-      // One space belongs to the mark.
+      // One space belongs to the quote mark.
       if (character !== " ") take(character)
       return
     }
@@ -495,7 +503,7 @@ export const make = ({ columns, look }: Options): Renderer => {
 
   // --- characters ---------------------------------------------------------------------------------------------------------
 
-  /** Everything in it is seen, as wherever a text is shown. */
+  /** Makes invisible and control characters visible, as all shown text does. */
   let seen = visibleStream()
   const show = (piece: string | undefined): void => {
     for (const character of seen(piece)) take(character)

@@ -1,15 +1,15 @@
 import { Effect, FileSystem, Path } from "effect"
-import { unescaped, written } from "../../domain/AtReference.ts"
-import type { Completion } from "../../services/ChatTerminal.ts"
+import { unescaped, formatReference } from "../../domain/workspace/AtReference.ts"
+import type { Completion } from "../../services/terminal/ChatTerminal.ts"
 
-/** More names than this on a screen help nobody. */
-const mostCandidates = 200
+/** Maximum number of candidates; more would not help on a screen. */
+const maxCandidates = 200
 
 /**
- * Files and folders that `fragment` may be the beginning of, seen from the folder `from`; folders end in a slash. Names that
- * begin with a dot only where the fragment's own does. What cannot be read has none.
+ * Returns the files and folders that `fragment` may begin, relative to the folder `from`. Folders end in a slash. Names that
+ * begin with a dot are included only when the fragment's name does. A folder that cannot be read has no candidates.
  */
-export const paths = Effect.fn("PathCompletion.paths")(function* (
+export const completePath = Effect.fn("PathCompletion.paths")(function* (
   fragment: string,
   from: string
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
@@ -24,7 +24,7 @@ export const paths = Effect.fn("PathCompletion.paths")(function* (
     names
       .filter((name) => name.startsWith(start) && name.startsWith(".") === start.startsWith("."))
       .sort()
-      .slice(0, mostCandidates),
+      .slice(0, maxCandidates),
     (name) =>
       fs.stat(path.join(directory, name)).pipe(
         Effect.map((info) => `${folder}${name}${info.type === "Directory" ? "/" : ""}`),
@@ -35,18 +35,18 @@ export const paths = Effect.fn("PathCompletion.paths")(function* (
   return { candidates, replaced: fragment }
 })
 
-/** Completes the path of an `@path` left of the cursor: the word that ends there. None where that is no such word. */
-export const mentions = Effect.fn("PathCompletion.mentions")(function* (
+/** Completes the path of an `@path` that ends at the cursor. Returns no candidates for any other word. */
+export const completeMention = Effect.fn("PathCompletion.mentions")(function* (
   line: string,
   from: string
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
   const fragment = /(?:^|[\s↵])@("[^"↵]*|(?:\\[^↵]|[^\s↵"\\])*\\?)$/.exec(line)?.[1]
   if (fragment === undefined) return { candidates: [], replaced: "" }
   const isQuoted = fragment.startsWith('"')
-  const { candidates } = yield* paths(isQuoted ? fragment.slice(1) : unescaped(fragment), from)
-  // A folder's quotes stay open: its files come next.
+  const { candidates } = yield* completePath(isQuoted ? fragment.slice(1) : unescaped(fragment), from)
+  // The quote of a folder stays open, because its files come next.
   const named = candidates.flatMap((path) => {
-    const reference = written(path)
+    const reference = formatReference(path)
     if (reference === undefined) return []
     const name = isQuoted && reference === `@${path}` ? `"${path}"` : reference.slice(1)
     return [path.endsWith("/") && name.startsWith('"') ? name.slice(0, -1) : name]

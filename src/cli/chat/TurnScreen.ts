@@ -1,58 +1,60 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
-import type { ChatEvent } from "../../domain/ChatEvent.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { ChatTerminal } from "../../services/ChatTerminal.ts"
-import { cut } from "../Columns.ts"
-import * as Output from "../Output.ts"
-import { activityText, diffLines, firstOf, loopText, painted, responseText, todoLines } from "./CallText.ts"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import { truncate } from "../output/Columns.ts"
+import * as Output from "../output/Output.ts"
+import {
+  activityText,
+  diffLines,
+  firstLines,
+  loopText,
+  colouredDiffLine,
+  responseText,
+  todoLines
+} from "../output/ToolCallText.ts"
 import * as Markdown from "./Markdown.ts"
 
-/** What a person sees of one turn. */
+/** Shows one turn to the user. */
 
 const seconds = (millis: number): string => `${Math.max(1, Math.round(millis / 1_000))} s`
 
-/** A message of an error as a sentence of its own. */
-export const sentence = (message: string): string => {
-  const line = printable(message)
-  return `${line.slice(0, 1).toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`
-}
+/** The cause of a failure without the advice after it. */
+const cause = (message: string): string => Output.sentence(message.split("; ")[0] ?? message).replace(/\.$/, "")
 
-/** Only what went wrong: the advice behind it is for who has to act. */
-const cause = (message: string): string => sentence(message.split("; ")[0] ?? message).replace(/\.$/, "")
-
-/** What the statuses of compressions without effect mean (spec 11, UI texts). */
-const noRoom: Readonly<Record<string, string>> = {
+/** Explains the statuses of compressions that had no effect. */
+const compressionFailures: Readonly<Record<string, string>> = {
   COMPRESSION_FAILED_INFLATED_TOKEN_COUNT: "the summary would not be smaller",
   COMPRESSION_FAILED_TOKEN_COUNT_ERROR: "the tokens could not be counted",
   COMPRESSION_FAILED_EMPTY_SUMMARY: "the model returned an empty summary",
   FAILED_SUMMARIZER: "the summary failed"
 }
 
-/** What is said of a compression before a message. */
+/** Describes a compression that ran before a message. */
 export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
   const { after, before, limit, message, status } = event
-  const note = message === null ? "" : ` Note: ${printable(message).replace(/\.$/, "")}.`
+  const note = message === null ? "" : ` Note: ${printableLine(message).replace(/\.$/, "")}.`
   return status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
-    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). All of it can be recalled; /undo takes it back.${note}`
-    : `No room was made: ${noRoom[status] ?? status}. The conversation goes on as it is.${note}`
+    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). Everything stays recallable; /undo reverses it.${note}`
+    : `Not compressed: ${compressionFailures[status] ?? status}. The conversation is unchanged.${note}`
 }
 
-/** From this share of the window on that is in use, compressing is an advice (spec 4). */
-const worthCompressing = 0.25
+/** A compression is recommended only when more than this share of the window is in use. */
+const minCompressibleShare = 0.25
 
-/** What is said where a message does not fit, with the numbers and what can be done (spec 4). */
+/** Explains why a message does not fit, with the token counts and the possible remedies. */
 export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindowWillOverflow" }>): string => {
   const { estimated, limit, remaining, stubborn, what } = event
   const size = `about ${Output.number(estimated)} tokens`
   const isMessage = what === "message"
   const isAlone = isMessage && estimated > limit
   const advice = !isMessage
-    ? "Ask for less at once, or take a model with a larger window (/model)."
-    : isAlone || limit - remaining <= worthCompressing * limit
-      ? "Shorten it, or take a model with a larger window (/model)."
-      : "Shorten it, try /compress, or take a model with a larger window (/model)."
-  const most = (isAlone ? [] : stubborn)
-    // The message has been told.
+    ? "Ask for less at once, or use a model with a larger window (/model)."
+    : isAlone || limit - remaining <= minCompressibleShare * limit
+      ? "Shorten it, or use a model with a larger window (/model)."
+      : "Shorten it, try /compress, or use a model with a larger window (/model)."
+  const largest = (isAlone ? [] : stubborn)
+    // The message itself is described separately.
     .filter(({ entry, tokens }) => entry !== null || tokens !== estimated)
     .slice(0, 3)
     .map(({ entry, tokens, what }) => `${entry === null ? "" : `${entry} `}${what} (${Output.number(tokens)})`)
@@ -62,59 +64,59 @@ export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindo
       : `${isMessage ? "This message does not fit: it has" : "The tools' results do not fit: they have"} ${size}, and ${Output.number(remaining)} of the window of ${Output.number(limit)} are left.`,
     "Nothing was sent.",
     advice,
-    ...(most.length === 0 ? [] : [`What cannot be made smaller: ${most.join(", ")}.`])
+    ...(largest.length === 0 ? [] : [`Cannot be shortened: ${largest.join(", ")}.`])
   ].join(" ")
 }
 
-/** What the finish reasons mean that are no whole answer. */
-const cutOff: Readonly<Record<string, string>> = {
-  MAX_TOKENS: "The answer was cut off at the model's limit; ask it to go on.",
+/** Explains the finish reasons of incomplete answers. */
+const cutOffSentences: Readonly<Record<string, string>> = {
+  MAX_TOKENS: "The answer was cut off at the model's output limit. Ask it to continue.",
   SAFETY: "The model's provider cut the answer off (SAFETY).",
   RECITATION: "The model's provider cut the answer off (RECITATION)."
 }
 
-const isVoid = "What stands above is void."
+const discardedNotice = "Ignore the partial answer above."
 
-/** Lines of a change that are shown where nobody was asked about it. */
-const mostLines = 12
-/** Where nothing has to be wrapped, a line beside the answers is still no page. */
-const widest = 200
+/** Lines of a diff that are shown for a change that did not need approval. */
+const maxDiffLines = 12
+/** Maximum width of a note when the output is not wrapped. */
+const maxNoteColumns = 200
 
-/** What is shown of a masking: tokens of the conversation before and after. */
+/** Describes a masking: tokens of the conversation before and after. */
 const maskedSentence = ({ after, before, parts }: Extract<ChatEvent, { _tag: "ToolOutputMasked" }>): string =>
-  `${Output.plural(parts, "old tool output")} shortened: from ${Output.number(before)} to ${Output.number(after)} tokens. The whole can be recalled.`
+  `${Output.plural(parts, "old tool output")} shortened: from ${Output.number(before)} to ${Output.number(after)} tokens. The full outputs stay recallable.`
 
 /**
- * Shows the events of one run as they come: the answers as rendered Markdown, all else in lines beside them, a line a call.
- * `isRecorded`: what the model calls was answered when it was recorded.
+ * Makes the screen for the events of one run: answers as rendered Markdown, everything else as notes, one line per call.
+ * `isRecorded`: calls are answered from a recording.
  */
 export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
   const terminal = yield* ChatTerminal
   const columns = yield* terminal.columns
   const look = terminal.canColor ? Markdown.coloured : Markdown.plain
   const style = terminal.canColor ? Output.coloured : Output.plain
-  const width = Math.min(columns - 1, widest)
+  const width = Math.min(columns - 1, maxNoteColumns)
   const markdown = Markdown.make({ columns, look })
-  /** Titles of the calls that were started or asked about, and which of them a person has seen. */
+  /** Titles of the calls that were started or asked about, and whether the user has seen each of them. */
   const titles = new Map<string, string>()
   const seen = new Set<string>()
   const running = new Set<string>()
   let isSaid = false
 
-  const note = (line: string) => Effect.andThen(terminal.write(markdown.end()), terminal.note(printable(line)))
-  /** Lines that keep their colours on a terminal, and are told on stderr elsewhere. */
+  const note = (line: string) => Effect.andThen(terminal.write(markdown.end()), terminal.note(printableLine(line)))
+  /** Writes lines that keep their colours on a terminal, or notes on stderr without one. */
   const lines = (texts: ReadonlyArray<string>) =>
     terminal.isTerminal
       ? terminal.write(`${markdown.end()}${texts.map((text) => `${text}\n`).join("")}`)
       : Effect.andThen(terminal.write(markdown.end()), Effect.forEach(texts, terminal.note, { discard: true }))
-  /** Gives up what was shown of the answer, and says so where there is any. */
+  /** Discards the partial answer and says so if any of it was shown. */
   const drop = Effect.fnUntraced(function* (line: string) {
-    const what = markdown.hasPrinted() ? ` ${isVoid}` : ""
+    const what = markdown.hasPrinted() ? ` ${discardedNotice}` : ""
     yield* terminal.write(markdown.drop())
     yield* terminal.note(`${line}${what}`)
   })
-  const working = (text: string) => terminal.working(printable(text))
-  /** Says what runs: the call that was heard of last, and how many others. */
+  const working = (text: string) => terminal.working(printableLine(text))
+  /** Updates the progress line: the most recent call and the number of others. */
   const nowWorking = Effect.suspend(() => {
     const last = [...running].at(-1)
     if (last === undefined) return working("thinking")
@@ -125,7 +127,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
   const answered = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>) => {
     running.delete(event.id)
     const { display } = event
-    const text = cut(responseText(event, titles.get(event.id) ?? event.name), width)
+    const text = truncate(responseText(event, titles.get(event.id) ?? event.name), width)
     const head = event.status === "success" ? style.dim(text) : style.warn(text)
     const more =
       !terminal.isTerminal || event.status !== "success"
@@ -133,7 +135,9 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         : display?._tag === "Todos"
           ? todoLines(display.todos, style)
           : display?._tag === "Diff" && !seen.has(event.id)
-            ? firstOf(diffLines(display.diff), mostLines).map((line) => painted(cut(line, width - 2), style))
+            ? firstLines(diffLines(display.diff), maxDiffLines).map((line) =>
+                colouredDiffLine(truncate(line, width - 2), style)
+              )
             : []
     return Effect.andThen(lines([head, ...more.map((line) => `  ${line}`)]), nowWorking)
   }
@@ -162,7 +166,7 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
       }
       case "SubagentActivity": {
         const text = activityText(event.agent, event.activity)
-        if (text !== undefined) return lines([style.dim(cut(`  ${text}`, width))])
+        if (text !== undefined) return lines([style.dim(truncate(`  ${text}`, width))])
         return event.activity._tag === "Thought" ? working(`${event.agent}: ${event.activity.text}`) : Effect.void
       }
       case "ToolCallResponse":
@@ -173,15 +177,15 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         return drop(loopText(event))
       case "LimitReached":
       case "HookStopped":
-        return drop(sentence(event.message))
+        return drop(Output.sentence(event.message))
       case "Notice":
-        return note(printable(event.message))
+        return note(printableLine(event.message))
       case "Citation":
         return note(`Sources: ${event.text.split("\n").join(" · ")}`)
       case "Retry":
         return Effect.andThen(
-          drop(`${cause(event.message)}; asking again in ${seconds(event.delay)}.`),
-          terminal.working("waiting to ask again")
+          drop(`${cause(event.message)}; retrying in ${seconds(event.delay)}.`),
+          terminal.working("waiting to retry")
         )
       case "ChatCompressed":
         return note(compressedSentence(event))
@@ -189,20 +193,20 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
         isSaid = true
         return Effect.andThen(
           terminal.write(markdown.end()),
-          cutOff[event.reason] === undefined ? Effect.void : terminal.note(cutOff[event.reason] ?? "")
+          cutOffSentences[event.reason] === undefined ? Effect.void : terminal.note(cutOffSentences[event.reason] ?? "")
         )
       case "UserCancelled":
         return Effect.andThen(
           terminal.write(markdown.drop()),
           terminal.note(
             isSaid
-              ? "Cancelled; what was said and done until then is kept."
-              : "Cancelled; nothing was said. Your message is in the line again."
+              ? "Cancelled. Everything up to here is kept."
+              : "Cancelled. The partial reply was discarded; your message is back in the prompt."
           )
         )
       case "InvalidStream":
       case "Error":
-        return drop(sentence(event.message))
+        return drop(Output.sentence(event.message))
       case "ContextWindowWillOverflow":
         return drop(overflowSentence(event))
     }

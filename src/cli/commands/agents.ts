@@ -1,46 +1,48 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Path, Schema, Stdio } from "effect"
 import { Argument, Command } from "effect/cli"
-import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/AgentDefinition.ts"
-import { printable } from "../../domain/Inspection.ts"
-import type { KnownAgent } from "../../services/AgentDefinitions.ts"
-import { TerminateReason } from "../../services/AgentRunner.ts"
-import { Approval } from "../../services/Approval.ts"
-import * as AgentTools from "../AgentTools.ts"
-import { Ground } from "../Worker.ts"
-import { activityText } from "../chat/CallText.ts"
-import { cut } from "../Columns.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as OpenChat from "../OpenChat.ts"
-import * as Output from "../Output.ts"
-import { isTrusted } from "../Trusting.ts"
+import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
+import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
+import { TerminateReason } from "../../services/agent/AgentRunner.ts"
+import { Approval } from "../../services/tools/Approval.ts"
+import * as Runtime from "../../services/runtime/Runtime.ts"
+import { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
+import { activityText } from "../output/ToolCallText.ts"
+import { truncate } from "../output/Columns.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as AgentFlags from "../input/AgentFlags.ts"
+import * as ChatFlags from "../input/ChatFlags.ts"
+import * as Output from "../output/Output.ts"
+import * as RuntimeText from "../output/RuntimeText.ts"
+import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 
-/** What `list --json` prints of an agent. */
+/** An agent in the output of `list --json`. */
 const Row = Schema.Struct({
   name: Schema.String,
-  /** `local`, in this process or in one of its own, or `remote`. */
+  /** `local` runs in this process, `process` in one of its own, `remote` on a server. */
   kind: Schema.Literals(["local", "process", "remote"]),
   source: Schema.Literals(["built-in", "project", "user"]),
   file: Schema.NullOr(Schema.String),
   description: Schema.NullOr(Schema.String),
-  /** It is offered to a model only where the settings name it. */
+  /** Whether the agent is offered to a model only when the settings name it. */
   optIn: Schema.Boolean
 })
 type Row = typeof Row.Type
 
-/** What `list --json` prints: also the files that could not be used. */
+/** The output of `list --json`, including the files that could not be used. */
 const List = Schema.Struct({
   agents: Schema.Array(Row),
   problems: Schema.Array(Schema.Struct({ file: Schema.String, message: Schema.String }))
 })
 
-/** What `show --json` prints. Of a remote agent what its card says is not known here. */
+/** The output of `show --json`. The card of a remote agent is not read here. */
 const Shown = Schema.Struct({
   ...Row.fields,
   displayName: Schema.NullOr(Schema.String),
-  /** What it is called with. */
+  /** Names of the agent's inputs. */
   inputs: Schema.Array(Schema.String),
-  /** Null: all. */
+  /** Tools of the agent; null means all. */
   tools: Schema.NullOr(Schema.Array(Schema.String)),
   mcpServers: Schema.Array(Schema.String),
   model: Schema.NullOr(Schema.String),
@@ -52,14 +54,14 @@ const Shown = Schema.Struct({
   prompt: Schema.NullOr(Schema.String)
 })
 
-/** What `run --json` prints, also where it came to no result. */
-const Ended = Schema.Struct({
+/** The output of `run --json`, also for a run without a result. */
+const RunResult = Schema.Struct({
   agent: Schema.String,
   reason: TerminateReason,
   result: Schema.String,
   note: Schema.NullOr(Schema.String),
   turns: Schema.Natural,
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   duration: Schema.Finite,
   session: Schema.NullOr(Schema.String)
 })
@@ -76,35 +78,35 @@ const rowOf = ({ definition, file, isOptIn = false, source }: KnownAgent): Row =
   optIn: isOptIn
 })
 
-/** All agents of this folder and this person. */
-const known = Effect.gen(function* () {
-  const ground = yield* Ground
+/** Loads the agents of this folder and of the user. */
+const loadAgents = Effect.gen(function* () {
+  const platform = yield* RuntimePlatform
   const path = yield* Path.Path
   const folder = path.resolve(".")
   const trusted = yield* isTrusted
-  const definitions = yield* ground.agents(folder, yield* trusted(folder))
+  const definitions = yield* platform.agents(folder, yield* trusted(folder))
   return yield* definitions.all
 })
 
 const unknownAgent = (name: string, agents: ReadonlyArray<KnownAgent>): ExitError =>
   badInput(
-    `there is no agent ${printable(name)}; there are: ${agents.map((agent) => agent.definition.name).join(", ")}`
+    `unknown agent ${printableLine(name)}; available: ${agents.map((agent) => agent.definition.name).join(", ")}`
   )
 
-/** What a broken file is told by, one line each. */
-const complain = (problems: ReadonlyArray<{ readonly message: string }>) =>
+/** Prints the problem of each broken file on one line. */
+const printProblems = (problems: ReadonlyArray<{ readonly message: string }>) =>
   Effect.forEach(problems, ({ message }) => Output.notice(message), { discard: true })
 
-const name = Argument.String("name").pipe(Argument.withDescription(`The agent's name, as "agents list" shows it`))
+const name = Argument.String("name").pipe(Argument.withDescription(`Agent name, as "agents list" shows it`))
 
-/** Columns of a description in the list. */
-const describedIn = 72
+/** Maximum columns of a description in the list. */
+const maxDescriptionColumns = 72
 
 const list = Command.make(
   "list",
   { json: Input.json },
   Effect.fn("cli.agents.list")(function* ({ json }) {
-    const { agents, problems } = yield* known
+    const { agents, problems } = yield* loadAgents
     if (json) return yield* Output.json(List, { agents: agents.map(rowOf), problems })
     const { bold, dim } = yield* Output.style
     const rows = agents
@@ -112,28 +114,28 @@ const list = Command.make(
       .map(({ description, file, kind, name: called, optIn, source }) => [
         bold(called),
         optIn ? `${kind}, opt-in` : kind,
-        file === null ? source : `${source}: ${printable(file)}`,
-        dim(cut(printable(description ?? ""), describedIn))
+        file === null ? source : `${source}: ${printableLine(file)}`,
+        dim(truncate(printableLine(description ?? ""), maxDescriptionColumns))
       ])
-    yield* Output.text(Output.table([["NAME", "KIND", "FROM", "WHAT FOR"], ...rows]))
-    yield* complain(problems)
+    yield* Output.text(Output.table([["NAME", "KIND", "FROM", "PURPOSE"], ...rows]))
+    yield* printProblems(problems)
   })
-).pipe(Command.withDescription("List all agents: built-in ones, those of this folder, and your own"))
+).pipe(Command.withDescription("List built-in agents, this folder's and yours"))
 
 const localFacts = (definition: LocalAgent): ReadonlyArray<readonly [string, string]> => [
-  ["Takes", Object.keys(definition.inputs).join(", ")],
+  ["Inputs", Object.keys(definition.inputs).join(", ")],
   ["Tools", definition.tools === undefined ? "all" : definition.tools.join(", ")],
   ...(Object.keys(definition.mcpServers).length === 0
     ? []
     : [["Servers", Object.keys(definition.mcpServers).join(", ")] as const]),
   ["Model", `${definition.model}, temperature ${definition.temperature}, top_p ${definition.topP}`],
   ["Limits", `${Output.plural(definition.maxTurns, "turn")}, ${Output.plural(definition.timeoutMinutes, "minute")}`],
-  ...(definition.output === undefined ? [] : [["Hands in", `${definition.output.name}, as JSON`] as const])
+  ...(definition.output === undefined ? [] : [["Output", `${definition.output.name}, as JSON`] as const])
 ]
 
 const remoteFacts = ({ auth, card }: RemoteAgent): ReadonlyArray<readonly [string, string]> => [
   ["Card", "url" in card ? card.url : "in the file"],
-  ["Asks as", auth?.type ?? "nobody in particular"]
+  ["Auth", auth?.type ?? "none"]
 ]
 
 const shownOf = (agent: KnownAgent): typeof Shown.Type => {
@@ -155,80 +157,82 @@ const shownOf = (agent: KnownAgent): typeof Shown.Type => {
   }
 }
 
-/** Lines as they are, but for what would steer a terminal. */
-const lines = (text: string): string => text.split("\n").map(printable).join("\n")
+/** Escapes control characters and keeps line breaks. */
+const lines = (text: string): string => text.split("\n").map(printableLine).join("\n")
 
 const show = Command.make(
   "show",
   { name, json: Input.json },
-  Effect.fn("cli.agents.show")(function* ({ json, name: wanted }) {
-    const { agents, problems } = yield* known
-    const agent = agents.find(({ definition }) => definition.name === wanted)
+  Effect.fn("cli.agents.show")(function* ({ json, name: agentName }) {
+    const { agents, problems } = yield* loadAgents
+    const agent = agents.find(({ definition }) => definition.name === agentName)
     if (agent === undefined) {
-      yield* complain(problems)
-      return yield* unknownAgent(wanted, agents)
+      yield* printProblems(problems)
+      return yield* unknownAgent(agentName, agents)
     }
     if (json) return yield* Output.json(Shown, shownOf(agent))
     const { definition, file, source } = agent
     const { bold, dim } = yield* Output.style
     const facts = [
       ["Name", bold(definition.name)],
-      ["What for", printable(definition.description ?? "its card says so")],
-      ["From", file === undefined ? source : `${source}: ${printable(file)}`],
+      ["Purpose", printableLine(definition.description ?? "see its card")],
+      ["From", file === undefined ? source : `${source}: ${printableLine(file)}`],
       ["Runs", kindOf(definition)],
       ...(definition.kind === "local" ? localFacts(definition) : remoteFacts(definition)).map(([label, value]) => [
         label,
-        printable(value)
+        printableLine(value)
       ])
     ].map(([label = "", value = ""]) => [dim(label), value])
     yield* Output.text(Output.table(facts))
     if (definition.kind === "local") yield* Output.text(`\n${lines(definition.prompt)}`)
   })
-).pipe(Command.withDescription("Show the definition of an agent as it is used"))
+).pipe(Command.withDescription("Show an agent's definition"))
 
 const run = Command.make(
   "run",
   {
     name,
     prompt: Argument.String("prompt").pipe(
-      Argument.withDescription("Its task; a JSON object for an agent that takes more than one text")
+      Argument.withDescription("Task; a JSON object for an agent with several inputs")
     ),
-    model: OpenChat.flags.model,
-    approve: AgentTools.flags.approve,
-    addDir: AgentTools.flags.addDir,
+    model: ChatFlags.flags.model,
+    approve: AgentFlags.flags.approve,
+    addDir: AgentFlags.flags.addDir,
     json: Input.json
   },
-  Effect.fn("cli.agents.run")(function* ({ addDir, approve, json, model, name: wanted, prompt }) {
-    if (prompt.trim() === "") return yield* badInput("there is nothing to do; give a task")
-    const opened = yield* OpenChat.passing({ model })
+  Effect.fn("cli.agents.run")(function* ({ addDir, approve, json, model, name: agentName, prompt }) {
+    if (prompt.trim() === "") return yield* badInput("the task is empty; give a task")
     const stdio = yield* Stdio.Stdio
-    const told = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
-    const { agents, approval, known: all } = yield* AgentTools.make(opened, { addDir, approve }, { tell: told })
-    const runner = agents.runner(wanted)
+    const notice = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
+    const options = yield* ChatFlags.sessionOptions({ model })
+    const { progress: _progress, ...handlers } = yield* RuntimeText.handlers
+    const { host } = yield* RuntimeText.orExit(Runtime.make({ ...options, addDir, approve, handlers }))
+    const { agents, approval, definitions: all } = host
+    const runner = agents.runner(agentName)
     if (runner === undefined) {
-      return yield* all.agents.some(({ definition }) => definition.name === wanted)
-        ? failed(`the agent ${wanted} does not run in this program, and nothing here reaches where it does`)
-        : unknownAgent(wanted, all.agents)
+      return yield* all.agents.some(({ definition }) => definition.name === agentName)
+        ? failed(`the agent ${agentName} runs in another process, and none is configured here`)
+        : unknownAgent(agentName, all.agents)
     }
     const ended = yield* Effect.gen(function* () {
       const { result } = yield* runner.start({
         prompt,
         activity: (activity) => {
-          const line = activityText(wanted, activity)
-          return line === undefined ? Effect.void : told(line)
+          const line = activityText(agentName, activity)
+          return line === undefined ? Effect.void : notice(line)
         },
         waiting: (work) => work
       })
       return yield* result
     }).pipe(
-      // One in a process of its own is started with what may run unasked here.
+      // An agent in its own process is started with the calls approved here.
       Effect.provideService(Approval, approval),
-      Effect.mapError(({ message }) => failed(printable(message)))
+      Effect.mapError(({ message }) => failed(printableLine(message)))
     )
     const { duration, note, reason, session, text, turns } = ended
     if (json) {
-      yield* Output.json(Ended, {
-        agent: wanted,
+      yield* Output.json(RunResult, {
+        agent: agentName,
         reason,
         result: text,
         note: note ?? null,
@@ -238,23 +242,26 @@ const run = Command.make(
       })
       return reason === "GOAL" ? undefined : yield* failed("")
     }
-    if (reason !== "GOAL") return yield* failed(`${wanted} ended with ${reason}. ${printable(text)}`)
+    if (reason !== "GOAL") return yield* failed(`${agentName} ended with ${reason}. ${printableLine(text)}`)
     if (note !== undefined) yield* Output.notice(note)
     yield* Output.text(lines(text))
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Give an agent a task: what it does on stderr, its result on stdout"),
+  Command.withDescription("Run an agent: its progress goes to stderr, its result to stdout"),
   Command.withExamples([
     {
       command: `palimpsest agents run codebase_investigator "Where are sessions locked?"`,
-      description: "Ask the code"
+      description: "Search the code"
     },
-    { command: `palimpsest agents run generalist --approve edits "Fix the typos in docs"`, description: "Let it edit" }
+    {
+      command: `palimpsest agents run generalist --approve edits "Fix the typos in docs"`,
+      description: "Let the agent edit files"
+    }
   ])
 )
 
-/** `palimpsest agents …` */
+/** The command `palimpsest agents …`. */
 export const agents = Command.make("agents").pipe(
-  Command.withDescription("Agents that work can be given to"),
+  Command.withDescription("List, show and run agents"),
   Command.withSubcommands([list, show, run])
 )

@@ -1,51 +1,53 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { unspecified } from "../../domain/Answer.ts"
-import { fromJson } from "../../domain/JsonText.ts"
-import { decode } from "../../domain/Bytes.ts"
-import { CallStatus, ChatEvent } from "../../domain/ChatEvent.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { spelledOut } from "../../domain/WorkspacePath.ts"
-import { type SettingsFile, withDefaults } from "../../domain/Settings.ts"
-import { TokenCount, Usage } from "../../domain/Tokens.ts"
-import type { TurnPatience } from "../../services/ChatSettings.ts"
-import * as AgentTools from "../AgentTools.ts"
-import { activityText, loopText, responseText } from "../chat/CallText.ts"
-import { cut } from "../Columns.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as OpenChat from "../OpenChat.ts"
-import * as Output from "../Output.ts"
+import { unspecifiedReason } from "../../domain/chat/Answer.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { decode } from "../../domain/text/Bytes.ts"
+import { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
+import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
+import * as Runtime from "../../services/runtime/Runtime.ts"
+import { activityText, loopText, responseText } from "../output/ToolCallText.ts"
+import { truncate } from "../output/Columns.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as AgentFlags from "../input/AgentFlags.ts"
+import * as ChatFlags from "../input/ChatFlags.ts"
+import * as RuntimeText from "../output/RuntimeText.ts"
+import * as Output from "../output/Output.ts"
 
-/** A call that was answered. */
-const Called = Schema.Struct({
+/** An answered tool call. */
+const ToolCallRow = Schema.Struct({
   name: Schema.String,
   title: Schema.String,
   status: CallStatus,
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   duration: Schema.Finite,
-  /** What the model was told where it is no success. */
+  /** The message to the model when the call did not succeed. */
   message: Schema.NullOr(Schema.String)
 })
 
-/** What `--json` prints: the run as one document, also when it failed. */
+/** The output of `--json`: the whole run as one document, printed for a failed run too. */
 const Report = Schema.Struct({
-  /** Null where the conversation is not kept. */
+  /** The session id; null when the conversation is not saved. */
   session: Schema.NullOr(Schema.String),
   model: Schema.NullOr(Schema.String),
-  /** The last turn's text. Null where there is none; then `error` says why. */
+  /** The text of the last turn. Null when there is none; `error` then says why. */
   answer: Schema.NullOr(Schema.String),
   finishReason: Schema.NullOr(Schema.String),
-  /** All turns together. */
+  /** Usage of all turns together. */
   usage: Schema.NullOr(Usage),
   turns: Schema.Natural,
-  /** Of the conversation as it stands now, and of the window. */
+  /** Tokens of the conversation at the end of the run, and of the model's window. */
   tokens: Schema.NullOr(TokenCount),
   limit: Schema.NullOr(TokenCount),
   compressions: Schema.Array(ChatEvent.cases.ChatCompressed),
   citations: Schema.Array(Schema.String),
-  calls: Schema.Array(Called),
-  /** How many events there were, by kind. */
+  calls: Schema.Array(ToolCallRow),
+  /** Number of events by kind. */
   events: Schema.Record(Schema.String, Schema.Natural),
   error: Schema.NullOr(ChatEvent)
 })
@@ -53,8 +55,8 @@ type Report = typeof Report.Type
 
 const eventJson = fromJson(Schema.toCodecJson(ChatEvent))
 
-/** What stands on standard input, where that is no terminal. */
-const piped = Effect.gen(function* () {
+/** Reads standard input unless it is a terminal. */
+const readPipedInput = Effect.gen(function* () {
   const stdio = yield* Stdio.Stdio
   if (yield* stdio.stdinIsTerminal) return ""
   const chunks = yield* Stream.runCollect(stdio.stdin).pipe(
@@ -70,50 +72,49 @@ const piped = Effect.gen(function* () {
   return decode(whole).text
 })
 
-/** The prompt, then what was piped in, a blank line between them. */
+/** Joins the prompt and the piped input with a blank line. */
 const messageOf = Effect.fnUntraced(function* (
   prompt: string | undefined
 ): Effect.fn.Return<string, ExitError, Stdio.Stdio> {
-  const parts = [prompt ?? "", (yield* piped).replace(/\n+$/, "")].filter((text) => text.trim() !== "")
-  if (parts.length === 0) return yield* badInput("there is nothing to ask; give a prompt, or pipe a text in")
+  const parts = [prompt ?? "", (yield* readPipedInput).replace(/\n+$/, "")].filter((text) => text.trim() !== "")
+  if (parts.length === 0) return yield* badInput("the prompt is empty; give a prompt, or pipe text in")
   return parts.join("\n\n")
 })
 
-/** Columns of the line of a call: a command may print megabytes without a line break. */
-const noticeWidth = 160
+/** Maximum columns of a call's line: a command can be megabytes long without a line break. */
+const maxNoticeColumns = 160
 
 const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
 
-/** How the end of an answer is told, where there is more to tell than that it ended. */
-const endOf = (reason: string, isCalling: boolean): string | undefined => {
+/** Explains a finish reason that is not a normal end. */
+const finishNotice = (reason: string, isCalling: boolean): string | undefined => {
   switch (reason) {
     case "STOP":
       return undefined
     case "MAX_TOKENS":
-      return "the answer was cut off: it reached the most tokens that the model may answer with"
-    case unspecified:
-      // A call is whole by itself: it is run, and the answer is still to come.
-      return isCalling ? undefined : "the model gave no reason for the end of its answer; it may not be whole"
+      return "the answer was cut off at the model's output limit"
+    case unspecifiedReason:
+      // A complete call needs no finish reason: it runs, and the answer follows.
+      return isCalling ? undefined : "the model gave no finish reason; the answer may be incomplete"
     default:
       return `the model ended its answer with ${reason}`
   }
 }
 
 /**
- * What a person hears of a run on stderr, beside the answer. `title`: what the call was, where the event answers one;
- * `isCalling`: whether the turn asked for tools.
+ * The notice on stderr for an event. `title` describes the call that the event answers; `isCalling`: the turn requested tools.
  */
 const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string | undefined => {
   switch (event._tag) {
     case "Retry":
-      // What the person could do is done for them.
-      return `${event.message.split("; ")[0]}; asking again ${seconds(event.delay)} (attempt ${event.attempt})`
+      // Drops the advice, because the retry is automatic.
+      return `${event.message.split("; ")[0]}; retrying ${seconds(event.delay)} (attempt ${event.attempt})`
     case "ChatCompressed":
       return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
         event.message === null ? "" : `; code made room instead, because ${event.message.replace(/; try again.*$/, "")}`
       }`
     case "ToolCallResponse":
-      return `${cut(responseText(event, title), noticeWidth)}${event.status === "denied" ? "; --approve says what may run" : ""}`
+      return `${truncate(responseText(event, title), maxNoticeColumns)}${event.status === "denied" ? "; allow it with --approve" : ""}`
     case "SubagentActivity":
       return activityText(event.agent, event.activity)
     case "Notice":
@@ -125,24 +126,30 @@ const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string |
     case "Citation":
       return `quoted: ${event.text.split("\n").join(", ")}`
     case "Finished":
-      return endOf(event.reason, isCalling)
+      return finishNotice(event.reason, isCalling)
     default:
       return undefined
   }
 }
 
 /**
- * A script is not let wait as long as a person who sees why: some seconds, or the minute that a server asks for. How often it
- * tries is said by the settings where they say it. An answer that cannot be used is asked for as often as in a chat (Gemini
- * CLI, today; in March 2026 it asked twice): that costs seconds, and the next one as a rule is good.
+ * Retry limits of a script, which waits for a shorter time than a user who sees the reason: some seconds, or up to a minute
+ * when the server asks for it. The settings can change the number of attempts. An unusable answer is requested again as often
+ * as in a chat (as often as current Gemini CLI; in March 2026 it asked twice): this costs seconds, and the next answer is
+ * usually good.
  */
-const patienceFor = (settings: SettingsFile): TurnPatience => ({
-  call: { attempts: settings.attempts?.calls ?? 4, first: 1_000, most: 8_000, asked: 60_000 },
-  answer: { attempts: withDefaults(settings).attempts.answers, first: 1_000, most: 4_000 }
+const patienceFor = (settings: SettingsFile): TurnRetries => ({
+  call: {
+    attempts: settings.attempts?.calls ?? 4,
+    initialDelayMillis: 1_000,
+    maxDelayMillis: 8_000,
+    maxServerDelayMillis: 60_000
+  },
+  answer: { attempts: withDefaults(settings).attempts.answers, initialDelayMillis: 1_000, maxDelayMillis: 4_000 }
 })
 
-/** Before the first event. */
-const nothingYet = (session: string | undefined): Report => ({
+/** The report before the first event. */
+const emptyReport = (session: string | undefined): Report => ({
   session: session ?? null,
   model: null,
   answer: "",
@@ -171,12 +178,12 @@ const sum = (one: Usage | null, other: Usage | null): Usage | null =>
           : { cacheWrite: (one.cacheWrite ?? 0) + (other.cacheWrite ?? 0) })
       }
 
-/** What is known of a run after one more event. */
+/** Returns the report after one more event. */
 const after = (before: Report, event: ChatEvent, title: string): Report => {
   const report = { ...before, events: { ...before.events, [event._tag]: (before.events[event._tag] ?? 0) + 1 } }
   switch (event._tag) {
     case "ModelInfo":
-      // Another turn: what the one before said led to calls.
+      // A new turn begins: the text of the previous one led to calls.
       return {
         ...report,
         turns: report.turns + 1,
@@ -204,7 +211,7 @@ const after = (before: Report, event: ChatEvent, title: string): Report => {
       }
     case "ToolCallResponse": {
       const { duration, message, name, status } = event
-      // The turn that asked for it was not the last.
+      // The turn that requested this call was not the last one.
       return { ...report, finishReason: null, calls: [...report.calls, { name, title, status, duration, message }] }
     }
     case "LimitReached":
@@ -217,18 +224,18 @@ const after = (before: Report, event: ChatEvent, title: string): Report => {
     case "HookStopped":
       return { ...report, answer: null, error: event }
     case "Error":
-      // Where only keeping it failed, the answer is there, and was paid for.
+      // When only saving failed, the answer is complete and paid for.
       return { ...report, answer: event.reason.startsWith("Session") ? report.answer : null, error: event }
     default:
       return report
   }
 }
 
-/** Whether a run is over: its last turn asked for nothing more, or it was stopped. */
+/** Whether the run is over: the last turn requested no calls, or the run was stopped. */
 const hasEnded = ({ error, finishReason }: Report, isCalling: boolean): boolean =>
   error !== null || (finishReason !== null && !isCalling)
 
-/** What is done with the events of a turn as they come, and at its end, whether it was answered or not. */
+/** Handles the events of a turn as they arrive, and its end, whether or not it was answered. */
 interface Printer {
   readonly event: (event: ChatEvent) => Effect.Effect<void, ExitError, Stdio.Stdio>
   readonly end: (turn: Report) => Effect.Effect<void, ExitError, Stdio.Stdio>
@@ -236,25 +243,25 @@ interface Printer {
 
 const silent = () => Effect.void
 
-/** One event a line, as they come. */
+/** Prints one event per line as it arrives. */
 const eventLines: Printer = {
-  // The same values, with what could steer a terminal as escapes of JSON.
+  // Escapes control characters within JSON strings; the values stay the same.
   event: (event) =>
-    Effect.flatMap(Effect.orDie(Schema.encodeEffect(eventJson)(event)), (line) => Output.text(spelledOut(line))),
+    Effect.flatMap(Effect.orDie(Schema.encodeEffect(eventJson)(event)), (line) => Output.text(escapeUnprintable(line))),
   end: silent
 }
 
-/** One document at the end. */
+/** Prints one document at the end. */
 const oneDocument: Printer = { event: silent, end: (turn) => Output.json(Report, turn) }
 
-/** The answer alone once it is valid: what is in a pipe cannot be taken back, and an attempt may still turn out void. */
-const wholeAnswer: Printer = {
+/** Prints only the answer, once it is final: output in a pipe cannot be withdrawn, and an attempt can still be discarded. */
+const answerAtEnd: Printer = {
   event: silent,
   end: ({ answer }) => (answer === null || answer === "" ? Effect.void : Effect.asVoid(Output.exact(answer)))
 }
 
-/** The answers as they come, each on lines of its own. A void attempt is left on the screen. */
-const asItComes = (): Printer => {
+/** Prints the answers as they arrive, each on lines of its own. A discarded attempt stays on the screen. */
+const answerStreaming = (): Printer => {
   let write = Output.pieces()
   let last = "\n"
   const say = (piece: string | undefined) =>
@@ -280,45 +287,43 @@ const asItComes = (): Printer => {
 
 const cancelled: ChatEvent = { _tag: "UserCancelled" }
 
-/** `palimpsest ask [prompt]`. */
+/** The command `palimpsest ask [prompt]`. */
 export const ask = Command.make(
   "ask",
   {
     prompt: Argument.String("prompt").pipe(
-      Argument.withDescription("What to ask; what is piped in is put behind it"),
+      Argument.withDescription("Prompt; piped input is appended to it"),
       Argument.optional
     ),
-    ...OpenChat.flags,
-    ...AgentTools.flags,
+    ...ChatFlags.flags,
+    ...AgentFlags.flags,
     json: Input.json,
     streamJson: Flag.Boolean("stream-json").pipe(
-      Flag.withDescription("Print every event of the turn as a line of JSON, as it comes"),
+      Flag.withDescription("Print every event as a line of JSON, as it happens"),
       Flag.withDefault(false)
     )
   },
   Effect.fn("cli.ask")(function* (input) {
-    if (input.json && input.streamJson) return yield* badInput("--json and --stream-json exclude each other")
+    if (input.json && input.streamJson) return yield* badInput("use either --json or --stream-json, not both")
     const message = yield* messageOf(Option.getOrUndefined(input.prompt))
-    const isKept = input.session !== undefined || input.resume !== undefined || input.continue
-    const opened = isKept ? yield* OpenChat.open(input) : yield* OpenChat.passing(input)
-    const { chat, id } = opened
+    const { addDir, approve, tools } = input
+    const options = yield* ChatFlags.sessionOptions(input)
+    const handlers = yield* RuntimeText.handlers
+    const agent = yield* RuntimeText.orExit(Runtime.make({ ...options, addDir, approve, tools, handlers }))
+    const { chat, id } = agent
     const stdio = yield* Stdio.Stdio
-    const tell = (line: string) => Effect.provideService(Output.notice(line), Stdio.Stdio, stdio)
-    const worker = yield* AgentTools.make(opened, input, { tell }).pipe(Output.progress("starting the tools"))
     const printer = input.streamJson
       ? eventLines
       : input.json
         ? oneDocument
         : (yield* stdio.stdoutIsTerminal)
-          ? asItComes()
-          : wholeAnswer
-    yield* Effect.mapError(chat.configure({ patience: patienceFor(opened.settings) }), ({ message: why }) =>
-      failed(why)
-    )
-    const run = yield* Ref.make(nothingYet(id))
+          ? answerStreaming()
+          : answerAtEnd
+    yield* Effect.mapError(chat.configure({ retries: patienceFor(agent.settings) }), ({ message: why }) => failed(why))
+    const run = yield* Ref.make(emptyReport(id))
     const titles = new Map<string, string>()
     let isCalling = false
-    const told = Effect.fnUntraced(function* (event: ChatEvent) {
+    const handleEvent = Effect.fnUntraced(function* (event: ChatEvent) {
       if (event._tag === "ModelInfo") isCalling = false
       if (event._tag === "ToolCallRequest") isCalling = true
       if (event._tag === "ToolCallStarted" || event._tag === "ToolCallConfirmation") titles.set(event.id, event.title)
@@ -329,31 +334,31 @@ export const ask = Command.make(
       if (notice !== undefined) yield* Output.notice(notice)
     })
     const end = Effect.flatMap(Ref.get(run), printer.end)
-    // A signal ends the run. The last event says so, unless the run was over already.
+    // A signal ends the run. The last event reports this unless the run was already over.
     const cancel = Effect.flatMap(Ref.get(run), (before) =>
-      hasEnded(before, isCalling) ? Effect.void : Effect.ignore(Effect.andThen(told(cancelled), end))
+      hasEnded(before, isCalling) ? Effect.void : Effect.ignore(Effect.andThen(handleEvent(cancelled), end))
     )
-    yield* worker.run(message, { typed: Option.getOrElse(input.prompt, () => "") }).pipe(
-      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(OpenChat.turnFailure(error), Effect.fail))),
-      Stream.runForEach(told),
+    yield* agent.send(message, { typed: Option.getOrElse(input.prompt, () => "") }).pipe(
+      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(RuntimeText.turnFailure(error), Effect.fail))),
+      Stream.runForEach(handleEvent),
       Effect.onInterrupt(() => cancel),
       Effect.tapError(({ status }) => (status === 0 ? Effect.void : end))
     )
     yield* end
     const { error } = yield* Ref.get(run)
     if (error?._tag === "LimitReached" || error?._tag === "HookStopped" || error?._tag === "Error") {
-      return yield* failed(printable(error.message))
+      return yield* failed(printableLine(error.message))
     }
     if (error?._tag === "LoopDetected") {
-      return yield* failed(`the model went round in circles (${printable(error.detail)}) and was stopped`)
+      return yield* failed(`the model repeated itself (${printableLine(error.detail)}) and was stopped`)
     }
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Ask once and print the answer; the conversation is kept with --session or --resume only"),
+  Command.withDescription("Ask once and print the answer; saved only with --session or --resume"),
   Command.withExamples([
-    { command: `palimpsest ask "What is a palimpsest?"`, description: "One question, one answer" },
-    { command: `git diff | palimpsest ask "Review this"`, description: "With something to look at" },
-    { command: `palimpsest ask --approve edits "Fix the typo in README.md"`, description: "Let it edit files" },
-    { command: `palimpsest ask --session review "And the tests?"`, description: "Go on with a conversation" }
+    { command: `palimpsest ask "What is a palimpsest?"`, description: "Ask one question" },
+    { command: `git diff | palimpsest ask "Review this"`, description: "Add piped input to the prompt" },
+    { command: `palimpsest ask --approve edits "Fix the typo in README.md"`, description: "Let the model edit files" },
+    { command: `palimpsest ask --session review "And the tests?"`, description: "Continue a conversation" }
   ])
 )

@@ -1,57 +1,61 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Context, Effect, Layer, Option } from "effect"
 import { Command } from "effect/cli"
-import { isResponse } from "../../domain/Content.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { ChatDefaults } from "../../services/ChatSettings.ts"
-import { ChatTerminal } from "../../services/ChatTerminal.ts"
-import { Model } from "../../services/Model.ts"
-import { ReplayModel } from "../../services/ReplayModel.ts"
-import * as AgentTools from "../AgentTools.ts"
-import { mainAgent, type People, type Wanted } from "../Worker.ts"
-import { answering, asking, shortening } from "../chat/Asking.ts"
-import { type Next, talk } from "../chat/Talk.ts"
-import { badInput, failed } from "../ExitError.ts"
-import { hasKey } from "../Key.ts"
-import * as OpenChat from "../OpenChat.ts"
-import * as Output from "../Output.ts"
-import { askOnce } from "../Trusting.ts"
+import { isResponse } from "../../domain/content/Content.ts"
+import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
+import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import { Model } from "../../services/model/Model.ts"
+import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
+import { type AgentHandlers, type HostOptions, mainAgent } from "../../services/runtime/AgentHost.ts"
+import * as Runtime from "../../services/runtime/Runtime.ts"
+import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
+import { askQuestion, askApproval, askShorten } from "../chat/Questions.ts"
+import type { NextSession } from "../chat/slash/ChatSession.ts"
+import * as ChatLoop from "../chat/ChatLoop.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import { hasApiKey } from "../input/ApiKey.ts"
+import * as AgentFlags from "../input/AgentFlags.ts"
+import * as ChatFlags from "../input/ChatFlags.ts"
+import * as RuntimeText from "../output/RuntimeText.ts"
+import * as Output from "../output/Output.ts"
+import { askOnce } from "../chat/TrustPrompt.ts"
 
-const replayed = "replay:"
+const replayPrefix = "replay:"
 
-/** The model of a recording that `--model replay:FILE` names. */
-const recording = Effect.fnUntraced(function* (file: string) {
+/** Loads the recording that `--model replay:FILE` names as a model. */
+const loadRecording = Effect.fnUntraced(function* (file: string) {
   const context = yield* Layer.build(ReplayModel.layer(file)).pipe(
     Output.progress(`reading ${file}`),
-    Effect.mapError((error) => badInput(printable(error.message)))
+    Effect.mapError((error) => badInput(printableLine(error.message)))
   )
   const { next, prompt } = Context.get(context, ReplayModel)
   const results = Effect.map(next, (turn) => (turn?.message.some(isResponse) === true ? turn.message : undefined))
   const hasEnded = Effect.map(next, (turn) => turn === undefined)
-  const name = `${replayed}${file.replace(/^.*[/\\]/, "")}`
+  const name = `${replayPrefix}${file.replace(/^.*[/\\]/, "")}`
   return { model: Context.get(context, Model), recording: { name, prompt, results, hasEnded } }
 })
 
-/** How a session of the chat ended; `isRefused`: it never began. */
-interface Ended {
-  readonly next: Next
-  /** Undefined: nothing was said in it. */
+/** The end of a session of the chat. `isRefused`: the session could not be opened. */
+interface SessionEnd {
+  readonly next: NextSession
+  /** The session id; undefined when the session has no messages. */
   readonly id: string | undefined
   readonly isRefused: boolean
 }
 
-/** Talks in one session after another, until the person leaves. */
-export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted & Wanted) {
+/** Runs one session after another until the user leaves. */
+export const converse = Effect.fn("cli.chat")(function* (options: ChatFlags.ChatFlags & HostOptions) {
   const terminal = yield* ChatTerminal
-  const file = wanted.model?.startsWith(replayed) === true ? wanted.model.slice(replayed.length) : undefined
-  const recorded = file === undefined ? undefined : yield* recording(file)
-  if (recorded === undefined && !(yield* hasKey)) {
-    const [how, what] = OpenChat.withoutKey
+  const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
+  const recorded = file === undefined ? undefined : yield* loadRecording(file)
+  if (recorded === undefined && !(yield* hasApiKey)) {
+    const [how, what] = RuntimeText.missingKeyLines
     yield* Output.notice(how)
     return yield* failed(what)
   }
   const model = recorded?.model ?? (yield* Model)
   const defaults = yield* ChatDefaults
-  // A recording writes no summaries, so code does.
+  // A recording contains no summaries, so code writes them.
   const settings =
     recorded === undefined
       ? defaults
@@ -59,22 +63,36 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
 
   yield* askOnce(terminal)
   const session = Effect.fnUntraced(
-    function* (one: OpenChat.Wanted, isCleared: boolean, first: string | undefined, greeting: Option.Option<string>) {
-      const opened = yield* OpenChat.open(one)
+    function* (
+      one: ChatFlags.ChatFlags,
+      isCleared: boolean,
+      first: string | undefined,
+      greeting: Option.Option<string>
+    ) {
+      const opened = yield* RuntimeText.orExit(
+        SessionOpening.open(yield* ChatFlags.sessionOptions(one), yield* RuntimeText.handlers)
+      )
       if (Option.isSome(greeting)) yield* terminal.note(greeting.value)
-      const people: People = {
-        canBeginAnew: recorded === undefined,
+      const handlers: AgentHandlers = {
+        canRestart: recorded === undefined,
         ...(terminal.isTerminal
-          ? { ask: asking(terminal, mainAgent), answer: answering(terminal), shorten: shortening(terminal) }
+          ? {
+              ask: askApproval(terminal, mainAgent),
+              answer: askQuestion(terminal),
+              confirmShortening: askShorten(terminal)
+            }
           : {}),
-        tell: terminal.note
+        notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
       }
       // A recording answers its calls itself.
-      const tools = recorded === undefined ? { ...wanted, isCleared } : { tools: false, isCleared }
+      const tools = recorded === undefined ? { ...options, isCleared } : { tools: false, isCleared }
       const worker = yield* terminal.during("starting the tools", (interrupted) =>
-        Effect.raceFirst(AgentTools.make(opened, tools, people), Effect.andThen(interrupted, Effect.interrupt))
+        Effect.raceFirst(
+          RuntimeText.orExit(Runtime.host(opened, tools, handlers)),
+          Effect.andThen(interrupted, Effect.interrupt)
+        )
       )
-      const next = yield* talk(opened, worker, recorded?.recording, first)
+      const next = yield* ChatLoop.run(opened, worker, recorded?.recording, first)
       if (next._tag === "Switch" && next.resume === undefined) yield* worker.leave("clear")
       const { next: number } = yield* opened.chat.conversation
       const isKept = number > 1
@@ -85,31 +103,32 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
     Effect.scoped
   )
 
-  const { continue: _continue, resume: _resume, session: _session, ...flags } = wanted
-  // A recording is asked in this run only: no session is to ask for it later.
+  const { continue: _continue, resume: _resume, session: _session, ...flags } = options
+  // The recording applies to this run only: it is not saved as a session's model.
   const { model: named, ...fresh } = flags
   const begun = recorded === undefined ? flags : fresh
-  const greeting = Option.some("/help lists the commands. Ctrl+C cancels; twice on an empty line it leaves.")
-  let now: OpenChat.Wanted = recorded === undefined || named === undefined ? wanted : { ...wanted, model: undefined }
+  const greeting = Option.some("/help lists the commands. Ctrl+C cancels; press it twice on an empty line to leave.")
+  let now: ChatFlags.ChatFlags =
+    recorded === undefined || named === undefined ? options : { ...options, model: undefined }
   let last: string | undefined
   let isFallback = false
   let isCleared = false
   let begin: string | undefined
   for (let isFirst = true; ; isFirst = false) {
-    const ended: Ended = yield* session(
+    const ended: SessionEnd = yield* session(
       now,
       isCleared,
       begin,
       isFirst && terminal.isTerminal ? greeting : Option.none()
     ).pipe(
       Effect.map((done) => ({ ...done, isRefused: false })),
-      // Who asked for another session and cannot have it goes on where they were, once.
+      // If the requested session cannot be opened, the chat returns to the previous one, once.
       Effect.catch((error) =>
         isFirst || isFallback
           ? Effect.fail(error)
           : Effect.as(terminal.note(error.message), {
               id: last,
-              next: { _tag: "Switch", resume: last } satisfies Next,
+              next: { _tag: "Switch", resume: last } satisfies NextSession,
               isRefused: true
             })
       )
@@ -120,22 +139,22 @@ export const converse = Effect.fn("cli.chat")(function* (wanted: OpenChat.Wanted
       yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
     }
     last = id
-    // What was wrong has been told; a script wants to know that something was.
+    // The cause was shown already; the status tells a script.
     if (next._tag === "Leave") return yield* next.isUnanswered ? failed("") : Effect.void
-    // Another session goes on with its own model.
+    // Another session continues with its own model.
     now = next.resume === undefined ? begun : { ...fresh, resume: next.resume }
     isCleared = next.resume === undefined
     begin = next.first
   }
 }, Effect.scoped)
 
-/** `palimpsest chat`. */
-export const chat = Command.make("chat", { ...OpenChat.flags, ...AgentTools.flags }, converse).pipe(
-  Command.withDescription("Talk with a model in the terminal for as long as you like"),
+/** The command `palimpsest chat`. */
+export const chat = Command.make("chat", { ...ChatFlags.flags, ...AgentFlags.flags }, converse).pipe(
+  Command.withDescription("Chat with a model in the terminal"),
   Command.withExamples([
-    { command: "palimpsest chat", description: "Begin a conversation" },
+    { command: "palimpsest chat", description: "Start a conversation" },
     { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },
-    { command: "palimpsest chat --continue", description: "Go on where you left off" },
+    { command: "palimpsest chat --continue", description: "Continue the newest conversation" },
     { command: "palimpsest chat --model replay:session.jsonl", description: "Step through a recording, without a key" }
   ])
 )

@@ -1,65 +1,70 @@
+import { type Loaded } from "../../services/transcripts/LoadedTranscript.ts"
+import { strategyDefaults, StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Result, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
-import { fromJson } from "../../domain/JsonText.ts"
-import { encode } from "../../domain/Bytes.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { encode } from "../../domain/text/Bytes.ts"
 import {
   AuditResult,
   type Decision,
   Degraded,
-  defaultPolicy,
   Outcome,
   Plan,
-  type Policy,
   statusOf,
-  strategyDefaults,
-  StrategyName,
   tokensOf
-} from "../../domain/Compression.ts"
-import { type Conversation, EntryId, view, viewTokens } from "../../domain/Conversation.ts"
-import { freshMemory } from "../../domain/FailureMemory.ts"
-import { Handle } from "../../domain/Handle.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { payload } from "../../domain/Content.ts"
-import { project, sentJson } from "../../domain/Projection.ts"
-import { type Session, type SessionEvent, spillBytes } from "../../domain/Session.ts"
-import { TokenCount } from "../../domain/Tokens.ts"
-import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileEnding.ts"
+} from "../../domain/compression/Compression.ts"
+import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { Handle } from "../../domain/content/Handle.ts"
+import { payload } from "../../domain/content/Content.ts"
+import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
+import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import { Chat } from "../../services/Chat.ts"
-import { ChatDefaults } from "../../services/ChatSettings.ts"
-import type { Environment } from "../../services/Environment.ts"
-import * as Export from "../../services/Export.ts"
-import * as ModelWindows from "../../services/ModelWindows.ts"
-import { SessionFiles } from "../../services/SessionFiles.ts"
-import type { Loaded } from "../../services/Transcripts.ts"
-import { blobFolderOf, TempStore } from "../../services/TempStore.ts"
-import { Trust } from "../../services/Trust.ts"
-import { badInput, type ExitError, ExitError as Exit, failed } from "../ExitError.ts"
-import * as FileWindow from "../FileWindow.ts"
-import * as Input from "../Input.ts"
-import { hasKey } from "../Key.ts"
-import { failureLine, noopText, secretsText } from "../OutcomeText.ts"
-import * as OpenChat from "../OpenChat.ts"
-import * as Output from "../Output.ts"
-import * as Watching from "../Watching.ts"
-import type { Ground } from "../Worker.ts"
+import { Chat } from "../../services/chat/Chat.ts"
+import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
+import type { Environment } from "../../services/platform/Environment.ts"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import * as ModelWindows from "../../services/model/ModelWindows.ts"
+import { SessionFiles } from "../../services/session/SessionFiles.ts"
+import { blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
+import { badInput, ExitError, failed } from "../output/ExitError.ts"
+import * as FileWindow from "../input/FileWindow.ts"
+import * as Input from "../input/Input.ts"
+import { hasApiKey } from "../input/ApiKey.ts"
+import { failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
+import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
+import * as Output from "../output/Output.ts"
+import * as RuntimeText from "../output/RuntimeText.ts"
+import type { Notify } from "../../services/runtime/RuntimeNotice.ts"
+import type { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
+import * as SessionObservers from "../../services/runtime/SessionObservers.ts"
 
-/** A plan in a file: with what it was made for, so that it is refused when the conversation has changed since. */
+/**
+ * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
+ * file, the JSON report and the text report describe the same outcome.
+ */
+
+/** A saved plan with the fingerprint of its conversation. A plan is refused when the conversation has changed since. */
 const PlanFile = Schema.Struct({ fingerprint: Schema.String, plan: Plan })
 
-/** One part that left the window, or stands in it shortened. */
+/** A part that left the window or was shortened in it. */
 const Elided = Schema.Struct({
   entry: EntryId,
   part: Schema.Natural,
   handle: Handle,
-  /** The blob that holds it, where it has one of its own. */
+  /** The blob that holds the part, if it has one of its own. */
   file: Schema.NullOr(Schema.String),
   tokensBefore: Schema.Natural,
   tokensAfter: Schema.Natural
 })
 type Elided = typeof Elided.Type
 
-/** What `--json` prints, but for the history, which is added as the exact text it is. */
+/** The output of `--json` without the history, which is added as exact text. */
 const Report = Schema.Struct({
   status: Schema.String,
   outcome: Schema.Record(Schema.String, Schema.Unknown),
@@ -77,74 +82,70 @@ type Report = typeof Report.Type
 const flags = {
   ...Input.conversation,
   strategy: Flag.Literals("strategy", StrategyName.literals).pipe(
-    Flag.withDescription("Who decides what stays"),
-    Flag.withDefault("palimpsest")
+    Flag.withDescription("Strategy that decides what stays"),
+    Flag.withDefault(defaultPolicy.strategy)
   ),
   summarizer: Input.optional(Flag.Literals("summarizer", ["extractive", "model"])).pipe(
-    Flag.withDescription("Who writes the snapshot: code, or a model")
+    Flag.withDescription("Write the snapshot with a model or without one (default: model if a key is set)")
   ),
-  model: Input.optional(Flag.String("model")).pipe(Flag.withDescription("The summarizing model")),
+  model: Input.optional(Flag.String("model")).pipe(Flag.withDescription("Model that writes the summary")),
   limit: Input.optional(Input.size("limit")).pipe(
-    Flag.withDescription("The model's window, in tokens (default: by the name of the model that goes on with it)")
+    Flag.withDescription("Context window in tokens (default: the window of the conversation's model)")
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Share of the window from which on a conversation is compressed"),
+    Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
     Flag.withDefault(defaultPolicy.threshold)
   ),
   force: Flag.Boolean("force").pipe(
-    Flag.withDescription("Compress whatever the threshold and earlier failures say"),
+    Flag.withDescription("Compress even below the threshold or after failures"),
     Flag.withDefault(false)
   ),
   failed: Flag.Boolean("failed").pipe(
-    Flag.withDescription(
-      "Start as if a summary had failed before, so that no model is asked: strategy gemini only shortens tool outputs, palimpsest has code write the snapshot"
-    ),
+    Flag.withDescription("Act as if a summary failed before, so that no model is called"),
     Flag.withDefault(false)
   ),
   tokens: Input.optional(Input.size("tokens")).pipe(
-    Flag.withDescription("Take this as the request's tokens before, in place of counting")
+    Flag.withDescription("Size of the request in tokens, instead of counting it")
   ),
   preserve: Input.share("preserve").pipe(
-    Flag.withDescription("Share of the conversation's end that is kept"),
+    Flag.withDescription(`Keep this share of the conversation's end (default: ${defaultPolicy.preserve})`),
     Flag.withDefault(defaultPolicy.preserve)
   ),
   minGain: Input.optional(Input.share("min-gain")).pipe(
-    Flag.withDescription("Least share of the request that has to be saved (default 0.1; strategy gemini 0)")
+    Flag.withDescription("Fail unless this share of the request is saved (default: 0.1; gemini: 0)")
   ),
   toolBudget: Input.size("tool-budget").pipe(
-    Flag.withDescription("Tokens of tool output kept in full, newest first"),
+    Flag.withDescription("Keep this many tokens of tool output in full, newest first"),
     Flag.withDefault(Number(defaultPolicy.toolBudget))
   ),
-  budget: Input.optional(Input.size("budget")).pipe(Flag.withDescription("Upper bound for the snapshot, in tokens")),
-  focus: Input.optional(Flag.String("focus")).pipe(Flag.withDescription("What you want kept")),
+  budget: Input.optional(Input.size("budget")).pipe(Flag.withDescription("Limit the snapshot to this many tokens")),
+  focus: Input.optional(Flag.String("focus")).pipe(Flag.withDescription("What the snapshot must keep")),
   plan: Flag.Boolean("plan").pipe(
-    Flag.withDescription("Say what would be done and change nothing; --out writes the plan"),
+    Flag.withDescription("Show the plan and change nothing; --out saves it"),
     Flag.withDefault(false)
   ),
   apply: Input.optional(Flag.String("apply")).pipe(
     Flag.withMetavar("plan"),
-    Flag.withDescription("Carry out a plan that --plan --out wrote")
+    Flag.withDescription("Carry out a saved plan")
   ),
   out: Input.optional(Flag.String("out")).pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("Write the compressed conversation here")
+    Flag.withDescription("Write the compressed conversation to this file")
   ),
   to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
-    Flag.withDescription(
-      "The format of --out (default: contents for .json, else palimpsest; of --in-place: the one it was read in)"
-    )
+    Flag.withDescription("Output format (default: contents for .json, else palimpsest; --in-place: unchanged)")
   ),
   inPlace: Flag.Boolean("in-place").pipe(
-    Flag.withDescription("Write the compressed conversation over the file it was read from"),
+    Flag.withDescription("Replace the input file with the compressed conversation"),
     Flag.withDefault(false)
   ),
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-/** A model writes the snapshot when somebody asks for it, or when there is a key and nobody says otherwise. */
+/** The summarizer: the flag's, else a model when an API key is set, else code. */
 const summarizerOf = (input: Flags) =>
-  Effect.map(hasKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
+  Effect.map(hasApiKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
 
 const policyOf = (
   input: Flags,
@@ -155,12 +156,12 @@ const policyOf = (
   redactSecrets: boolean
 ): Policy => {
   const counted = viewTokens(loaded.session.conversation)
-  const defaults = strategyDefaults[strategy]
+  const defaults = strategyDefaults(strategy)
   return {
     ...defaultPolicy,
     ...defaults,
     summarizer,
-    // Who asks for a model wants to hear that it failed.
+    // A requested model reports its failure instead of falling back to code.
     ladder: input.summarizer !== "model",
     redactSecrets,
     limit: TokenCount.make(limit),
@@ -176,35 +177,34 @@ const policyOf = (
   }
 }
 
-/** The format that the name of `--out` asks for. */
+/** The format that the file extension of `--out` selects. */
 const outFormat = (out: string): WrittenFormat =>
   Result.getOrElse(formatFor(out, undefined), (): WrittenFormat => "palimpsest")
 
-/** Refuses flags that exclude each other before anything is read. */
+/** Rejects conflicting flags before any input is read. */
 const checked = Effect.fnUntraced(function* (
   input: Flags
 ): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
-  if (input.limit === 0) return yield* badInput("--limit 0 leaves no room for anything; give the window in tokens")
-  if (input.inPlace && input.out !== undefined) return yield* badInput("--in-place and --out exclude each other")
-  if (input.inPlace && input.file === "-")
-    return yield* badInput("--in-place needs a file; standard input cannot be written to")
+  if (input.limit === 0) return yield* badInput("--limit 0 leaves no room; give the window in tokens")
+  if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
+  if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
   const fs = yield* FileSystem.FileSystem
   if (input.out !== undefined && input.to === undefined && !input.plan && outFormat(input.out) === "markdown") {
     return yield* badInput(
-      `--out ${input.out}: Markdown is for reading and cannot be read back; end the name in .json or .jsonl, or say --to FORMAT`
+      `--out ${input.out}: Markdown cannot be read back; use a name that ends in .json or .jsonl, or --to FORMAT`
     )
   }
   if (input.out === undefined) return
-  // Before a model is paid for what could not be written.
+  // Checked before a model call is paid for.
   yield* Effect.mapError(Export.checkPlace(input.out), (error) => badInput(error.message))
   if (input.file === "-") return
   const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
-    return yield* badInput(`--out names the file that is read; say --in-place to write over ${input.out}`)
+    return yield* badInput(`--out names the input file; use --in-place to replace ${input.out}`)
   }
 })
 
-/** Names a state of the view: ids and handles of all that stands in it. */
+/** Identifies a state of the view by the ids and handles of its entries. */
 const fingerprint = (conversation: Conversation): Effect.Effect<string, never, TempStore> =>
   TempStore.use((store) =>
     store.hash(
@@ -229,7 +229,7 @@ const readPlan = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const text = yield* fs
     .readFileString(path)
-    .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan that --plan --out wrote`)))
+    .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan saved with --plan --out`)))
   const named = Option.getOrUndefined(planStrategy(text))?.plan.strategy ?? defaultPolicy.strategy
   if (!isStrategyName(named)) {
     return yield* badInput(
@@ -237,7 +237,7 @@ const readPlan = Effect.fnUntraced(function* (
     )
   }
   const file = yield* Schema.decodeEffect(planJson)(text).pipe(
-    Effect.mapError(() => badInput(`${path} is no plan; expected what --plan --out wrote`))
+    Effect.mapError(() => badInput(`${path} is not a plan; expected a file saved with --plan --out`))
   )
   if (file.fingerprint !== (yield* fingerprint(conversation))) {
     return yield* badInput(`the conversation has changed since ${path} was made; make a new plan with --plan`)
@@ -283,7 +283,7 @@ const elidedParts = (
   return elided
 }
 
-/** The blob names of the elided parts that are large enough to have one. */
+/** Returns the blob names of the elided parts that are large enough to have a blob. */
 const blobNames = Effect.fnUntraced(function* (
   session: Session,
   outcome: Outcome
@@ -296,7 +296,7 @@ const blobNames = Effect.fnUntraced(function* (
     const value = whole?.content.parts[part]
     if (value === undefined) continue
     const bytes = encode(payload(value, whole?.source?.[String(part)]).text)
-    if (bytes.length >= spillBytes) names.set(handle, yield* store.hash(bytes))
+    if (bytes.length >= minSpillBytes) names.set(handle, yield* store.hash(bytes))
   }
   return names
 })
@@ -311,7 +311,7 @@ const layoutOf = (session: Session, outcome: Outcome): Pick<Report, "split" | "k
 
 const encodeOutcome = Schema.encodeSync(Outcome)
 
-/** The outcome without what the report has elsewhere. */
+/** Returns the outcome without the fields that the report has elsewhere. */
 const outcomeJson = (outcome: Outcome): Record<string, unknown> => {
   const { patch: _patch, snapshot: _snapshot, ...rest }: Record<string, unknown> = { ...encodeOutcome(outcome) }
   return rest
@@ -321,15 +321,15 @@ const historyOf = (conversation: Conversation): string => {
   const environment = new Set(
     view(conversation).flatMap(({ entry }) => (entry.author === "environment" ? [entry.id] : []))
   )
-  return sentJson(project(conversation).filter(({ entry }) => !environment.has(entry)))
+  return sentJson(projectMessages(conversation).filter(({ entry }) => !environment.has(entry)))
 }
 
-/** Where what left the window can be read: all of it in what was written, else part by part in what was read. */
+/** The command that reads the dropped content: all of it from the written file, else part by part from the input file. */
 const recallHint = (report: Report, dropped: Handle | undefined, written: string | undefined, file: string): string => {
   const largest = [...report.elided].sort((a, b) => b.tokensBefore - a.tokensBefore)[0]?.handle ?? ""
   return written === undefined || dropped === undefined
-    ? `palimpsest recall ${printable(file)} ${largest}   (the largest part; --json lists all)`
-    : `palimpsest recall ${printable(written)} ${dropped}   (all that left the window)`
+    ? `palimpsest recall ${printableLine(file)} ${largest}   (the largest part; --json lists all)`
+    : `palimpsest recall ${printableLine(written)} ${dropped}   (everything that left the window)`
 }
 
 const describe = (report: Report, outcome: Outcome, hint: string, style: Output.Style): string => {
@@ -338,23 +338,23 @@ const describe = (report: Report, outcome: Outcome, hint: string, style: Output.
   const lines = [
     `${style.bold(report.status)}  ${Output.number(before)} → ${Output.number(after)} tokens${after < before ? saved : ""} (window ${Output.number(limit)})`
   ]
-  if (outcome._tag === "Noop") lines.push(`  ${noopText[outcome.reason]}`)
+  if (outcome._tag === "Noop") lines.push(`  ${noopReasonText[outcome.reason]}`)
   if (outcome._tag === "Compressed") {
     const step = outcome.plan.steps.find((candidate) => candidate._tag === "Summarize")
     const shown = report.elided.filter(({ tokensAfter }) => tokensAfter > 0).length
     const rows = [
       [
         "summarised",
-        `${step?.from ?? ""} to ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than asked)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
+        `${step?.from ?? ""} to ${step?.to ?? ""}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
       ],
       [
         "kept",
-        report.kept === 0 ? "no message in full" : `${report.kept} messages, from ${report.keptEntries[0] ?? ""} on`
+        report.kept === 0 ? "no messages in full" : `${report.kept} messages, from ${report.keptEntries[0] ?? ""} on`
       ],
       ...(shown > 0 ? [["shortened", `${shown} tool ${shown === 1 ? "output" : "outputs"}`]] : []),
       [
         "facts",
-        `of the ${Output.number(outcome.audit.anchors)} names, paths and numbers that weigh most: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in what is kept, the rest by recall`
+        `top ${Output.number(outcome.audit.anchors)} identifiers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in kept messages`
       ],
       ...(secretsText(outcome) === "" ? [] : [["secrets", secretsText(outcome)]]),
       ["recall", hint]
@@ -401,7 +401,7 @@ const describePlan = (plan: Plan): string =>
     ).split("\n")
   ].join("\n")
 
-/** A log that keeps what is appended, to be written out at the end or not at all. */
+/** A log that collects events in memory, so that they can be written at the end or discarded. */
 const recording = (events: Ref.Ref<ReadonlyArray<SessionEvent>>, id: string) => ({
   id,
   append: (event: SessionEvent) => Ref.update(events, (before) => [...before, event])
@@ -412,7 +412,7 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
     const { before, reason } = decision
     return yield* input.json
       ? Output.text(JSON.stringify({ plan: null, reason, before }))
-      : Output.text(`NOOP  ${Output.number(before)} tokens: ${noopText[reason]}`)
+      : Output.text(`NOOP  ${Output.number(before)} tokens: ${noopReasonText[reason]}`)
   }
   const file = { fingerprint: yield* fingerprint(conversation), plan: decision.plan }
   const text = yield* Effect.orDie(Schema.encodeEffect(planJson)(file))
@@ -421,30 +421,30 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
   yield* input.json ? Output.text(text) : Output.text(describePlan(decision.plan))
 })
 
-/** Says what was counted by kind, if anything was. */
+/** Prints the counts by kind, if there are any. */
 const listNotice = (what: string, counts: Readonly<Record<string, number>>, comfort: string) => {
-  const kinds = Object.entries(counts).map(([kind, count]) => `${printable(kind)} (${Output.number(count)})`)
+  const kinds = Object.entries(counts).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
   return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)
 }
 
 /**
- * Adds the hooks of the settings, as a chat does. They run in the folder where the program runs, whatever folder the transcript
- * names: that one may be anybody's. What they stand on is loaded only where there are some.
+ * Adds the hooks of the settings, as a chat does. Hooks run in the current folder, not in the folder that the transcript names,
+ * because that one is not trusted. The services of the hooks are loaded only when there are hooks.
  */
 const addHooks = Effect.fnUntraced(function* <E, R>(
   file: string,
-  hooking: Layer.Layer<Environment | Ground, E, R>,
-  tell: (line: string) => Effect.Effect<void>
+  hooking: Layer.Layer<Environment | RuntimePlatform, E, R>,
+  notify: Notify
 ) {
-  const found = yield* OpenChat.readSettings
-  if (!Watching.hasHooks(found)) return
+  const settings = yield* RuntimeText.orExit(SessionOpening.readSettings(notify))
+  if (!SessionObservers.hasHooks(settings)) return
   const { of } = yield* Trust
   const path = yield* Path.Path
   const isTrusted = Effect.match(of(path.resolve(".")), {
     onFailure: () => false,
     onSuccess: (standing) => standing === "trusted"
   })
-  yield* Watching.addHooks(found, tell, isTrusted).pipe(
+  yield* SessionObservers.addHooks(settings, notify, isTrusted).pipe(
     Effect.provideService(SessionFiles, {
       folder: path.resolve("."),
       of: () => (file === "-" ? "" : path.resolve(file))
@@ -453,8 +453,8 @@ const addHooks = Effect.fnUntraced(function* <E, R>(
   )
 })
 
-/** `palimpsest compress <file>`. `hooking`: what commands of hooks stand on. */
-export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>) =>
+/** The command `palimpsest compress <file>`. `hooking` provides the services that hook commands need. */
+export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatform, E, R>) =>
   Command.make(
     "compress",
     flags,
@@ -462,17 +462,20 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       yield* checked(input)
       const stdio = yield* Effect.context<Stdio.Stdio>()
       const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
-      yield* addHooks(input.file, hooking, tell)
+      const handlers = yield* RuntimeText.handlers
+      yield* addHooks(input.file, hooking, handlers.notify)
       const loaded = yield* Input.load(input)
       const { session } = loaded
       const settings = yield* FileWindow.settings
       const { models = {}, redactSecrets = true } = settings
       const summarizer = yield* summarizerOf(input)
-      // The provider is asked only where it is about to be asked for a snapshot anyway.
+      // The provider is queried only when it writes the snapshot anyway.
       const asks = summarizer === "model" && !input.plan
-      if (asks && input.model !== undefined) yield* OpenChat.checkModel({ model: input.model, models }, true)
+      if (asks && input.model !== undefined) {
+        yield* RuntimeText.orExit(SessionOpening.checkModel({ model: input.model, models }, true, handlers))
+      }
       const limit =
-        input.limit ?? (yield* FileWindow.of(loaded, settings, { asks, hint: "; --limit N says it for once" }))
+        input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))
       const policy = policyOf(input, loaded, limit, summarizer, input.strategy, redactSecrets)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
@@ -486,7 +489,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
       const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
       const outcome = yield* chat.compress({ ...options, plan }).pipe(
-        Effect.provideService(ModelWindows.Own, models),
+        Effect.provideService(ModelWindows.Overrides, models),
         Output.progress("compressing"),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )
@@ -498,8 +501,8 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
           Output.progress(`writing ${out}`),
           Effect.mapError((error) => failed(error.message))
         )
-        yield* listNotice(`the format ${format} has no place for`, unheld, "the log beside the file keeps it")
-        if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they were no part of the conversation")
+        yield* listNotice(`the format ${format} cannot hold`, unheld, "the log beside the file keeps it")
+        if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they are not part of the conversation")
       }
       const after = yield* chat.session
       const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
@@ -528,14 +531,14 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | Ground, E, R>)
       }
       const problem = failureLine(outcome)
       if (problem !== undefined)
-        return yield* new Exit({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
+        return yield* new ExitError({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
     }, Effect.scoped)
   ).pipe(
-    Command.withDescription("Compress a conversation once; everything that leaves it stays recallable"),
+    Command.withDescription("Compress a conversation; what leaves it stays recallable"),
     Command.withExamples([
       {
         command: "palimpsest compress talk.jsonl --force --limit 64k",
-        description: "See what a window of 64,000 tokens would keep"
+        description: "Show what a window of 64,000 tokens keeps"
       },
       {
         command: "palimpsest compress talk.jsonl --force --out small.jsonl",

@@ -1,53 +1,58 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { hooksOf } from "../../domain/HookSettings.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/Settings.ts"
+import { hooksOf } from "../../domain/hooks/HookSettings.ts"
+import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
   keyOf,
-  leaves,
+  setValues,
   type SettingsKey,
   type SettingsPath,
-  unknownText,
+  unknownKeyText,
   valueAt,
-  valueOf,
+  parseValue,
   withValue
-} from "../../domain/SettingsKey.ts"
-import { settingsSchema } from "../../domain/SettingsSchema.ts"
-import { shownValue } from "../../domain/SettingsSecrets.ts"
-import { quoted, spelledOut } from "../../domain/WorkspacePath.ts"
-import { EnvFiles } from "../../services/EnvFiles.ts"
+} from "../../domain/settings/SettingsKey.ts"
+import { settingsSchema } from "../../domain/settings/SettingsSchema.ts"
+import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
+import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
-  type FileState,
-  type Found,
+  type SettingsFileState,
+  type EffectiveSettings,
   Settings,
   type SettingsError,
   type SettingsPlace
-} from "../../services/Settings.ts"
-import * as ModelWindows from "../../services/ModelWindows.ts"
-import { Trust } from "../../services/Trust.ts"
-import { cut } from "../Columns.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import { keyVariable } from "../Key.ts"
-import * as Output from "../Output.ts"
+} from "../../services/settings/Settings.ts"
+import * as ModelWindows from "../../services/model/ModelWindows.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
+import { truncate } from "../output/Columns.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import { apiKeyVariable } from "../input/ApiKey.ts"
+import * as Output from "../output/Output.ts"
 import { configImport } from "./configImport.ts"
 
-/** One value, and where it comes from: `--json` of `list` and `get`. */
+/**
+ * The `config` command: lists, changes and checks the settings. One file: the subcommands share how keys, values and sources
+ * are read and printed.
+ */
+
+/** A setting, its value and its sources: the output of `list --json` and `get --json`. */
 const Row = Schema.Struct({
   key: Schema.String,
-  /** Null: set nowhere, and there is none that usually holds. */
+  /** The effective value; null when the setting is unset and has no default. */
   value: Schema.Json,
-  /** Empty: what usually holds. */
+  /** The places that set it; empty for a default. */
   from: Schema.Array(Schema.String)
 })
 type Row = typeof Row.Type
 
-/** What `list --json` prints. */
+/** The output of `list --json`. */
 const Rows = Schema.Struct({ settings: Schema.Array(Row) })
 
-/** What `path --json` prints. */
+/** The output of `path --json`. */
 const Files = Schema.Struct({
   files: Schema.Array(
     Schema.Struct({ place: Schema.String, file: Schema.String, exists: Schema.Boolean, counts: Schema.Boolean })
@@ -56,37 +61,38 @@ const Files = Schema.Struct({
 
 const CheckStatus = Schema.Literals(["ok", "warning", "problem"])
 
-/** One thing that was looked at, and what to do about it. */
+/** A check of `doctor` and its advice. */
 const Check = Schema.Struct({ check: Schema.String, status: CheckStatus, message: Schema.String })
 type Check = typeof Check.Type
 
-/** What `doctor --json` prints. */
+/** The output of `doctor --json`. */
 const Checks = Schema.Struct({ checks: Schema.Array(Check) })
 
-const refused = ({ isInput, message }: SettingsError): ExitError => (isInput ? badInput : failed)(printable(message))
+const exitError = ({ isInput, message }: SettingsError): ExitError =>
+  (isInput ? badInput : failed)(printableLine(message))
 
-/** Variables that have the value that the `.env` file gives them, and that file. */
+/** Returns the variables whose value comes from the `.env` file, with the name of that file. */
 const fromDotEnv = Effect.gen(function* () {
   const { file, variables } = yield* EnvFiles
   const same = yield* Effect.filter(Object.entries(variables), ([name, value]) =>
     Config.option(Config.String(name)).pipe(
-      Effect.map((found) => Option.getOrUndefined(found) === value),
+      Effect.map((current) => Option.getOrUndefined(current) === value),
       Effect.orElseSucceed(() => false)
     )
   )
   return new Map(same.map(([name]) => [name, `${name} in ${file ?? ".env"}`]))
 })
 
-/** What is set, and one line a notice on stderr. */
-const found = Effect.gen(function* () {
+/** Reads the settings and prints their notices on stderr. */
+const readSettings = Effect.gen(function* () {
   const { read } = yield* Settings
-  const all = yield* Effect.mapError(read, refused)
+  const all = yield* Effect.mapError(read, exitError)
   yield* Effect.forEach(all.notices, Output.notice, { discard: true })
   return { ...all, dotEnv: yield* fromDotEnv }
 })
 
-/** What is set, and which variables a `.env` file sets. */
-interface Given extends Found {
+/** The settings, and the variables that a `.env` file sets. */
+interface SettingsWithDotEnv extends EffectiveSettings {
   readonly dotEnv: ReadonlyMap<string, string>
 }
 
@@ -95,7 +101,7 @@ const asJson = Schema.decodeUnknownOption(Schema.Json)
 const jsonOf = (path: SettingsPath, value: unknown): Schema.Json =>
   Option.getOrElse(asJson(shownValue(path, value)), () => null)
 
-const rowOf = ({ dotEnv, sources }: Given, path: SettingsPath, value: unknown): Row => {
+const rowOf = ({ dotEnv, sources }: SettingsWithDotEnv, path: SettingsPath, value: unknown): Row => {
   const key = dotted(path)
   const from = [...sources].flatMap(([name, places]) =>
     name === key || name.startsWith(`${key}.`) ? places.map((place) => dotEnv.get(place.name) ?? place.name) : []
@@ -103,86 +109,88 @@ const rowOf = ({ dotEnv, sources }: Given, path: SettingsPath, value: unknown): 
   return { key, value: jsonOf(path, value), from: [...new Set(from)] }
 }
 
-/** All that holds: what is set as it is written, and the rest as it usually is. */
-const effective = ({ settings, written }: Found): unknown =>
-  leaves(written).reduce<unknown>((all, { path, value }) => withValue(all, path, value), withDefaults(settings))
+/** The effective settings: set values as written, defaults for the rest. */
+const effective = ({ settings, written }: SettingsWithDotEnv): unknown =>
+  setValues(written).reduce<unknown>((all, { path, value }) => withValue(all, path, value), withDefaults(settings))
 
-const key = Argument.String("key").pipe(Argument.withDescription("A setting, such as window or memory.maxDirs"))
+const key = Argument.String("key").pipe(Argument.withDescription("Setting, such as window or memory.maxDirs"))
 
 const keyNamed = (name: string): Effect.Effect<SettingsKey, ExitError> => {
-  const known = keyOf(name)
-  return "accepts" in known
-    ? Effect.succeed(known)
-    : Effect.fail(badInput(printable(`${unknownText(known)}; "palimpsest config list --all" shows what there is`)))
+  const settingsKey = keyOf(name)
+  return "accepts" in settingsKey
+    ? Effect.succeed(settingsKey)
+    : Effect.fail(
+        badInput(printableLine(`${unknownKeyText(settingsKey)}; "palimpsest config list --all" lists all settings`))
+      )
 }
 
-/** A value in one line that no terminal acts on, and that can be given back. */
+/** A value in one line without control characters, in a form that `config set` accepts. */
 const textOf = (value: Schema.Json): string =>
-  typeof value === "string" ? quoted(value) : spelledOut(JSON.stringify(value))
+  typeof value === "string" ? quotedPath(value) : escapeUnprintable(JSON.stringify(value))
 
-/** Columns of a value in the list. */
-const valueWidth = 60
+/** Maximum columns of a value in the list. */
+const maxValueColumns = 60
 
 const list = Command.make(
   "list",
   {
     all: Flag.Boolean("all").pipe(
       Flag.withAlias("a"),
-      Flag.withDescription("Also what nobody set, with what usually holds"),
+      Flag.withDescription("Include settings at their defaults"),
       Flag.withDefault(false)
     ),
     json: Input.json
   },
   Effect.fn("cli.config.list")(function* ({ all, json }) {
-    const set = yield* found
-    const rows = leaves(all ? effective(set) : set.written).map(({ path, value }) => rowOf(set, path, value))
+    const set = yield* readSettings
+    const rows = setValues(all ? effective(set) : set.written).map(({ path, value }) => rowOf(set, path, value))
     if (json) return yield* Output.json(Rows, { settings: rows })
-    if (rows.length === 0) return yield* Output.notice("nothing is set; --all shows what usually holds")
+    if (rows.length === 0) return yield* Output.notice("nothing is set; use --all to include defaults")
     const { bold, dim } = yield* Output.style
     yield* Output.text(
       Output.table([
         ["KEY", "VALUE", "FROM"],
         ...rows.map(({ from, key: name, value }) => [
-          from.length === 0 ? printable(name) : bold(printable(name)),
-          cut(textOf(value), valueWidth),
-          dim(from.length === 0 ? "default" : printable(from.join(", ")))
+          from.length === 0 ? printableLine(name) : bold(printableLine(name)),
+          truncate(textOf(value), maxValueColumns),
+          dim(from.length === 0 ? "default" : printableLine(from.join(", ")))
         ])
       ])
     )
   })
-).pipe(Command.withDescription("List what is set, and where"))
+).pipe(Command.withDescription("List settings and where each is set"))
 
 const get = Command.make(
   "get",
   { key, json: Input.json },
   Effect.fn("cli.config.get")(function* ({ json, key: name }) {
     const { path } = yield* keyNamed(name)
-    const set = yield* found
+    const set = yield* readSettings
     const row = rowOf(set, path, valueAt(effective(set), path))
     if (json) return yield* Output.json(Row, row)
-    if (row.value === null) return yield* failed(`${printable(row.key)} is not set`)
+    if (row.value === null) return yield* failed(`${printableLine(row.key)} is not set`)
     yield* Output.exact(textOf(row.value))
   })
-).pipe(Command.withDescription("Print the value that a setting has"))
+).pipe(Command.withDescription("Print the value of a setting"))
 
 const workspace = Flag.Boolean("workspace").pipe(
   Flag.withAlias("w"),
-  Flag.withDescription("In the working folder's file instead of your own"),
+  Flag.withDescription("Use the working folder's settings file instead of yours"),
   Flag.withDefault(false)
 )
 
 const placeOf = (isWorkspace: boolean): SettingsPlace => (isWorkspace ? "workspace" : "home")
 
-/** What keeps a value that was written from counting. */
-const tellHindrance = Effect.fnUntraced(function* (path: SettingsPath, place: SettingsPlace) {
+/** Prints a notice when another place overrides the value just written. */
+const noticeIfOverridden = Effect.fnUntraced(function* (path: SettingsPath, place: SettingsPlace) {
   const { read, states } = yield* Settings
   const { files } = yield* states
   const own = files.find((file) => file.place === place)
-  if (own?.state._tag === "LeftOut") return yield* Output.notice(`it does not count yet: ${own.state.why}`)
+  if (own?.state._tag === "LeftOut") return yield* Output.notice(`it has no effect yet: ${own.state.why}`)
   const set = yield* Effect.option(read)
   const stronger = Option.isNone(set) ? undefined : set.value.sources.get(dotted(path))?.at(-1)
   if (stronger === undefined || stronger.place === place || own === undefined) return
-  yield* Output.notice(`${stronger.name} sets it too, and wins`)
+  yield* Output.notice(`${stronger.name} also sets it and takes precedence`)
 })
 
 const set = Command.make(
@@ -190,29 +198,32 @@ const set = Command.make(
   {
     key,
     value: Argument.String("value").pipe(
-      Argument.withDescription("As JSON or as it is; also 64k, 50%, on, or a list with commas")
+      Argument.withDescription("Plain text or JSON; also 64k, 50%, on, or a list with commas")
     ),
     workspace
   },
   Effect.fn("cli.config.set")(function* ({ key: name, value: text, workspace: isWorkspace }) {
-    const known = yield* keyNamed(name)
-    const { expected, path } = known
+    const settingsKey = yield* keyNamed(name)
+    const { expected, path } = settingsKey
     if (isWorkspace && isHomeOnly(path[0] ?? "")) {
-      return yield* badInput(`${path[0] ?? ""} counts in your own settings only; leave --workspace out`)
+      return yield* badInput(`${path[0] ?? ""} works in your own settings only; omit --workspace`)
     }
-    const given = valueOf(known, text)
-    if (given === undefined) return yield* badInput(printable(`${dotted(path)}: expected ${expected}`))
+    const given = parseValue(settingsKey, text)
+    if (given === undefined) return yield* badInput(printableLine(`${dotted(path)}: expected ${expected}`))
     const { set: write } = yield* Settings
     const place = placeOf(isWorkspace)
-    const file = yield* Effect.mapError(write(place, path, given.value), refused)
+    const file = yield* Effect.mapError(write(place, path, given.value), exitError)
     yield* Output.notice(`${dotted(path)} is ${textOf(jsonOf(path, given.value))} in ${file}`)
-    yield* tellHindrance(path, place)
+    yield* noticeIfOverridden(path, place)
   })
 ).pipe(
-  Command.withDescription("Set a value; all else in the file stays as it is"),
+  Command.withDescription("Set a value and keep the rest of the file unchanged"),
   Command.withExamples([
     { command: "palimpsest config set compressionThreshold 70%", description: "Compress later" },
-    { command: "palimpsest config set memory.fileNames GEMINI.md,AGENTS.md --workspace", description: "In this folder" }
+    {
+      command: "palimpsest config set memory.fileNames GEMINI.md,AGENTS.md --workspace",
+      description: "Set it for this folder only"
+    }
   ])
 )
 
@@ -220,30 +231,30 @@ const unset = Command.make(
   "unset",
   { key, workspace },
   Effect.fn("cli.config.unset")(function* ({ key: name, workspace: isWorkspace }) {
-    // What means nothing may be taken out too: it is told of, and this is how it goes.
-    const known = keyOf(name)
-    const path = "accepts" in known ? known.path : name.split(".")
+    // Unknown keys can be removed too: notices report them, and this is how to remove them.
+    const settingsKey = keyOf(name)
+    const path = "accepts" in settingsKey ? settingsKey.path : name.split(".")
     const { states, unset: write } = yield* Settings
-    const file = yield* Effect.mapError(write(placeOf(isWorkspace), path), refused)
+    const file = yield* Effect.mapError(write(placeOf(isWorkspace), path), exitError)
     if (file !== undefined) return yield* Output.notice(`${dotted(path)} is no longer set in ${file}`)
-    if (!("accepts" in known)) yield* keyNamed(name)
+    if (!("accepts" in settingsKey)) yield* keyNamed(name)
     const { files } = yield* states
     const there = files.find(({ place }) => place === placeOf(isWorkspace))?.file ?? "the file"
     yield* Output.notice(`${dotted(path)} was not set in ${there}`)
   })
-).pipe(Command.withDescription("Take a value out of the file"))
+).pipe(Command.withDescription("Remove a setting from the file"))
 
-/** How it stands with a file, in a few words. */
-const stateText = ({ state }: FileState): string => {
+/** The state of a settings file in a few words. */
+const stateText = ({ state }: SettingsFileState): string => {
   switch (state._tag) {
     case "Absent":
-      return "not there"
+      return "missing"
     case "Counts":
-      return "counts"
+      return "in use"
     case "LeftOut":
-      return `left out: ${state.why}`
+      return `ignored: ${state.why}`
     case "Broken":
-      return "cannot be used"
+      return "invalid"
   }
 }
 
@@ -270,24 +281,24 @@ const pathCommand = Command.make(
     }
     yield* Output.text(
       Output.table([
-        ...files.map((file) => [file.place, printable(file.file), printable(stateText(file))]),
-        ...(envFile === undefined ? [] : [[".env", printable(envFile), "counts"]]),
-        ...untrusted.map((file) => [".env", printable(file), "left out: the folder is not trusted"])
+        ...files.map((file) => [file.place, printableLine(file.file), printableLine(stateText(file))]),
+        ...(envFile === undefined ? [] : [[".env", printableLine(envFile), "in use"]]),
+        ...untrusted.map((file) => [".env", printableLine(file), "ignored: the folder is not trusted"])
       ])
     )
   })
-).pipe(Command.withDescription("Show the files that settings are read from, the weaker first"))
+).pipe(Command.withDescription("Show settings files, from lowest to highest precedence"))
 
 const schema = Command.make(
   "schema",
   {},
   Effect.fn("cli.config.schema")(() => Output.text(JSON.stringify(settingsSchema(), undefined, 2)))
 ).pipe(
-  Command.withDescription("Print the JSON Schema of settings files, for editors"),
+  Command.withDescription("Print the JSON Schema of settings files for your editor"),
   Command.withExamples([
     {
       command: "palimpsest config schema > settings.schema.json",
-      description: `Name it as "$schema" in a settings file`
+      description: `Save the schema; refer to it as "$schema" in a settings file`
     }
   ])
 )
@@ -296,11 +307,11 @@ const ok = (check: string, message: string): Check => ({ check, status: "ok", me
 const warning = (check: string, message: string): Check => ({ check, status: "warning", message })
 const problem = (check: string, message: string): Check => ({ check, status: "problem", message })
 
-const checkFile = ({ file, place, state }: FileState): ReadonlyArray<Check> => {
+const checkFile = ({ file, place, state }: SettingsFileState): ReadonlyArray<Check> => {
   const name = place === "gemini" ? "Gemini CLI's settings" : `${place} settings`
   switch (state._tag) {
     case "Absent":
-      return [ok(name, `${file} is not there; nothing is set in it`)]
+      return [ok(name, `${file} does not exist; nothing is set there`)]
     case "LeftOut":
       return [warning(name, `${file} was left out: ${state.why}`)]
     case "Broken":
@@ -310,7 +321,7 @@ const checkFile = ({ file, place, state }: FileState): ReadonlyArray<Check> => {
   }
 }
 
-/** Whether the home folder can be written to; one that is not there yet is made in the nearest that is. */
+/** Checks that the home folder is writable. For a missing folder, checks the nearest existing parent. */
 const checkHome = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -324,8 +335,8 @@ const checkHome = Effect.fnUntraced(function* (folder: string) {
     : problem(
         "home folder",
         isFolder
-          ? `${at} cannot be written to; change its rights, or set PALIMPSEST_HOME to another folder`
-          : `${at} is no folder; move it away, or set PALIMPSEST_HOME to another folder`
+          ? `${at} is not writable; change its permissions, or set PALIMPSEST_HOME to another folder`
+          : `${at} is not a folder; move it away, or set PALIMPSEST_HOME to another folder`
       )
 })
 
@@ -341,19 +352,19 @@ const checkTrust = Effect.gen(function* () {
         : warning(
             "trust",
             standing === "untrusted"
-              ? `${folder} is not trusted: nothing is taken from it; "palimpsest trust" changes that`
-              : `nobody said whether ${folder} is trusted, so nothing is taken from it; "palimpsest trust" says so`
+              ? `${folder} is not trusted: nothing is loaded from it; run "palimpsest trust" to trust it`
+              : `${folder} is not trusted yet, so nothing is loaded from it; run "palimpsest trust" to trust it`
           )
   })
 })
 
-const checkKey = Effect.map(keyVariable, (name) =>
+const checkKey = Effect.map(apiKeyVariable, (name) =>
   name === undefined
-    ? warning("key", "there is none for the model: get one at https://aistudio.google.com/apikey, set GEMINI_API_KEY")
+    ? warning("key", "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY")
     : ok("key", `${name} is set`)
 )
 
-const checkHooks = (files: ReadonlyArray<FileState>): ReadonlyArray<Check> => {
+const checkHooks = (files: ReadonlyArray<SettingsFileState>): ReadonlyArray<Check> => {
   const read = files.flatMap(({ file, place, state }) =>
     state._tag === "Counts"
       ? [{ file, ...hooksOf(state.settings.hooks ?? {}, place === "home" ? "home" : "workspace") }]
@@ -361,20 +372,20 @@ const checkHooks = (files: ReadonlyArray<FileState>): ReadonlyArray<Check> => {
   )
   const warnings = read.flatMap(({ file, warnings: all }) => all.map((text) => warning("hooks", `${file}: ${text}`)))
   const count = read.reduce((sum, { hooks }) => sum + hooks.length, 0)
-  return warnings.length > 0 ? warnings : [ok("hooks", count === 0 ? "there are none" : Output.plural(count, "hook"))]
+  return warnings.length > 0 ? warnings : [ok("hooks", count === 0 ? "none" : Output.plural(count, "hook"))]
 }
 
-/** What the Gemini API takes as the name of a model. */
+/** Model names that the Gemini API accepts. */
 const modelName = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.-]*$/
 
 const checkModel = (settings: SettingsFile): Check => {
   const { model } = withDefaults(settings)
-  const { source, window } = ModelWindows.offline(model, settings.models)
+  const { source, window } = ModelWindows.resolveOffline(model, settings.models)
   return modelName.test(model)
     ? source === "assumed"
-      ? warning("model", ModelWindows.unknownText(model, settings.window ?? window))
+      ? warning("model", ModelWindows.unknownModelText(model, settings.window ?? window))
       : ok("model", model)
-    : problem("model", `${JSON.stringify(model)} is no name of a model; try palimpsest config set model gemini-2.5-pro`)
+    : problem("model", `${JSON.stringify(model)} is not a model name; try palimpsest config set model gemini-2.5-pro`)
 }
 
 const doctor = Command.make(
@@ -398,7 +409,7 @@ const doctor = Command.make(
       ...envChecks,
       ...(env.file === undefined
         ? envChecks.length === 0
-          ? [ok(".env", "there is none")]
+          ? [ok(".env", "none")]
           : []
         : [ok(".env", `${env.file} sets ${names.join(", ")}`)]),
       ...broken.map(({ message }) => problem("environment", message)),
@@ -409,7 +420,7 @@ const doctor = Command.make(
             ok(
               "environment",
               fromEnvironment.length === 0
-                ? "no setting comes from it"
+                ? "sets nothing"
                 : `${fromEnvironment.map(({ key: name, name: variable }) => `${variable} sets ${name}`).join(", ")}`
             )
           ]),
@@ -423,15 +434,15 @@ const doctor = Command.make(
       const { bad, good, warn } = yield* Output.style
       const shown = { ok: good("OK"), warning: warn("warning"), problem: bad("problem") }
       yield* Output.text(
-        Output.table(checks.map(({ check, message, status }) => [shown[status], check, printable(message)]))
+        Output.table(checks.map(({ check, message, status }) => [shown[status], check, printableLine(message)]))
       )
     }
-    if (problems > 0) return yield* failed(json ? "" : `${Output.plural(problems, "problem")} to be solved`)
+    if (problems > 0) return yield* failed(json ? "" : `${Output.plural(problems, "problem")} found`)
   })
-).pipe(Command.withDescription("Look all places of settings through, and say what to do about what is wrong"))
+).pipe(Command.withDescription("Check the configuration and say how to fix problems"))
 
-/** `palimpsest config …` */
+/** The command `palimpsest config …`. */
 export const config = Command.make("config").pipe(
-  Command.withDescription("What is set, and where"),
+  Command.withDescription("Manage settings"),
   Command.withSubcommands([list, get, set, unset, pathCommand, schema, doctor, configImport])
 )

@@ -1,34 +1,34 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { printable } from "../../domain/Inspection.ts"
-import { GeminiImport, ImportReport } from "../../services/GeminiImport.ts"
-import { badInput, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
+import { GeminiImport, ImportReport } from "../../services/settings/GeminiImport.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
 
-/** Rows under a heading; nothing where there are none. */
+/** Rows under a heading; empty without rows. */
 const section = (heading: string, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   rows.length === 0
     ? ""
-    : `${heading}\n${Output.table(rows.map((row) => ["", ...row.map(printable)]))
+    : `${heading}\n${Output.table(rows.map((row) => ["", ...row.map(printableLine)]))
         .split("\n")
         .map((line) => `${line}\n`)
         .join("")}\n`
 
-/** The report as a person reads it: what goes where, what stays, and what was left and why. */
+/** The report as text: which settings were imported, which were kept, and which were skipped and why. */
 export const reportText = ({ dryRun, from, kept, notTaken, taken }: ImportReport): string => {
-  const nothing = taken.length === 0 ? "Nothing more is taken" : dryRun ? "Would be taken" : "Taken"
+  const nothing = taken.length === 0 ? "Nothing new to import" : dryRun ? "Would import" : "Imported"
   return [
     section(
-      `${nothing} from ${printable(from)}:`,
+      `${nothing} from ${printableLine(from)}:`,
       taken.map(({ from: what, kind, note, to }) => [kind, what, `→ ${to}${note === null ? "" : ` (${note})`}`])
-    ) || `${nothing} from ${printable(from)}.\n\n`,
+    ) || `${nothing} from ${printableLine(from)}.\n\n`,
     section(
-      "Kept as it is here:",
+      "Unchanged here:",
       kept.map(({ from: what, kind, why }) => [kind, what, why])
     ),
     section(
-      "Not taken:",
+      "Not imported:",
       notTaken.map(({ from: what, kind, why }) => [kind, what, why])
     )
   ]
@@ -40,9 +40,12 @@ const gemini = Command.make(
   "gemini",
   {
     from: Input.optional(Flag.String("from").pipe(Flag.withMetavar("folder"))).pipe(
-      Flag.withDescription("The folder of Gemini CLI (default: .gemini in your home folder)")
+      Flag.withDescription("Gemini CLI's folder (default: .gemini in your home folder)")
     ),
-    dryRun: Flag.Boolean("dry-run").pipe(Flag.withDescription("Only say what would be done"), Flag.withDefault(false)),
+    dryRun: Flag.Boolean("dry-run").pipe(
+      Flag.withDescription("Show what would be imported and change nothing"),
+      Flag.withDefault(false)
+    ),
     json: Input.json
   },
   Effect.fn("cli.config.import.gemini")(
@@ -51,22 +54,21 @@ const gemini = Command.make(
       const report = yield* run({ from, dryRun })
       yield* json ? Output.json(ImportReport, report) : Output.text(reportText(report))
     },
-    Effect.catchTag("GeminiImportError", ({ isInput, message }) =>
-      Effect.fail((isInput ? badInput : failed)(printable(message)))
-    )
+    Effect.catchTag("GeminiImportError", ({ message, reason }) => {
+      const hint = reason === "NoFolder" ? "; name the one of Gemini CLI with --from" : ""
+      return Effect.fail((reason === "NotWritten" ? failed : badInput)(printableLine(`${message}${hint}`)))
+    })
   )
 ).pipe(
-  Command.withDescription(
-    "Take over settings, memory, agents and skills of Gemini CLI; nothing that is here is changed"
-  ),
+  Command.withDescription("Import settings, memory, agents and skills of Gemini CLI; existing values stay"),
   Command.withExamples([
-    { command: "palimpsest config import gemini --dry-run", description: "See what would be taken" },
-    { command: "palimpsest config import gemini --from backup/.gemini", description: "Take over another folder" }
+    { command: "palimpsest config import gemini --dry-run", description: "Preview the import" },
+    { command: "palimpsest config import gemini --from backup/.gemini", description: "Import from another folder" }
   ])
 )
 
-/** `palimpsest config import …`: stands below `config`. */
+/** The command `palimpsest config import …`, a subcommand of `config`. */
 export const configImport = Command.make("import").pipe(
-  Command.withDescription("Take over what was set up for another program"),
+  Command.withDescription("Import the configuration of another program"),
   Command.withSubcommands([gemini])
 )

@@ -1,26 +1,36 @@
+import { strategies, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type AnchorKind } from "../../domain/Anchors.ts"
-import { adopt, defaultPolicy, patchOf, statusOf, type StrategyName } from "../../domain/Compression.ts"
-import { append, compressions, empty, entries, type Entry, itemParts, view } from "../../domain/Conversation.ts"
-import { isCall } from "../../domain/Content.ts"
-import { freshMemory } from "../../domain/FailureMemory.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { retention, textOf, usedAgain } from "../../domain/Retention.ts"
-import { estimateText, TokenCount } from "../../domain/Tokens.ts"
-import * as Work from "../../domain/Work.ts"
-import { Compression } from "../../services/Compression.ts"
-import { HandleIndex } from "../../services/Intake.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
+import type { AnchorKind } from "../../domain/compression/Anchors.ts"
+import { adopt, patchOf, statusOf } from "../../domain/compression/Compression.ts"
+import {
+  append,
+  compressions,
+  empty,
+  entries,
+  type Entry,
+  itemParts,
+  view
+} from "../../domain/conversation/Conversation.ts"
+import { isCall } from "../../domain/content/Content.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { measureRetention, entryText, reusedAnchors } from "../../domain/evaluation/Retention.ts"
+import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { Compression } from "../../services/compression/Compression.ts"
+import { HandleIndex } from "../../services/session/EntryBuilder.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
 
 const KindRow = Schema.Struct({ used: Schema.Natural, inSnapshot: Schema.Natural, inContext: Schema.Natural })
 
-/** One compression at one point with one budget, and where the anchors are that were used later. */
+/** One compression at one point with one budget, and where it left the anchors that are used later. */
 const Trial = Schema.Struct({
   budget: Schema.Natural,
   status: Schema.String,
-  /** Tokens of the snapshot that was written, and of the whole context. */
+  /** Tokens of the snapshot, and of the whole context. */
   snapshotTokens: Schema.Natural,
   contextTokens: Schema.Natural,
   used: Schema.Natural,
@@ -48,12 +58,12 @@ const Report = Schema.Struct({
   files: Schema.Array(Schema.Struct({ file: Schema.String, points: Schema.Array(Point) }))
 })
 
-const standardBudgets = [2_000, 4_000, 8_000]
-/** Shares of a recording without a compaction at which one is tried. */
-const standardPoints = [0.25, 0.5, 0.75]
-const fewest = 4
+const defaultBudgets = [2_000, 4_000, 8_000]
+/** Positions, as shares of the recording, at which a compaction is tried when the recording has none. */
+const defaultCutShares = [0.25, 0.5, 0.75]
+const minMessagesPerSide = 4
 
-/** The first point from `count` on at which no call waits for its answer. */
+/** Returns the first position from `count` on at which no call is open. */
 const answeredFrom = (all: ReadonlyArray<Entry>, count: number): number => {
   let point = count
   while (point < all.length && all[point - 1]?.content.parts.some(isCall) === true) point += 1
@@ -61,10 +71,10 @@ const answeredFrom = (all: ReadonlyArray<Entry>, count: number): number => {
 }
 
 /**
- * Measures twice: the snapshot alone when it has to stand for everything before the point, as a recorded summary did, and
- * the context that the runtime would give the agent, with the end of the conversation kept.
+ * Measures twice: the snapshot alone, when it replaces everything before the point as a recorded summary did, and the context
+ * that the runtime would send, which keeps the end of the conversation.
  */
-const tryOnce = Effect.fnUntraced(function* (
+const runTrial = Effect.fnUntraced(function* (
   before: ReadonlyArray<Entry>,
   used: ReadonlyMap<string, AnchorKind>,
   budget: number,
@@ -94,10 +104,10 @@ const tryOnce = Effect.fnUntraced(function* (
   const { outcome } = yield* run(defaultPolicy.preserve)
   const snapshot = alone._tag === "Compressed" ? alone.snapshot : ""
   const context = view(adopt(conversation, outcome))
-    .map((item) => textOf({ ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }))
+    .map((item) => entryText({ ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }))
     .join("\n")
-  const dropped = patchOf(outcome) === undefined ? [] : before.map(textOf)
-  const { byKind, ...places } = yield* Work.run(retention(used, { snapshot, context, dropped }))
+  const dropped = patchOf(outcome) === undefined ? [] : before.map(entryText)
+  const { byKind, ...places } = yield* Work.run(measureRetention(used, { snapshot, context, dropped }))
   const trial: Trial = {
     budget,
     status: statusOf(outcome),
@@ -112,10 +122,10 @@ const tryOnce = Effect.fnUntraced(function* (
 const share = (part: number, whole: number): string => (whole === 0 ? "–" : (part / whole).toFixed(2))
 
 const describe = (file: string, points: ReadonlyArray<Point>): string => {
-  const lines = [printable(file)]
+  const lines = [printableLine(file)]
   for (const point of points) {
     lines.push(
-      `  after ${point.after}: ${Output.number(point.entriesBefore)} messages before, ${Output.number(point.entriesAfter)} after; ${point.used} facts were used again`
+      `  after ${point.after}: ${Output.number(point.entriesBefore)} messages before, ${Output.number(point.entriesAfter)} after; ${point.used} facts are used later`
     )
     const rows: Array<Array<string>> = [["", "", "tokens", "snapshot", "context", "by handle", "lost"]]
     if (point.recorded !== null) {
@@ -149,7 +159,10 @@ const describe = (file: string, points: ReadonlyArray<Point>): string => {
   return lines.join("\n")
 }
 
-/** `palimpsest eval <files…>`. */
+/** The strategies whose snapshots have a budget. */
+const measurable = strategies.filter(({ hasSnapshotBudget }) => hasSnapshotBudget).map(({ name }) => name)
+
+/** The command `palimpsest eval <files…>`. */
 export const evaluate = Command.make(
   "eval",
   {
@@ -160,12 +173,11 @@ export const evaluate = Command.make(
     from: Input.from,
     lenient: Input.lenient,
     budget: Input.optional(Input.size("budget")).pipe(
-      Flag.withDescription("The snapshot's size in tokens (default: the recorded summary's, else 2k, 4k and 8k)")
+      Flag.withDescription("Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)")
     ),
-    // The only strategy whose snapshot has a budget to measure at.
-    strategy: Flag.Literals("strategy", ["palimpsest"]).pipe(
-      Flag.withDescription("Whose compression is measured"),
-      Flag.withDefault("palimpsest")
+    strategy: Flag.Literals("strategy", measurable).pipe(
+      Flag.withDescription("Strategy to measure"),
+      Flag.withDefault(defaultPolicy.strategy)
     ),
     json: Input.json
   },
@@ -179,21 +191,21 @@ export const evaluate = Command.make(
       )
       const cuts =
         recorded.length > 0
-          ? recorded.map(({ entries: count, patch }) => ({ count, summary: patch.insert.map(textOf).join("\n") }))
-          : standardPoints.map((part) => ({
+          ? recorded.map(({ entries: count, patch }) => ({ count, summary: patch.insert.map(entryText).join("\n") }))
+          : defaultCutShares.map((part) => ({
               count: answeredFrom(all, Math.floor(all.length * part)),
               summary: undefined
             }))
       const points: Array<Point> = []
       for (const { count, summary } of cuts) {
-        if (count < fewest || all.length - count < fewest) continue
+        if (count < minMessagesPerSide || all.length - count < minMessagesPerSide) continue
         const before = all.slice(0, count)
         const after = all.slice(count)
-        const used = yield* Work.run(usedAgain(before, after))
+        const used = yield* Work.run(reusedAnchors(before, after))
         const size = summary === undefined ? undefined : estimateText(summary)
-        const budgets = input.budget === undefined ? (size === undefined ? standardBudgets : [size]) : [input.budget]
+        const budgets = input.budget === undefined ? (size === undefined ? defaultBudgets : [size]) : [input.budget]
         const trials = yield* Effect.forEach(budgets, (budget) =>
-          tryOnce(before, used, budget, {
+          runTrial(before, used, budget, {
             strategy: input.strategy,
             cwd: session.started?.cwd
           })
@@ -215,4 +227,4 @@ export const evaluate = Command.make(
     if (input.json) return yield* Output.json(Report, { files })
     yield* Output.text(files.map(({ file, points }) => describe(file, points)).join("\n\n"))
   })
-).pipe(Command.withDescription("Measure what a compression keeps of what an agent needed later"))
+).pipe(Command.withDescription("Measure how much of what an agent needed later a compression keeps"))

@@ -1,34 +1,41 @@
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, FileSystem, Result } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Chain from "../../domain/Chain.ts"
-import { type Decision, defaultPolicy, type NoopReason, type Plan } from "../../domain/Compression.ts"
-import { empty as nothingSaid, view as conversationView } from "../../domain/Conversation.ts"
-import { freshMemory } from "../../domain/FailureMemory.ts"
-import { type Compaction, viewSizes } from "../../domain/Compactions.ts"
-import { inspect as inspectConversation, printable } from "../../domain/Inspection.ts"
-import { builtIn, parsePrices, type Prices, tokensOfCost } from "../../domain/Prices.ts"
-import type { Session } from "../../domain/Session.ts"
-import { TokenCount } from "../../domain/Tokens.ts"
-import * as Work from "../../domain/Work.ts"
-import { Compression } from "../../services/Compression.ts"
-import { HandleIndex } from "../../services/Intake.ts"
-import * as Export from "../../services/Export.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import * as FileWindow from "../FileWindow.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
-import { type Page, renderPage } from "../Page.ts"
-import { dollars, kindNames, Report } from "../Report.ts"
+import * as Chain from "../../domain/text/PersistentList.ts"
+import type { Decision, NoopReason, Plan } from "../../domain/compression/Compression.ts"
+import { empty as nothingSaid, view as conversationView } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { type Compaction, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { inspect as inspectConversation } from "../../domain/evaluation/Inspection.ts"
+import { builtInPrices, parsePrices, type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { Compression } from "../../services/compression/Compression.ts"
+import { HandleIndex } from "../../services/session/EntryBuilder.ts"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as FileWindow from "../input/FileWindow.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
+import { type Page, renderPage } from "../page/Page.ts"
+import { dollars, kindNames, Report } from "../output/InspectReport.ts"
 
 const { number, share, table } = Output
 
-/** Rows of a section; `--json` has them all. */
+/**
+ * The `inspect` command: reports where the tokens of a conversation are. One file: all sections of the text share its width,
+ * its tables and its limits.
+ */
+
+/** Rows shown per section. `--json` has all of them. */
 const rowsShown = 15
-/** Columns of the text. */
+/** Width of the text in columns. */
 const columns = 100
 const indent = 2
 
-/** A text cut to so many columns, and its end shown when its beginning says less. */
+/** Cuts a text to a width. `keep` selects the end that stays. */
 const clipped = (text: string, width: number, keep: "start" | "end" = "start"): string => {
   if (Output.columnsOf(text) <= width) return text
   const characters = [...text]
@@ -43,12 +50,12 @@ const clipped = (text: string, width: number, keep: "start" | "end" = "start"): 
   return keep === "end" ? `…${shown.reverse().join("")}` : `${shown.join("")}…`
 }
 
-/** Something out of a file as one cell: nothing that a terminal acts on, and no wider than this. */
-const cell = (text: string, width: number, keep?: "end"): string => clipped(printable(text), width, keep)
+/** A text from a file as a table cell: without control characters and at most `width` columns wide. */
+const cell = (text: string, width: number, keep?: "end"): string => clipped(printableLine(text), width, keep)
 
 type Row = ReadonlyArray<string>
 
-/** The width that one more column has beside these. */
+/** Width left for one more column beside these rows. */
 const widthBeside = (rows: ReadonlyArray<Row>): number => {
   const widths: Array<number> = []
   for (const row of rows) {
@@ -57,7 +64,7 @@ const widthBeside = (rows: ReadonlyArray<Row>): number => {
   return Math.max(8, columns - indent - widths.reduce((total, width) => total + width + 2, 0))
 }
 
-/** The first of some rows, and how many more there are. */
+/** Returns the first rows and the number of the others. */
 const first = <A>(items: ReadonlyArray<A>, row: (item: A) => Row, align: string, header: Row = []): string => {
   const shown = items.slice(0, rowsShown).map(row)
   const more = items.length - shown.length
@@ -65,7 +72,7 @@ const first = <A>(items: ReadonlyArray<A>, row: (item: A) => Row, align: string,
   return more > 0 ? `${body}\nand ${number(more)} more (--json has them all)` : body
 }
 
-/** Rows of numbers, each after a name as long as there is room for it. */
+/** Returns rows of numbers, each after a name that takes the remaining width. */
 const named = <A>(
   items: ReadonlyArray<A>,
   name: (item: A) => string,
@@ -77,7 +84,7 @@ const named = <A>(
   return (item) => [cell(name(item), width, keep), ...numbers(item)]
 }
 
-/** A name and a text of one section; undefined where it has nothing to say. */
+/** The title and the text of a section, or undefined for a section without data. */
 type Section = readonly [title: string, body: string] | undefined
 
 const factsText = (report: Report): string => {
@@ -94,7 +101,7 @@ const factsText = (report: Report): string => {
       "size",
       `${number(report.bytes)} bytes, ${Output.plural(report.messages, "message")}, ${Output.plural(report.turns, "turn")}`
     ],
-    ["tokens", `${number(all)} in all, ${number(view)} in the current view`],
+    ["tokens", `${number(all)} in total, ${number(view)} in the current view`],
     ...(environment > 0 ? [["", `${number(environment)} in the environment message, not counted here`]] : [])
   ])
 }
@@ -138,7 +145,7 @@ const largestSection = ({ largest }: Report, style: Output.Style): Section => {
   ]
   const width = widthBeside(largest.map(row))
   return [
-    "Largest parts (read one with recall <file> <handle>)",
+    "Largest parts (print one with: palimpsest recall FILE HANDLE)",
     first(largest, (part) => [...row(part), style.dim(clipped(part.preview, width))], "llrll")
   ]
 }
@@ -146,7 +153,7 @@ const largestSection = ({ largest }: Report, style: Output.Style): Section => {
 const readsSection = ({ reads, tokens }: Report, style: Output.Style): Section => {
   if (reads.length === 0) return undefined
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
-  const header = ["reads", "tokens", "by repeats"]
+  const header = ["reads", "tokens", "by rereading"]
   const row = named(
     reads,
     ({ path }) => path,
@@ -155,7 +162,7 @@ const readsSection = ({ reads, tokens }: Report, style: Output.Style): Section =
     "end"
   )
   return [
-    `Files read more than once: ${number(repeated)} tokens by repeats, ${share(repeated, tokens.all)}`,
+    `Files read more than once: ${number(repeated)} tokens by rereading, ${share(repeated, tokens.all)}`,
     first(reads, row, "lrrr", ["", ...header].map(style.dim))
   ]
 }
@@ -165,7 +172,7 @@ const growthSection = (report: Report, sizes: ReadonlyArray<number>): Section =>
   const largest = sizes.reduce((a, b) => Math.max(a, b), 0)
   return [
     `Growth over ${Output.plural(sizes.length, "message")}, ${Output.plural(report.turns, "turn")}`,
-    `${Output.sparkline(sizes)}\nat most ${number(largest)} tokens in the view, ${number(report.tokens.view)} now`
+    `${Output.sparkline(sizes)}\npeak ${number(largest)} tokens in the view, now ${number(report.tokens.view)}`
   ]
 }
 
@@ -183,11 +190,11 @@ const compactionsSection = ({ compactions }: Report, style: Output.Style): Secti
     number(one.shortened.parts),
     one.facts === null ? "" : `${number(one.facts.kept)} of ${number(one.facts.dropped)}`
   ]
-  const header = ["", "before", "", "after", "dropped", "kept", "put in", "shortened", "facts"]
+  const header = ["", "before", "", "after", "dropped", "kept", "inserted", "shortened", "facts"]
   const width = widthBeside([header, ...latest.slice(0, rowsShown).map(numbers)])
   const decided = ({ strategy, trigger }: Compaction) => [strategy, trigger].filter((name) => name !== null).join(", ")
   return [
-    "Past compactions, the latest first (tokens of the view; messages; facts that still stood)",
+    "Past compactions, newest first (tokens in the view; messages; facts kept)",
     first(latest, (one) => [...numbers(one), cell(decided(one), width)], "lrlrrrrrrl", header.map(style.dim))
   ]
 }
@@ -199,24 +206,24 @@ const droppedSection = ({ dropped }: Report): Section => {
     Output.plural(messages, "message"),
     handle
   ]
-  return ["Dropped ranges (recall <file> <handle> has them whole)", first(dropped, row, "lll")]
+  return ["Dropped ranges (print one with: palimpsest recall FILE HANDLE)", first(dropped, row, "lll")]
 }
 
 const usageSection = ({ usage }: Report): Section => {
   if (usage === null) return undefined
   const { answers, error, factor, overhead, points, recorded } = usage
-  const written = recorded.cacheWrite === undefined ? "" : `, ${number(recorded.cacheWrite)} written to it`
+  const written = recorded.cacheWrite === undefined ? "" : `, ${number(recorded.cacheWrite)} written to cache`
   const rows = [
-    ["sent", `${number(recorded.prompt)}, ${share(recorded.cached, recorded.prompt)} from a cache${written}`],
-    ["answered", `${number(recorded.answer)}, and ${number(recorded.thoughts)} in thoughts`],
+    ["sent", `${number(recorded.prompt)}, ${share(recorded.cached, recorded.prompt)} from cache${written}`],
+    ["answered", `${number(recorded.answer)}, plus ${number(recorded.thoughts)} in thoughts`],
     [
       "a request",
       points.length === 0
-        ? "never told"
-        : `about ${number(Math.round(overhead))} + ${factor.toFixed(2)} × our count of the view, ${share(error, 1)} off on average`
+        ? "not recorded"
+        : `about ${number(Math.round(overhead))} + ${factor.toFixed(2)} × our estimate of the view (mean error ${share(error, 1)})`
     ]
   ]
-  return [`Recorded by the provider (tokens of ${Output.plural(answers, "answer")})`, table(rows)]
+  return [`Usage recorded by the provider (${Output.plural(answers, "answer")})`, table(rows)]
 }
 
 const costSection = ({ compressing, cost }: Report, style: Output.Style): Section => {
@@ -238,7 +245,7 @@ const costSection = ({ compressing, cost }: Report, style: Output.Style): Sectio
   const notes = [
     `prices: ${cell(cost.table, 70, "end")}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
     ...(cost.estimated
-      ? ["the agent recorded no tokens: these are our own counts, without instructions, tools and caches"]
+      ? ["the agent recorded no usage: these are estimates, without instructions, tools and caching"]
       : []),
     ...(cost.unpriced.length > 0
       ? [cell(`no price for ${cost.unpriced.join(", ").slice(0, 1_000)}`, columns - indent)]
@@ -270,10 +277,10 @@ const skippedSection = (report: Report): Section => {
   const skipped = Object.entries(report.skipped).sort((a, b) => b[1] - a[1])
   if (skipped.length === 0) return undefined
   const row = ([kind, count]: readonly [string, number]) => [cell(kind, 60), number(count)]
-  return ["Records that are no part of the conversation", first(skipped, row, "lr")]
+  return ["Records that are not part of the conversation", first(skipped, row, "lr")]
 }
 
-/** The report for a person. `sizes` are the view's tokens after each message. */
+/** The report as text. `sizes` are the view's tokens after each message. */
 export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Output.Style = Output.plain): string => {
   const sections: ReadonlyArray<Section> = [
     ...sumsSections(report, style),
@@ -292,7 +299,7 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
   const torn =
     report.torn === null
       ? []
-      : [style.warn(`Line ${number(report.torn)}, the last one, broke off in the middle and was left out.`)]
+      : [style.warn(`Line ${number(report.torn)}, the last one, is incomplete and was left out.`)]
   return [
     factsText(report),
     ...sections.flatMap((section) =>
@@ -311,7 +318,7 @@ const droppedRanges = (session: Session): Report["dropped"] =>
       : [{ handle, messages: entries.length, from: first.id, to: last.id }]
   })
 
-/** What the standard policy would do in the window of the conversation's model. */
+/** Plans a compression with the default policy in the window of the conversation's model. */
 const nextCompression = Effect.fnUntraced(function* (session: Session, window: number) {
   const compression = yield* Compression
   const policy = { ...defaultPolicy, limit: TokenCount.make(window) }
@@ -323,7 +330,7 @@ const nextCompression = Effect.fnUntraced(function* (session: Session, window: n
   } satisfies Report["next"]
 })
 
-/** Why an automatic compression would wait: it is the one that is asked for, from the threshold on. */
+/** Returns why an automatic compression would not run, or null. From the threshold on it behaves like a forced one. */
 export const waitsFor = (forced: Decision, due: number): NoopReason | null => {
   const reason = forced._tag === "Skip" ? forced.reason : null
   const before = forced._tag === "Skip" ? forced.before : forced.plan.before
@@ -338,21 +345,21 @@ const summarised = (session: Session, plan: Plan): number => {
 
 const nextText = (next: Report["next"]): string => {
   if (next === null)
-    return `not planned here: what the model sees is too much to be held; "compress FILE --plan" plans it`
+    return `not planned: the conversation is too large to load here; run "palimpsest compress FILE --plan"`
   const { forced, waits } = next
-  const automatic = waits === null ? "it is due" : `not yet: ${waits}`
+  const automatic = waits === null ? "due now" : `not yet: ${waits}`
   return forced === null
     ? `${automatic}
 there is nothing to compress`
     : `${automatic}
---force would put a snapshot in the place of ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
+--force would replace ${Output.plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens`
 }
 
-/** The prices that are to be used. A file that holds no table is bad input: status 2. */
+/** Reads the price table. A file without a valid table is bad input: status 2. */
 const pricesOf = Effect.fnUntraced(function* (
   file: string | undefined
 ): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem> {
-  if (file === undefined) return builtIn
+  if (file === undefined) return builtInPrices
   const fs = yield* FileSystem.FileSystem
   const text = yield* fs
     .readFileString(file)
@@ -361,7 +368,7 @@ const pricesOf = Effect.fnUntraced(function* (
         badInput(
           `${file}: ${
             reason._tag === "NotFound"
-              ? "there is no such file; --prices expects a table of prices"
+              ? "no such file; --prices expects a JSON file of prices"
               : `cannot be read (${reason.description ?? reason._tag})`
           }`
         )
@@ -375,34 +382,34 @@ const flags = {
   ...Input.conversation,
   prices: Input.optional(Flag.String("prices")).pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("Prices in place of the built-in ones: JSON, US dollars for a million tokens, by model")
+    Flag.withDescription("JSON file of prices by model, in US dollars per million tokens")
   ),
   html: Input.optional(Flag.String("html")).pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("Write one self-contained page with charts here, in place of the text")
+    Flag.withDescription("Write a self-contained page with charts instead of text")
   ),
   json: Input.json
 }
 
-/** The page does not go over what was read, by whatever name. */
+/** Refuses to write the page over the input file, under any name. */
 const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
   if (html === undefined) return
   yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))
   const fs = yield* FileSystem.FileSystem
   const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
   if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
-    return yield* badInput(`${html} is the conversation itself; write the page to another file`)
+    return yield* badInput(`${html} is the input file; write the page to another file`)
   }
 })
 
-/** Writes the page, and says where it is: the text does not come beside it. */
+/** Writes the page and prints its path. The text report is not printed. */
 const writePage = Effect.fnUntraced(function* (file: string, page: Page) {
   const html = yield* Output.progress(`drawing ${file}`)(renderPage(page))
   yield* Effect.mapError(Export.writeText(file, html), (error) => failed(error.message))
-  yield* Output.notice(`the page is in ${file}`)
+  yield* Output.notice(`wrote the page to ${file}`)
 })
 
-/** `palimpsest inspect <file>`. */
+/** The command `palimpsest inspect <file>`. */
 export const inspect = Command.make(
   "inspect",
   flags,
@@ -415,10 +422,10 @@ export const inspect = Command.make(
     const model = loaded.transcript?.model ?? started?.model ?? null
     const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
     const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
-    const found = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
-    // Of a log that was too long to be held: what the model sees, if that is not.
+    const surveyResult = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
+    // For a log too large to load, this is the part that the model sees, unless that is too large as well.
     const session = survey === undefined ? loaded.session : survey.shown
-    const window = FileWindow.of(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
+    const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
     const report: Report = {
       file: input.file,
       format: loaded.format,
@@ -426,7 +433,7 @@ export const inspect = Command.make(
       session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
       model,
       cwd,
-      ...(found?.inspection ??
+      ...(surveyResult?.inspection ??
         (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })))),
       dropped: survey?.dropped ?? droppedRanges(loaded.session),
       skipped: loaded.skipped,
@@ -436,25 +443,25 @@ export const inspect = Command.make(
     const conversation = session?.conversation ?? nothingSaid
     if (input.html !== undefined) {
       const surveyed =
-        survey === undefined || found === undefined
+        survey === undefined || surveyResult === undefined
           ? undefined
-          : { sizes: found.sizes, cuts: survey.cuts, span: survey.span }
+          : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
       yield* writePage(input.html, { report, conversation, survey: surveyed })
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
-      const sizes = found === undefined ? viewSizes(conversation) : Array.from(found.sizes)
+      const sizes = surveyResult === undefined ? viewSizes(conversation) : Array.from(surveyResult.sizes)
       yield* Output.text(describe(report, sizes, yield* Output.style))
     }
   })
 ).pipe(
-  Command.withDescription("Shows where the tokens of a conversation go"),
+  Command.withDescription("Show where the tokens of a conversation go"),
   Command.withExamples([
     {
       command: "palimpsest inspect examples/claude-code-subagent.jsonl",
-      description: "Look into a Claude Code transcript"
+      description: "Inspect a Claude Code transcript"
     },
-    { command: "palimpsest inspect session.json --json | jq .tokens", description: "Take the numbers elsewhere" },
-    { command: "palimpsest inspect session.jsonl --html session.html", description: "See it in a browser" }
+    { command: "palimpsest inspect session.json --json | jq .tokens", description: "Use the numbers in a script" },
+    { command: "palimpsest inspect session.jsonl --html session.html", description: "Open it in a browser" }
   ])
 )

@@ -1,27 +1,26 @@
+import { withTokens, printableLines, listText, noMemoryText, showText, totalLine } from "../output/MemoryReport.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { printable } from "../../domain/Inspection.ts"
-import { type Loaded, MemoryBlock, MemoryScope } from "../../domain/MemoryText.ts"
-import { Memory } from "../../services/Memory.ts"
-import { TokenCounter } from "../../services/TokenCounter.ts"
-import { detailLines } from "../chat/CallText.ts"
-import { badInput, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
+import { MemoryBlock, MemoryScope } from "../../domain/memory/MemoryText.ts"
+import { Memory } from "../../services/memory/Memory.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
 
-/** What is remembered, and adding to it. */
+/** The `memory` command: shows the memory and adds to it. */
 
-/** What `show --json` prints of a file. */
+/** A file in the output of `show --json`. */
 const Shown = Schema.Struct({ ...MemoryBlock.fields, tokens: Schema.Natural })
 
-/** What `show --json` prints. */
+/** The output of `show --json`. */
 const Memories = Schema.Struct({
   blocks: Schema.Array(Shown),
   tokens: Schema.Natural,
   problems: Schema.Array(Schema.String)
 })
 
-/** What `list --json` prints. */
+/** The output of `list --json`. */
 const Files = Schema.Struct({
   files: Schema.Array(
     Schema.Struct({
@@ -35,52 +34,13 @@ const Files = Schema.Struct({
   problems: Schema.Array(Schema.String)
 })
 
-/** What `add --json` prints. */
+/** The output of `add --json`. */
 const Added = Schema.Struct({ scope: MemoryScope, file: Schema.String, diff: Schema.String })
 
-/** Lines as they are, but for what would steer a terminal. */
-const lines = (text: string): string => detailLines(text).join("\n")
+/** Prints the problem of each file on one line. */
+const printProblems = (problems: ReadonlyArray<string>) => Effect.forEach(problems, Output.notice, { discard: true })
 
-/** What is remembered, with what each file costs. */
-export const counted = Effect.fnUntraced(function* (loaded: Loaded) {
-  const counter = yield* TokenCounter
-  const counts = yield* counter
-    .count(loaded.blocks.map(({ text }) => ({ text })))
-    .pipe(Effect.mapError(({ message }) => failed(`the tokens could not be counted: ${message}`)))
-  const blocks = loaded.blocks.map((block, i) => ({ ...block, tokens: Math.ceil(counts[i] ?? 0) }))
-  return { blocks, tokens: blocks.reduce((sum, { tokens }) => sum + tokens, 0), problems: loaded.problems }
-})
-type Counted = Effect.Success<ReturnType<typeof counted>>
-
-const total = ({ blocks, tokens }: Counted): string =>
-  `${Output.plural(blocks.length, "file")}, ${Output.plural(tokens, "token")} in every request`
-
-const nothing = 'nothing is remembered here; "palimpsest memory add" begins it'
-
-/** The files as a table: whose each is, where it came from, and what it costs. */
-export const listText = (memory: Counted, { bold, dim }: Output.Style = Output.plain): string => {
-  if (memory.blocks.length === 0) return nothing
-  const rows = memory.blocks.flatMap(({ imports, shown, source, tokens }) => [
-    [source, bold(printable(shown)), Output.number(tokens)],
-    ...imports.map((file) => ["", dim(`  imports ${printable(file)}`), ""])
-  ])
-  return `${Output.table([["WHOSE", "FILE", "TOKENS"], ...rows], "llr")}\n${total(memory)}`
-}
-
-/** All that is remembered, each text under the name of its file. */
-export const showText = (memory: Counted, { bold, dim }: Output.Style = Output.plain): string => {
-  if (memory.blocks.length === 0) return nothing
-  const blocks = memory.blocks.map(
-    ({ imports, shown, source, text, tokens }) =>
-      `${bold(printable(shown))} ${dim(`(${source}, ${Output.plural(tokens, "token")}${imports.length === 0 ? "" : `, ${Output.plural(imports.length, "import")}`})`)}\n${lines(text.trim())}`
-  )
-  return `${blocks.join("\n\n")}\n\n${total(memory)}`
-}
-
-/** What is wrong with the files, one line each. */
-const complain = (problems: ReadonlyArray<string>) => Effect.forEach(problems, Output.notice, { discard: true })
-
-const loaded = Effect.flatMap(Memory, ({ load }) => Effect.flatMap(load, counted))
+const loaded = Effect.flatMap(Memory, ({ load }) => Effect.flatMap(load, withTokens))
 
 const show = Command.make(
   "show",
@@ -89,9 +49,9 @@ const show = Command.make(
     const memory = yield* loaded
     if (json) return yield* Output.json(Memories, memory)
     yield* Output.text(showText(memory, yield* Output.style))
-    yield* complain(memory.problems)
+    yield* printProblems(memory.problems)
   })
-).pipe(Command.withDescription("Show all that is remembered here, file by file"))
+).pipe(Command.withDescription("Show the text of all memory files that load here"))
 
 const list = Command.make(
   "list",
@@ -103,9 +63,9 @@ const list = Command.make(
       return yield* Output.json(Files, { ...memory, files })
     }
     yield* Output.text(listText(memory, yield* Output.style))
-    yield* complain(memory.problems)
+    yield* printProblems(memory.problems)
   })
-).pipe(Command.withDescription("List the files of it, and the tokens of each"))
+).pipe(Command.withDescription("List memory files and their tokens"))
 
 const refresh = Command.make(
   "refresh",
@@ -113,54 +73,57 @@ const refresh = Command.make(
   Effect.fn("cli.memory.refresh")(function* ({ json }) {
     const memory = yield* Effect.flatMap(
       Memory.use((_) => _.refresh),
-      counted
+      withTokens
     )
     if (json) return yield* Output.json(Memories, memory)
-    yield* Output.text(memory.blocks.length === 0 ? nothing : total(memory))
-    yield* complain(memory.problems)
+    yield* Output.text(memory.blocks.length === 0 ? noMemoryText : totalLine(memory))
+    yield* printProblems(memory.problems)
   })
-).pipe(Command.withDescription("Read it anew, and say what is wrong with it"))
+).pipe(Command.withDescription("Reload memory files and report problems"))
 
-/** The line for who named no scope. */
-export const whichScope =
-  "where does it belong? Say --scope project (this folder alone) or --scope global (all that you do)"
+/** The error when no scope is given. */
+export const whichScope = "give a scope: --scope project (this folder) or --scope global (everywhere)"
 
 const add = Command.make(
   "add",
   {
-    text: Argument.String("text").pipe(Argument.withDescription("The fact, in a sentence")),
+    text: Argument.String("text").pipe(Argument.withDescription("Fact, in one sentence")),
     scope: Flag.Literals("scope", MemoryScope.literals).pipe(
-      Flag.withDescription("Where it holds: project, in this folder alone, or global, for all that you do"),
+      Flag.withDescription("Where it applies: project (this folder) or global (everywhere)"),
       Flag.optional
     ),
     json: Input.json
   },
   Effect.fn("cli.memory.add")(function* ({ json, scope, text }) {
-    if (text.trim() === "") return yield* badInput("there is nothing to remember; say the fact in a sentence")
+    if (text.trim() === "") return yield* badInput("the fact is empty; give it in one sentence")
     if (Option.isNone(scope)) return yield* badInput(whichScope)
     const memory = yield* Memory
     const change = yield* memory
       .plan(text, scope.value)
-      .pipe(Effect.mapError(({ message }) => failed(printable(message))))
+      .pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
     const { diff, file, shown } = yield* memory
       .save(change)
-      .pipe(Effect.mapError(({ message }) => failed(printable(message))))
+      .pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
     if (json) return yield* Output.json(Added, { scope: scope.value, file, diff: diff.diff })
-    yield* Output.text(diff.diff === "" ? `${printable(shown)} says so already` : lines(diff.diff))
-    if (diff.diff !== "") yield* Output.notice(`remembered in ${shown}`)
+    yield* Output.text(diff.diff === "" ? `${printableLine(shown)} already says so` : printableLines(diff.diff))
+    if (diff.diff !== "") yield* Output.notice(`saved to ${shown}`)
   })
 ).pipe(
-  Command.withDescription("Remember a fact"),
+  Command.withDescription("Add a fact to memory"),
   Command.withExamples([
-    { command: 'palimpsest memory add "Tests run with make check" --scope project', description: "For this folder" },
-    { command: 'palimpsest memory add "I write British English" --scope global', description: "For all that you do" }
+    {
+      command: 'palimpsest memory add "Tests run with make check" --scope project',
+      description: "Add a fact for this folder"
+    },
+    {
+      command: 'palimpsest memory add "I write British English" --scope global',
+      description: "Add a fact for every folder"
+    }
   ])
 )
 
-/** `palimpsest memory …` */
+/** The command `palimpsest memory …`. */
 export const memory = Command.make("memory").pipe(
-  Command.withDescription(
-    "What every conversation begins with: memory files of yours, of extensions and of this folder"
-  ),
+  Command.withDescription("Manage memory: the files that every conversation starts with"),
   Command.withSubcommands([show, list, add, refresh])
 )

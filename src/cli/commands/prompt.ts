@@ -1,36 +1,19 @@
+import type { PromptPreview, PromptPreviewOptions } from "../../services/runtime/PromptPreview.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Schema, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
-import { printable } from "../../domain/Inspection.ts"
 import { PromptSize } from "../../domain/prompt/PromptInputs.ts"
-import { estimateText } from "../../domain/Tokens.ts"
-import type { Built } from "../../services/SystemPrompt.ts"
-import type { ExitError } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
+import { estimateText } from "../../domain/tokens/Tokens.ts"
+import type { ExitError } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
 
-/** What is asked for; what is undefined is as the settings have it. */
-export interface PromptFlags {
-  readonly size: PromptSize | undefined
-  /** As it is while a plan is made. */
-  readonly plan: boolean
-  readonly model: string | undefined
-}
-
-/** What goes with every request before the conversation. */
-export interface Assembled {
-  readonly built: Built
-  /** Estimated tokens of the tools' declarations. */
-  readonly toolTokens?: number | undefined
-  /** The message about the surroundings, as it would be sent. */
-  readonly environment?: string | undefined
-}
-
-/** What `--json` prints. */
+/** The output of `--json`. */
 const Shown = Schema.Struct({
   prompt: Schema.String,
   sections: Schema.Array(Schema.Struct({ key: Schema.String, tokens: Schema.Natural })),
   environment: Schema.NullOr(Schema.String),
-  /** Estimated. `prompt` counts the sections together; null: not known here. */
+  /** Estimated tokens. `prompt` is the sum of the sections; null means unknown. */
   tokens: Schema.Struct({
     prompt: Schema.Natural,
     tools: Schema.NullOr(Schema.Natural),
@@ -40,8 +23,8 @@ const Shown = Schema.Struct({
   notices: Schema.Array(Schema.String)
 })
 
-/** What is printed of it, as numbers. */
-export const shownOf = ({ built, environment, toolTokens }: Assembled): typeof Shown.Type => {
+/** The figures that are printed. */
+export const shownOf = ({ built, environment, toolTokens }: PromptPreview): typeof Shown.Type => {
   const prompt = estimateText(built.text)
   const around = environment === undefined ? null : estimateText(environment)
   return {
@@ -58,7 +41,7 @@ export const shownOf = ({ built, environment, toolTokens }: Assembled): typeof S
   }
 }
 
-/** The tokens of each section, then of the whole, then of what goes with it. */
+/** The tokens of each section, of the whole prompt, and of the rest of the request. */
 export const rowsOf = ({ sections, tokens }: ReturnType<typeof shownOf>): ReadonlyArray<readonly [string, string]> => [
   ["SECTION", "TOKENS"],
   ...sections.map(({ key, tokens: own }) => [key, Output.number(own)] as const),
@@ -70,49 +53,49 @@ export const rowsOf = ({ sections, tokens }: ReturnType<typeof shownOf>): Readon
     : [["in each request", Output.number(tokens.total)] as const])
 ]
 
-/** Lines as they are, but for what would steer a terminal; what stands at their beginning stays. */
+/** Escapes control characters and keeps line breaks and indentation. */
 const lines = (text: string): string =>
   text
     .split("\n")
-    .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ""}${printable(line)}`)
+    .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ""}${printableLine(line)}`)
     .join("\n")
 
 const flags = {
   size: Input.optional(Flag.Literals("size", PromptSize.literals)).pipe(
-    Flag.withDescription("How much of it: full, minimal as agents get it, or none but who it is")
+    Flag.withDescription("Prompt size: full, minimal (as agents get it) or none (identity only)")
   ),
-  plan: Flag.Boolean("plan").pipe(Flag.withDescription("As it is while a plan is made"), Flag.withDefault(false)),
+  plan: Flag.Boolean("plan").pipe(Flag.withDescription("Print the prompt of plan mode"), Flag.withDefault(false)),
   model: Input.optional(Flag.String("model")).pipe(
     Flag.withMetavar("name"),
-    Flag.withDescription("For this model: older ones are told more")
+    Flag.withDescription("Print the prompt for this model; older models get more detail")
   ),
   json: Input.json
 }
 
-/** `palimpsest prompt`; `assemble` puts together what would be sent from this folder. */
-export const promptCommand = <R>(assemble: (flags: PromptFlags) => Effect.Effect<Assembled, ExitError, R>) =>
+/** The command `palimpsest prompt`. `assemble` builds the prompt that would be sent from this folder. */
+export const promptCommand = <R>(
+  assemble: (flags: PromptPreviewOptions) => Effect.Effect<PromptPreview, ExitError, R>
+) =>
   Command.make(
     "prompt",
     flags,
-    Effect.fn("cli.prompt")(function* ({ json, ...wanted }) {
-      const shown = shownOf(yield* assemble(wanted))
+    Effect.fn("cli.prompt")(function* ({ json, ...options }) {
+      const shown = shownOf(yield* assemble(options))
       if (json) return yield* Output.json(Shown, shown)
       const stdio = yield* Stdio.Stdio
-      // Into a file it goes byte for byte.
+      // A file or pipe receives the exact bytes.
       yield* Output.text((yield* stdio.stdoutIsTerminal) ? lines(shown.prompt) : shown.prompt)
       yield* Effect.forEach(shown.notices, (line) => Output.notice(line), { discard: true })
       yield* Output.aside(Output.table(rowsOf(shown), "lr"))
     })
   ).pipe(
-    Command.withDescription(
-      "Print the system prompt as ask sends it from this folder: itself on stdout, the tokens of its sections on stderr"
-    ),
+    Command.withDescription("Print the system prompt that this folder sends; token counts go to stderr"),
     Command.withExamples([
-      { command: "palimpsest prompt", description: "Read it" },
+      { command: "palimpsest prompt", description: "Print the prompt" },
       {
         command: "palimpsest prompt --json",
-        description: "With the tokens of each section and of all that goes with it"
+        description: "Print it with the tokens of each section and of the tools"
       },
-      { command: "palimpsest prompt --size minimal > agent.md", description: "Keep the short form" }
+      { command: "palimpsest prompt --size minimal > agent.md", description: "Save the short form" }
     ])
   )

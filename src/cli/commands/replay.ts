@@ -1,35 +1,37 @@
+import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
+import type { ContextOverflow } from "../../services/chat/FitRequest.ts"
+import { StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { defaultPolicy, StrategyName, thresholdOf, strategyDefaults } from "../../domain/Compression.ts"
-import { entries } from "../../domain/Conversation.ts"
-import { printable } from "../../domain/Inspection.ts"
-import { recorded } from "../../domain/Replay.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
+import { recordedTurns } from "../../domain/evaluation/Replay.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import type { ContextOverflow } from "../../services/Turn.ts"
-import { type Compressing, play, type Played } from "../../services/Replay.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
+import { type ReplayedCompression, playRecording, type ReplayResult } from "../../services/evaluation/Replay.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
 
 const { number, share, table } = Output
 
-/** What became of the conversation under one strategy. Tokens of requests, by the estimator's count. */
+/** The result of one strategy. Token counts are those of requests, by the estimator. */
 const Result = Schema.Struct({
   strategy: StrategyName,
-  /** Exchanges that were played. */
+  /** Number of replayed exchanges. */
   turns: Schema.Natural,
   requests: Schema.Natural,
-  /** Exchanges, from 1, whose message fitted in no way. It was left out, its answer taken over. */
+  /** Exchanges, from 1, whose message could not be made to fit. The message was left out and its recorded answer kept. */
   refused: Schema.Array(Schema.Natural),
   largest: Schema.Natural,
-  /** Requests that were larger than the window. There must be none. */
+  /** Requests larger than the window. Must be 0. */
   over: Schema.Natural,
   sent: Schema.Natural,
-  /** Of `sent`, what each request began with in common with the one before: what a prompt cache would have served. */
+  /** The part of `sent` that each request shares with the beginning of the one before: what a prompt cache would serve. */
   prefix: Schema.Natural,
-  /** How many compressions ended in each way. */
+  /** Number of compressions by status. */
   statuses: Schema.Record(Schema.String, Schema.Natural),
-  /** Compressions that the guard forced, because the request would not surely have fitted, and that made it fit. */
+  /** Compressions that the guard forced because the request might not have fitted, and that made it fit. */
   rescued: Schema.Natural,
   compressions: Schema.Array(
     Schema.Struct({
@@ -41,21 +43,21 @@ const Result = Schema.Struct({
       after: Schema.Natural
     })
   ),
-  /** Of the facts that the agent used again after a compression, before anything showed them again: where they were. */
+  /** The facts that the agent used again after a compression, before any later message showed them, by location. */
   facts: Schema.Struct({
     used: Schema.Natural,
     inContext: Schema.Natural,
     behindHandle: Schema.Natural,
     lost: Schema.Natural
   }),
-  /** Each request in turn, and what of it the one before began with as well. */
+  /** The tokens of each request, and the prefix that it shares with the one before. */
   sizes: Schema.Array(Schema.Struct({ tokens: Schema.Natural, prefix: Schema.Natural })),
-  /** Of the runtime itself. */
+  /** Time spent in the runtime itself. */
   milliseconds: Schema.Finite
 })
 type Result = typeof Result.Type
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 export const Report = Schema.Struct({
   file: Schema.String,
   format: FormatName,
@@ -68,44 +70,44 @@ export type Report = typeof Report.Type
 
 const isStrategy = Schema.is(StrategyName)
 
-/** `palimpsest,gemini` as strategies, each once, or undefined. */
+/** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
 const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
   const names = [...new Set(text.split(",").map((name) => name.trim()))]
-  const known = names.filter(isStrategy)
-  return known.length === names.length ? known : undefined
+  const strategies = names.filter(isStrategy)
+  return strategies.length === names.length ? strategies : undefined
 }
 
 const flags = {
   ...Input.conversation,
-  window: Input.size("window").pipe(Flag.withDescription("The model's window, in tokens")),
+  window: Input.size("window").pipe(Flag.withDescription("Context window in tokens")),
   strategy: Flag.String("strategy").pipe(
     Flag.filterMap(
       (text) => Option.fromUndefinedOr(parseStrategies(text)),
       () => `strategies with commas between them, of ${StrategyName.literals.join(", ")}`
     ),
     Flag.withMetavar("name,…"),
-    Flag.withDescription("Who decides what stays; several are compared"),
-    Flag.withDefault(["palimpsest"] as const)
+    Flag.withDescription("Strategies to compare, separated by commas"),
+    Flag.withDefault([defaultPolicy.strategy])
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Share of the window from which on the conversation is compressed"),
+    Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
     Flag.withDefault(defaultPolicy.threshold)
   ),
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-/** What cannot be played is told before anything is read. */
+/** Rejects an invalid window before any input is read. */
 const checked = ({ window }: Flags): Effect.Effect<void, ExitError> =>
-  window === 0 ? badInput("--window 0 leaves no room for anything; give the window in tokens") : Effect.void
+  window === 0 ? badInput("--window 0 leaves no room; give the window in tokens") : Effect.void
 
-const isChange = ({ status }: Compressing): boolean => status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
+const isChange = ({ status }: ReplayedCompression): boolean => status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
 
-/** Whether the guard had to force it, and the request could be sent then. */
-const isRescue = (one: Compressing, refused: ReadonlyArray<number>): boolean =>
+/** Whether the guard forced the compression and the request then could be sent. */
+const isRescue = (one: ReplayedCompression, refused: ReadonlyArray<number>): boolean =>
   one.trigger === "guard" && isChange(one) && !refused.includes(one.turn)
 
-const resultOf = (strategy: StrategyName, window: number, turns: number, played: Played): Result => {
+const resultOf = (strategy: StrategyName, window: number, turns: number, played: ReplayResult): Result => {
   const { compressions, kept, millis, refused, requests } = played
   const statuses: Record<string, number> = {}
   for (const { status } of compressions) statuses[status] = (statuses[status] ?? 0) + 1
@@ -114,7 +116,7 @@ const resultOf = (strategy: StrategyName, window: number, turns: number, played:
     turns,
     requests: requests.length,
     refused,
-    largest: requests.reduce((most, { tokens }) => Math.max(most, tokens), 0),
+    largest: requests.reduce((max, { tokens }) => Math.max(max, tokens), 0),
     over: requests.filter(({ tokens }) => tokens > window).length,
     sent: requests.reduce((total, { tokens }) => total + tokens, 0),
     prefix: requests.reduce((total, { prefix }) => total + prefix, 0),
@@ -127,12 +129,14 @@ const resultOf = (strategy: StrategyName, window: number, turns: number, played:
   }
 }
 
-/** Rows of a timeline, and ranges of refused turns; `--json` has them all. */
+/** Maximum rows of a timeline and ranges of refused turns. `--json` has all of them. */
 const rowsShown = 20
 
-/** Compressions that failed alike one after the other are one row. */
-const runsOf = (compressions: ReadonlyArray<Compressing>): ReadonlyArray<ReadonlyArray<Compressing>> => {
-  const runs: Array<Array<Compressing>> = []
+/** Groups consecutive compressions that failed in the same way into one row. */
+const runsOf = (
+  compressions: ReadonlyArray<ReplayedCompression>
+): ReadonlyArray<ReadonlyArray<ReplayedCompression>> => {
+  const runs: Array<Array<ReplayedCompression>> = []
   for (const one of compressions) {
     const run = runs.at(-1)
     const isAlike = run?.[0]?.status === one.status && run[0].trigger === one.trigger && !isChange(one)
@@ -144,7 +148,7 @@ const runsOf = (compressions: ReadonlyArray<Compressing>): ReadonlyArray<Readonl
 
 const span = (from: number, to: number): string => (from === to ? number(from) : `${number(from)}–${number(to)}`)
 
-const runRow = (run: ReadonlyArray<Compressing>, refused: ReadonlyArray<number>): ReadonlyArray<string> => {
+const runRow = (run: ReadonlyArray<ReplayedCompression>, refused: ReadonlyArray<number>): ReadonlyArray<string> => {
   const [first] = run
   const last = run.at(-1)
   if (first === undefined || last === undefined) return []
@@ -159,7 +163,7 @@ const runRow = (run: ReadonlyArray<Compressing>, refused: ReadonlyArray<number>)
   ]
 }
 
-/** `6–24, 30`. */
+/** Formats turns as ranges, such as `6–24, 30`. */
 const spansOf = (turns: ReadonlyArray<number>): string => {
   const spans: Array<{ readonly from: number; to: number }> = []
   for (const turn of turns) {
@@ -179,22 +183,23 @@ const timeline = ({ compressions, largest, refused, sizes, strategy }: Result, s
       sizes.map(({ tokens }) => tokens),
       80
     ),
-    `${number(sizes.length)} requests of up to ${number(largest)} tokens, from the first to the last`,
+    `${number(sizes.length)} requests of up to ${number(largest)} tokens, in order`,
     ...(runs.length === 0
-      ? ["no compression was due"]
+      ? ["no compression was needed"]
       : table(
           runs.slice(0, rowsShown).map((run) => runRow(run, refused)),
           "lrlrll"
         ).split("\n")),
     ...(more > 0 ? [`and ${number(more)} more (--json has them all)`] : []),
-    ...(refused.length > 0
-      ? [style.warn(`refused, because it would not have fitted however much was compressed: turn ${spansOf(refused)}`)]
-      : [])
+    ...(refused.length > 0 ? [style.warn(`refused, too large even after compression: turn ${spansOf(refused)}`)] : [])
   ]
   return [style.bold(strategy), ...lines.map((line) => `  ${line}`)].join("\n")
 }
 
-/** One row a figure, one column a strategy. What happened under none of them has no row. */
+/**
+ * The table of figures: one row per figure, one column per strategy. Some rows are left out when their figure is zero for all
+ * strategies.
+ */
 const figures = (results: ReadonlyArray<Result>, style: Output.Style): string => {
   const row = (name: string, value: (result: Result) => string) => [name, ...results.map(value)]
   const any = (figure: (result: Result) => number, ...rows: ReadonlyArray<ReadonlyArray<string>>) =>
@@ -209,11 +214,11 @@ const figures = (results: ReadonlyArray<Result>, style: Output.Style): string =>
     row("  larger than the window", ({ over }) => number(over)),
     ...any(
       ({ refused }) => refused.length,
-      row("  refused before they were sent", ({ refused }) => number(refused.length))
+      row("  refused before sending", ({ refused }) => number(refused.length))
     ),
     row("largest request", ({ largest }) => number(largest)),
-    row("tokens sent in all", ({ sent }) => number(sent)),
-    row("  the same as in the request before", ({ prefix, sent }) => share(prefix, sent)),
+    row("tokens sent in total", ({ sent }) => number(sent)),
+    row("  shared with the previous request", ({ prefix, sent }) => share(prefix, sent)),
     row("compressions", ({ compressions }) => number(compressions.length)),
     ...statuses.map((status) => row(`  ${status}`, (result) => number(result.statuses[status] ?? 0))),
     ...any(
@@ -231,20 +236,21 @@ const figures = (results: ReadonlyArray<Result>, style: Output.Style): string =>
   return table(rows, `l${"r".repeat(results.length)}`)
 }
 
-/** The report for a person. How long it took is no part of it: the same file gives the same text. */
+/** The report as text. It omits durations, so that the same file gives the same text. */
 export const describe = (report: Report, style: Output.Style = Output.plain): string =>
   [
-    `${printable(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed from ${number(Math.ceil(report.threshold * report.window))} on`,
+    `${printableLine(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed at ${number(Math.ceil(report.threshold * report.window))}`,
     ...report.strategies.map((result) => timeline(result, style)),
     figures(report.strategies, style)
   ].join("\n\n")
 
 const tooSmall = (window: number, { stubborn: [largest] }: ContextOverflow): string => {
-  const most = largest === undefined ? "" : `, of which ${largest.what} takes most with about ${largest.tokens} tokens`
-  return `--window ${window} is too small: what was said before the first answer${most}, does not fit however much is compressed; give a larger window`
+  const largestPart =
+    largest === undefined ? "" : `, of which ${largest.what} takes most with about ${largest.tokens} tokens`
+  return `--window ${window} is too small: what was said before the first answer${largestPart}, does not fit even after compression; give a larger window`
 }
 
-/** `palimpsest replay <file>`. */
+/** The command `palimpsest replay <file>`. */
 export const replay = Command.make(
   "replay",
   flags,
@@ -252,15 +258,15 @@ export const replay = Command.make(
     yield* checked(input)
     const threshold = thresholdOf(input.threshold, undefined)
     const { format, session } = yield* Input.load(input)
-    const turns = recorded(session.conversation)
+    const turns = recordedTurns(session.conversation)
     const name = input.file === "-" ? "standard input" : input.file
-    if (turns.length === 0) return yield* badInput(`${name}: no model answers in it, so there is nothing to replay`)
+    if (turns.length === 0) return yield* badInput(`${name}: it has no model answers, so there is nothing to replay`)
     const results = yield* Effect.forEach(input.strategy, (strategy) =>
-      play(turns, {
+      playRecording(turns, {
         session: `replay-${strategy}`,
         window: input.window,
         threshold,
-        policy: strategyDefaults[strategy],
+        policy: strategyDefaults(strategy),
         recording: session
       }).pipe(
         Output.progress(`playing ${name} (${strategy})`),
@@ -293,11 +299,11 @@ export const replay = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("Play a recorded conversation again in a window of another size, without a model"),
+  Command.withDescription("Replay a recorded conversation in another window, without a model"),
   Command.withExamples([
     {
       command: "palimpsest replay talk.jsonl --window 32k",
-      description: "See when a window of 32,000 tokens would be compressed, and what is kept"
+      description: "Show when a window of 32,000 tokens is compressed and what it keeps"
     },
     {
       command: "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,gemini",

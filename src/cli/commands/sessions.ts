@@ -1,29 +1,30 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Clock, Effect, FileSystem, Option, Result, Schema, Stdio } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import { plainText } from "../../domain/Content.ts"
-import { entries, type Entry, view, viewTokens } from "../../domain/Conversation.ts"
-import { printable } from "../../domain/Inspection.ts"
-import type { SessionEvent } from "../../domain/Session.ts"
-import { begun, named } from "../../domain/SessionName.ts"
-import { formatFor } from "../../domain/transcripts/FileEnding.ts"
+import { plainText } from "../../domain/content/Content.ts"
+import { entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
+import { userSessions, matchName } from "../../domain/session/SessionName.ts"
+import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import * as Export from "../../services/Export.ts"
-import { SessionFiles } from "../../services/SessionFiles.ts"
-import * as SessionRetention from "../../services/SessionRetention.ts"
-import { SessionStore, type SessionSummary } from "../../services/SessionStore.ts"
-import { badInput, type ExitError, failed } from "../ExitError.ts"
-import { cut } from "../Columns.ts"
-import * as Input from "../Input.ts"
-import { found, orStoreFailure, resolve } from "../OpenChat.ts"
-import * as Output from "../Output.ts"
-import { headingOf, sessionTable, sizeText } from "../SessionTable.ts"
-import { ago, iso } from "../When.ts"
+import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import { SessionFiles } from "../../services/session/SessionFiles.ts"
+import * as SessionRetention from "../../services/session/SessionRetention.ts"
+import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { truncate } from "../output/Columns.ts"
+import * as Input from "../input/Input.ts"
+import { findSession, orSelectionError } from "../../services/runtime/SessionOpening.ts"
+import { orExit } from "../output/RuntimeText.ts"
+import * as Output from "../output/Output.ts"
+import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
+import { ago, iso } from "../output/TimeText.ts"
 
-/** What `--json` says of a session. Times as programs write them. */
+/** A session in the output of `--json`. Times are ISO 8601. */
 const Row = Schema.Struct({
-  /** Its place in the list, from 1; what `--resume` takes. */
+  /** The position in the list, from 1, as `--resume` accepts it. */
   number: Schema.Natural,
   id: Schema.String,
   title: Schema.NullOr(Schema.String),
@@ -34,24 +35,24 @@ const Row = Schema.Struct({
   updatedAt: Schema.String,
   bytes: Schema.Natural,
   inUse: Schema.NullOr(Schema.Struct({ pid: Schema.Int, since: Schema.String })),
-  /** Why it cannot be opened. */
+  /** Why the session cannot be opened. */
   problem: Schema.NullOr(Schema.String)
 })
 type Row = typeof Row.Type
 
-/** One message, shortened. */
-const Said = Schema.Struct({ id: Schema.String, role: Schema.String, text: Schema.String })
+/** A shortened message. */
+const MessageExcerpt = Schema.Struct({ id: Schema.String, role: Schema.String, text: Schema.String })
 
-/** What `show --json` prints. */
+/** The output of `show --json`. */
 const Shown = Schema.Struct({
   ...Row.fields,
   messages: Schema.Natural,
   compressions: Schema.Natural,
-  /** Of what the model would be sent. */
+  /** Tokens of the context that would be sent to the model. */
   tokens: Schema.Natural,
   importedFrom: Schema.NullOr(Schema.String),
-  first: Schema.Array(Said),
-  last: Schema.Array(Said)
+  first: Schema.Array(MessageExcerpt),
+  last: Schema.Array(MessageExcerpt)
 })
 
 const rowOf = (session: SessionSummary, index: number): Row => ({
@@ -68,63 +69,63 @@ const rowOf = (session: SessionSummary, index: number): Row => ({
   problem: session.problem ?? null
 })
 
-const summaries = orStoreFailure(SessionStore.use((store) => store.summaries))
+const summaries = orExit(SessionStore.use((store) => store.summaries))
 
-const name = Argument.String("session").pipe(
-  Argument.withDescription(`Its number in "sessions list", its id or the beginning of it, its title, or latest`)
-)
+const name = Argument.String("session").pipe(Argument.withDescription(`Number, title, beginning of the id, or latest`))
 
 const list = Command.make(
   "list",
   {
-    limit: Input.optional(Input.size("limit")).pipe(Flag.withDescription("Show so many, the newest")),
+    limit: Input.optional(Input.size("limit")).pipe(Flag.withDescription("Show only the newest N sessions")),
     json: Input.json
   },
   Effect.fn("cli.sessions.list")(function* ({ json, limit }) {
-    const all = begun(yield* summaries)
+    const all = userSessions(yield* summaries)
     const shown = all.slice(0, limit ?? all.length)
     if (json) return yield* Output.json(Schema.Array(Row), shown.map(rowOf))
-    if (all.length === 0) return yield* Output.notice("there are no sessions yet")
+    if (all.length === 0) return yield* Output.notice("no sessions yet")
     yield* Output.text(yield* sessionTable(shown, Infinity, yield* Output.style))
-    if (shown.length < all.length) yield* Output.notice(`${all.length - shown.length} older ones are not shown`)
+    if (shown.length < all.length) yield* Output.notice(`${all.length - shown.length} older sessions not shown`)
   })
 ).pipe(
-  Command.withDescription("List the sessions, the one written last first"),
-  Command.withExamples([{ command: "palimpsest sessions list --limit 10", description: "The ten newest" }])
+  Command.withDescription("List saved sessions, newest first"),
+  Command.withExamples([{ command: "palimpsest sessions list --limit 10", description: "Show the ten newest" }])
 )
 
-/** A session in the list, and what its log says; also of one that somebody writes at the moment. */
-const read = Effect.fnUntraced(function* (wanted: string) {
-  const summary = yield* resolve(wanted)
+/** Reads the summary and the log of a session, also while another process writes to it. */
+const read = Effect.fnUntraced(function* (sessionName: string) {
+  const summary = yield* orExit(findSession(sessionName))
   const files = yield* SessionFiles
   const loaded = yield* Input.load({ file: files.of(summary.id), from: "palimpsest", lenient: false })
   return { summary, loaded }
 })
 
-const saidOf = ({ content, id }: Entry): typeof Said.Type => ({
+const excerptOf = ({ content, id }: Entry): typeof MessageExcerpt.Type => ({
   id,
   role: content.role,
-  text: cut(printable(plainText(content)), 500)
+  text: truncate(printableLine(plainText(content)), 500)
 })
 
-/** The first two messages with words, and the last two that come after them. */
+/** Returns the first two messages with text and the last two of the others. */
 const ends = (all: ReadonlyArray<Entry>) => {
-  const said = all.filter(({ author, content }) => author === undefined && plainText(content).trim() !== "").map(saidOf)
-  return { first: said.slice(0, 2), last: said.slice(2).slice(-2) }
+  const excerpts = all
+    .filter(({ author, content }) => author === undefined && plainText(content).trim() !== "")
+    .map(excerptOf)
+  return { first: excerpts.slice(0, 2), last: excerpts.slice(2).slice(-2) }
 }
 
 const show = Command.make(
   "show",
   { session: name, json: Input.json },
-  Effect.fn("cli.sessions.show")(function* ({ json, session: wanted }) {
-    const { loaded, summary } = yield* read(wanted)
+  Effect.fn("cli.sessions.show")(function* ({ json, session: sessionName }) {
+    const { loaded, summary } = yield* read(sessionName)
     const { conversation, started } = loaded.session
     const all = entries(conversation)
     const { first, last } = ends(all)
     const compressions = loaded.events.filter(({ _tag }) => _tag === "Compressed").length
     const tokens = viewTokens(conversation)
     if (json) {
-      const place = begun(yield* summaries).findIndex(({ id }) => id === summary.id)
+      const place = userSessions(yield* summaries).findIndex(({ id }) => id === summary.id)
       return yield* Output.json(Shown, {
         ...rowOf(summary, Math.max(0, place)),
         messages: all.length,
@@ -143,53 +144,55 @@ const show = Command.make(
     }
     const facts = [
       ["Id", summary.id],
-      ["Model", printable(loaded.session.model ?? "unknown")],
-      ["Folder", printable(summary.cwd ?? "unknown")],
-      ["Begun", when(summary.startedAt)],
-      ["Written", when(summary.updatedAt)],
+      ["Model", printableLine(loaded.session.model ?? "unknown")],
+      ["Folder", printableLine(summary.cwd ?? "unknown")],
+      ["Started", when(summary.startedAt)],
+      ["Updated", when(summary.updatedAt)],
       [
-        "Holds",
+        "Contains",
         `${Output.plural(all.length, "message")}, ${Output.plural(compressions, "compression")}, ${sizeText(summary.bytes)}`
       ],
-      ["Sends", `${Output.plural(view(conversation).length, "message")}, ${Output.number(Math.ceil(tokens))} tokens`],
+      ["Context", `${Output.plural(view(conversation).length, "message")}, ${Output.number(Math.ceil(tokens))} tokens`],
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
       ...(summary.holder === undefined ? [] : [["In use", `by process ${summary.holder.pid}`]])
     ]
-    const said = ({ role, text }: typeof Said.Type) => `${dim(role)}  ${text}`
+    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) => `${dim(role)}  ${text}`
     yield* Output.text(
       [
-        bold(cut(headingOf(summary), 100)),
+        bold(truncate(headingOf(summary), 100)),
         Output.table(facts),
-        ...(first.length === 0 ? [] : ["", ...first.map(said)]),
-        ...(last.length === 0 ? [] : [dim("…"), ...last.map(said)])
+        ...(first.length === 0 ? [] : ["", ...first.map(excerptLine)]),
+        ...(last.length === 0 ? [] : [dim("…"), ...last.map(excerptLine)])
       ].join("\n")
     )
   })
-).pipe(Command.withDescription("Show what a session is about and how it stands"))
+).pipe(Command.withDescription("Show a session's details, first and last messages"))
 
 const rename = Command.make(
   "rename",
-  { session: name, title: Argument.String("title").pipe(Argument.withDescription("Its new title")) },
-  Effect.fn("cli.sessions.rename")(function* ({ session: wanted, title }) {
-    if (printable(title) === "") return yield* badInput("a title has at least one character")
-    const { id } = yield* resolve(wanted)
-    yield* orStoreFailure(SessionStore.use((store) => store.rename(id, title)))
-    yield* Output.notice(`session ${id} is called "${printable(title)}" now`)
+  { session: name, title: Argument.String("title").pipe(Argument.withDescription("New title")) },
+  Effect.fn("cli.sessions.rename")(function* ({ session: sessionName, title }) {
+    if (printableLine(title) === "") return yield* badInput("the title is empty")
+    const { id } = yield* orExit(findSession(sessionName))
+    yield* orExit(SessionStore.use((store) => store.rename(id, title)))
+    yield* Output.notice(`session ${id} is now called "${printableLine(title)}"`)
   })
-).pipe(Command.withDescription("Give a session a title"))
+).pipe(Command.withDescription("Rename a session"))
 
 const exported = Command.make(
   "export",
   {
     session: name,
-    file: Argument.String("file").pipe(Argument.withDescription("Where to write it; its blobs go beside it")),
+    file: Argument.String("file").pipe(
+      Argument.withDescription("File to write; large outputs go to a folder beside it")
+    ),
     to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
-      Flag.withDescription("The format (default: Markdown for .md, contents for .json, else palimpsest)")
+      Flag.withDescription("Format (default: Markdown for .md, contents for .json, else palimpsest)")
     )
   },
-  Effect.fn("cli.sessions.export")(function* ({ file, session: wanted, to }) {
+  Effect.fn("cli.sessions.export")(function* ({ file, session: sessionName, to }) {
     yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
-    const { loaded, summary } = yield* read(wanted)
+    const { loaded, summary } = yield* read(sessionName)
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)
     const format = to ?? byEnding
     if (format === "markdown") {
@@ -200,31 +203,32 @@ const exported = Command.make(
       Output.progress(`writing ${file}`),
       Effect.mapError((error) => failed(error.message))
     )
-    const kinds = Object.entries(unheld).map(([kind, count]) => `${printable(kind)} (${Output.number(count)})`)
+    const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
     if (kinds.length > 0) {
-      yield* Output.notice(
-        `the format ${format} has no place for: ${kinds.join(", ")}; the log beside the file keeps it`
-      )
+      yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
     }
   })
 ).pipe(
-  Command.withDescription("Write a session to a file, in any format"),
+  Command.withDescription("Export a session to a file, in any format"),
   Command.withExamples([
-    { command: "palimpsest sessions export latest talk.jsonl", description: "With all that can be recalled" },
-    { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "For another agent" }
+    {
+      command: "palimpsest sessions export latest talk.jsonl",
+      description: "Export with everything that can be recalled"
+    },
+    { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "Export for Claude Code" }
   ])
 )
 
-/** Ids that are tried: the file's own, and then new ones. */
-const attempts = 4
+/** Number of ids to try: the file's own id first, then new ones. */
+const maxIdAttempts = 4
 
 /**
- * The events of a file as those of a session with an id that is free: the file's own, where it is. Until the scope closes nobody
- * else gets it.
+ * Returns the events of a file with a free session id: the file's own id if it is free. The id is reserved until the scope
+ * closes.
  */
-const asNew = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
+const claimNewId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
   const [started, ...rest] = events
-  if (started?._tag !== "Started") return yield* badInput("the file does not say how its conversation began")
+  if (started?._tag !== "Started") return yield* badInput("the file does not start a conversation")
   const fresh = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
     Effect.provide(SecureRandom.layerWebCrypto)
   )
@@ -236,10 +240,10 @@ const asNew = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) 
         ({ reason }) => reason._tag === "SessionExists" || reason._tag === "SessionLocked",
         () => Effect.succeed(false)
       ),
-      orStoreFailure
+      orExit
     )
   const isFit = /^[A-Za-z0-9_-]{1,64}$/.test(started.session)
-  for (let attempt = 0; attempt < attempts; attempt += 1) {
+  for (let attempt = 0; attempt < maxIdAttempts; attempt += 1) {
     const id = attempt === 0 && isFit ? started.session : yield* fresh
     if (!(yield* claimed(id))) continue
     const all: ReadonlyArray<SessionEvent> = [{ ...started, session: id }, ...rest]
@@ -252,55 +256,55 @@ const imported = Command.make(
   "import",
   {
     ...Input.conversation,
-    title: Input.optional(Flag.String("title")).pipe(Flag.withDescription("What to call it"))
+    title: Input.optional(Flag.String("title")).pipe(Flag.withDescription("Title of the new session"))
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* Input.load(input)
     if (entries(loaded.session.conversation).length === 0) {
-      return yield* badInput(`${printable(input.file)} holds no messages; nothing was taken over`)
+      return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }
-    const { all, id } = yield* asNew(loaded.events)
+    const { all, id } = yield* claimNewId(loaded.events)
     const files = yield* SessionFiles
     const fs = yield* FileSystem.FileSystem
     yield* fs
       .makeDirectory(files.folder, { recursive: true, mode: 0o700 })
-      .pipe(Effect.mapError(() => failed(`${files.folder} cannot be made; check who owns the folder above it`)))
+      .pipe(Effect.mapError(() => failed(`${files.folder} cannot be created; check the owner of its parent folder`)))
     yield* Export.write(files.of(id), "palimpsest", all).pipe(
       Output.progress("writing the session"),
       Effect.mapError((error) => failed(error.message))
     )
     const { title } = input
-    if (title !== undefined) yield* orStoreFailure(SessionStore.use((store) => store.rename(id, title)))
+    if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Take a conversation over as a new session, and print its id"),
+  Command.withDescription("Import a conversation as a new session and print its id"),
   Command.withExamples([
     {
       command: "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)",
-      description: "Go on with a conversation of another agent"
+      description: "Continue a conversation of another agent"
     }
   ])
 )
 
-/** Every session that was named, once. */
+/** Resolves the named sessions without duplicates. */
 const resolveAll = Effect.fnUntraced(function* (
   names: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyArray<SessionSummary>, ExitError, SessionStore> {
   const all = yield* summaries
-  const sessions = yield* Effect.forEach(names, (one) => found(one, named(one, all)))
+  const sessions = yield* Effect.forEach(names, (one) => orExit(orSelectionError(one, matchName(one, all))))
   return [...new Set(sessions)]
 })
 
-const confirmed = Effect.fnUntraced(function* (sessions: ReadonlyArray<SessionSummary>) {
+const confirmDelete = Effect.fnUntraced(function* (sessions: ReadonlyArray<SessionSummary>) {
   const stdio = yield* Stdio.Stdio
   if (!((yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal))) {
-    return yield* badInput("nobody can be asked here; say --yes to delete for good")
+    return yield* badInput("cannot ask for confirmation here; use --yes to delete")
   }
   const [first] = sessions
   const what =
     sessions.length === 1 && first !== undefined
-      ? `"${cut(headingOf(first), 48)}"`
+      ? `"${truncate(headingOf(first), 48)}"`
       : Output.plural(sessions.length, "session")
   return yield* Prompt.run(Prompt.Confirm({ message: `Delete ${what} for good?` })).pipe(
     Effect.catchTag("QuitError", () => Effect.succeed(false))
@@ -311,7 +315,11 @@ const remove = Command.make(
   "delete",
   {
     sessions: name.pipe(Argument.variadic({ min: 1 })),
-    yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDescription("Do not ask"), Flag.withDefault(false))
+    yes: Flag.Boolean("yes").pipe(
+      Flag.withAlias("y"),
+      Flag.withDescription("Delete without asking"),
+      Flag.withDefault(false)
+    )
   },
   Effect.fn("cli.sessions.delete")(function* ({ sessions: names, yes }) {
     const sessions = yield* resolveAll(names)
@@ -319,27 +327,27 @@ const remove = Command.make(
     if (held?.holder !== undefined) {
       return yield* failed(`session ${held.id} is in use by process ${held.holder.pid}; nothing was deleted`)
     }
-    if (!yes && !(yield* confirmed(sessions))) return yield* Output.notice("nothing was deleted")
+    if (!yes && !(yield* confirmDelete(sessions))) return yield* Output.notice("nothing was deleted")
     for (const { id } of sessions) {
-      yield* orStoreFailure(SessionRetention.remove(id))
+      yield* orExit(SessionRetention.remove(id))
       yield* Output.notice(`session ${id} was deleted`)
     }
   })
-).pipe(Command.withDescription("Delete sessions for good, with all that could be recalled of them"))
+).pipe(Command.withDescription("Delete sessions and everything recallable from them"))
 
 /**
- * `palimpsest sessions …`. `resume` goes on with the session of a name: it is what `chat --resume` does, and given from where
- * both are put together.
+ * The command `palimpsest sessions …`. `resume` continues a session by name, as `chat --resume` does. It is a parameter so that
+ * this file does not import the chat.
  */
 export const sessions = <E, R>(resume: (name: string) => Effect.Effect<void, E, R>) =>
   Command.make("sessions").pipe(
-    Command.withDescription("What was kept of earlier conversations"),
+    Command.withDescription("Manage saved sessions"),
     Command.withSubcommands([
       list,
       show,
       Command.make("resume", { session: Argument.optional(name) }, ({ session }) =>
         resume(Option.getOrElse(session, () => "latest"))
-      ).pipe(Command.withDescription("Go on with a session: the same as chat --resume")),
+      ).pipe(Command.withDescription("Resume a session; the same as chat --resume")),
       rename,
       exported,
       imported,

@@ -1,71 +1,71 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { printable } from "../../domain/Inspection.ts"
-import { type Offer, offerText } from "../../services/FolderOffers.ts"
-import { type Standing, Trust, TrustEntry } from "../../services/Trust.ts"
-import { badInput, failed } from "../ExitError.ts"
-import * as Input from "../Input.ts"
-import * as Output from "../Output.ts"
-import { offersHere } from "../Trusting.ts"
+import { type Offer, offerText } from "../../services/workspace/FolderOffers.ts"
+import { type TrustState, Trust, TrustEntry } from "../../services/workspace/Trust.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import * as Input from "../input/Input.ts"
+import * as Output from "../output/Output.ts"
+import { offersIn } from "../../services/runtime/FolderTrust.ts"
 
-/** What `--list --json` prints. */
+/** The output of `--list --json`. */
 const List = Schema.Struct({ folders: Schema.Array(TrustEntry) })
 
-/** What `--json` prints of a folder after the answer was kept. */
-const Answered = Schema.Struct({
+/** The output of `--json` for a folder, after its trust was saved. */
+const TrustReport = Schema.Struct({
   folder: Schema.String,
-  /** How it stands with it now; after `--forget` by what is above it. */
+  /** The folder's trust now; after `--forget` the trust of its parents. */
   standing: Schema.Literals(["trusted", "untrusted", "unknown"]),
-  /** The person's home lies in it, or is it. */
+  /** Whether the folder is or contains the user's home folder. */
   wide: Schema.Boolean,
-  /** What lies there that trust decides about. */
+  /** What the folder offers that depends on trust. */
   offers: Schema.Array(Schema.Struct({ kind: Schema.String, file: Schema.String, names: Schema.Array(Schema.String) }))
 })
 
-const said: Readonly<Record<"trusted" | "untrusted" | "forgotten", string>> = {
-  trusted: "Trusted, with all that lies below",
-  untrusted: "Not trusted, with all that lies below",
+const answerText: Readonly<Record<"trusted" | "untrusted" | "forgotten", string>> = {
+  trusted: "Trusted with everything below it",
+  untrusted: "Not trusted, nor anything below it",
   forgotten: "Forgotten; you will be asked again"
 }
 
-/** What follows from an answer for what lies there. */
-const consequence = (standing: Standing, hasOffers: boolean): string =>
+/** What the new trust means for the folder's offers. */
+const consequence = (standing: TrustState, hasOffers: boolean): string =>
   standing === "trusted"
     ? hasOffers
-      ? "From it are taken:"
-      : "Nothing that could be taken lies there yet; what comes later is taken too."
+      ? "Loaded from it:"
+      : "It has nothing to load yet; files added later are loaded too."
     : hasOffers
-      ? "Left alone there:"
-      : "Nothing that could be taken lies there."
+      ? "Ignored there:"
+      : "It has nothing to load."
 
 const list = Effect.fnUntraced(function* (json: boolean) {
   const trust = yield* Trust
   const folders = yield* trust.list
   if (json) return yield* Output.json(List, { folders })
-  if (folders.length === 0) return yield* Output.notice("no folder was trusted or refused yet")
-  yield* Output.text(Output.table(folders.map(({ answer, folder }) => [answer, printable(folder)])))
+  if (folders.length === 0) return yield* Output.notice("no folders trusted or refused yet")
+  yield* Output.text(Output.table(folders.map(({ answer, folder }) => [answer, printableLine(folder)])))
 })
 
-const listed = (offers: ReadonlyArray<Offer>): string =>
-  offers.map((offer) => `  ${printable(offerText(offer))}\n`).join("")
+const offerLines = (offers: ReadonlyArray<Offer>): string =>
+  offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
 
-/** `palimpsest trust`: says that a folder is trusted, or that it is not. */
+/** The command `palimpsest trust`: marks a folder as trusted or untrusted. */
 export const trust = Command.make(
   "trust",
   {
     path: Argument.String("path").pipe(
-      Argument.withDescription("The folder (default: the working folder)"),
+      Argument.withDescription("Folder (default: the working folder)"),
       Argument.optional
     ),
     no: Flag.Boolean("no").pipe(
-      Flag.withDescription("Do not trust it, whatever lies above it"),
+      Flag.withDescription("Refuse to trust it, even if a parent folder is trusted"),
       Flag.withDefault(false)
     ),
     forget: Flag.Boolean("forget").pipe(
-      Flag.withDescription("Take back what was said about it"),
+      Flag.withDescription("Forget the answer for this folder"),
       Flag.withDefault(false)
     ),
-    list: Flag.Boolean("list").pipe(Flag.withDescription("List what was said so far"), Flag.withDefault(false)),
+    list: Flag.Boolean("list").pipe(Flag.withDescription("List trusted and refused folders"), Flag.withDefault(false)),
     json: Input.json
   },
   Effect.fn("cli.trust")(
@@ -73,7 +73,7 @@ export const trust = Command.make(
       const named = Option.getOrUndefined(given)
       if ([no, forget, isList].filter(Boolean).length > 1)
         return yield* badInput("expected one of --no, --forget, --list")
-      if (isList && named !== undefined) return yield* badInput("--list takes no folder; it shows all")
+      if (isList && named !== undefined) return yield* badInput("--list takes no folder")
       if (isList) return yield* list(json)
       const answers = yield* Trust
       const path = yield* Path.Path
@@ -81,35 +81,35 @@ export const trust = Command.make(
       const place = path.resolve(named ?? ".")
       const info = yield* Effect.option(fs.stat(place))
       if (!forget && Option.getOrUndefined(info)?.type !== "Directory") {
-        return yield* badInput(`there is no folder ${printable(place)}`)
+        return yield* badInput(`no such folder: ${printableLine(place)}`)
       }
       const answer = forget ? "forgotten" : no ? "untrusted" : "trusted"
       const wide = yield* answers.isWide(place)
       if (answer === "trusted" && wide && named === undefined) {
         return yield* badInput(
-          `your home folder is ${printable(place)} or lies in it: with it all you ever download would be trusted; go to a project, or name the folder if you mean it`
+          `your home folder is ${printableLine(place)} or is inside it, so everything you download would be trusted; go to a project, or name the folder to confirm`
         )
       }
       const folder = yield* answers.set(place, answer)
       const standing = yield* answers.of(folder)
-      const offers = yield* offersHere(folder)
-      if (json) return yield* Output.json(Answered, { folder, standing, wide, offers })
+      const offers = yield* offersIn(folder)
+      if (json) return yield* Output.json(TrustReport, { folder, standing, wide, offers })
       if (answer === "trusted" && wide) {
-        yield* Output.notice("your home folder is this one or lies in it: whatever you download there is trusted now")
+        yield* Output.notice(
+          "this folder is or contains your home folder: everything you download there is now trusted"
+        )
       }
       yield* Output.text(
-        `${said[answer]}: ${printable(folder)}\n${consequence(standing, offers.length > 0)}\n${listed(offers)}`
+        `${answerText[answer]}: ${printableLine(folder)}\n${consequence(standing, offers.length > 0)}\n${offerLines(offers)}`
       )
     },
-    Effect.catchTag("TrustError", ({ message }) => Effect.fail(failed(printable(message))))
+    Effect.catchTag("TrustError", ({ message }) => Effect.fail(failed(printableLine(message))))
   )
 ).pipe(
-  Command.withDescription(
-    "Trust a folder: its settings, variables, memory, hooks, agents and skills are taken. Without that nothing of it is"
-  ),
+  Command.withDescription("Trust a folder: load its settings, memory, hooks, agents and skills"),
   Command.withExamples([
-    { command: "palimpsest trust", description: "Trust the working folder and all below" },
-    { command: "palimpsest trust vendor --no", description: "But not this one" },
-    { command: "palimpsest trust --list", description: "What was said so far" }
+    { command: "palimpsest trust", description: "Trust the working folder and everything below it" },
+    { command: "palimpsest trust vendor --no", description: "Exclude one folder" },
+    { command: "palimpsest trust --list", description: "List the answers so far" }
   ])
 )

@@ -2,52 +2,65 @@ import * as Plot from "@observablehq/plot"
 import { parseHTML } from "linkedom/worker"
 
 /**
- * The charts of the page, drawn as SVG without a browser. The one file of the command line that imports vendors: it is
- * loaded when a page is written and at no other time. Nothing that stands in a transcript comes in here; what it gives
- * back can stand in a page as it is.
+ * Draws the charts of the page as SVG without a browser.
+ *
+ * This is the only file of the command line that imports third-party packages; it is loaded only when a page is written.
+ * Transcript text never enters it, so its output is safe to embed.
  */
 
 /** A value at a message, counted from 1. */
 export interface Point {
+  /** Position of the message, from 1. */
   readonly message: number
+  /** Tokens at the message. */
   readonly tokens: number
 }
 
-/** A message that a chart points at: where it leads (a fragment, `#e12`) and what is said about it. */
+/** A marked message: its link target (a fragment, `#e12`) and its label. */
 export interface Mark extends Point {
+  /** Link target; undefined when the message is not on the page. */
   readonly href: string | undefined
+  /** Text shown for the mark. */
   readonly title: string
 }
 
-/** A compaction, between two messages, and the tokens of the view before and after it. */
+/** A compaction between two messages, with the tokens of the view before and after it. */
 export interface Cut {
+  /** Position on the message axis, half-way between two messages. */
   readonly message: number
+  /** Tokens of the view before the compaction. */
   readonly before: number
+  /** Tokens of the view after the compaction. */
   readonly after: number
+  /** Text shown for the compaction. */
   readonly title: string
 }
 
-/** What a chart shows: lines of points, in the order of messages, each with the class that colours it. */
+/** The data of a chart: lines of points in message order, each with the class that colours it. */
 export interface Chart {
-  /** For who cannot see it. */
+  /** The label for screen readers. */
   readonly label: string
+  /** Longer description for screen readers. */
   readonly description: string
-  /** Messages along the bottom: the scale goes from the first to this one. */
+  /** Length of the horizontal axis in messages, from the first one. */
   readonly messages: number
+  /** The lines of the chart. */
   readonly lines: ReadonlyArray<{
     readonly name: string
     readonly points: ReadonlyArray<Point>
-    /** Whether the space below it is filled, and whether a value holds until the next one. */
+    /** Whether the space below the line is filled, and whether a value holds until the next one. */
     readonly filled: boolean
     readonly stepped: boolean
   }>
+  /** Marked messages. */
   readonly marks: ReadonlyArray<Mark>
+  /** Compactions, oldest first. */
   readonly cuts: ReadonlyArray<Cut>
 }
 
 /**
- * Widths and heights in pixels, one for wide pages, one for narrow ones: the page shows the one that fits. And how many labels there
- * is room for, along the bottom and at compactions.
+ * Width and height in pixels for wide and for narrow pages (the page shows the one that fits), and the number of labels that
+ * fit along the bottom and at compactions.
  */
 const sizes = {
   wide: { width: 856, height: 290, ticks: 8, labels: 6 },
@@ -55,11 +68,11 @@ const sizes = {
 } as const
 export type Size = keyof typeof sizes
 
-/** Tokens as an axis tells them: 20k, 1.5M. */
+/** Axis labels for tokens: 20k, 1.5M. */
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 })
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
 
-/** A chart of tokens over messages. Values that are no numbers are left out; with nothing to show, axes remain. */
+/** Draws a chart of tokens over messages. Values that are not finite are left out; without data only the axes are drawn. */
 export const draw = (chart: Chart, size: Size): string => {
   const { document } = parseHTML("<html></html>")
   const { height, labels, ticks, width } = sizes[size]
@@ -79,7 +92,7 @@ export const draw = (chart: Chart, size: Size): string => {
     marginBottom: 34,
     ariaLabel: chart.label,
     ariaDescription: chart.description,
-    // A little more than the messages there are: one message alone is a scale too.
+    // Slightly wider than the messages, so that a single message has a scale too.
     x: { domain: [0.5, chart.messages + 0.5], label: "message" },
     y: { domain: [0, largest], nice: 5, label: "tokens" },
     marks: [
@@ -95,7 +108,7 @@ export const draw = (chart: Chart, size: Size): string => {
         return [
           ...(filled ? [Plot.areaY(points, { ...at, curve, className: `area ${name}` })] : []),
           Plot.lineY(points, { ...at, curve, className: `line ${name}` }),
-          // A line needs two points; one alone is shown as a dot.
+          // A line needs two points; a single point is drawn as a dot.
           ...(points.length === 1 ? [Plot.dot(points, { ...at, r: 2.5, className: `dot ${name}` })] : [])
         ]
       }),
@@ -112,7 +125,7 @@ export const draw = (chart: Chart, size: Size): string => {
       Plot.dot(chart.marks.filter(isDrawn), { ...at, r: 3.5, title: "title", href: "href", className: "mark" })
     ]
   })
-  // The page has one sheet, and its policy allows no other.
+  // The page has a single style sheet, and its policy allows no other.
   for (const style of svg.querySelectorAll("style")) style.remove()
   svg.setAttribute("font-size", "12")
   svg.setAttribute("class", `plot ${size}`)

@@ -1,5 +1,8 @@
-import { firstUnits } from "../../domain/Bytes.ts"
-import { isCall, isMedia, isResponse, outputText, type Part } from "../../domain/Content.ts"
+import { partKindOf } from "../../domain/evaluation/PartKind.ts"
+import { Predicate } from "effect"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
+import { isCall, isMedia, isResponse, outputText, type Part } from "../../domain/content/Content.ts"
 import {
   compressions,
   type Conversation,
@@ -9,76 +12,86 @@ import {
   entryTokens,
   inserted,
   sequenceOf,
-  type Shortened,
+  type ShortenedPart,
   sourceOf,
   view
-} from "../../domain/Conversation.ts"
-import { kindOf, opensTurn, printable } from "../../domain/Inspection.ts"
-import type { Work } from "../../domain/Work.ts"
-import { number, plural } from "../Output.ts"
-import { kindNames } from "../Report.ts"
+} from "../../domain/conversation/Conversation.ts"
+import { opensTurn } from "../../domain/evaluation/Inspection.ts"
+import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
+import { number, plural } from "../output/Output.ts"
+import { kindNames } from "../output/InspectReport.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
-import { clip, type Html, markup, none, preformatted, trusted } from "./Markup.ts"
+import { type Html, markup, none, preformatted, trusted } from "./Markup.ts"
 
 /**
- * The whole conversation, one row a message, to unfold. Of very long ones some is left out, and the page says what: it has to open
- * in a browser. Time and memory are linear in what there is, and the page is bounded.
+ * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
+ * that a browser can open the page, and the page says which. Time and memory are linear in the conversation, and the size of
+ * the page is bounded.
  */
 
-/** Rows on a page. */
+/** Maximum number of rows on a page. */
 export const rowLimit = 5_000
-/** Of those, how many are the first and the last messages when there are more; the others are the largest. */
+/**
+ * When the limit is exceeded: number of first and last messages that are always shown. The other rows go to the largest
+ * messages.
+ */
 const firstRows = 200
 const lastRows = 1_500
-/** Characters of texts on a page, and of one part: the highest of these that fits. */
+/** Maximum characters of text on a page, and the limits per part, of which the highest that fits is used. */
 const pageLimit = 8_000_000
 const partLimits = [20_000, 8_000, 3_000, 1_000, 300, 0]
-/** Characters of a row's first words. */
+/** Maximum characters of a row's summary. */
 const wordLimit = 160
-/** Parts that are told one by one: of one message, and on a page. */
+/** Maximum number of parts shown one by one: per message and per page. */
 const partsOfMessage = 500
 const partsOnPage = 40_000
 
-/** A compaction's place among the rows: behind this many entries of the log. */
+/** The position of a compaction among the rows: after this many entries of the log. */
 export interface Cut {
+  /** Number of log entries before the compaction. */
   readonly entries: number
+  /** Text shown between the rows. */
   readonly text: string
 }
 
-/** What one message's row needs. */
+/** The data of one message row. */
 interface Row {
   readonly entry: Entry
-  /** Its place among all messages. */
+  /** The position among all messages. */
   readonly index: number
   readonly tokens: number
   readonly turn: number | undefined
-  /** Undefined: not in the view. */
-  readonly shortened: ReadonlyMap<number, Shortened> | undefined
+  /** The shortened parts; undefined when the message is not in the view. */
+  readonly shortened: ReadonlyMap<number, ShortenedPart> | undefined
   readonly isInserted: boolean
 }
 
-/** What stands on the page of a conversation's messages. */
+/** The messages that the page shows. */
 export interface Selected {
-  /** In the order in which they came to be; a number stands for that many that were left out. */
+  /** The shown messages, in the order in which they were added. */
   readonly rows: ReadonlyArray<Row>
+  /** Ids of the shown messages. */
   readonly ids: ReadonlySet<EntryId>
+  /** Number of all messages, shown or not. */
   readonly messages: number
 }
 
-/** What was left out, for the page to say. */
+/** What the page leaves out. */
 export interface Extent {
+  /** Number of all messages. */
   readonly messages: number
+  /** Number of messages shown. */
   readonly shown: number
-  /** Characters of one part that are shown at most. */
+  /** Maximum characters shown of one part. */
   readonly partLimit: number
 }
 
-/** Steps between two pauses, and what one of them counts as (Work.ts). */
+/** Steps between two pauses, and the cost of one step (`SlicedWork.ts`). */
 const stride = 1_000
 const stepCost = 200
 
-/** All messages in the order in which they came to be, with what is known of each. */
-function* rowsOf(conversation: Conversation): Work<ReadonlyArray<Row>> {
+/** Returns all messages in the order in which they were added, with the data of their rows. */
+function* rowsOf(conversation: Conversation): SlicedWork<ReadonlyArray<Row>> {
   const shown = new Map<EntryId, Row["shortened"]>()
   for (const [index, item] of view(conversation).entries()) {
     shown.set(item.entry.id, item.shortened)
@@ -117,14 +130,18 @@ function* rowsOf(conversation: Conversation): Work<ReadonlyArray<Row>> {
   return rows
 }
 
-/** Which messages the page shows: all, or the first, the last, those that `wanted` names and the largest. */
-export function* select(conversation: Conversation, wanted: ReadonlySet<EntryId>, limit = rowLimit): Work<Selected> {
+/** Selects the messages to show: all of them, or the first, the last, those in `required` and the largest. */
+export function* select(
+  conversation: Conversation,
+  required: ReadonlySet<EntryId>,
+  limit = rowLimit
+): SlicedWork<Selected> {
   const all = yield* rowsOf(conversation)
   const first = Math.min(firstRows, Math.floor(limit / 4))
   const last = Math.min(lastRows, Math.floor(limit / 4))
   const isTaken = new Uint8Array(all.length)
   let room = limit
-  const take = function* (isWanted: (row: Row) => boolean): Work<void> {
+  const take = function* (isWanted: (row: Row) => boolean): SlicedWork<void> {
     for (const row of all) {
       if (row.index % stride === 0) yield stride * stepCost
       if (room === 0) return
@@ -136,7 +153,7 @@ export function* select(conversation: Conversation, wanted: ReadonlySet<EntryId>
   if (all.length <= limit) yield* take(() => true)
   else {
     yield* take(({ index }) => index < first || index >= all.length - last)
-    yield* take(({ entry, isInserted }) => wanted.has(entry.id) || isInserted)
+    yield* take(({ entry, isInserted }) => required.has(entry.id) || isInserted)
     const sizes = Float64Array.from(all, ({ index, tokens }) => (isTaken[index] === 1 ? 0 : tokens)).sort()
     yield all.length * stepCost
     const least = room === 0 ? Number.POSITIVE_INFINITY : (sizes.at(-room) ?? 0)
@@ -147,20 +164,17 @@ export function* select(conversation: Conversation, wanted: ReadonlySet<EntryId>
   return { rows, ids: new Set(rows.map(({ entry }) => entry.id)), messages: all.length }
 }
 
-/** A text of a part, and what it is when it is not simply its text. */
+/** One text of a part. `name` says what it is; it is empty for plain text. */
 interface Piece {
   readonly name: string
   readonly text: string
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ""
 
 const callPieces = (args: unknown, source: string | undefined): ReadonlyArray<Piece> => {
   if (source !== undefined) return [{ name: "as it was read", text: source }]
-  if (!isRecord(args)) return args === undefined ? [] : [{ name: "", text: json(args) }]
+  if (!Predicate.isObject(args)) return args === undefined ? [] : [{ name: "", text: json(args) }]
   return Object.entries(args).map(([name, value]) => ({ name, text: typeof value === "string" ? value : json(value) }))
 }
 
@@ -171,7 +185,7 @@ const mediaText = (part: Part): string => {
     : `${inlineData.mimeType ?? "bytes"}, ${number(inlineData.data?.length ?? 0)} characters of base64 that are not shown here`
 }
 
-/** What a part says. Texts are exactly what they are; arguments are told one by one, the rest as JSON. */
+/** Returns the texts of a part. Text is kept exactly; arguments are listed one by one, other content as JSON. */
 const pieces = (entry: Entry, index: number, part: Part): ReadonlyArray<Piece> => {
   const source = sourceOf(entry, index)
   if (isCall(part)) return callPieces(part.functionCall.args, source)
@@ -191,12 +205,12 @@ const pieces = (entry: Entry, index: number, part: Part): ReadonlyArray<Piece> =
   return [{ name: "", text: source ?? json(part) }]
 }
 
-/** What a piece takes of the room for its part, in characters: its name is markup too. */
+/** Characters that a piece takes of the limit for its part, including the markup of its name. */
 const roomOf = ({ name, text }: Piece): number => text.length + (name === "" ? 0 : 20 + name.length)
 const lengthOf = (all: ReadonlyArray<Piece>): number => all.reduce((total, { text }) => total + text.length, 0)
 
-/** The highest limit for a part under which all texts fit on the page. */
-function* partLimitOf(rows: ReadonlyArray<Row>): Work<number> {
+/** Returns the highest limit per part with which all texts fit on the page. */
+function* partLimitOf(rows: ReadonlyArray<Row>): SlicedWork<number> {
   const totals = partLimits.map(() => 0)
   for (const { entry } of rows) {
     for (const [index, part] of entry.content.parts.slice(0, partsOfMessage).entries()) {
@@ -208,26 +222,26 @@ function* partLimitOf(rows: ReadonlyArray<Row>): Work<number> {
   return partLimits.find((_, which) => (totals[which] ?? 0) <= pageLimit) ?? 0
 }
 
-/** The first characters of a message, on one line. */
+/** The first characters of a message on one line. */
 const words = (entry: Entry): string => {
-  let said = ""
+  let summary = ""
   for (const [index, part] of entry.content.parts.entries()) {
-    if (said.length >= wordLimit) break
-    const before = said === "" ? "" : " · "
+    if (summary.length >= wordLimit) break
+    const before = summary === "" ? "" : " · "
     const own = pieces(entry, index, part)[0]?.text ?? ""
     const text = isCall(part)
       ? `${part.functionCall.name} ${callWords(part.functionCall.args)}`
       : isResponse(part)
         ? `${part.functionResponse.name ?? "tool"}: ${own}`
         : own
-    said += before + printable(firstUnits(text, wordLimit * 4))
+    summary += before + printableLine(firstUnits(text, wordLimit * 4))
   }
-  return clip(said, wordLimit)
+  return clipped(summary, wordLimit)
 }
 
-/** The beginnings of a call's texts: its path or command, mostly. */
+/** The beginnings of a call's string arguments, such as a path or a command. */
 const callWords = (args: unknown): string =>
-  isRecord(args)
+  Predicate.isObject(args)
     ? Object.values(args)
         .slice(0, 8)
         .flatMap((value) => (typeof value === "string" ? [firstUnits(value, wordLimit)] : []))
@@ -236,19 +250,19 @@ const callWords = (args: unknown): string =>
 
 const isDate = (at: number): boolean => Math.abs(at) <= 8.64e15
 
-/** A moment as people write it, in UTC: the same page wherever it is made. */
+/** Formats a time for the user. UTC, so that the page does not depend on where it is made. */
 export const moment = (at: number): string =>
   isDate(at) ? `${new Date(at).toISOString().replace("T", " ").slice(0, -5)} UTC` : ""
 
-/** Who a message is from. */
+/** The author of a message. */
 const who = (entry: Entry): string => entry.author ?? entry.content.role
 
 const piece = ({ name, text }: Piece): Html =>
-  markup`${name === "" ? none : markup`<p>${clip(name, 200)}</p>`}${preformatted(text)}`
+  markup`${name === "" ? none : markup`<p>${clipped(name, 200)}</p>`}${preformatted(text)}`
 
-/** A part, its texts together at most `limit` characters long. */
+/** Markup for a part, with at most `limit` characters of text. */
 const partMarkup = ({ entry, shortened }: Row, index: number, part: Part, limit: number, recall: string): Html => {
-  const kind = kindOf(entry, part)
+  const kind = partKindOf(entry, part)
   const tool = part.functionCall?.name ?? part.functionResponse?.name
   const handle = entry.handles[index]
   const all = pieces(entry, index, part)
@@ -265,7 +279,7 @@ const partMarkup = ({ entry, shortened }: Row, index: number, part: Part, limit:
   const size = plural(entry.tokens[index] ?? 0, "token")
   const shortly = replaced === undefined ? "" : `, shortened to ${number(replaced.tokens)} in the view`
   const named = handle === undefined ? none : markup` · <code>${handle}</code>`
-  const called = tool === undefined ? "" : ` ${clip(tool, 200)}`
+  const called = tool === undefined ? "" : ` ${clipped(tool, 200)}`
   const rest = handle === undefined ? none : markup`: <code>${recall} ${handle}</code>`
   return markup`<div class="part">
 <p>${swatch(kind)}<b>${kindNames[kind]}${called}</b>, ${size}${shortly}${named}</p>
@@ -273,7 +287,7 @@ ${shown}${more > 0 ? markup`<p>… ${plural(more, "more character")}${rest}</p>`
 `
 }
 
-/** Where a message stands, in one line above its parts. */
+/** Facts about a message, in one line above its parts. */
 const about = ({ entry, isInserted, shortened, turn }: Row): string =>
   [
     turn === undefined ? "" : `opens turn ${number(turn)}`,
@@ -283,24 +297,24 @@ const about = ({ entry, isInserted, shortened, turn }: Row): string =>
       : shortened === undefined
         ? "not in the current view"
         : "in the current view",
-    entry.model === undefined ? "" : `by ${clip(entry.model, 200)}`,
+    entry.model === undefined ? "" : `by ${clipped(entry.model, 200)}`,
     entry.at === undefined ? "" : moment(entry.at),
     entry.origin === undefined ? "" : `line ${number(entry.origin.line)} of the file`
   ]
     .filter((text) => text !== "")
     .join(" · ")
 
-const rowMarkup = (row: Row, told: number, largest: number, limit: number, recall: string): Html => {
+const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, recall: string): Html => {
   const { entry } = row
   const sums = new Map(kindOrder.map((kind) => [kind, 0]))
   for (const [index, part] of entry.content.parts.entries()) {
-    const kind = kindOf(entry, part)
+    const kind = partKindOf(entry, part)
     sums.set(kind, (sums.get(kind) ?? 0) + (entry.tokens[index] ?? 0))
   }
-  const kinds = new Set(entry.content.parts.map((part) => kindOf(entry, part)))
+  const kinds = new Set(entry.content.parts.map((part) => partKindOf(entry, part)))
   const isInView = row.shortened !== undefined
   const stretches = [...sums].map(([kind, tokens]) => ({ of: `k-${kind}${isInView ? "" : " gone"}`, tokens }))
-  const parts = entry.content.parts.slice(0, told)
+  const parts = entry.content.parts.slice(0, partCount)
   const rest = entry.content.parts.length - parts.length
   const classes = row.turn === undefined ? "message" : "message turn"
   return markup`<li id="${entry.id}" class="${classes}" data-kinds="${[...kinds].join(" ")}" data-view="${isInView ? "in" : "left"}">
@@ -325,17 +339,17 @@ const gap = (from: Row, to: Row): Html => {
 }
 
 /**
- * The rows of `selected` as list items, with what `cuts` says between them. `recall` is the command that gives back the rest of a
- * text when a handle is put behind it.
+ * Returns the rows of `selected` as list items, with the texts of `cuts` between them. `recall` is the command that prints a
+ * full text when a handle is appended.
  */
 export function* rows(
   selected: Selected,
   conversation: Conversation,
   cuts: ReadonlyArray<Cut>,
   recall: string
-): Work<{ readonly markup: Html; readonly extent: Extent }> {
+): SlicedWork<{ readonly markup: Html; readonly extent: Extent }> {
   const limit = yield* partLimitOf(selected.rows)
-  const largest = selected.rows.reduce((most, { tokens }) => Math.max(most, tokens), 0)
+  const largest = selected.rows.reduce((max, { tokens }) => Math.max(max, tokens), 0)
   const log = entries(conversation)
   yield log.length
   const waiting = cuts.map((cut) => {
@@ -356,9 +370,9 @@ export function* rows(
   for (const row of selected.rows) {
     items.push(...lay(sequenceOf(row.entry.id)))
     if (previous !== undefined) items.push(gap(previous, row))
-    const told = Math.min(partsOfMessage, room, row.entry.content.parts.length)
-    const item = rowMarkup(row, told, largest, limit, recall)
-    room -= told
+    const partCount = Math.min(partsOfMessage, room, row.entry.content.parts.length)
+    const item = rowMarkup(row, partCount, largest, limit, recall)
+    room -= partCount
     items.push(item)
     previous = row
     yield 2_000 + item.html.length * 5
@@ -370,6 +384,6 @@ export function* rows(
   }
 }
 
-/** How many entries the log had at each compression that is in force, oldest first. */
+/** Returns the number of log entries at each compression in force, oldest first. */
 export const compressedAt = (conversation: Conversation): ReadonlyArray<number> =>
   compressions(conversation).map((layer) => layer.entries)

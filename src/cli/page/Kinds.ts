@@ -1,15 +1,17 @@
-import { Kind } from "../../domain/Inspection.ts"
+import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { type Html, markup } from "./Markup.ts"
 
-/** The order in which kinds stand in bars and legends: who speaks first, then tools, then the rest. */
-export const kindOrder: ReadonlyArray<Kind> = Kind.literals
+/** The order of kinds in bars and legends: messages first, then tools, then the rest. */
+export const kindOrder: ReadonlyArray<PartKind> = PartKind.literals
 
-/** The small square that shows a kind's colour. */
-export const swatch = (kind: Kind): Html => markup`<i class="swatch k-${kind}"></i>`
+/** The colour square of a kind. */
+export const swatch = (kind: PartKind): Html => markup`<i class="swatch k-${kind}"></i>`
 
-/** A stretch of a bar. */
+/** A segment of a bar. */
 export interface Stretch {
+  /** The class that colours the segment. */
   readonly of: string
+  /** Tokens of the segment. */
   readonly tokens: number
 }
 
@@ -19,8 +21,7 @@ const percent = (part: number, whole: number): string => {
 }
 
 /**
- * Stretches side by side, as wide together as `whole` allows: all of it is the full width. It repeats numbers that stand beside it,
- * so it is hidden from who has it read out.
+ * Draws segments side by side; `whole` is the full width. The bar repeats numbers beside it and is hidden from screen readers.
  */
 export const bar = (stretches: ReadonlyArray<Stretch>, whole: number, name = "bar"): Html => {
   let before = 0

@@ -1,13 +1,18 @@
-import type { EntryId } from "../../domain/Conversation.ts"
-import { tokensOfCost } from "../../domain/Prices.ts"
-import { number, share, plural } from "../Output.ts"
-import { dollars, kindNames, type Report } from "../Report.ts"
+import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import { tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { number, share, plural } from "../output/Output.ts"
+import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
-import { clip, type Html, markup, none, trusted } from "./Markup.ts"
+import { clipped } from "../../domain/text/Bytes.ts"
+import { type Html, markup, none, trusted } from "./Markup.ts"
 
-/** The parts of the page that tell numbers: each is a section with a heading, or nothing where there is nothing to tell. */
+/**
+ * The sections of the page that show figures. A section without data is left out.
+ *
+ * One file: the sections share their tables, bars and notes, and the page shows them in this order.
+ */
 
-/** Links to messages that stand on the page; of others the name only. */
+/** Links to a message on the page. A message that is not on the page is shown as plain text. */
 export type Link = (entry: EntryId) => Html
 
 const section = (id: string, title: string, body: Html): Html =>
@@ -16,23 +21,26 @@ const section = (id: string, title: string, body: Html): Html =>
     ${body}
   </section> `
 
-/** A column: its head, and whether it holds numbers, a bar, or texts; extra ones are left out on narrow pages. */
+/**
+ * A table column: its heading and its form, which is numbers, a bar or text. Columns marked `extra` are left out on narrow
+ * pages.
+ */
 interface Column {
   readonly head: string
   readonly form?: "n" | "chart" | "text" | "n extra" | "text extra" | "extra"
 }
 
-/** Bars say what the numbers beside them say: their column has a head for who has it read out. */
+/** The column of a bar. The bar repeats the numbers beside it; the heading is for screen readers. */
 const chart: Column = { head: "bar", form: "chart" }
 
 type Cell = string | Html
 
-/** A name out of the transcript: it may be long and without a place to break. */
-const name = (text: string, length = 100): Html => markup`<span class="any">${clip(text, length)}</span>`
+/** Markup for a name from a transcript, which can be long and without a place to break. */
+const name = (text: string, length = 100): Html => markup`<span class="any">${clipped(text, length)}</span>`
 
 const cell = (value: Cell): Html => (typeof value === "string" ? markup`${value}` : value)
 
-/** A table; the first cell of each row is its head. */
+/** Markup for a table. The first cell of each row is the row's heading. */
 const table = (caption: string, columns: ReadonlyArray<Column>, rows: ReadonlyArray<ReadonlyArray<Cell>>): Html => {
   const heads = columns.map(({ form, head }) =>
     form === "chart"
@@ -67,7 +75,7 @@ const table = (caption: string, columns: ReadonlyArray<Column>, rows: ReadonlyAr
   </div> `
 }
 
-/** The first of many rows, and how many more there are. */
+/** Returns the first rows and a note that counts the rest. */
 const first = <A>(all: ReadonlyArray<A>, limit: number): readonly [shown: ReadonlyArray<A>, more: Html] => [
   all.slice(0, limit),
   all.length > limit
@@ -84,31 +92,31 @@ const inView = (tokens: number, shown: number, whole: number, of: string): Html 
     whole
   )
 
-const most = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
-/** One sentence or two that say where the tokens went. */
+/** Summarizes in one or two sentences where the tokens went. */
 export const lead = ({ compactions, kinds, reads, tokens, tools }: Report): string => {
   const [kind] = kinds
   const [tool] = tools
   if (kind === undefined || tokens.all === 0) return "There is nothing in this conversation that was counted."
-  const said = [`${share(kind.tokens, tokens.all)} of all tokens are ${kindNames[kind.kind]}.`]
+  const sentences = [`${share(kind.tokens, tokens.all)} of all tokens are ${kindNames[kind.kind]}.`]
   if (tool !== undefined) {
     const spent = tool.arguments + tool.output
-    said.push(
-      `The tool that took most is ${clip(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and answers.`
+    sentences.push(
+      `The tool that took most is ${clipped(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and answers.`
     )
   }
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
-  if (repeated > 0) said.push(`Reading files again took ${share(repeated, tokens.all)}.`)
-  said.push(
+  if (repeated > 0) sentences.push(`Reading files again took ${share(repeated, tokens.all)}.`)
+  sentences.push(
     compactions.length === 0
       ? `Nothing was compacted; ${number(tokens.view)} tokens are in the current view.`
       : `After ${plural(compactions.length, "compaction")}, ${number(tokens.view)} of ${number(tokens.all)} tokens are in the current view.`
   )
-  return said.join(" ")
+  return sentences.join(" ")
 }
 
-/** The largest numbers of the page. */
+/** The main figures of the page. */
 export const numbers = (report: Report): Html => {
   const calls = report.tools.reduce((total, tool) => total + tool.calls, 0)
   const all: ReadonlyArray<readonly [value: string, name: string]> = [
@@ -133,7 +141,7 @@ export const numbers = (report: Report): Html => {
   </dl> `
 }
 
-/** What the file is, in words. */
+/** Facts about the file. */
 export const facts = (report: Report, span: string): Html => {
   const { environment } = report.tokens
   const all: ReadonlyArray<readonly [name: string, value: string | null]> = [
@@ -150,12 +158,12 @@ export const facts = (report: Report, span: string): Html => {
       value === null
         ? none
         : markup`<dt>${name}</dt>
-            <dd>${clip(value, 1_000)}</dd>`
+            <dd>${clipped(value, 1_000)}</dd>`
     )}
   </dl> `
 }
 
-/** Where the tokens are: by kind, by role, by tool. */
+/** The tokens by kind, by role and by tool. */
 export const composition = (report: Report): Html => {
   const { kinds, roles, tokens, tools } = report
   if (kinds.length === 0) return section("tokens", "Where the tokens went", markup`<p>Nothing was counted.</p>`)
@@ -189,7 +197,7 @@ export const composition = (report: Report): Html => {
     share(sum.tokens, tokens.all),
     number(sum.view)
   ]
-  const largestKind = most(kinds.map((each) => each.tokens))
+  const largestKind = maxOf(kinds.map((each) => each.tokens))
   const byKind = table(
     "By kind",
     [{ head: "kind" }, ...columns, { head: "parts", form: "n extra" }],
@@ -199,14 +207,14 @@ export const composition = (report: Report): Html => {
       number(each.parts)
     ])
   )
-  const largestRole = most(roles.map((each) => each.tokens))
+  const largestRole = maxOf(roles.map((each) => each.tokens))
   const byRole = table(
     "By role",
     [{ head: "role" }, ...columns, { head: "messages", form: "n extra" }],
     roles.map((each) => [each.role, ...sums(each, largestRole, "plain"), number(each.messages)])
   )
   const [shown, more] = first(tools, 25)
-  const largestTool = most(tools.map((tool) => tool.arguments + tool.output))
+  const largestTool = maxOf(tools.map((tool) => tool.arguments + tool.output))
   const byTool =
     tools.length === 0
       ? none
@@ -238,9 +246,11 @@ export const composition = (report: Report): Html => {
   return section("tokens", "Where the tokens went", markup`${strip}${byKind}${byRole}${byTool}`)
 }
 
-/** One chart in both of its sizes. */
+/** A chart as SVG, drawn in both sizes. */
 export interface Drawn {
+  /** SVG for wide pages. */
   readonly wide: string
+  /** SVG for narrow pages. */
   readonly narrow: string
 }
 
@@ -250,7 +260,7 @@ const figure = (drawn: Drawn, caption: Html): Html =>
     <figcaption>${caption}</figcaption>
   </figure> `
 
-/** How the view grew. */
+/** The growth of the view. */
 export const growth = (report: Report, drawn: Drawn | undefined, largest: number, link: Link): Html => {
   if (drawn === undefined) return none
   const rows = report.growth
@@ -279,7 +289,7 @@ export const growth = (report: Report, drawn: Drawn | undefined, largest: number
 
 const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
 
-/** What the provider counted, beside what we count. */
+/** The provider's token counts compared with our estimates. */
 export const usage = (report: Report, drawn: Drawn | undefined): Html => {
   const { usage: recorded } = report
   if (recorded === null) return none
@@ -310,7 +320,7 @@ export const usage = (report: Report, drawn: Drawn | undefined): Html => {
   )
 }
 
-/** What it cost, by model. */
+/** The cost by model. */
 export const cost = ({ compressing, cost }: Report): Html => {
   if (cost.models.length === 0) return none
   const [shown, more] = first(cost.models, 25)
@@ -327,7 +337,7 @@ export const cost = ({ compressing, cost }: Report): Html => {
     "Cost",
     markup`<p>${cost.total === null ? "No price is known." : `${dollars(cost.total)} in all.`} ${note}${summaries}</p>
       ${table(
-        `Prices: ${clip(cost.table, 300)}`,
+        `Prices: ${clipped(cost.table, 300)}`,
         [
           { head: "model" },
           { head: "requests", form: "n extra" },
@@ -351,7 +361,7 @@ export const cost = ({ compressing, cost }: Report): Html => {
 /** The largest parts. */
 export const largest = ({ largest }: Report, link: Link): Html => {
   if (largest.length === 0) return none
-  const whole = most(largest.map((part) => part.tokens))
+  const whole = maxOf(largest.map((part) => part.tokens))
   return section(
     "largest",
     "Largest parts",
@@ -375,7 +385,7 @@ export const largest = ({ largest }: Report, link: Link): Html => {
   )
 }
 
-/** Files that were read again. */
+/** Files that were read more than once. */
 export const reads = ({ reads }: Report, link: Link): Html => {
   if (reads.length === 0) return none
   const [shown, more] = first(reads, 25)
@@ -408,11 +418,11 @@ export const reads = ({ reads }: Report, link: Link): Html => {
   )
 }
 
-/** Messages and their tokens, these on wide pages only. */
+/** Columns for messages and tokens, the latter on wide pages only. */
 const messagesAndTokens = ({ messages, tokens }: { readonly messages: number; readonly tokens: number }): Cell =>
   messages === 0 ? "–" : markup`${number(messages)}<span class="extra"> · ${number(tokens)}</span>`
 
-/** Past compactions: what they dropped and kept. */
+/** Past compactions: what each of them dropped and kept. */
 export const compactions = (report: Report, link: Link, recall: string): Html => {
   const all = report.compactions
   if (all.length === 0 && report.dropped.length === 0) return none
@@ -476,7 +486,7 @@ export const compactions = (report: Report, link: Link, recall: string): Html =>
   )
 }
 
-/** What a compression would do now. */
+/** The effect of a compression run now. */
 export const next = ({ next }: Report): Html => {
   if (next === null) {
     return section(
@@ -500,7 +510,7 @@ export const next = ({ next }: Report): Html => {
   )
 }
 
-/** What is wrong or was left out: broken pairs, skipped records, a torn line. */
+/** Problems and omissions: calls without responses, skipped records, an incomplete line. */
 export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html => {
   const pairs = [
     ...broken.calls.map((call) => [call.entry, call.tool, "a call without a response"] as const),
@@ -529,6 +539,6 @@ export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html =>
             [{ head: "kind" }, { head: "records", form: "n" }],
             shownRecords.map(([kind, count]) => [name(kind), number(count)])
           )}${moreRecords}`
-    }${torn === null ? none : markup`<p>Line ${number(torn)}, the last one, broke off in the middle and was left out.</p>`}`
+    }${torn === null ? none : markup`<p>Line ${number(torn)}, the last one, is incomplete and was left out.</p>`}`
   )
 }

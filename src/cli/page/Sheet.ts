@@ -1,11 +1,11 @@
 /**
- * How the page looks and what it can do without a network: one style sheet and one script, the same on every page, so that the
- * page's policy can name them by their hashes. Nothing of a transcript ever stands in them.
+ * The style sheet and the script of the page, which works without a network. Both are the same on every page, so that the
+ * page's policy can name them by their hashes. They never contain text of a transcript.
  */
 
 /**
- * Colours come in pairs, for light and dark. Those of kinds follow Paul Tol's muted scheme (made to be told apart by people who do
- * not see all colours), lightened for the dark: tools are blue, people green, the model rose.
+ * Colours come in pairs, for light and dark. Those of kinds follow Paul Tol's muted scheme, which is safe for colour-blind
+ * readers, lightened for dark pages: tools are blue, users green, the model rose.
  */
 export const sheet = `
 :root {
@@ -190,7 +190,7 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
 }
 `
 
-/** Finds, filters and unfolds rows, and changes the colours. Everything else works without it. */
+/** Searches, filters and unfolds rows, and switches the colours. Everything else works without it. */
 export const script = `
 "use strict";
 (() => {

@@ -1,10 +1,10 @@
-import { touchedKey } from "../MemoryText.ts"
-import { runtimeMark } from "../RuntimeMark.ts"
+import { touchedMemoryKey } from "../memory/MemoryText.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
 import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 
-/** What always holds: what is done, whose words count, what a compressed window looks like. */
+/** Core rules of the system prompt: the task, whose instructions count, and what a compressed window looks like. */
 
-/** Who it is, in one sentence. */
+/** What the agent is, in one sentence. */
 const identity =
   "You are Palimpsest, an agent that works for one person at their command line, in their folder, with the tools listed for you."
 
@@ -79,10 +79,10 @@ const memory = (): string =>
     "",
     "- This text may end with memory: what the person wrote down in files such as GEMINI.md or AGENTS.md. Follow it as wishes that always stand.",
     "- Where its parts disagree, the nearest counts: a subfolder before the root of the project, that before extensions, those before what is global. What the person says in the conversation counts before all memory, and no memory lifts what is said above of whose words count and of secrets.",
-    `- Memory of a subfolder may come later, under \`${touchedKey}\` beside the result of the first call that touches it. It holds for work in that folder.`
+    `- Memory of a subfolder may come later, under \`${touchedMemoryKey}\` beside the result of the first call that touches it. It holds for work in that folder.`
   )
 
-/** The rules. What an agent without tools cannot do it is not told about. */
+/** The rules. An agent without tools is not given rules about tools. */
 export const coreMandates = (inputs: PromptInputs): string =>
   [
     task(inputs),

@@ -1,6 +1,6 @@
 import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
 
-/** How tools are used well, and how answers are written. */
+/** How to use tools and write answers. */
 
 const tools = (inputs: PromptInputs): string => {
   const canRun = has(inputs, "run_shell_command")
@@ -69,7 +69,7 @@ export const operationalGuidelines = (inputs: PromptInputs): string =>
     ...(isModern(inputs) || inputs.size !== "full" ? [] : [lengths])
   ].join("\n\n")
 
-/** What older models lose sight of in long conversations is said once more, last. */
+/** Repeats last what older models lose sight of in long conversations. */
 export const finalReminder = (inputs: PromptInputs): string =>
   lines(
     "- The person's newest message decides what is done now; their older wishes still hold.",

@@ -1,24 +1,25 @@
-import { shortLine } from "../OneLine.ts"
-import type { Offer, PromptInputs } from "./PromptInputs.ts"
-import { has, lines } from "./PromptInputs.ts"
+import { shortLine } from "../text/OneLine.ts"
+import { type Offer, type PromptInputs, has, lines } from "./PromptInputs.ts"
 
-/** What can be asked for by name: agents and skills. */
+/** Agents and skills that the model can request by name. */
 
-/** Characters of a description: all of it stands where the tool is declared. */
-const mostDescription = 200
-const mostName = 100
-/** Offers that are listed: a folder full of them would fill every request. */
-const mostListed = 100
+/** Longest description in characters; the full text is in the tool declaration. */
+const maxDescriptionChars = 200
+const maxNameChars = 100
+/** Most agents or skills listed: a folder full of them would fill every request. */
+const maxListed = 100
 
 const listed = (offers: ReadonlyArray<Offer>): string =>
   lines(
     ...offers
-      .slice(0, mostListed)
-      .map(({ description, name }) => `- ${shortLine(name, mostName)}: ${shortLine(description, mostDescription)}`),
-    offers.length > mostListed ? `- … and ${offers.length - mostListed} more` : undefined
+      .slice(0, maxListed)
+      .map(
+        ({ description, name }) => `- ${shortLine(name, maxNameChars)}: ${shortLine(description, maxDescriptionChars)}`
+      ),
+    offers.length > maxListed ? `- … and ${offers.length - maxListed} more` : undefined
   )
 
-/** When to hand work over, and to whom. */
+/** When to delegate, and to which agent. */
 export const agentContexts = (inputs: PromptInputs): string =>
   lines(
     "Work can be handed to an agent: each is a tool of its name. It works in a window of its own and only its result comes into yours, so the many files and long outputs of its way cost you nothing.",
@@ -34,7 +35,7 @@ export const agentContexts = (inputs: PromptInputs): string =>
     listed(inputs.agents)
   )
 
-/** When to read which instructions. */
+/** When to activate which skill. */
 export const agentSkills = (inputs: PromptInputs): string =>
   lines(
     "A skill is a set of instructions for one kind of work, kept in a folder and read when it is needed. Before such work call `activate_skill` with its name, then follow what it says as the person's guidance for that work; open the other files of its folder only as it asks for them. Activate none for work it is not made for.",

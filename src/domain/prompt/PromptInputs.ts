@@ -1,14 +1,14 @@
 import { Schema } from "effect"
-import type { ApprovalMode } from "../Approval.ts"
-import type { Sandbox } from "../EnvironmentMessage.ts"
+import type { ApprovalMode } from "../tools/Approval.ts"
+import type { Sandbox } from "./EnvironmentMessage.ts"
 
-/** What a system prompt is made of. */
+/** The inputs of the system prompt. */
 
-/** How much of it is sent: all, what an agent with a task of its own needs, or who it is (pi-openclaw B11). */
+/** How much of the prompt is sent: everything, what an agent with a specific task needs, or the identity only. */
 export const PromptSize = Schema.Literals(["full", "minimal", "none"])
 export type PromptSize = typeof PromptSize.Type
 
-/** The sections, in the order in which they stand (spec 10). Each can be switched off by its name. */
+/** The sections in order. Each can be disabled by its name. */
 export const sectionKeys = [
   "preamble",
   "coreMandates",
@@ -27,47 +27,47 @@ export const sectionKeys = [
 /** The name of a section. */
 export type SectionKey = (typeof sectionKeys)[number]
 
-/** Sections that somebody switched on or off; what is absent is on. */
+/** Sections enabled or disabled explicitly; absent sections are enabled. */
 export type SectionToggles = Readonly<Partial<Record<SectionKey, boolean>>>
 
-/** Something that can be asked for by its name. */
+/** Something the model can request by name. */
 export interface Offer {
   readonly name: string
   readonly description: string
 }
 
-/** All that a system prompt depends on: equal inputs give the same bytes. */
+/** Everything the system prompt depends on. Equal inputs give equal bytes. */
 export interface PromptInputs {
   readonly size: PromptSize
-  /** Its name. */
+  /** The model's name. */
   readonly model: string
-  /** Whether somebody is there to answer. */
+  /** Whether a user can answer questions. */
   readonly interactive: boolean
   readonly mode: ApprovalMode
-  /** Those that work can be given to. Empty: delegation is not available. */
+  /** Agents to delegate to. Empty: no delegation. */
   readonly agents: ReadonlyArray<Offer>
   readonly skills: ReadonlyArray<Offer>
   /** Names of all tools. */
   readonly tools: ReadonlyArray<string>
-  /** Whether there are hooks that may add something. */
+  /** Whether hooks may add context. */
   readonly hasHooks: boolean
-  /** Whether the working folder is in a repository of git. */
+  /** Whether the working folder is in a Git repository. */
   readonly isGit: boolean
   readonly sandbox: Sandbox
-  /** Where the plan stands: the one that is made (mode `plan`), or one that was approved. */
+  /** Path of the plan being written (plan mode) or already approved. */
   readonly planFile?: string | undefined
   readonly toggles?: SectionToggles | undefined
-  /** What the memory files say, with their own frames. */
+  /** Rendered memory, with its enclosing elements. */
   readonly memory?: string | undefined
 }
 
-/** Whether a tool of this name can be called. */
+/** Whether a tool of this name is available. */
 export const has = ({ tools }: Pick<PromptInputs, "tools">, name: string): boolean => tools.includes(name)
 
-/** Gemini 3 and later need to be told less (spec 10). */
+/** Gemini 3 and later need less instruction. */
 export const isModern = ({ model }: Pick<PromptInputs, "model">): boolean =>
   /^(?:models\/)?gemini-(?:[3-9]|\d{2,})(?!\d)/.test(model.trim())
 
-/** A text of these lines; those that are undefined are left out. */
+/** Joins lines, without the undefined ones. */
 export const lines = (...all: ReadonlyArray<string | undefined>): string =>
   all.filter((line) => line !== undefined).join("\n")

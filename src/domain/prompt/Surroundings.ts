@@ -1,8 +1,8 @@
 import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 
-/** What is so where it runs: hooks, leave given beforehand, a sandbox, a repository. */
+/** Sections about the environment: hooks, approval of all calls, a sandbox, a repository. */
 
-/** What hooks add, and what it counts. */
+/** What hook context is and how far to trust it. */
 export const hookContext = ({ interactive }: PromptInputs): string =>
   lines(
     "The person has set up hooks: programs of theirs that are told what happens here.",
@@ -11,7 +11,7 @@ export const hookContext = ({ interactive }: PromptInputs): string =>
     `- When a hook blocks a call, its reason is the result. Do what the reason makes possible; if nothing is, ${interactive ? "tell the person which hook it was and what it said" : "say in the answer which hook it was and what it said"}.`
   )
 
-/** All calls run without a question, and somebody watches. */
+/** All calls run without confirmation while a user watches. */
 export const interactiveYoloMode = (): string =>
   lines(
     "The person lets every call run unasked:",
@@ -30,7 +30,7 @@ const generic = (interactive: boolean): string =>
 const outside = (interactive: boolean): string =>
   `There is no sandbox: commands act on the person's own machine, with all their rights. Be careful with what reaches beyond this folder. ${interactive ? "Before such a command tell the person that it is not confined; for what is risky suggest a container." : "Run such a command only if the task asks for it."}`
 
-/** What keeps commands in, if anything does. */
+/** The sandbox that confines commands, if any. */
 export const sandbox = ({ interactive, sandbox: kind }: PromptInputs): string => {
   switch (kind) {
     case "seatbelt":
@@ -42,7 +42,7 @@ export const sandbox = ({ interactive, sandbox: kind }: PromptInputs): string =>
   }
 }
 
-/** What is the person's to decide in a repository, and how a commit is made. */
+/** What the user decides in a repository, and how to make a commit. */
 export const git = (inputs: PromptInputs): string => {
   const { interactive } = inputs
   return lines(

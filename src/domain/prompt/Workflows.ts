@@ -1,10 +1,10 @@
-import { quoted } from "../WorkspacePath.ts"
+import { quotedPath } from "../text/WorkspacePath.ts"
 import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
 
-/** How work goes: with a plan first, or at once, and with a list of its steps. */
+/** Workflows: with a plan first or at once, and with a task list. */
 
 const approved = (path: string): string =>
-  `The person approved the plan in ${quoted(path)}. Follow it, step by step. After a compression read it again before you go on. Where the facts force you away from it, say so and why.`
+  `The person approved the plan in ${quotedPath(path)}. Follow it, step by step. After a compression read it again before you go on. Where the facts force you away from it, say so and why.`
 
 const searching = (inputs: PromptInputs): string =>
   has(inputs, "search_file_content") || has(inputs, "glob")
@@ -24,7 +24,7 @@ const patience = lines(
   "5. Answer in two sentences: the cause with its place, and what was run to check it."
 )
 
-/** Understand, plan, change, check, report. */
+/** Understand, plan, change, verify, report. */
 export const primaryWorkflows = (inputs: PromptInputs): string => {
   const canRun = has(inputs, "run_shell_command")
   return lines(
@@ -42,10 +42,10 @@ export const primaryWorkflows = (inputs: PromptInputs): string => {
   )
 }
 
-/** Look, ask, write the plan down, have it approved. */
+/** Explore, ask, write the plan, have it approved. */
 export const planningWorkflow = (inputs: PromptInputs): string => {
   const { interactive, planFile } = inputs
-  const file = planFile === undefined ? undefined : quoted(planFile)
+  const file = planFile === undefined ? undefined : quotedPath(planFile)
   return lines(
     `The person wants a plan before anything is changed. Until they approve one, only look: read, search, ask.${file === undefined ? " Change no file" : ` Change no file but ${file}`} and run no command: such calls are refused, and that is as it should be.`,
     "",
@@ -64,7 +64,7 @@ export const planningWorkflow = (inputs: PromptInputs): string => {
   )
 }
 
-/** When to keep the list of steps, and how. */
+/** When and how to keep the task list. */
 export const taskTracker = (): string =>
   lines(
     "Keep the steps of longer work with `write_todos`: three steps or more, or several wishes at once. Not for a question or a single change.",

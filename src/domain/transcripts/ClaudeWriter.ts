@@ -1,9 +1,12 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../Content.ts"
-import { type Draft, type Place, placeKey } from "../Conversation.ts"
-import { foreignNote, owedResponse } from "../Projection.ts"
-import { nativeMessage, synthetic } from "./Claude.ts"
-import { isJson, type Json, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./Marks.ts"
+import { recordLine } from "./RecordLine.ts"
+import { piecesOf, samePieces } from "./Pieces.ts"
+import { Skipped } from "./Skipped.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import { type Draft, type PartPlace, placeKey } from "../conversation/Conversation.ts"
+import { foreignNote, missingResponse } from "../conversation/Projection.ts"
+import { nativeMessage, synthetic } from "./ClaudeReader.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import {
   callIdOf,
   clock,
@@ -23,27 +26,27 @@ import {
 import type { Writer } from "./Transcript.ts"
 
 /**
- * Claude Code transcripts, written: one message a line, each the child of the one before. Blocks that the Anthropic API
- * would refuse are left out of a line's own form and stand in its exact parts.
+ * Writes Claude Code transcripts: one message a line, each the child of the previous one. Blocks that the Anthropic API
+ * would refuse are not in a line's own form, but among its exact parts.
  */
 
-/** The version of Claude Code whose records these are like. */
+/** The version of Claude Code that the records imitate. */
 const version = "2.1.39"
 
-/** What Claude Code itself writes where a message says nothing: the API takes no empty message. */
+/** The text that Claude Code writes for an empty message, because the API accepts none. */
 const noContent = "(no content)"
 
 const isUuid = (id: string | undefined): id is string =>
   id !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(id)
 
-/** Ids of calls as the Anthropic API takes them. */
+/** Whether the Anthropic API accepts the id of a call. */
 const isFit = (id: string): boolean => /^[a-zA-Z0-9_-]{1,128}$/.test(id)
 
 const images = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
 
 // --- parts to blocks ----------------------------------------------------------------------------------------------------
 
-/** A block, or the kind of what the API does not take. */
+/** A block, or the kind of a part that the API refuses. */
 type Native = { readonly block: Json } | { readonly left: string | undefined }
 
 const left = (kind?: string): Native => ({ left: kind })
@@ -63,7 +66,7 @@ const mediaBlock = (part: Part): Native => {
 
 const resultTypes = new Set(["text", "image", "document", "search_result", "tool_reference"])
 
-/** A block of a result that some agent wrote down, as Claude Code writes it. */
+/** Returns a block of another agent's result in Claude Code's form. */
 const resultBlock = (block: unknown): Json => {
   if (isJson(block) && block.type === "image" && typeof block.data === "string") {
     return { type: "image", source: { type: "base64", media_type: block.mimeType, data: block.data } }
@@ -84,7 +87,7 @@ const resultContent = (part: Part): unknown => {
     : (JSON.stringify(response) ?? "")
 }
 
-/** The API takes no failure without a word about it. */
+/** Writes a result. The API refuses a failure without a text. */
 const resultOf = (part: Part, call: NativeCall): Json => {
   const failed = isErrorResponse(part)
   const content = resultContent(part)
@@ -103,7 +106,7 @@ const saidInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
 
 const isForeign = (model: string | undefined): boolean => model !== undefined && !/claude/i.test(model)
 
-/** What a model's thoughts are without the signature that the API checks, it does not take. */
+/** Writes a thought. The API refuses thoughts without a signature that it can check. */
 const thoughtBlock = (part: Part, model: string | undefined): Native =>
   part.thoughtSignature === undefined || isForeign(model)
     ? left("thoughts")
@@ -133,7 +136,7 @@ const userBlock = (part: Part, call: NativeCall | undefined): Native => {
   return isMedia(part) ? mediaBlock(part) : left("unknown parts")
 }
 
-/** The blocks of a message in the order the API wants: results first. */
+/** Returns the blocks of a message in the order that the API requires: results first. */
 const blocksOf = (
   { content }: Draft,
   model: string | undefined,
@@ -158,7 +161,7 @@ const blocksOf = (
 
 const isAnswer = (block: Json): boolean => block.type === "tool_result"
 
-/** What a user's line says: a text alone as a text. */
+/** Returns the content of a user line. A single text is written as a string. */
 const contentOf = (blocks: ReadonlyArray<Json>): unknown => {
   const [only] = blocks
   if (only === undefined) return noContent
@@ -167,7 +170,7 @@ const contentOf = (blocks: ReadonlyArray<Json>): unknown => {
 
 // --- lines --------------------------------------------------------------------------------------------------------------
 
-/** The blocks with a note in front that says whose words they are: a line's own flags are not told to the model. */
+/** Returns the blocks after a note that names their author, because the model does not see a line's flags. */
 const withNote = (draft: Draft, blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const note = foreignNote(draft)
   return note === undefined || blocks.length === 0 || blocks.some(isAnswer)
@@ -188,7 +191,10 @@ const usageRecord = ({ usage }: Draft): Json => {
   }
 }
 
-/** Told by the line's own id: Claude Code joins lines of one message, also across a compaction, so no two may share it. */
+/**
+ * Derived from the line's own id. Claude Code joins lines with the same message id, even across a compaction, so no two
+ * lines share one.
+ */
 const messageId = (uuid: string): string => `msg_${uuid.replaceAll("-", "")}`
 
 const modelRecord = (draft: Draft, blocks: ReadonlyArray<Json>, model: string | undefined, uuid: string): Json => ({
@@ -227,19 +233,19 @@ const boundaryRecord = ({ compaction: { tokensBefore, trigger } }: Cut): Json =>
   compactMetadata: { trigger, ...(tokensBefore === undefined ? {} : { preTokens: tokensBefore }) }
 })
 
-/** What a call counted is told once: behind a compaction Claude Code would take it for the size of its context. */
+/** Drops the usage from a repeated message: after a compaction Claude Code would take it for the size of its context. */
 const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
 
 const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 
-/** The message that a row or a compaction writes. */
+/** Returns the message that a row or a compaction writes. */
 const draftOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
 const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary" }
 
 /**
- * Writes a Claude Code transcript. Claude Code sees only what follows the last compact boundary: there stand the summary,
- * whatever else was inserted, and what was kept, written again; reading the file gives each once.
+ * Writes a Claude Code transcript. Claude Code sees only the messages after the last compact boundary: the summary, the
+ * other inserted messages, and the kept ones, which are written again. A reader returns each message once.
  */
 export const writeClaude: Writer = function* (transcript) {
   const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
@@ -257,7 +263,7 @@ export const writeClaude: Writer = function* (transcript) {
   const names = new Map<string, string>()
   const lines: Array<string> = []
   let last: string | undefined
-  /** Whether the last line holds results, so that the next one that does would be taken for the same message. */
+  /** Whether the last line holds results, so that a reader would join results in the next line to it. */
   let isResults = false
 
   const about = (uuid: string, parent: string | undefined, at: number): Json => ({
@@ -275,9 +281,10 @@ export const writeClaude: Writer = function* (transcript) {
     known.set(item, uuid)
     return uuid
   }
-  /** The line of a message: its own form, and beside it what that would not give back. */
+  /** Writes the line of a message in its own form, together with everything that this form would lose. */
   const line = (record: Json, draft: Draft, marks: Marks): string => {
     const native = recordLine(record)
+    // Own JSON: the line was parsed before.
     const value: unknown = JSON.parse(native)
     const pieces = piecesOf(draft)
     const read = nativeMessage(isJson(value) ? value : {}, native, names)
@@ -333,11 +340,11 @@ export const writeClaude: Writer = function* (transcript) {
     last = uuid
   }
 
-  /** Answers for calls that got none: Claude Code leaves out a message whose call has no result. */
-  const answer = (places: ReadonlyArray<Place>, rows: ReadonlyArray<Row>, calls: NativeCalls): void => {
+  /** Writes results for calls that got none: Claude Code drops a message whose call has no result. */
+  const answer = (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls): void => {
     const content = places.flatMap((place) => {
       const call = calls.get(placeKey(place))
-      return call === undefined ? [] : [resultOf(owedResponse(call), call)]
+      return call === undefined ? [] : [resultOf(missingResponse(call), call)]
     })
     const uuid = uuids.fresh()
     const at = time.at(rows[places[0]?.item ?? 0]?.draft, true)

@@ -1,3 +1,9 @@
+import { withAuthorNote } from "./AuthorNote.ts"
+import { recordLine } from "./RecordLine.ts"
+import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
+import { Skipped } from "./Skipped.ts"
+import { isJson, type Json, textAt } from "./JsonRecord.ts"
+import { isRecordProblem } from "./Problem.ts"
 import {
   type Content,
   isCall,
@@ -8,37 +14,48 @@ import {
   outputText,
   type Part,
   plainText
-} from "../Content.ts"
-import type { Author, Draft } from "../Conversation.ts"
-import { sliceAt } from "../Source.ts"
-import { partTokens, type Usage } from "../Tokens.ts"
-import type { Work } from "../Work.ts"
-import { carrier, escapedPiece, goesOn, type Layout, named, objectOf, readItem, type Said } from "./Codex.ts"
-import { isJson, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped, textAt } from "./Contents.ts"
-import type { Marks } from "./Marks.ts"
-import { Shown, type Step, type Transcript, type Writer, type Written } from "./Transcript.ts"
+} from "../content/Content.ts"
+import type { Author, Draft } from "../conversation/Conversation.ts"
+import { sliceAt } from "../text/JsonSource.ts"
+import { partTokens, type Usage } from "../tokens/Tokens.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import {
+  carrier,
+  escapedPiece,
+  continuesMessage,
+  type Layout,
+  named,
+  objectOf,
+  readItem,
+  type Said
+} from "./CodexReader.ts"
+import type { Marks } from "./RecordMarks.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer, type Written } from "./Transcript.ts"
 
 /**
- * Codex CLI rollouts, written. Every item is read back before it is written: where its own form would not give the same
- * parts again, the record carries them exactly, beside that form.
+ * Writes Codex CLI rollouts. Every item is read back before it is written. When its own form would not give the same parts,
+ * the record carries the exact parts besides.
+ *
+ * One file: the items, calls and records of one format and direction.
  */
 
 // --- what Codex's parser takes ------------------------------------------------------------------------------------------
 
-/** Codex refuses a line that spells half a surrogate pair, so in its own form U+FFFD stands in its place. */
+/** Replaces lone surrogates by U+FFFD in a record's own form, because Codex refuses a line that contains one. */
 const wellFormed = (record: Json): Json => {
   const json = JSON.stringify(record)
   if (!json.includes("\\ud")) return record
+  // Own JSON: the line was parsed before.
   const value: unknown = JSON.parse(
     json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (match) => (match === "\\\\" ? match : "\ufffd"))
   )
   return isJson(value) ? value : record
 }
 
-/** Whether Codex can read a line: no bytes and no escapes that are no Unicode. */
+/** Whether Codex can read a line: it contains no bytes and no escapes that are not valid Unicode. */
 const isReadable = (line: string): boolean => line.isWellFormed() && !/\\u[dD][89a-fA-F]/.test(line)
 
-/** A record with what it says beside its own form. */
+/** Returns the line of a record with its exact parts and marks. */
 const markedLine = (record: Json, pieces: ReadonlyArray<Piece> | undefined, marks: Json): string => {
   if (pieces === undefined) return recordLine(record, {}, marks)
   const line = recordLine(record, { parts: pieces }, marks)
@@ -50,47 +67,47 @@ const markedLine = (record: Json, pieces: ReadonlyArray<Piece> | undefined, mark
 /** Some parts of one message as one item. */
 interface Unit {
   readonly role: Content["role"]
-  /** Undefined: Codex has no form for them. */
+  /** Undefined when Codex has no form for them. */
   readonly item: Json | undefined
-  /** The parts, where reading the item would not give them back. */
+  /** The parts, when reading the item would not return them. */
   readonly exact: ReadonlyArray<Piece> | undefined
   readonly marks: Pick<Marks, "author" | "message">
-  /** What Codex, or its model, is not given of them, by kind. */
+  /** Kinds of content that Codex or its model will not see. */
   readonly unheld: ReadonlyArray<string>
 }
 
-/** A call that may still be answered, under the id it was written with. */
+/** A call without a result so far, under the id it was written with. */
 interface OpenCall {
   readonly run: number
   readonly written: string
   readonly custom: boolean
 }
 
-/** The calls of a conversation, as far as answers refer to them. */
+/** The calls of a conversation that results can refer to. */
 class Calls {
-  /** The ids that were given, and how often each was wanted. */
+  /** The ids in use, and how often each was requested. */
   private readonly used = new Map<string, number>()
   private readonly byId = new Map<string, Array<OpenCall>>()
   private readonly byName = new Map<string, Array<OpenCall>>()
   private run = 0
   private role: Content["role"] | undefined
 
-  /** Who speaks next. */
+  /** Begins a turn of this role. */
   turn(role: Content["role"]): void {
     if (role !== this.role) this.run += 1
     this.role = role
   }
 
-  /** An id that no other call or lone answer has, because Codex pairs by it. */
+  /** Returns an id that no other call or lone result has, because Codex pairs by id. */
   private claim(id: string | undefined, otherwise: string): string {
-    const wanted = id === undefined || id === "" ? `${otherwise}_${this.used.size + 1}` : id
-    let times = this.used.get(wanted) ?? 0
-    let own = wanted
+    const base = id === undefined || id === "" ? `${otherwise}_${this.used.size + 1}` : id
+    let times = this.used.get(base) ?? 0
+    let own = base
     while (times > 0 && this.used.has(own)) {
       times += 1
-      own = `${wanted}_${times}`
+      own = `${base}_${times}`
     }
-    this.used.set(wanted, Math.max(1, times))
+    this.used.set(base, Math.max(1, times))
     this.used.set(own, this.used.get(own) ?? 1)
     return own
   }
@@ -105,7 +122,7 @@ class Calls {
     return made.written
   }
 
-  /** The call that an answer is for, paired as everywhere: by id, else by name, in order. */
+  /** Returns the call of a result, by the general pairing rules: by id, else by name, in order. */
   answer(
     id: string | undefined,
     name: string | undefined
@@ -118,11 +135,11 @@ class Calls {
   }
 }
 
-/** Signatures of reasoning that OpenAI made; the API refuses any other. */
+/** Whether OpenAI made this signature of reasoning. The API refuses any other. */
 const isOwnSignature = (signature: unknown): signature is string =>
   typeof signature === "string" && signature.startsWith("gAAAA")
 
-/** The image of a part, as the address that Codex knows it by. */
+/** Returns the image of a part as an address. */
 const imageUrl = ({ fileData, inlineData }: Part): string | undefined => {
   if (inlineData !== undefined) {
     const { data, mimeType = "" } = inlineData
@@ -160,7 +177,7 @@ const reasoningItem = (pieces: ReadonlyArray<Piece>): Json => {
   }
 }
 
-/** The one argument of a call, where that is a text under this key. */
+/** Returns the only argument of a call if it is a text under this key. */
 const onlyArgument = (args: unknown, key: string): string | undefined =>
   isJson(args) && Object.keys(args).length === 1 ? textAt(args, key) : undefined
 
@@ -180,7 +197,7 @@ const callItem = (piece: Piece, name: string, id: string | undefined, calls: Cal
     : { type: "custom_tool_call", status: "completed", call_id: written, name, input }
 }
 
-/** A block of another agent's answer as a content item of Codex's. */
+/** Writes a block of another agent's result as a content item of Codex. */
 const contentItem = (block: Json): Json => {
   if (typeof block.text === "string") return { type: "input_text", text: block.text }
   const source = isJson(block.source) ? block.source : block
@@ -197,7 +214,7 @@ const isOwnItem = (block: Json): boolean =>
   (block.type === "input_text" && typeof block.text === "string") ||
   (block.type === "input_image" && typeof block.image_url === "string")
 
-/** What Codex sees of an answer: its text, its blocks, or the JSON of anything else. */
+/** Returns the output of a result as Codex sees it: its text, its blocks, or the JSON of anything else. */
 const outputOf = (piece: Piece): unknown => {
   const { part, source } = piece
   const text = outputText(part)
@@ -210,10 +227,13 @@ const outputOf = (piece: Piece): unknown => {
   return sliceAt(source ?? "", ["functionResponse", "response"]) ?? JSON.stringify(response ?? "")
 }
 
-/** What an item can hold: a run of message blocks, a run of thoughts up to a signature, a call, an answer, or nothing. */
+/**
+ * The content that one item can hold: a run of message blocks, a run of thoughts up to a signature, a call, a result, or
+ * nothing.
+ */
 type Kind = "message" | "thought" | "call" | "answer" | "none"
 
-/** The models that run behind Codex's own API. */
+/** Whether a model runs behind Codex's own API. */
 const isOwnModel = (model: string | undefined): boolean => model !== undefined && /^(?:gpt|o\d|codex)/i.test(model)
 
 const kindOf = (role: Content["role"], part: Part): Kind => {
@@ -224,8 +244,8 @@ const kindOf = (role: Content["role"], part: Part): Kind => {
 }
 
 /**
- * A thought is given back to the model that had it: signed by OpenAI, or unsigned in a message of a model of theirs. The API
- * refuses any other.
+ * Whether a thought can be sent back to the model that wrote it: signed by OpenAI, or unsigned in a message of one of their
+ * models. The API refuses any other.
  */
 const isOwnThought = (pieces: ReadonlyArray<Piece>, model: string | undefined): boolean => {
   const signature = pieces.at(-1)?.part.thoughtSignature
@@ -264,7 +284,7 @@ const ownKeys = new Set([
   "fileData"
 ])
 
-/** What kind of part it is that no item can hold. */
+/** Returns the kind of a part that no item can hold. */
 const homeless = (role: Content["role"], part: Part): string => {
   if (isCall(part)) return "call in the user's role"
   if (isResponse(part)) return "answer in the model's role"
@@ -274,7 +294,7 @@ const homeless = (role: Content["role"], part: Part): string => {
   return part.fileData === undefined ? "file that is no image" : "file by address"
 }
 
-/** What of a part Codex, or its model, is not given. */
+/** Returns the kinds of a part's content that Codex or its model will not see. */
 const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<string> => {
   if (kind === "none") return [homeless(role, part)]
   const unheld: Array<string> = []
@@ -288,20 +308,20 @@ const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Thirty-two bits of a text (FNV-1a), another for every seed. */
+/** Hashes a text to 32 bits (FNV-1a), with a different result for every seed. */
 const bits = (text: string, seed: number): string => {
   let hash = 0x811c9dc5 ^ seed
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
 }
 
-/** The id Codex wants, a UUID, always the same for the same session (law 7). */
+/** Returns the UUID that Codex needs as an id, always the same for the same session. */
 const sessionId = (session: string): string => {
   const hex = [1, 2, 3, 4].map((seed) => bits(session, seed)).join("")
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
 }
 
-/** Times that can be told as four digits of a year and so on. */
+/** Whether a time can be written with a year of four digits. */
 const isTime = (at: number | undefined): at is number => at !== undefined && at >= 0 && at < 253_402_300_800_000
 
 const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
@@ -329,10 +349,10 @@ const sumOf = (left: Usage, right: Usage): Usage => ({
   cached: left.cached + right.cached
 })
 
-/** What a reader makes of an item. It is spelled as it would be written again, so no exact text is there to be found. */
+/** Returns what a reader makes of an item. The item is spelled as it would be written, so exact texts need no search. */
 const readBack = (item: Json, summary?: string | undefined): Said | undefined => {
   const said = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
-  return typeof said === "string" ? undefined : said
+  return isRecordProblem(said) ? undefined : said
 }
 
 const carriedJoins = (role: Content["role"]): Said["joins"] => (role === "model" ? "model" : undefined)
@@ -340,11 +360,11 @@ const carriedJoins = (role: Content["role"]): Said["joins"] => (role === "model"
 class Rollout {
   readonly lines: Array<string> = []
   readonly unheld = new Skipped()
-  private readonly shown = new Shown()
-  /** The kind of message that a reader would have the next item join. */
+  private readonly shown = new VisibleMessages()
+  /** The kind of message that a reader would join the next item to. */
   private open: Said["joins"]
   private calls = new Calls()
-  /** Of all calls so far, in the order of the file: what a reader will name their answers after. */
+  /** Names of all calls so far, in file order, by which a reader names their results. */
   private readonly names = new Map<string, string>()
   private model: string | undefined
   private total = nothing
@@ -381,7 +401,7 @@ class Rollout {
     this.context(this.transcript.model)
   }
 
-  /** Codex resumes under its own settings; these are the careful ones. */
+  /** Codex resumes under its own settings; these are cautious defaults. */
   private context(model: string | undefined): void {
     if (model === undefined || model === this.model) return
     this.model = model
@@ -408,13 +428,13 @@ class Rollout {
     if (draft.usage !== undefined && draft.content.role === "model") this.count(draft.usage)
   }
 
-  /** Counts what Codex will not see of a message. */
+  /** Counts the content of a message that Codex will not see. */
   private leave({ content }: Draft, units: ReadonlyArray<Unit>): void {
     if (Object.keys(content).some((key) => key !== "role" && key !== "parts")) this.unheld.add("key of a message")
     for (const { unheld } of units) for (const what of unheld) this.unheld.add(what)
   }
 
-  /** What the person sees of it. Codex lists a session, and tells its turns apart, by what the user says here. */
+  /** Writes the event that the user sees. Codex lists sessions and separates turns by the user's events. */
   private say({ author, content }: Draft): void {
     if (author !== undefined) return
     const text = content.parts.flatMap((part) => (isText(part) && part.text !== "" ? [part.text] : [])).join("\n")
@@ -426,7 +446,7 @@ class Rollout {
     if (usage.prompt + usage.answer + usage.thoughts === 0) return
     this.total = sumOf(this.total, usage)
     this.tokenCount(countsOf(usage))
-    // A reader has the next message begin here.
+    // A reader begins the next message here.
     this.open = undefined
   }
 
@@ -436,17 +456,17 @@ class Rollout {
   }
 
   /**
-   * What is left counts, as Codex itself tells it after a compaction: it believes the last count of its file, and would
-   * compact at once what was counted before.
+   * Writes a token count after a compaction, as Codex does. Codex trusts the last count of its file, and would compact again
+   * at once because of the earlier one.
    */
-  private *recount(): Work<void> {
+  private *recount(): SlicedWork<void> {
     let tokens = 0
     for (const { content } of this.shown.drafts)
       for (const part of content.parts) tokens += yield* partTokens(part, outputText(part))
     this.tokenCount({ ...countsOf(nothing), total_tokens: tokens })
   }
 
-  *compaction(step: Extract<Step, { readonly _tag: "Compaction" }>): Work<void> {
+  *compaction(step: Extract<Step, { readonly _tag: "Compaction" }>): SlicedWork<void> {
     this.shown.compact(step)
     this.calls = new Calls()
     const summary = step.insert.find(({ author }) => author === "summary")
@@ -481,8 +501,8 @@ class Rollout {
   }
 
   /**
-   * A message as items, in order. `before` is the kind of message that a reader has just read, `summary` what a
-   * compaction says its summary is.
+   * Returns a message as items, in order. `before` is the kind of message that a reader has just read, `summary` the text
+   * that a compaction names as its summary.
    */
   private units(
     { author, content, model = this.transcript.model, source }: Draft,
@@ -495,9 +515,9 @@ class Rollout {
     const units = groupsOf(role, piecesOf({ content, ...(source === undefined ? {} : { source }) }), model).map(
       ({ kind, pieces }, index): Unit => {
         const { item, unheld } = this.item(kind, role, pieces)
-        const written = item === undefined ? undefined : this.told(item, author, pieces, summary)
+        const written = item === undefined ? undefined : this.asRead(item, author, pieces, summary)
         const kindOfMessage = written === undefined ? carriedJoins(role) : written.said.joins
-        const joins = goesOn(open, kindOfMessage)
+        const joins = continuesMessage(open, kindOfMessage)
         if (index === 0) open = kindOfMessage
         const known = written?.said.author
         return {
@@ -516,10 +536,10 @@ class Rollout {
   }
 
   /**
-   * An item, with a note in front where nothing else tells that the user did not write it (law 6), what a reader makes of
-   * it, and whether that is the same pieces. Undefined: a reader makes nothing of it.
+   * Writes an item, after an author note when nothing else shows that the user did not write it. Returns what a reader makes
+   * of it, and whether that is the same pieces. Undefined when a reader makes nothing of it.
    */
-  private told(
+  private asRead(
     item: Json,
     author: Author | undefined,
     pieces: ReadonlyArray<Piece>,
@@ -529,17 +549,20 @@ class Rollout {
     if (said === undefined) return undefined
     const parts = pieces.map(({ part }) => part)
     const isForeign = item.type === "message" && said.role === "user" && said.author !== author
-    const noteFirst = noted({ content: { role: said.role, parts }, ...(author === undefined ? {} : { author }) })
+    const noteFirst = withAuthorNote({
+      content: { role: said.role, parts },
+      ...(author === undefined ? {} : { author })
+    })
     const withNote =
       isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
     const read = withNote === item && summary === undefined ? said : (readBack(withNote, summary) ?? said)
-    // A call that comes only later would name an answer too.
+    // A call that comes later would also name the result.
     const isNamed = read.bits.every((bit) => bit._tag === "Piece" || this.names.has(bit.call))
     const list = named(read.bits, (call) => this.names.get(call))
     return { item: withNote, said: read, same: isNamed && samePieces(list, pieces) }
   }
 
-  /** Some parts in Codex's own form. */
+  /** Writes some parts in Codex's own form. */
   private item(
     kind: Kind,
     role: Content["role"],
@@ -574,11 +597,11 @@ class Rollout {
 }
 
 /**
- * Writes a Codex CLI rollout that Codex can resume. A compaction tells all that was shown from then on; who wrote a message
- * in the user's role when it was not the user is told by a note in front, where Codex's own form does not tell it. Ids and
- * times that Codex needs and nobody gave are always the same for the same conversation (law 7).
+ * Writes a Codex CLI rollout that Codex can resume. A compaction holds everything that was shown from then on. A note in
+ * front of a message in the user's role names an author other than the user when Codex's own form does not. Ids and times
+ * that Codex needs and the session lacks are always the same for the same conversation.
  */
-export const writeCodex: Writer = function* (transcript): Work<Written> {
+export const writeCodex: Writer = function* (transcript): SlicedWork<Written> {
   const rollout = new Rollout(transcript)
   rollout.meta()
   for (const step of transcript.steps) {

@@ -1,46 +1,44 @@
+import { environmentOpenings, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
+import { splitAuthorNote } from "./AuthorNote.ts"
+import { exactPieces } from "./RecordLine.ts"
+import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./Pieces.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import { Schema } from "effect"
-import { isCall, isResponse, isText, isThought, needsSource, type Part, PartShape, plainText } from "../Content.ts"
-import type { Author } from "../Conversation.ts"
-import { arraySlices, sliceAt, type SourceText } from "../Source.ts"
-import type { Usage } from "../Tokens.ts"
 import {
-  answerPiece,
-  callPiece,
-  contextMarks,
-  exactPieces,
-  isJson,
-  type Json,
-  locate,
-  type Locator,
-  type Piece,
-  snapshotLook,
-  type SnapshotLook,
-  textAt,
-  textPiece,
-  thoughtPiece,
-  timeAt,
-  withoutNote
-} from "./Contents.ts"
-import { markedAuthor, readMarks } from "./Marks.ts"
+  isCall,
+  isResponse,
+  isText,
+  isThought,
+  needsSource,
+  type Part,
+  PartShape,
+  plainText
+} from "../content/Content.ts"
+import type { Author } from "../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import { markedAuthor, readMarks } from "./RecordMarks.ts"
+
+import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 
 /**
- * What one message of a Gemini CLI session says (spec 11). A message of the model holds its tool calls with their results,
- * so it is one or two messages of ours.
+ * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one
+ * or two messages.
  */
 
 /**
- * Who wrote a message. "context": the environment if the user has said nothing before it, else a program. A look of a
- * snapshot: its place decides whether it is a summary or the user's own words.
+ * The author of a message. "context": the environment if the user has written nothing before it, else a program. A snapshot
+ * look: the place decides whether it is a summary or the user's own text.
  */
 type Whose = Author | "context" | Exclude<SnapshotLook, undefined> | undefined
 
-/** What a record gives the conversation. */
+/** What a record adds to the conversation. */
 type Gives =
   | {
       readonly _tag: "User"
       readonly whose: Whose
       readonly pieces: ReadonlyArray<Piece>
-      /** Written by us with its exact parts: all of them count, whatever they look like. */
+      /** Written by this program with its exact parts, all of which count, whatever their form. */
       readonly exact: boolean
     }
   | {
@@ -52,7 +50,7 @@ type Gives =
       readonly answeredAt: number | undefined
       /** Ids of all its calls. */
       readonly calls: ReadonlyArray<string>
-      /** Those to which we wrote a result because Gemini CLI needs one: they never got their own. */
+      /** Calls for which this program wrote a result because Gemini CLI needs one: they never got their own. */
       readonly owed: ReadonlyArray<string>
       readonly model: string | undefined
       readonly usage: Usage | undefined
@@ -65,30 +63,34 @@ export interface Said {
   readonly line: number
   readonly at: number | undefined
   readonly gives: Gives
-  /** In a checkpoint of ours: it was there before the checkpoint and stays. */
+  /** In a checkpoint that this program wrote: the message was there before and stays. */
   readonly stays: boolean
 }
 
 const isPart = Schema.is(PartShape)
 
-/** Parts in wire shape, or texts; `slice` is the exact text of one. A text: what is wrong. */
+/** Reads parts in wire shape, or texts. `slice` is the exact text of one. */
 const wirePieces = (
   list: ReadonlyArray<unknown>,
   slice: (index: number) => SourceText | undefined,
   place: string
-): ReadonlyArray<Piece> | string => {
+): ReadonlyArray<Piece> | RecordProblem => {
   const pieces: Array<Piece> = []
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") pieces.push(textPiece(item, () => slice(index)))
     else if (isPart(item)) {
       const own = slice(index)
       pieces.push({ part: item, source: own !== undefined && needsSource(item, own) ? own : undefined })
-    } else return `${place}[${index}]: expected a text or a part (an object with text, functionCall, inlineData, …)`
+    } else
+      return recordProblem(
+        `${place}[${index}]`,
+        "expected a text or a part (an object with text, functionCall, inlineData, …)"
+      )
   }
   return pieces
 }
 
-/** Exact texts of the elements of a list, found when the first of them is asked for. */
+/** Returns the exact texts of the elements of a list, located on first access. */
 const slicesIn = (list: () => SourceText | undefined) => {
   let slices: ReadonlyArray<SourceText> | undefined
   return (index: number): SourceText | undefined => {
@@ -97,25 +99,27 @@ const slicesIn = (list: () => SourceText | undefined) => {
   }
 }
 
-/** Where the exact text of a value of the record is. */
+/** Locates the exact text of a value in the record. */
 type At = Locator["at"]
 
-const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | string => {
+const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | RecordProblem => {
   const whole = at(["content"])
   if (typeof content === "string") return [textPiece(content, whole)]
   if (Array.isArray(content)) return wirePieces(content, slicesIn(whole), "content")
-  return isJson(content) ? wirePieces([content], whole, "content") : "content: expected a text or a list of parts"
+  return isJson(content)
+    ? wirePieces([content], whole, "content")
+    : recordProblem("content", "expected a text or a list of parts")
 }
 
-/** The words of a message as Gemini CLI weighs them: anything that is no text counts as something. */
+/** Returns the text of a message by Gemini CLI's rules, where a part that is not text counts as content. */
 const wordsOf = (pieces: ReadonlyArray<Piece>): string =>
   pieces
     .map(({ part }) => (isText(part) ? part.text : "[part]"))
     .join("")
     .trim()
 
-/** Why Gemini CLI takes a message of the person for no part of the conversation, if it does (spec 11). */
-export const ignored = (pieces: ReadonlyArray<Piece>): string | undefined => {
+/** Returns why Gemini CLI leaves a user message out of the conversation; undefined when it does not. */
+export const leadingJunkNote = (pieces: ReadonlyArray<Piece>): string | undefined => {
   const words = wordsOf(pieces)
   if (words === "") return "blank message"
   return words.startsWith("/") || words.startsWith("?") ? "command" : undefined
@@ -124,21 +128,21 @@ export const ignored = (pieces: ReadonlyArray<Piece>): string | undefined => {
 const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
   if (!pieces.some(({ part }) => isText(part))) return undefined
   const words = plainText({ role: "user", parts: pieces.map(({ part }) => part) }).trim()
-  if (contextMarks.some((mark) => words.startsWith(mark))) return "context"
-  // A prompt may follow in the same message, and that is the person's.
+  if (environmentOpenings.some((mark) => words.startsWith(mark))) return "context"
+  // A prompt of the user may follow in the same message.
   if (words.startsWith("<hook_context>") && words.endsWith("</hook_context>")) return "program"
   return snapshotLook(words)
 }
 
-const readUser = (record: Json, text: string, at: At): Gives | string => {
+const readUser = (record: Json, text: string, at: At): Gives | RecordProblem => {
   const exact = exactPieces(record, text, "parts")
-  if (typeof exact === "string") return exact
+  if (isRecordProblem(exact)) return exact
   const native = readContent(record, at)
-  if (typeof native === "string") return native
-  const kind = exact === undefined ? ignored(native) : undefined
+  if (isRecordProblem(native)) return native
+  const kind = exact === undefined ? leadingJunkNote(native) : undefined
   if (kind !== undefined) return { _tag: "Nothing", kind }
   const marks = readMarks(record)
-  const said = marks.author === undefined ? withoutNote(native) : { author: undefined, pieces: native }
+  const said = marks.author === undefined ? splitAuthorNote(native) : { author: undefined, pieces: native }
   return {
     _tag: "User",
     whose: marks.author === undefined ? (said.author ?? whoseOf(native)) : markedAuthor(marks, undefined),
@@ -147,7 +151,7 @@ const readUser = (record: Json, text: string, at: At): Gives | string => {
   }
 }
 
-/** As Gemini CLI gives them to the model again. */
+/** Returns a thought in the form in which Gemini CLI sends it back to the model. */
 const thoughtText = (thought: Json): string => {
   const subject = textAt(thought, "subject") ?? ""
   const description = textAt(thought, "description") ?? ""
@@ -155,19 +159,20 @@ const thoughtText = (thought: Json): string => {
   return description === "" ? `**${subject}**` : `**${subject}** ${description}`
 }
 
-const readThoughts = (record: Json): ReadonlyArray<Piece> | string => {
+const readThoughts = (record: Json): ReadonlyArray<Piece> | RecordProblem => {
   const { thoughts } = record
   if (thoughts === undefined || thoughts === null) return []
-  if (!Array.isArray(thoughts)) return "thoughts: expected a list of thoughts"
+  if (!Array.isArray(thoughts)) return recordProblem("thoughts", "expected a list of thoughts")
   const pieces: Array<Piece> = []
   for (const [index, thought] of thoughts.entries()) {
-    if (!isJson(thought)) return `thoughts[${index}]: expected a thought, an object with subject and description`
+    if (!isJson(thought))
+      return recordProblem(`thoughts[${index}]`, "expected a thought, an object with subject and description")
     pieces.push(thoughtPiece(thoughtText(thought), undefined, () => undefined))
   }
   return pieces
 }
 
-/** A tool call of a record, and what it gave. */
+/** A tool call of a record, and its results. */
 interface Called {
   readonly id: string | undefined
   readonly piece: Piece
@@ -178,7 +183,7 @@ interface Called {
 
 const hasResponse = (value: unknown): boolean => isJson(value) && value.functionResponse !== undefined
 
-/** The one text of a result in a list of its own. */
+/** Returns the only text of a result that has its own list. */
 const onlyText = (
   list: ReadonlyArray<unknown>
 ): { readonly text: string; readonly path: Array<string> } | undefined => {
@@ -190,10 +195,8 @@ const onlyText = (
     : undefined
 }
 
-/**
- * What a call gave: parts with the response as it was sent, or a text or other JSON of which we make one (spec 11).
- */
-const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyArray<Piece> | string => {
+/** Returns the result of a call: parts with the response as sent, or a response made from a text or other JSON. */
+const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyArray<Piece> | RecordProblem => {
   const { result, status } = call
   if (result === undefined || result === null) return []
   const at = (path: ReadonlyArray<string>) => () => {
@@ -213,19 +216,19 @@ const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyAr
   return only === undefined ? made(result, []) : made(only.text, only.path)
 }
 
-const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | string => {
+const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | RecordProblem => {
   if (toolCalls === undefined || toolCalls === null) return []
-  if (!Array.isArray(toolCalls)) return "toolCalls: expected a list of tool calls"
+  if (!Array.isArray(toolCalls)) return recordProblem("toolCalls", "expected a list of tool calls")
   const slices = slicesIn(at(["toolCalls"]))
   const calls: Array<Called> = []
   for (const [index, call] of toolCalls.entries()) {
     const place = `toolCalls[${index}]`
-    if (!isJson(call)) return `${place}: expected a tool call, an object with id, name and args`
-    if (typeof call.name !== "string") return `${place}.name: expected a text, the name of the tool`
+    if (!isJson(call)) return recordProblem(`${place}`, "expected a tool call, an object with id, name and args")
+    if (typeof call.name !== "string") return recordProblem(`${place}.name`, "expected a text, the name of the tool")
     const slice = () => slices(index)
     const owed = readMarks(call).owed === true
     const results = owed ? [] : readResult(call, slice)
-    if (typeof results === "string") return `${place}.${results}`
+    if (isRecordProblem(results)) return problemUnder(place, results)
     const id = textAt(call, "id")
     const piece = callPiece({ id, name: call.name, args: call.args }, () => {
       const own = slice()
@@ -238,11 +241,11 @@ const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | string 
 
 const json = (part: Part): string => JSON.stringify(part)
 
-/** By what the same call is known again. */
+/** The key by which a repeated call is recognized. */
 const callKey = ({ functionCall: call }: Part): string =>
   JSON.stringify(call?.id === undefined ? [call?.name, call?.args] : call.id)
 
-/** The calls that the content of the message does not hold yet: newer versions write them in both places (spec 11). */
+/** Returns the calls that the message's content lacks. Newer versions write calls in both places. */
 const missing = (content: ReadonlyArray<Piece>, calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   const held = new Map<string, number>()
   for (const { part } of content) if (isCall(part)) held.set(callKey(part), (held.get(callKey(part)) ?? 0) + 1)
@@ -255,8 +258,8 @@ const missing = (content: ReadonlyArray<Piece>, calls: ReadonlyArray<Called>): R
 }
 
 /**
- * The results of all calls. Newer versions write all parts of the answering message into the result of each of its calls:
- * what another call has given already is left out.
+ * Returns the results of all calls. Newer versions write all parts of the response message into the result of each call, so
+ * parts that another call already gave are left out.
  */
 const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   const by = new Map<string, string | undefined>()
@@ -271,7 +274,7 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   )
 }
 
-/** A count; undefined when the value is none. */
+/** Returns a count; undefined for any other value. */
 export const natural = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
@@ -284,19 +287,19 @@ const usageOf = ({ tokens }: Json): Usage | undefined => {
     : { prompt, answer, thoughts: natural(tokens.thoughts) ?? 0, cached: natural(tokens.cached) ?? 0 }
 }
 
-const readGemini = (record: Json, text: string, at: At): Gives | string => {
+const readGemini = (record: Json, text: string, at: At): Gives | RecordProblem => {
   const exact = exactPieces(record, text, "parts")
   const exactAnswers = exactPieces(record, text, "answers")
   const nothing = record.content === undefined || record.content === null || record.content === ""
   const content = nothing ? [] : readContent(record, at)
   const thoughts = readThoughts(record)
   const calls = readCalls(record, at)
-  if (typeof exact === "string") return exact
-  if (typeof exactAnswers === "string") return exactAnswers
-  if (typeof content === "string") return content
-  if (typeof thoughts === "string") return thoughts
-  if (typeof calls === "string") return calls
-  // Where the content holds the thoughts themselves, the list only repeats them.
+  if (isRecordProblem(exact)) return exact
+  if (isRecordProblem(exactAnswers)) return exactAnswers
+  if (isRecordProblem(content)) return content
+  if (isRecordProblem(thoughts)) return thoughts
+  if (isRecordProblem(calls)) return calls
+  // When the content holds the thoughts, the list only repeats them.
   const first = content.some(({ part }) => isThought(part)) ? [] : thoughts
   const pieces = exact ?? [...first, ...content, ...missing(content, calls)]
   const marks = readMarks(record)
@@ -316,7 +319,7 @@ const readGemini = (record: Json, text: string, at: At): Gives | string => {
   }
 }
 
-const readGives = (record: Json, text: string): Gives | string => {
+const readGives = (record: Json, text: string): Gives | RecordProblem => {
   const { at } = locate(record, text, [])
   switch (record.type) {
     case "user":
@@ -330,14 +333,14 @@ const readGives = (record: Json, text: string): Gives | string => {
     default:
       return typeof record.type === "string"
         ? { _tag: "Nothing", kind: `message: ${record.type}` }
-        : "type: expected user, gemini, info, error or warning"
+        : recordProblem("type", "expected user, gemini, info, error or warning")
   }
 }
 
-/** Reads a message record, of which `text` is the JSON. A text: what is wrong, and where in the record. */
-export const readMessage = (record: unknown, text: string, line: number): Said | string => {
-  if (!isJson(record)) return "expected a message, an object with id, type and content"
+/** Reads a message record. `text` is its JSON. */
+export const readMessage = (record: unknown, text: string, line: number): Said | RecordProblem => {
+  if (!isJson(record)) return recordProblem("", "expected a message, an object with id, type and content")
   const gives = readGives(record, text)
-  if (typeof gives === "string") return gives
+  if (isRecordProblem(gives)) return gives
   return { id: textAt(record, "id"), line, at: timeAt(record), gives, stays: readMarks(record).again !== undefined }
 }

@@ -1,23 +1,31 @@
-import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../Content.ts"
-import { type Author, type Draft, placeKey } from "../Conversation.ts"
-import { owedResponse } from "../Projection.ts"
-import type { Usage } from "../Tokens.ts"
-import type { Work } from "../Work.ts"
-import { contextMarks, type Json, noted, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
-import { Flow } from "./Gemini.ts"
-import { ignored, readMessage } from "./GeminiRecord.ts"
-import type { Marks } from "./Marks.ts"
+import { environmentOpenings } from "./GeminiContext.ts"
+import { withAuthorNote } from "./AuthorNote.ts"
+import { recordLine } from "./RecordLine.ts"
+import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
+import { Skipped } from "./Skipped.ts"
+import type { Json } from "./JsonRecord.ts"
+import { isRecordProblem } from "./Problem.ts"
+import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../content/Content.ts"
+import { type Author, type Draft, placeKey } from "../conversation/Conversation.ts"
+import { missingResponse } from "../conversation/Projection.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { Flow } from "./GeminiReader.ts"
+import { leadingJunkNote, readMessage } from "./GeminiRecord.ts"
+import type { Marks } from "./RecordMarks.ts"
 import { owedCalls } from "./Rows.ts"
-import { Shown, type Step, type Transcript, type Writer } from "./Transcript.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
 
 /**
- * Gemini CLI sessions as Gemini CLI would have written them. Each record is read again as soon as it is made; where that
- * does not give the same parts, they travel beside it.
+ * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
+ * parts, the exact parts are stored besides.
+ *
+ * One file: the ids, records and checkpoints of one format and direction.
  */
 
 // --- ids, times, names ----------------------------------------------------------------------------------------------------
 
-/** Ids of messages: the agent's own where no other message of the file has it, else `m1`, `m2`, … */
+/** Assigns ids to messages: the agent's own when it is free in the file, else `m1`, `m2`, … */
 class Ids {
   private readonly taken: Set<string>
   private readonly given = new Set<string>()
@@ -29,7 +37,7 @@ class Ids {
     this.taken = new Set(drafts.flatMap(({ origin }) => origin?.ids ?? []))
   }
 
-  /** From here on messages that stand before may stand again. */
+  /** Allows ids of earlier messages to be used again. */
   again(): void {
     this.live = new Set()
   }
@@ -56,14 +64,14 @@ class Ids {
   }
 }
 
-/** The greatest distance from 1970 that a date can have, in milliseconds. */
+/** The largest distance of a date from 1970, in milliseconds. */
 const farthest = 8.64e15
 const isDate = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= farthest
 const iso = (at: number): string => new Date(at).toISOString()
 
 /**
- * Hexadecimal digits told by a text, eight at a time (FNV-1a with several beginnings). Nothing is secured by them: they stand
- * where Gemini CLI has a SHA-256 of the folder, or random ids, and only have to be the same for the same text.
+ * Derives hexadecimal digits from a text, eight at a time (FNV-1a with several seeds). They have no security purpose: Gemini
+ * CLI has a SHA-256 of the folder or random ids in these places, and the digits only need to be the same for the same text.
  */
 const digits = (text: string, count: number): string => {
   let all = ""
@@ -82,14 +90,14 @@ const uuid = (text: string): string => {
 
 // --- records ----------------------------------------------------------------------------------------------------------
 
-/** A message that reading a record has to give. */
+/** A message that a reader has to return for a record. */
 interface Wanted {
   readonly role: Content["role"]
   readonly author: Author | undefined
   readonly pieces: ReadonlyArray<Piece>
 }
 
-/** A record, and what it says beside its own form. */
+/** A record, and the data it carries besides its own form. */
 interface Attempt {
   readonly record: Json
   readonly exact: Readonly<Record<string, ReadonlyArray<Piece>>>
@@ -116,7 +124,7 @@ const isSame = (drafts: ReadonlyArray<Draft>, wanted: ReadonlyArray<Wanted>): bo
 
 const partsOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => pieces.map(({ part }) => part)
 
-/** A thought as Gemini CLI takes it apart; `**subject** description` is how it puts it together again. */
+/** Splits a thought as Gemini CLI does; it joins the pieces again as `**subject** description`. */
 const thoughtOf = (text: string) => {
   const [, subject = "", description = ""] = /^\*\*([^*]+)\*\*(?: ([^]+))?$/.exec(text) ?? []
   return subject === "" ? { subject: "", description: text } : { subject, description }
@@ -145,11 +153,11 @@ const tokensOf = (usage: Usage | undefined) =>
 interface Pair {
   readonly call: Part
   readonly answer: Part | undefined
-  /** Stands in the record where no answer does; a reader passes it over. */
+  /** The response that the record holds for a call without one. A reader skips it. */
   readonly owed: Part | undefined
 }
 
-/** The calls of a message with the responses that open the next one, and how many of them there are. */
+/** Pairs the calls of a message with the responses that open the next one, and counts these responses. */
 const paired = (calls: ReadonlyArray<Part>, next: Draft | undefined) => {
   const answers = new Map<number, Part>()
   let count = 0
@@ -178,7 +186,7 @@ const toolCall = ({ answer, call, owed }: Pair, timestamp: string) => ({
   timestamp
 })
 
-/** Whether the parts are thoughts, what was said and calls, in this order, with nothing beside them such as a signature. */
+/** Whether the parts are thoughts, text and calls in this order, without additions such as a signature. */
 const isInOrder = (parts: ReadonlyArray<Part>): boolean => {
   const ranks = parts.map((part) => (isThought(part) ? 0 : isCall(part) ? 2 : 1))
   return parts.every((part, index) => {
@@ -188,29 +196,29 @@ const isInOrder = (parts: ReadonlyArray<Part>): boolean => {
   })
 }
 
-/** Keys that tell Gemini CLI that a part says something. */
+/** Keys by which Gemini CLI recognises a part with content. */
 const knownKeys = ["text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"]
 
-/** Why Gemini CLI leaves out a message in the user's role when it loads the session, if it does. */
+/** Returns why Gemini CLI leaves out a message in the user's role when it loads the session; undefined when it does not. */
 const leftOut = (parts: ReadonlyArray<Part>, author: Author | undefined): string | undefined => {
   if (author === "environment") return "environment message"
-  const kind = ignored(parts.map((part) => ({ part, source: undefined })))
+  const kind = leadingJunkNote(parts.map((part) => ({ part, source: undefined })))
   if (kind !== undefined) return kind
   const first = parts[0]?.text?.trimStart() ?? ""
   if (first.startsWith("<session_context>") || first.startsWith("<hook_context>")) return "context"
   return parts.some((part) => knownKeys.some((key) => key in part)) ? undefined : "part of an unknown kind"
 }
 
-/** The text around an environment message that does not begin as one of Gemini CLI does. */
+/** Wraps an environment message that does not begin like one of Gemini CLI. */
 const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
   const [first] = pieces
-  const begins = contextMarks.some((mark) => first?.part.text?.startsWith(mark) === true)
+  const begins = environmentOpenings.some((mark) => first?.part.text?.startsWith(mark) === true)
   return begins
     ? partsOf(pieces)
-    : [{ text: `${contextMarks[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
+    : [{ text: `${environmentOpenings[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
 }
 
-/** Whether a text says the same as the JSON we would write, but for spaces between values. */
+/** Whether a text equals the JSON that we would write, apart from spaces between values. */
 const isSpaced = (text: string, json: string): boolean => {
   let at = 0
   let quoted = false
@@ -236,10 +244,10 @@ class Writing {
   private readonly ids: Ids
   private readonly counted = new Set<Draft>()
   private readonly model: string | undefined
-  /** The last time that was known, for messages that do not say when they were. */
+  /** The latest known time, for messages without one. */
   private now: number
   private environments: ReadonlyArray<Draft> = []
-  /** What a reader knows by now. */
+  /** The calls that a reader knows as owed at this point. */
   private readonly owed = new Set<string>()
   private flow = new Flow([], this.owed)
   private opened: Array<Draft> = []
@@ -255,7 +263,7 @@ class Writing {
     return iso(this.now)
   }
 
-  /** What follows are all messages anew. */
+  /** Begins a checkpoint: all messages follow again. */
   checkpoint(): void {
     this.environments = [...this.environments, ...this.opened]
     this.opened = []
@@ -263,15 +271,18 @@ class Writing {
     this.ids.again()
   }
 
-  /** The records of messages that follow each other; the first `staying` of them were there before and stay. `isEnd`: nothing follows them. */
-  *records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): Work<Array<string>> {
+  /**
+   * Writes the records of consecutive messages. The first `staying` of them were there before and stay. `isEnd`: nothing
+   * follows them.
+   */
+  *records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): SlicedWork<Array<string>> {
     const lines: Array<string> = []
     const calls = yield* owedCalls(
       drafts.map(({ content }) => content),
       isEnd
     )
     const owed = new Set([...calls.values()].flatMap((places) => places.map(placeKey)))
-    /** How many parts of the next message stand in the record before it. */
+    /** Number of parts of the next message that the previous record already holds. */
     let said = 0
     for (const [index, draft] of drafts.entries()) {
       const from = said
@@ -301,7 +312,7 @@ class Writing {
   private user(draft: Draft, from: number, stays: boolean): string {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
-    const native = isEnvironment ? asContext(pieces) : partsOf(noted(draft)).slice(from)
+    const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
     const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
     const wanted = stays ? [] : [{ ...wantedOf(draft), pieces }]
     const base: Marks = stays ? { again: record.id } : {}
@@ -333,11 +344,11 @@ class Writing {
     const thoughts = parts.filter(isThought)
     const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
     const later = next !== undefined && isDate(next.at) ? iso(next.at) : timestamp
-    // A call without a response Gemini CLI sends as it stands, which the API refuses.
+    // Gemini CLI sends a call without a response unchanged, which the API refuses.
     const owed = (call: Part, index: number) =>
-      open[index] === true && call.functionCall !== undefined ? owedResponse(call.functionCall) : undefined
+      open[index] === true && call.functionCall !== undefined ? missingResponse(call.functionCall) : undefined
     const called = calls.map((call, index) => ({ call, answer: answers.get(index), owed: owed(call, index) }))
-    /** In the order of their answers; those that have none come last. */
+    /** In the order of their responses; calls without one come last. */
     const order = [...answers.keys()].flatMap((index) => called[index] ?? [])
     const toolCalls = (pairs: ReadonlyArray<Pair>) =>
       pairs.length === 0 ? {} : { toolCalls: pairs.map((pair) => toolCall(pair, later)) }
@@ -349,7 +360,7 @@ class Writing {
       ...about,
       ...toolCalls(called)
     }
-    // Where that would lose the order or a signature, the content holds all parts, as Gemini CLI writes them in a checkpoint.
+    // When that would lose the order or a signature, the content holds all parts, as Gemini CLI writes them in a checkpoint.
     const whole = {
       ...opening,
       content: parts,
@@ -381,15 +392,16 @@ class Writing {
     return made.line
   }
 
-  /** The first attempt that reads as what is wanted, else the last one. */
+  /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
   private made(wanted: ReadonlyArray<Wanted>, attempts: ReadonlyArray<Attempt>) {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
+      // Own JSON: the line was parsed before.
       const said = readMessage(JSON.parse(line), line, 0)
-      if (typeof said === "string") continue
+      if (isRecordProblem(said)) continue
       const isOpen = said.gives._tag === "User" && (said.gives.whose === "bare" || said.gives.whose === "marked")
-      // Who wrote a text that looks like a snapshot would depend on its neighbours, so a mark says it.
+      // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
       if ((isOpen || !isSame(this.flow.drafts(said), wanted)) && index < attempts.length - 1) continue
       this.flow.take(said)
       return { line, exact: Object.keys(exact).length > 0 }
@@ -397,7 +409,7 @@ class Writing {
     return { line, exact: true }
   }
 
-  /** Counts, once for each message, what Gemini CLI will not see of it. */
+  /** Counts, once per message, the content that Gemini CLI will not see. */
   private count(draft: Draft, pieces: ReadonlyArray<Piece>, unseen: string | undefined, exact: boolean): void {
     if (this.counted.has(draft)) return
     this.counted.add(draft)
@@ -412,7 +424,7 @@ class Writing {
 
 const draftsOf = (step: Step): ReadonlyArray<Draft> => (step._tag === "Message" ? [step.draft] : step.insert)
 
-/** What stands beside the messages. `last`: when the last of them was. */
+/** Returns the metadata besides the messages. `last`: the time of the last message. */
 const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<string>) => {
   const first = transcript.steps.flatMap(draftsOf).find(({ at }) => isDate(at))?.at
   const { cwd, session } = transcript
@@ -427,12 +439,13 @@ const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<s
 }
 
 /**
- * Writes records, one a line. A compaction becomes a checkpoint of all that the agent saw from then on. The hash of the
- * project is told by the folder, but is not the one that Gemini CLI computes; it looks sessions up by their own folder.
+ * Writes records, one a line. A compaction becomes a checkpoint of the agent's whole view from then on. The hash of the
+ * project is derived from the folder, but is not the one that Gemini CLI computes; Gemini CLI finds sessions by their own
+ * folder.
  */
 export const writeGemini: Writer = function* (transcript) {
   const writing = new Writing(transcript)
-  const shown = new Shown()
+  const shown = new VisibleMessages()
   const lines: Array<string> = []
   let group: Array<Draft> = []
   for (const [index, step] of transcript.steps.entries()) {
@@ -458,12 +471,10 @@ export const writeGemini: Writer = function* (transcript) {
   }
 }
 
-/**
- * Writes one JSON document, the older form. It has no place for compactions: it holds what the agent saw last.
- */
+/** Writes one JSON document, the older form. It has no place for compactions, so it holds the agent's last view. */
 export const writeGeminiDocument: Writer = function* (transcript) {
   const writing = new Writing(transcript)
-  const shown = new Shown()
+  const shown = new VisibleMessages()
   let messages = 0
   for (const step of transcript.steps) {
     messages += draftsOf(step).length

@@ -1,28 +1,28 @@
-import { firstUnits } from "../Bytes.ts"
-import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../Content.ts"
-import { type Author, type Conversation, entries, type Entry } from "../Conversation.ts"
-import { visibleBlock } from "../Visible.ts"
+import { firstUnits } from "../text/Bytes.ts"
+import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../content/Content.ts"
+import { type Author, type Conversation, entries, type Entry } from "../conversation/Conversation.ts"
+import { visibleBlock } from "../text/InvisibleCharacters.ts"
 
 /**
- * A conversation as Markdown, for reading. It cannot be read back: the formats in `Transcript.ts` can. Left out are messages
- * of the environment, thoughts, and the bytes of pictures and files.
+ * Writes a conversation as Markdown, for reading only; it cannot be read back. Environment messages, thoughts, and the bytes
+ * of pictures and files are left out.
  */
 
-/** Lines and characters that are shown of one tool output or one call's arguments. */
+/** Maximum lines and characters shown of one tool output or one call's arguments. */
 const maxLines = 40
 const maxCharacters = 8_000
 
-/** Text in which everything is seen: a terminal would act on some of it when the file is printed there. */
+/** Makes control characters visible, because a terminal would act on them when it prints the file. */
 const plain = visibleBlock
 
-/** A fenced block. The fence is longer than any run of backticks in the text. */
+/** Returns a fenced block. The fence is longer than any run of backticks in the text. */
 const fenced = (text: string, language: string): string => {
-  const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2)
-  const fence = "`".repeat(longest + 1)
+  const longestRun = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2)
+  const fence = "`".repeat(longestRun + 1)
   return `${fence}${language}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`
 }
 
-/** A block with the beginning of a long text, and a line that says how much is missing. */
+/** Returns a block with the beginning of a long text, and a line with the size of the omitted rest. */
 const shortened = (text: string, language = ""): string => {
   const whole = plain(text)
   const lines = whole.split("\n")
@@ -37,7 +37,7 @@ const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? 
 
 const named = (name: string | undefined): string => `\`${plain(name ?? "a tool").replace(/[`\n]/g, "")}\``
 
-/** The names of sections. */
+/** The headings of sections. */
 const names = {
   summary: "Summary of earlier messages",
   program: "Program",
@@ -48,8 +48,8 @@ const names = {
 const sectionLine = new RegExp(`^ {0,3}##?[ \\t]+(?:${Object.values(names).join("|")})[ \\t]*#*[ \\t]*$`)
 
 /**
- * Text of a section in which no line is a heading, so that none reads as the section of another author. In code, where "#"
- * begins comments, only what looks like one of our sections is changed; code that does not end ends with the text.
+ * Returns the text of a section without headings, so that no line looks like the section of another author. In code, where
+ * "#" begins comments, only lines that look like one of our headings are changed. Unclosed code ends with the text.
  */
 const withoutHeadings = (text: string): string => {
   let fence: string | undefined
@@ -101,7 +101,7 @@ const sectionOf = ({ author, content }: Entry): string | undefined => {
   return parts.length === 0 ? undefined : parts.join("\n\n")
 }
 
-/** Writes every message of the log under the name of its author; long tool outputs are shown by their beginning. */
+/** Writes every message of the log under the name of its author. Long tool outputs are shown by their beginning. */
 export const writeMarkdown = (conversation: Conversation, title: string): string => {
   const sections = entries(conversation).flatMap((entry) => {
     const text = entry.author === "environment" ? undefined : sectionOf(entry)

@@ -1,9 +1,12 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../Content.ts"
-import { type Draft, placeKey } from "../Conversation.ts"
-import { foreignNote } from "../Projection.ts"
-import { isJson, type Json, type Piece, piecesOf, recordLine, samePieces, Skipped } from "./Contents.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./Marks.ts"
-import { nativeEntry, unknownModel } from "./Pi.ts"
+import { recordLine } from "./RecordLine.ts"
+import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
+import { Skipped } from "./Skipped.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
+import { type Draft, placeKey } from "../conversation/Conversation.ts"
+import { foreignNote } from "../conversation/Projection.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
+import { nativeEntry, unknownModel } from "./PiReader.ts"
 import {
   callIdOf,
   clock,
@@ -22,9 +25,9 @@ import {
 } from "./Rows.ts"
 import type { Writer } from "./Transcript.ts"
 
-/** Pi sessions of version 3, written: a header, then entries, each the child of the one before. */
+/** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
-/** Who serves a model, and in which protocol, as Pi names them. */
+/** The provider and the protocol of a model, as Pi names them. */
 const providers: ReadonlyArray<readonly [model: RegExp, provider: string, api: string]> = [
   [/claude/i, "anthropic", "anthropic-messages"],
   [/^(gpt|o\d|codex)/i, "openai", "openai-responses"],
@@ -36,12 +39,12 @@ const servedBy = (model: string | undefined) => {
   return { api, provider, model: model ?? unknownModel }
 }
 
-/** What Pi names itself the author of: messages that a program put in. */
+/** The type under which Pi stores messages that a program added. */
 const customType = "palimpsest"
 
 // --- parts to blocks ----------------------------------------------------------------------------------------------------
 
-/** A block, or the kind of what Pi has no block for. */
+/** A block, or the kind of a part for which Pi has no block. */
 type Native = { readonly block: Json } | { readonly left: string }
 
 const left = (kind: string): Native => ({ left: kind })
@@ -77,7 +80,7 @@ const userBlock = (part: Part): Native => {
     : { block: { type: "image", data, mimeType } }
 }
 
-/** A block of a result that some agent wrote down, as Pi writes it. */
+/** Returns a block of another agent's result in Pi's form. */
 const resultBlock = (block: unknown): Json => {
   if (isJson(block) && block.type === "text" && typeof block.text === "string") return block
   if (isJson(block) && block.type === "image") {
@@ -100,7 +103,7 @@ const resultContent = (part: Part): ReadonlyArray<Json> => {
 
 // --- entries ------------------------------------------------------------------------------------------------------------
 
-/** An entry to be: its own form, and the parts that it stands for. */
+/** An entry to write: its own form, and the parts that it represents. */
 interface Entry {
   readonly record: Json
   readonly pieces: ReadonlyArray<Piece>
@@ -114,7 +117,7 @@ const blocksOf = (natives: ReadonlyArray<Native>, unheld: Skipped): ReadonlyArra
     return []
   })
 
-/** Pi says nothing to a model of an answer that was aborted: it stands for one that says nothing. */
+/** Returns the stop reason. Pi does not send aborted answers to a model, so an aborted one represents an empty answer. */
 const stopReason = ({ content: { parts } }: Draft): string =>
   parts.length === 0 ? "aborted" : parts.some(isCall) ? "toolUse" : "stop"
 
@@ -163,7 +166,7 @@ const resultEntry = (piece: Piece, call: NativeCall, at: number, unheld: Skipped
   return { record, pieces: [piece], isResult: true }
 }
 
-/** What a person said; what a program or a model put in for them is a custom message. */
+/** Returns the entry of a user message. Text of a program or a model in the user's role becomes a custom message. */
 const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unheld: Skipped, alone: boolean): Entry => {
   const content = blocksOf(
     pieces.map(({ part }) => userBlock(part)),
@@ -177,7 +180,7 @@ const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unhel
   return { record: { type: "custom_message", customType, content: shown, display: true }, pieces, isResult: false }
 }
 
-/** The entries of a user's message: one a result, then one for everything else. */
+/** Returns the entries of a user message: one for each result, then one for everything else. */
 const userEntries = (
   draft: Draft,
   at: number,
@@ -196,15 +199,15 @@ const userEntries = (
     : [...results, userEntry(draft, others, at, unheld, results.length === 0)]
 }
 
-/** One text that says it all: what the record of a compaction can hold. */
+/** Whether the record of a compaction can hold this message: one text and nothing else. */
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
 const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 const draftOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
 /**
- * Writes a Pi session of version 3. A compaction that put one text in place of what it left out names the first entry it
- * kept; behind any other stands all that Pi is to see, and reading the file gives each once.
+ * Writes a Pi session of version 3. A compaction that replaced messages by one text names the first entry that it kept. Any
+ * other compaction is followed by everything that Pi should see. A reader returns each message once.
  */
 export const writePi: Writer = function* (transcript) {
   const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
@@ -228,7 +231,7 @@ export const writePi: Writer = function* (transcript) {
   const firstIds = new Map<Row, string>()
   let last: string | null = null
   let model: string | undefined
-  /** Whether the last message was a result, so that the next one would be taken for the same message. */
+  /** Whether the last message was a result, so that a reader would join the next one to it. */
   let isResult = false
 
   const about = (id: string, at: number): Json => ({ id, parentId: last, timestamp: isoTime(at) })
@@ -236,9 +239,10 @@ export const writePi: Writer = function* (transcript) {
     lines.push(line)
     last = id
   }
-  /** An entry's own form, and beside it what that would not give back. */
+  /** Writes an entry in its own form, together with everything that this form would lose. */
   const line = (record: Json, pieces: ReadonlyArray<Piece>, marks: Marks, opens?: Draft): string => {
     const native = recordLine(record)
+    // Own JSON: the line was parsed before.
     const value: unknown = JSON.parse(native)
     const read = nativeEntry(isJson(value) ? value : {}, native)
     const all: Marks = {
@@ -300,7 +304,7 @@ export const writePi: Writer = function* (transcript) {
       type: "compaction",
       ...about(id, time.at(summary)),
       summary: first?.text ?? nothingInPlace,
-      // Where nothing was kept it names itself: no entry before it has that id.
+      // A compaction that kept nothing names itself: no entry before it has that id.
       firstKeptEntryId: (kept === undefined ? undefined : firstIds.get(kept)) ?? id,
       tokensBefore
     }

@@ -1,12 +1,12 @@
-import { type Content, isCall, isResponse, isText } from "../Content.ts"
-import { type Draft, pairing, type Place, placeKey } from "../Conversation.ts"
-import { runtimeMark } from "../RuntimeMark.ts"
-import type { Work } from "../Work.ts"
+import { type Content, isCall, isResponse, isText } from "../content/Content.ts"
+import { type Draft, pairing, type PartPlace, placeKey } from "../conversation/Conversation.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Step } from "./Transcript.ts"
 
 /**
- * A conversation laid out for agents that see of their file only what follows the last compaction: what was kept is written
- * again behind it, and says that it repeats.
+ * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
+ * are written again after the compaction and marked as repetitions.
  */
 
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
@@ -15,9 +15,9 @@ type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 export interface Row {
   readonly _tag: "Row"
   readonly draft: Draft
-  /** A compaction inserted it. */
+  /** Whether a compaction inserted it. */
   readonly inserted: boolean
-  /** It repeats this one. */
+  /** The row that this one repeats. */
   readonly again: Row | undefined
 }
 
@@ -25,21 +25,21 @@ export interface Row {
 export interface Cut {
   readonly _tag: "Cut"
   readonly compaction: Compaction
-  /** What it inserted first, where its own record holds that. */
+  /** The first inserted message, when the compaction's own record holds it. */
   readonly summary: Draft | undefined
-  /** The first message that was kept where it stands; undefined: none, or those that were are written again. */
+  /** The first message that was kept in place; undefined when there is none, or when the kept messages are written again. */
   readonly kept: Row | undefined
 }
 
-/** What an agent sees of its file at once, the last of it at least. */
+/** A stretch of the file that an agent sees at once. It sees at least the last one. */
 export type Stretch = ReadonlyArray<Row | Cut>
 
-/** Stands where a compaction put nothing in place of what it left out and the format wants a text. */
+/** The text for a compaction that inserted nothing, in formats that require one. */
 export const nothingInPlace = `${runtimeMark} What was said before this point is no longer part of this context.`
 
 const isEnvironment = ({ draft }: Row): boolean => draft.author === "environment"
 
-/** A summary whose text can stand in the record of a compaction. */
+/** Whether a message is a summary whose text fits into the record of a compaction. */
 export const isSummary = ({ author, content }: Draft): boolean =>
   content.role === "user" &&
   author === "summary" &&
@@ -47,15 +47,15 @@ export const isSummary = ({ author, content }: Draft): boolean =>
   !content.parts.some((part) => isCall(part) || isResponse(part))
 
 /**
- * The steps in stretches, each but the first opened by a compaction. `holds`: whether the compaction's own record can hold
- * what was inserted first. `keepsById`: where it holds all that was inserted, the format can name the first message that
- * was kept, and nothing is written again.
+ * Splits the steps into stretches, of which each but the first begins with a compaction. `holds`: whether the compaction's
+ * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
+ * format can name the first kept message, and nothing is written again.
  */
 export function* stretchesOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
-): Work<ReadonlyArray<Stretch>> {
+): SlicedWork<ReadonlyArray<Stretch>> {
   let stretch: Array<Row | Cut> = []
   const stretches = [stretch]
   let environment: ReadonlyArray<Row> = []
@@ -99,14 +99,14 @@ export function* stretchesOf(
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0").slice(-digits)
 
-/** FNV-1a, 32 bits. */
+/** Hashes a text (FNV-1a, 32 bits). */
 const hash = (text: string, seed: number): number => {
   let value = (0x811c9dc5 ^ seed) >>> 0
   for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0
   return value
 }
 
-/** The n-th UUID (version 8, made by a rule of its own) of a session: the same every time (law 7). */
+/** Returns the n-th UUID (version 8, by our own rule) of a session, the same every time. */
 export const uuidOf =
   (session: string) =>
   (n: number): string => {
@@ -114,19 +114,19 @@ export const uuidOf =
     return `${random.slice(0, 8)}-${random.slice(8, 12)}-8${random.slice(12, 15)}-8${hex(hash(session, 3), 3)}-${hex(n, 12)}`
   }
 
-/** The n-th id of eight hexadecimal digits of a session; no two of 2^32 are the same. */
+/** Returns the n-th id of eight hexadecimal digits of a session. No two of 2^32 are the same. */
 export const shortIdOf =
   (session: string) =>
   (n: number): string =>
     hex((hash(session, 4) + Math.imul(n, 0x9e3779b1)) >>> 0, 8)
 
-/** The n-th id of a call that had none, or none that an API takes. */
+/** Returns the n-th id for a call that had none, or none that an API accepts. */
 export const callIdOf =
   (session: string) =>
   (n: number): string =>
     `toolu_${hex(hash(session, 5), 8)}${hex(n, 16)}`
 
-/** Ids that are there once: known ones where they can be had, else the next that is free. */
+/** Keeps ids unique: a known id when it is free, else the next free one. */
 export class Ids {
   private readonly taken = new Set<string>()
   private made = 0
@@ -136,14 +136,14 @@ export class Ids {
     this.make = make
   }
 
-  /** Takes a known id; false when somebody has it. */
+  /** Claims a known id. Returns false when it is taken. */
   claim(id: string): boolean {
     if (this.taken.has(id)) return false
     this.taken.add(id)
     return true
   }
 
-  /** The next id that nobody has. */
+  /** Returns the next free id. */
   fresh(): string {
     for (;;) {
       const id = this.make(this.made)
@@ -155,18 +155,18 @@ export class Ids {
 
 // --- calls and their results --------------------------------------------------------------------------------------------
 
-/** A call as the other agent's API will take it. */
+/** A call in a form that the other agent's API accepts. */
 export interface NativeCall {
   readonly id: string
   readonly name: string
 }
 
-/** By place in a stretch: the calls of the model, and of the results that answer one of them, that one. */
+/** By place in a stretch: each call of the model, and for each result the call that it answers. */
 export type NativeCalls = ReadonlyMap<string, NativeCall>
 
 /**
- * Where each turn of a model begins: its run of messages of one role and the run of the user's after it. An answer belongs
- * into that, as a model's API wants it, so calls and results are paired within one.
+ * Returns where each turn of a model begins: its run of messages of one role and the user's run after it. Calls and results
+ * are paired within a turn, because a model's API requires the result there.
  */
 const turnsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<number> => {
   let role: string | undefined
@@ -177,12 +177,12 @@ const turnsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<number> => {
   })
 }
 
-/** Ids for the calls of the model. */
+/** Assigns ids to the calls of the model. */
 function* named(
   contents: ReadonlyArray<Content>,
   isFit: (id: string) => boolean,
   make: (n: number) => string
-): Work<Map<string, NativeCall>> {
+): SlicedWork<Map<string, NativeCall>> {
   const ids = new Ids(make)
   const calls = new Map<string, NativeCall>()
   const nameless: Array<readonly [key: string, name: string]> = []
@@ -202,14 +202,14 @@ function* named(
 }
 
 /**
- * The calls and results of a stretch, as a model's API wants them: ids that are there once (`isFit`: in a form it takes),
- * results in the run of messages right after their call's. A result that is left out has no such call.
+ * Pairs the calls and results of a stretch by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
+ * and results are in the run of messages right after their call's. A result without such a call is left out.
  */
 export function* nativeCalls(
   rows: ReadonlyArray<Row>,
   isFit: (id: string) => boolean,
   make: (n: number) => string
-): Work<NativeCalls> {
+): SlicedWork<NativeCalls> {
   const contents = rows.map(({ draft }) => draft.content)
   const calls = yield* named(contents, isFit, make)
   const turns = turnsOf(contents)
@@ -226,14 +226,14 @@ export function* nativeCalls(
 }
 
 /**
- * Calls that got no answer in the run of messages right after theirs, by the message behind which one belongs: agents send
- * such a call as it stands, which an API refuses, or leave its message out. `isEnd`: no answers follow the last message.
+ * Returns the calls without a result in the run of messages right after theirs, by the message after which one belongs.
+ * Agents send such a call unchanged, which an API refuses, or drop its message. `isEnd`: no results follow the last message.
  */
 export function* owedCalls(
   contents: ReadonlyArray<Content>,
   isEnd: boolean
-): Work<ReadonlyMap<number, ReadonlyArray<Place>>> {
-  const owed = new Map<number, ReadonlyArray<Place>>()
+): SlicedWork<ReadonlyMap<number, ReadonlyArray<PartPlace>>> {
+  const owed = new Map<number, ReadonlyArray<PartPlace>>()
   const turns = turnsOf(contents)
   for (const [turn, from] of turns.entries()) {
     const next = turns[turn + 1]
@@ -258,7 +258,7 @@ export function* owedCalls(
 
 // --- what every record says ---------------------------------------------------------------------------------------------
 
-/** Times in order: where a message does not say when it was, the last that is known; before all, the first. */
+/** Returns times in order. A message without a time gets the last known one; before all of them, the first. */
 export const clock = (steps: ReadonlyArray<Step>) => {
   const inRange = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= 8.64e15
   const first = steps
@@ -266,7 +266,7 @@ export const clock = (steps: ReadonlyArray<Step>) => {
     .find(({ at }) => inRange(at))?.at
   let now = first ?? 0
   return {
-    /** Milliseconds since 1970. What is written again keeps its time and moves no other. */
+    /** Milliseconds since 1970. A repeated message keeps its time and does not affect others. */
     at: (draft: Draft | undefined, isAgain = false): number => {
       const at = inRange(draft?.at) ? draft.at : now
       if (!isAgain) now = at

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Markdown from "../../../src/cli/chat/Markdown.ts"
-import { columnsOf } from "../../../src/cli/Output.ts"
+import { columnsOf } from "../../../src/cli/output/Output.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const render = (text: string, columns = 40, look = Markdown.plain) => {
   const renderer = Markdown.make({ columns, look })
@@ -172,7 +173,7 @@ describe("whatever the text", () => {
         const letters = Markdown.make({ columns: 12, look: marked })
         assert.strictEqual(text.split("").map(letters.push).join("") + letters.end(), printed)
       }),
-    { arbitrary: { runs: 2_000 } }
+    { arbitrary: { runs: runsOf(2_000) } }
   )
 
   it.effect.prop(
@@ -189,7 +190,7 @@ describe("whatever the text", () => {
             .replace(/[^a-zé日。👩]/gu, "")
         assert.strictEqual(letters(printed), letters(text))
       }),
-    { arbitrary: { runs: 1_000 } }
+    { arbitrary: { runs: runsOf(1_000) } }
   )
 
   it.effect.prop(
@@ -197,7 +198,7 @@ describe("whatever the text", () => {
     [Text],
     ([parts]) =>
       Effect.sync(() => assert.notMatch(render(parts.join(""), 12).replaceAll(/[\n\t]/g, ""), /[\p{Cc}\p{Cs}]/u)),
-    { arbitrary: { runs: 1_000 } }
+    { arbitrary: { runs: runsOf(1_000) } }
   )
 
   it.effect.prop(
@@ -211,7 +212,7 @@ describe("whatever the text", () => {
           []
         )
       }),
-    { arbitrary: { runs: 1_000 } }
+    { arbitrary: { runs: runsOf(1_000) } }
   )
 
   it("the work grows with the text", () => {

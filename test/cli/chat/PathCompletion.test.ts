@@ -4,8 +4,8 @@ import { Effect, FileSystem, Schema } from "effect"
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { parse } from "../../../src/domain/AtReference.ts"
-import { mentions, paths } from "../../../src/cli/chat/PathCompletion.ts"
+import { parse } from "../../../src/domain/workspace/AtReference.ts"
+import { completeMention, completePath } from "../../../src/cli/chat/PathCompletion.ts"
 
 const folder = Effect.promise(async () => {
   const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))
@@ -27,9 +27,9 @@ layer(NodeServices.layer)("paths", (it) => {
     it.effect(rule, () =>
       Effect.gen(function* () {
         const from = yield* folder
-        assert.deepStrictEqual(yield* paths(fragment, from), { candidates, replaced: fragment })
-        assert.deepStrictEqual(yield* mentions(`look at @${fragment}`, from), { candidates, replaced: fragment })
-        assert.deepStrictEqual(yield* mentions(`↵@${fragment}`, from), { candidates, replaced: fragment })
+        assert.deepStrictEqual(yield* completePath(fragment, from), { candidates, replaced: fragment })
+        assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
+        assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
       })
     )
   }
@@ -52,7 +52,10 @@ layer(NodeServices.layer)("paths", (it) => {
   for (const [rule, fragment, candidates] of odd) {
     it.effect(rule, () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* mentions(`see @${fragment}`, yield* spaced), { candidates, replaced: fragment })
+        assert.deepStrictEqual(yield* completeMention(`see @${fragment}`, yield* spaced), {
+          candidates,
+          replaced: fragment
+        })
       })
     )
   }
@@ -70,7 +73,7 @@ layer(NodeServices.layer)("paths", (it) => {
         const name = `b${signs.join("")}`
         const fs = FileSystem.makeNoop({ readDirectory: () => Effect.succeed([name]) })
         const complete = (line: string) =>
-          mentions(line, "/work").pipe(Effect.provideService(FileSystem.FileSystem, fs))
+          completeMention(line, "/work").pipe(Effect.provideService(FileSystem.FileSystem, fs))
         const { candidates } = yield* complete(`@${quote}b`)
         const [candidate = ""] = candidates
         assert.deepStrictEqual(parse(`@${candidate} now`)[0], {
@@ -86,7 +89,7 @@ layer(NodeServices.layer)("paths", (it) => {
 
   it.effect("an address is no mention", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* mentions("me@src", yield* folder), { candidates: [], replaced: "" })
+      assert.deepStrictEqual(yield* completeMention("me@src", yield* folder), { candidates: [], replaced: "" })
     })
   )
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type Status, statusLine } from "../../../src/cli/chat/StatusLine.ts"
-import { columnsOf, plain, type Style } from "../../../src/cli/Output.ts"
+import { columnsOf, plain, type Style } from "../../../src/cli/output/Output.ts"
 
 const status: Status = { model: "gemini-2.5-flash", tokens: 12_345, limit: 1_048_576, session: "fix the build" }
 const long: Status = { ...status, session: "why the build of the package fails on Tuesdays" }

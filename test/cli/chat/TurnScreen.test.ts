@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as TurnScreen from "../../../src/cli/chat/TurnScreen.ts"
-import type { ChatEvent } from "../../../src/domain/ChatEvent.ts"
-import { entryId } from "../../../src/domain/Conversation.ts"
-import { TokenCount } from "../../../src/domain/Tokens.ts"
-import { ChatTerminal } from "../../../src/services/ChatTerminal.ts"
+import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
+import { entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { ChatTerminal } from "../../../src/services/terminal/ChatTerminal.ts"
 
 const tokens = TokenCount.make
 
@@ -96,28 +96,28 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "an answer that was cut off",
     [content("a"), finished("MAX_TOKENS")],
-    "a\n[The answer was cut off at the model's limit; ask it to go on.]\n"
+    "a\n[The answer was cut off at the model's output limit. Ask it to continue.]\n"
   ],
   [
     "a pause before anything came",
     [retry],
-    "[The model's server failed (503); asking again in 5 s.](waiting to ask again)".replace("](", "]\n(")
+    "[The model's server failed (503); retrying in 5 s.](waiting to retry)".replace("](", "]\n(")
   ],
   [
     "a pause after something came: that is void",
     [content("one two "), retry, content("three"), finished("STOP")],
-    "one two\n[The model's server failed (503); asking again in 5 s. What stands above is void.]\n(waiting to ask again)three\n"
+    "one two\n[The model's server failed (503); retrying in 5 s. Ignore the partial answer above.]\n(waiting to retry)three\n"
   ],
   ["a failure is a sentence", [{ _tag: "Error", reason: "NetworkError", message: "no network" }], "[No network.]\n"],
   [
     "a failure after something came",
     [content("one two "), { _tag: "InvalidStream", fault: "NO_FINISH_REASON", message: "it broke off" }],
-    "one two\n[It broke off. What stands above is void.]\n"
+    "one two\n[It broke off. Ignore the partial answer above.]\n"
   ],
   [
     "cancelled in the middle of a line",
     [content("one two "), { _tag: "UserCancelled" }],
-    "one two\n[Cancelled; nothing was said. Your message is in the line again.]\n"
+    "one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
   ],
   [
     "a thought says what is going on, sources are one line",
@@ -221,9 +221,9 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       { _tag: "LimitReached", limit: "turns", message: "the agent took 100 turns" }
     ],
     [
-      "[3 old tool outputs shortened: from 9,000 to 1,000 tokens. The whole can be recalled.]\n",
-      "[The model goes round in circles (five times the same call); it was told so.]\n",
-      "[Stopped: the model goes round in circles (five times the same call). The conversation is whole; say how to go on.]\n",
+      "[3 old tool outputs shortened: from 9,000 to 1,000 tokens. The full outputs stay recallable.]\n",
+      "[The model repeats itself (five times the same call); it was told to change its approach.]\n",
+      "[Stopped: the model repeats itself (five times the same call). The conversation is intact; tell it how to continue.]\n",
       "[The agent took 100 turns.]\n"
     ].join("")
   ],
@@ -236,17 +236,17 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       answered("1", { status: "cancelled" }),
       { _tag: "UserCancelled" }
     ],
-    "I begin\n(run)✗ run · cancelled\n(thinking)[Cancelled; what was said and done until then is kept.]\n"
+    "I begin\n(run)✗ run · cancelled\n(thinking)[Cancelled. Everything up to here is kept.]\n"
   ],
   [
     "room was made",
     [compressed("COMPRESSED", "the model was busy.")],
-    "[Compressed to make room: from 8,000 to 2,000 tokens (80 % to 20 % of the window). All of it can be recalled; /undo takes it back. Note: the model was busy.]\n"
+    "[Compressed to make room: from 8,000 to 2,000 tokens (80 % to 20 % of the window). Everything stays recallable; /undo reverses it. Note: the model was busy.]\n"
   ],
   [
     "room was made by shortening",
     [compressed("CONTENT_TRUNCATED")],
-    "[Shortened tool outputs to make room: from 8,000 to 2,000 tokens (80 % to 20 % of the window). All of it can be recalled; /undo takes it back.]\n"
+    "[Shortened tool outputs to make room: from 8,000 to 2,000 tokens (80 % to 20 % of the window). Everything stays recallable; /undo reverses it.]\n"
   ],
   ...(
     [
@@ -260,23 +260,23 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       [
         `no room was made: ${why}`,
         [compressed(status)],
-        `[No room was made: ${why}. The conversation goes on as it is.]\n`
+        `[Not compressed: ${why}. The conversation is unchanged.]\n`
       ] as const
   ),
   [
-    "spec 4: no room, and more than a quarter is in use: /compress is an advice",
+    "no room, and more than a quarter is in use: /compress is an advice",
     [overflow({})],
-    "[This message does not fit: it has about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Shorten it, try /compress, or take a model with a larger window (/model). What cannot be made smaller: e3 tool output Bash (900).]\n"
+    "[This message does not fit: it has about 1,200 tokens, and 800 of the window of 10,000 are left. Nothing was sent. Shorten it, try /compress, or use a model with a larger window (/model). Cannot be shortened: e3 tool output Bash (900).]\n"
   ],
   [
-    "spec 4: no room, and most of the window is free: it is not",
+    "no room, and most of the window is free: it is not",
     [overflow({ estimated: tokens(9_000), remaining: tokens(7_500), stubborn: [] })],
-    "[This message does not fit: it has about 9,000 tokens, and 7,500 of the window of 10,000 are left. Nothing was sent. Shorten it, or take a model with a larger window (/model).]\n"
+    "[This message does not fit: it has about 9,000 tokens, and 7,500 of the window of 10,000 are left. Nothing was sent. Shorten it, or use a model with a larger window (/model).]\n"
   ],
   [
     "a message that alone is too large",
     [overflow({ estimated: tokens(10_001) })],
-    "[This message alone is too large: it has about 10,001 tokens, the whole window 10,000. Nothing was sent. Shorten it, or take a model with a larger window (/model).]\n"
+    "[This message alone is too large: it has about 10,001 tokens, the whole window 10,000. Nothing was sent. Shorten it, or use a model with a larger window (/model).]\n"
   ]
 ]
 

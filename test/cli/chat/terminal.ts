@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Duration, Effect, Layer } from "effect"
-import * as NodeTerminal from "../../../src/layers/NodeTerminal.ts"
-import { ChatTerminal, type Completer } from "../../../src/services/ChatTerminal.ts"
+import * as NodeTerminal from "../../../src/layers/terminal/NodeTerminal.ts"
+import { ChatTerminal, type Completer } from "../../../src/services/terminal/ChatTerminal.ts"
 
 /**
  * A chat with an echo, to be run on a terminal: `terminal.ts <history file>`. It answers with the message as JSON, waits for

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseHTML } from "linkedom"
-import { clip, escape, markup, preformatted } from "../../../src/cli/page/Markup.ts"
+import { clipped } from "../../../src/domain/text/Bytes.ts"
+import { escape, markup, preformatted } from "../../../src/cli/page/Markup.ts"
 import { everything, hostile } from "./pages.ts"
 
 const parsed = (text: string) => {
@@ -71,7 +72,7 @@ describe("preformatted", () => {
 })
 
 describe("clip", () => {
-  it("leaves what is short enough", () => assert.strictEqual(clip("abc", 3), "abc"))
-  it("says that something is left out", () => assert.strictEqual(clip("abcd", 3), "abc…"))
-  it("parts no character", () => assert.strictEqual(clip("ab😀d", 3), "ab…"))
+  it("leaves what is short enough", () => assert.strictEqual(clipped("abc", 3), "abc"))
+  it("says that something is left out", () => assert.strictEqual(clipped("abcd", 3), "abc…"))
+  it("parts no character", () => assert.strictEqual(clipped("ab😀d", 3), "ab…"))
 })

@@ -1,11 +1,11 @@
 import type { Effect } from "effect"
-import type { Report } from "../../../src/cli/Report.ts"
-import { renderPage } from "../../../src/cli/Page.ts"
-import type { Content } from "../../../src/domain/Content.ts"
-import * as Conversation from "../../../src/domain/Conversation.ts"
-import { Handle } from "../../../src/domain/Handle.ts"
-import { inspect } from "../../../src/domain/Inspection.ts"
-import * as Work from "../../../src/domain/Work.ts"
+import type { Report } from "../../../src/cli/output/InspectReport.ts"
+import { renderPage } from "../../../src/cli/page/Page.ts"
+import type { Content } from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 
 /** Pages of conversations that tests make up. */
 

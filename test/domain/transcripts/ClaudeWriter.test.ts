@@ -1,17 +1,18 @@
+import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
 import { assert, describe, it } from "@effect/vitest"
-import type { Part } from "../../../src/domain/Content.ts"
-import type { Draft } from "../../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/Projection.ts"
-import { runtimeMark } from "../../../src/domain/RuntimeMark.ts"
-import { claudeReader } from "../../../src/domain/transcripts/Claude.ts"
+import type { Part } from "../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
-import { isJson, type Json } from "../../../src/domain/transcripts/Contents.ts"
-import { piReader } from "../../../src/domain/transcripts/Pi.ts"
+import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
 import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../../src/domain/Work.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { sessionNames, sessionText } from "../../support/sessions.ts"
 import { counted, draftsIn, linesOf, readLines, told, transcripts, viewOf } from "../../support/transcripts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const session = "4d5611e5-241a-462a-8d15-5122611a9569"
 const transcript = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
@@ -605,7 +606,7 @@ describe("generated conversations", () => {
         linesOf(writeClaude, back)
       )
     },
-    { arbitrary: { runs: 500, seed: "claude", size: 24 } }
+    { arbitrary: { runs: runsOf(500), seed: "claude", size: 24 } }
   )
 
   it.prop(
@@ -645,6 +646,6 @@ describe("generated conversations", () => {
       }
       check()
     },
-    { arbitrary: { runs: 300, seed: "api", size: 24 } }
+    { arbitrary: { runs: runsOf(300), seed: "api", size: 24 } }
   )
 })

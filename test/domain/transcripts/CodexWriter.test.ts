@@ -1,35 +1,45 @@
+import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
-import { decode, encode } from "../../../src/domain/Bytes.ts"
-import { call, model, needsSource, type Part, payload, response, text, user } from "../../../src/domain/Content.ts"
-import type { Draft } from "../../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/Projection.ts"
-import { claudeReader } from "../../../src/domain/transcripts/Claude.ts"
-import { codexReader } from "../../../src/domain/transcripts/Codex.ts"
-import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
-import { classify, detect } from "../../../src/domain/transcripts/Detect.ts"
-import { piReader } from "../../../src/domain/transcripts/Pi.ts"
+import { decode, encode } from "../../../src/domain/text/Bytes.ts"
 import {
-  isProblem,
+  call,
+  model,
+  needsSource,
+  type Part,
+  payload,
+  response,
+  text,
+  user
+} from "../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
+import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
+import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
+import { formatOfRecord, detectFormat } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
+import {
   type LineReader,
-  Shown,
+  VisibleMessages,
   type Step,
   type Transcript,
   type Written
 } from "../../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../../src/domain/Work.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const readWith = (reader: LineReader, lines: ReadonlyArray<string>): Transcript => {
   for (const [index, line] of lines.entries()) {
     if (line === "") continue
     const problem = reader.line(JSON.parse(line), line, index + 1)
-    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problem.message}`)
+    if (problem !== undefined) throw new Error(`line ${problem.line}: ${problemText(problem)}`)
   }
   const transcript = Work.runSync(reader.end())
-  if (isProblem(transcript)) throw new Error(transcript.message)
+  if (isProblem(transcript)) throw new Error(problemText(transcript))
   return transcript
 }
 
@@ -61,7 +71,7 @@ const write = (steps: ReadonlyArray<Step>, rest?: Partial<Transcript>): Written 
 const back = (written: Written): Transcript => readWith(codexReader(), linesOf(written))
 
 const shownBy = (steps: ReadonlyArray<Step>): ReadonlyArray<Draft> => {
-  const shown = new Shown()
+  const shown = new VisibleMessages()
   for (const step of steps) {
     if (step._tag === "Message") shown.message(step.draft)
     else shown.compact(step)
@@ -701,8 +711,8 @@ describe("real conversations", () => {
     assert.deepStrictEqual(messagesIn(again.steps).map(told), messagesIn(transcript.steps).map(told))
     assert.deepStrictEqual(shownBy(again.steps).map(told), shownBy(transcript.steps).map(told))
     assert.deepStrictEqual([again.session, again.cwd], [transcript.session, transcript.cwd])
-    for (const line of written.lines) assert.strictEqual(classify(JSON.parse(line)), "codex")
-    assert.strictEqual(detect(written.lines.join("\n")), "codex")
+    for (const line of written.lines) assert.strictEqual(formatOfRecord(JSON.parse(line)), "codex")
+    assert.strictEqual(detectFormat(written.lines.join("\n")), "codex")
   })
 
   it("what came from Codex goes back to it without a copy beside it", () => {
@@ -868,20 +878,20 @@ describe("written and read back, any conversation is the same", () => {
     "whatever its parts, roles, ids and authors are, with compactions anywhere",
     [Schema.Array(Message), Schema.Array(Cut)],
     ([messages, cuts]) => staysTheSame(stepsOf(messages.map(draftOf), cuts)),
-    { arbitrary: { runs: 1_000, seed: "codex parts", size: 12, maxShrinks: 400 } }
+    { arbitrary: { runs: runsOf(1_000), seed: "codex parts", size: 12, maxShrinks: 400 } }
   )
 
   it.prop(
     "whatever happens in it",
     [talks, Schema.Array(Cut)],
     ([script, cuts]) => staysTheSame(stepsOf(openingDrafts(script), cuts)),
-    { arbitrary: { runs: 200, seed: "codex talks", size: 12, maxShrinks: 200 } }
+    { arbitrary: { runs: runsOf(200), seed: "codex talks", size: 12, maxShrinks: 200 } }
   )
 
   it.prop(
     "also with calls and answers in the wrong role",
     [swappedTalks],
     ([script]) => staysTheSame(stepsOf(openingDrafts(script), [])),
-    { arbitrary: { runs: 100, seed: "codex swapped", size: 12, maxShrinks: 200 } }
+    { arbitrary: { runs: runsOf(100), seed: "codex swapped", size: 12, maxShrinks: 200 } }
   )
 })

@@ -1,7 +1,8 @@
+import { isProblem, type Problem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { decode, encode } from "../../../src/domain/Bytes.ts"
+import { decode, encode } from "../../../src/domain/text/Bytes.ts"
 import {
   call,
   type Content,
@@ -12,27 +13,26 @@ import {
   response,
   text,
   user
-} from "../../../src/domain/Content.ts"
-import { type Author, type Draft, sourceOf } from "../../../src/domain/Conversation.ts"
-import { foreignNotes, owedResponse } from "../../../src/domain/Projection.ts"
-import { classify, detect, isGeminiDocument } from "../../../src/domain/transcripts/Detect.ts"
-import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/Gemini.ts"
+} from "../../../src/domain/content/Content.ts"
+import { type Author, type Draft, sourceOf } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes, missingResponse } from "../../../src/domain/conversation/Projection.ts"
+import { formatOfRecord, detectFormat, isGeminiDocument } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/GeminiReader.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
 import {
-  isProblem,
-  type Problem,
-  Shown,
+  VisibleMessages,
   type Step,
   type Transcript,
   type Written
 } from "../../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../../src/domain/Work.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { draftsOf, openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
+import { runsOf } from "../../support/runs.ts"
 
 // --- there and back ---------------------------------------------------------------------------------------------------
 
 const ok = (value: Transcript | Problem): Transcript => {
-  if (isProblem(value)) throw new Error(`line ${value.line}: ${value.message}`)
+  if (isProblem(value)) throw new Error(`line ${value.line}: ${problemText(value)}`)
   return value
 }
 /** Through bytes, as a file goes. */
@@ -88,7 +88,7 @@ const flat = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> =>
 const said = ({ steps }: Transcript) => flat(steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : [])))
 /** What the agent saw after each compaction, and at the end. */
 const views = ({ steps }: Transcript): ReadonlyArray<ReadonlyArray<string>> => {
-  const shown = new Shown()
+  const shown = new VisibleMessages()
   const seen: Array<ReadonlyArray<string>> = []
   for (const step of steps) {
     if (step._tag === "Message") shown.message(step.draft)
@@ -105,7 +105,7 @@ const lost = (transcript: Transcript): string | undefined => {
   const { lines } = written(transcript)
   for (const line of lines) {
     if (/[\n\r]/.test(line)) return `a line break in ${line}`
-    if (![undefined, "gemini"].includes(classify(JSON.parse(line)))) return `another format: ${line}`
+    if (![undefined, "gemini"].includes(formatOfRecord(JSON.parse(line)))) return `another format: ${line}`
   }
   const back = readLines(lines)
   const differ = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
@@ -222,7 +222,7 @@ describe("the form that Gemini CLI writes", () => {
               id: "c2",
               name: "ls",
               args: {},
-              result: [owedResponse({ id: "c2", name: "ls" })],
+              result: [missingResponse({ id: "c2", name: "ls" })],
               palimpsest: { owed: true },
               status: "cancelled",
               timestamp: "2026-05-06T07:08:10.000Z"
@@ -628,7 +628,7 @@ const holds = (transcript: Transcript): boolean => {
   if (violation !== undefined) assert.fail(violation)
   return true
 }
-const often = (seed: string, runs: number) => ({ arbitrary: { runs, seed, size: 24, maxShrinks: 400 } })
+const often = (seed: string, runs: number) => ({ arbitrary: { runs: runsOf(runs), seed, size: 24, maxShrinks: 400 } })
 
 describe("there and back, in both forms", () => {
   it.prop(
@@ -657,7 +657,7 @@ describe("there and back, in both forms", () => {
     const { lines, unheld } = writtenDocument(original)
     assert.deepStrictEqual(unheld, { "environment message": 1, "exact JSON": 1 })
     assert.isTrue(isGeminiDocument(lines.join("\n")))
-    assert.strictEqual(detect(lines.join("\n")), "gemini")
+    assert.strictEqual(detectFormat(lines.join("\n")), "gemini")
     const again = readText(onlyLine({ lines, unheld }))
     assert.deepStrictEqual(
       again.steps.map((step) => ({ ...step, draft: { ...(step._tag === "Message" ? step.draft : {}), origin: 0 } })),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { call, type Content, model, response, text, user } from "../../../src/domain/Content.ts"
-import * as Conversation from "../../../src/domain/Conversation.ts"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { writeMarkdown } from "../../../src/domain/transcripts/MarkdownWriter.ts"
 
 const written = (...said: ReadonlyArray<readonly [Content, Conversation.Author?]>) =>

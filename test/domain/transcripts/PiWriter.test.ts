@@ -1,17 +1,18 @@
+import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
 import { assert, describe, it } from "@effect/vitest"
-import type { Part } from "../../../src/domain/Content.ts"
-import type { Draft } from "../../../src/domain/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/Projection.ts"
-import { runtimeMark } from "../../../src/domain/RuntimeMark.ts"
-import { claudeReader } from "../../../src/domain/transcripts/Claude.ts"
+import type { Part } from "../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
-import { isJson, type Json } from "../../../src/domain/transcripts/Contents.ts"
-import { piReader } from "../../../src/domain/transcripts/Pi.ts"
+import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
 import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../../src/domain/Work.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { sessionNames, sessionText } from "../../support/sessions.ts"
 import { counted, draftsIn, linesOf, readLines, told, transcripts, viewOf } from "../../support/transcripts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const transcript = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
   format: "palimpsest",
@@ -62,7 +63,7 @@ const exact = (all: ReadonlyArray<Json>): number =>
 const kinds = (all: ReadonlyArray<Json>): string =>
   all.map((record) => (isJson(record.message) ? record.message.role : record.type)).join(" ")
 
-/** What Pi itself would show its model of a file (spec A1): texts of entries, or what they are. */
+/** What Pi itself would show its model of a file: texts of entries, or what they are. */
 const shownByPi = (lines: ReadonlyArray<string>): ReadonlyArray<unknown> => {
   const entries = lines.slice(1).map(jsonOf)
   const at = entries.findLastIndex((entry) => entry.type === "compaction")
@@ -571,7 +572,7 @@ describe("generated conversations", () => {
       assert.deepStrictEqual(counted(draftsIn(back)), counted(draftsIn(original)))
       assert.strictEqual(back.steps.length, original.steps.length)
     },
-    { arbitrary: { runs: 500, seed: "pi", size: 24 } }
+    { arbitrary: { runs: runsOf(500), seed: "pi", size: 24 } }
   )
 
   it.prop(
@@ -604,6 +605,6 @@ describe("generated conversations", () => {
         viewOf(original).map((draft) => draft.content.parts[0]?.text)
       )
     },
-    { arbitrary: { runs: 500, seed: "pi sees", size: 24 } }
+    { arbitrary: { runs: runsOf(500), seed: "pi sees", size: 24 } }
   )
 })

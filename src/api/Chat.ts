@@ -1,0 +1,10 @@
+/** A conversation with a model: send, stream, cancel, compress, undo, recall. */
+export { Chat, type ChatUsage } from "../services/chat/Chat.ts"
+export type { Attachment } from "../services/chat/AppendMessages.ts"
+export type { ChatOptions } from "../services/chat/ChatState.ts"
+export { ChatBusy } from "../services/chat/Commit.ts"
+export type { CompressOptions } from "../services/chat/Compress.ts"
+export { NothingToAsk, type SendOptions, type TurnError } from "../services/chat/Turn.ts"
+export { Chats } from "../services/chat/Chats.ts"
+export { ChatDefaults, type ChatSettings, type ModelSettings } from "../services/chat/ChatSettings.ts"
+export { Activity, ChatEvent } from "../domain/chat/ChatEvent.ts"

@@ -1,0 +1,32 @@
+/** One compression: the policy, the workflow, the plan and the outcome. */
+export {
+  AuditResult,
+  Degraded,
+  NoopReason,
+  Outcome,
+  Plan,
+  PlanStep,
+  adopt,
+  patchOf,
+  statusOf,
+  tokensOf
+} from "../domain/compression/Compression.ts"
+export type { Snapshot } from "../domain/compression/Snapshot.ts"
+export type { Strategy } from "../domain/compression/Strategy.ts"
+export { Policy, defaultPolicy } from "../domain/compression/strategies/Policy.ts"
+export { StrategyName, strategyDefaults } from "../domain/compression/strategies/Strategies.ts"
+export { applyWith, Compression, compressWith, requestFor } from "../services/compression/Compression.ts"
+export {
+  PlanRefused,
+  type CompressionResult,
+  type CompressRequest
+} from "../services/compression/strategies/CompressRequest.ts"
+export type { StrategyRunner } from "../services/compression/strategies/StrategyRunner.ts"
+export {
+  Summarizer,
+  SummarizerError,
+  type Summary,
+  type SummaryRequest
+} from "../services/compression/summary/Summarizer.ts"
+export { runners } from "../services/compression/strategies/StrategyRunners.ts"
+export { thresholdOf } from "../domain/compression/strategies/Threshold.ts"

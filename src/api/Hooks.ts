@@ -1,0 +1,11 @@
+/** Hooks: observe, change and stop what happens, in the protocol of Gemini CLI. */
+export { type Hook, type HookPlace, HookSystem, type Subscriber } from "../services/hooks/HookSystem.ts"
+export {
+  HookEvent,
+  type HookEventName,
+  type HookFailure,
+  type HookNotice,
+  type HookOutcome,
+  HookOutput,
+  HookRequest
+} from "../domain/hooks/Hook.ts"

@@ -1,0 +1,2 @@
+/** Memory files: what an agent should always know. */
+export { Memory, MemoryError } from "../services/memory/Memory.ts"

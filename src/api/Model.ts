@@ -1,0 +1,24 @@
+/** The contract of a model provider, its errors, and routing between models. */
+export {
+  AnswerTooLargeError,
+  AuthenticationError,
+  ContentPolicyError,
+  ContextLengthError,
+  Generation,
+  InternalProviderError,
+  InvalidRequestError,
+  InvalidResponseError,
+  Model,
+  ModelAnswer,
+  ModelChunk,
+  type ModelDescription,
+  ModelError,
+  ModelErrorReason,
+  type ModelRequest,
+  NetworkError,
+  QuotaExhaustedError,
+  RateLimitError,
+  TimeoutError,
+  isRetryable
+} from "../services/model/Model.ts"
+export { type RoutedModels, Router, type Routing, type RoutingQuestion } from "../services/model/Router.ts"

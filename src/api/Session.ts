@@ -1,0 +1,26 @@
+/** Sessions: the append-only log of a conversation, its blobs, and the stores that keep them. */
+export { type Session, SessionEvent } from "../domain/session/Session.ts"
+export {
+  type OpenSession,
+  SessionChanged,
+  SessionCorrupt,
+  SessionExists,
+  SessionLocked,
+  type SessionLog,
+  SessionNotFound,
+  SessionStore,
+  SessionStoreError,
+  type SessionSummary,
+  SessionTooNew,
+  SessionUnavailable
+} from "../services/session/SessionStore.ts"
+export {
+  BadPattern,
+  BlobDamaged,
+  BlobMissing,
+  BlobUnavailable,
+  HandleAmbiguous,
+  HandleNotHeld,
+  TempStore,
+  TempStoreError
+} from "../services/session/TempStore.ts"

@@ -1,0 +1,12 @@
+/** Token counts: estimates, calibration by what a provider reports, and the windows of known models. */
+export { TokenCount, Usage, estimateText } from "../domain/tokens/Tokens.ts"
+export {
+  type ModelFamily,
+  type ModelLimits,
+  modelLimits,
+  modelTable,
+  tokenLimit,
+  assumedWindow
+} from "../domain/tokens/ModelLimits.ts"
+export { TokenCountError, TokenCounter } from "../services/tokens/TokenCounter.ts"
+export { Calibrations, countRequest, estimateContents } from "../services/tokens/Calibrations.ts"

@@ -1,0 +1,210 @@
+import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { isResponse, type Part } from "../../domain/content/Content.ts"
+import { hookMessage } from "../../domain/hooks/HookContext.ts"
+import { entitle } from "../../services/chat/Titles.ts"
+import { ChatTerminal, type Completion } from "../../services/terminal/ChatTerminal.ts"
+import { truncate } from "../output/Columns.ts"
+import type { ExitError } from "../output/ExitError.ts"
+import { sentence } from "../output/Output.ts"
+import type { OpenSession } from "../../services/runtime/SessionOpening.ts"
+import type { AgentHost } from "../../services/runtime/AgentHost.ts"
+import * as ChatSession from "./slash/ChatSession.ts"
+import { completeMention, completePath } from "./PathCompletion.ts"
+import { completeCommand, parseLine } from "./slash/SlashCommands.ts"
+import { statusLine } from "./StatusLine.ts"
+import * as TurnScreen from "./TurnScreen.ts"
+
+/**
+ * The loop of one chat session: prompt, then a turn of the agent or a slash command (`slash/`), until the user leaves or
+ * switches to another session. `layers/terminal/NodeTerminal.ts` receives Ctrl+C, and
+ * `CtrlC.ts` beside it decides what it does; work that it cancels runs inside `terminal.during`.
+ */
+
+const { say } = ChatSession
+
+/** Maximum columns of a title within a sentence. */
+const maxTitleColumns = 60
+
+/** The progress of a message. */
+interface Progress {
+  /** Whether the message is in the conversation. */
+  readonly isSent: boolean
+  /** Whether the message was answered and no work is left. */
+  readonly isAnswered: boolean
+}
+
+const withEvent = (before: Progress, event: ChatEvent): Progress => {
+  switch (event._tag) {
+    case "Finished":
+      return { isSent: true, isAnswered: true }
+    case "HookStopped":
+      return { isSent: before.isSent || !event.refused, isAnswered: false }
+    case "ToolCallResponse":
+    case "UserCancelled":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+    case "LimitReached":
+      return { ...before, isAnswered: false }
+    default:
+      return before
+  }
+}
+
+/** Sends a message and shows the events of its turn. */
+const exchange = Effect.fnUntraced(function* (
+  { agent, chat, recording, terminal }: ChatSession.ChatSession,
+  message: string | ReadonlyArray<Part>,
+  author?: "program"
+) {
+  const screen = yield* TurnScreen.make(recording !== undefined)
+  const progress = yield* Ref.make<Progress>({ isSent: false, isAnswered: false })
+  const send = (cancel: Effect.Effect<void>) =>
+    recording === undefined ? agent.run(message, { cancel, author }) : chat.send(message, { cancel })
+  yield* terminal.during("thinking", (interrupted) =>
+    send(interrupted).pipe(
+      Stream.runForEach((event) =>
+        Effect.andThen(
+          Ref.update(progress, (before) => withEvent(before, event)),
+          screen.show(event)
+        )
+      ),
+      // The last event showed the failure already.
+      Effect.ignore
+    )
+  )
+  return yield* Ref.get(progress)
+})
+
+/** Answers the tool calls of a recording with the recorded results: the user has nothing to type for them. */
+const replayResults = Effect.fnUntraced(function* (session: ChatSession.ChatSession, recording: ChatSession.Recording) {
+  for (let parts = yield* recording.results; parts !== undefined; parts = yield* recording.results) {
+    const names = parts.filter(isResponse).map(({ functionResponse }) => functionResponse.name ?? "a tool")
+    yield* say(session, `The recording supplies the results of ${names.join(", ")}.`)
+    if (!(yield* exchange(session, parts)).isAnswered) return
+  }
+  if (yield* recording.hasEnded) yield* say(session, "The recording has ended. Slash commands still work.")
+})
+
+/** Runs the turn of a typed message. A message that was not sent returns to the prompt. */
+const turn = Effect.fnUntraced(function* (
+  session: ChatSession.ChatSession,
+  message: string,
+  requestTitle: Effect.Effect<void, never, Scope.Scope | ChatSession.Requirements>
+) {
+  const { isAnswered, isSent } = yield* exchange(session, message)
+  yield* Ref.set(session.isUnanswered, !isAnswered && !session.terminal.isTerminal)
+  if (!isSent) return yield* Ref.set(session.prefill, message)
+  yield* requestTitle
+  if (session.recording !== undefined) yield* replayResults(session, session.recording)
+})
+
+/** Shows the status line, after a turn (`isForced`) and whenever it changed. */
+const showStatus = Effect.fnUntraced(
+  function* (session: ChatSession.ChatSession, shown: Ref.Ref<string>, isForced: boolean) {
+    const { agent, chat, recording, style, terminal } = session
+    if (!terminal.isTerminal) return
+    const { limit, tokens } = yield* chat.usage
+    const { model } = yield* chat.settings
+    const isPlanning = (yield* agent.approval.mode) === "plan"
+    const line = statusLine(
+      {
+        model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
+        tokens,
+        limit,
+        session: yield* ChatSession.nameOf(session)
+      },
+      yield* terminal.columns,
+      style
+    )
+    const before = yield* Ref.getAndSet(shown, line)
+    yield* terminal.write(`${before === "" ? "" : "\n"}${line === before && !isForced ? "" : `${line}\n`}`)
+  },
+  (work, session) => Effect.catchTag(work, "TokenCountError", (error) => say(session, sentence(error.message)))
+)
+
+/** Completes commands, files behind `/save`, and paths behind `@`. */
+const completer = Effect.gen(function* () {
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const path = yield* Path.Path
+  const folder = path.resolve(".")
+  return (line: string): Effect.Effect<Completion> => {
+    const command = /^\/[a-zA-Z]*$/.exec(line)?.[0]
+    if (command !== undefined) return Effect.succeed({ candidates: completeCommand(command), replaced: command })
+    const fragment = /^\/save\s+(\S*)$/.exec(line)?.[1]
+    return Effect.provideContext(
+      fragment === undefined ? completeMention(line, folder) : completePath(fragment, folder),
+      files
+    )
+  }
+})
+
+/** Asks a small model for a title once, in the background, while the user reads and types. */
+const titleRequest = (
+  { chat, id, title }: ChatSession.ChatSession,
+  isWanted: boolean
+): Effect.Effect<Effect.Effect<void, never, Scope.Scope | ChatSession.Requirements>> =>
+  Effect.map(Ref.make(isWanted), (isPending) =>
+    Effect.gen(function* () {
+      if ((yield* Ref.get(title)) !== undefined || !(yield* Ref.getAndSet(isPending, false))) return
+      yield* entitle(id, chat).pipe(
+        Effect.flatMap((made) => Ref.set(title, made)),
+        Effect.forkScoped
+      )
+    })
+  )
+
+/**
+ * Runs the chat until the user leaves or switches to another session. With a recording, its user messages are offered one by
+ * one and no tool runs. `first` is a message that a hook sends before the first prompt.
+ */
+export const run = Effect.fn("ChatLoop.run")(function* (
+  { chat, id, isNew, settings, title }: OpenSession & { readonly id: string },
+  agent: AgentHost,
+  recording: ChatSession.Recording | undefined,
+  first: string | undefined
+): Effect.fn.Return<ChatSession.NextSession, ExitError, ChatSession.Requirements | Scope.Scope> {
+  const terminal = yield* ChatTerminal
+  const session = yield* ChatSession.make({ agent, chat, id, recording, terminal }, title)
+  const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
+  const complete = yield* completer
+  const status = yield* Ref.make("")
+
+  if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
+  if (first !== undefined) yield* exchange(session, [{ text: hookMessage(first) }], "program")
+  for (let wasTurn = false; ;) {
+    yield* showStatus(session, status, wasTurn)
+    wasTurn = false
+    const waiting = yield* Ref.getAndSet(session.prefill, undefined)
+    const prefill = waiting ?? (recording === undefined ? "" : yield* recording.prompt)
+    const line = yield* terminal
+      .ask({ prompt: "> ", complete, ...(prefill === "" ? {} : { prefill }) })
+      .pipe(Effect.catchTag("Closed", () => Effect.succeed("/quit")))
+    const parsed = parseLine(line)
+    switch (parsed._tag) {
+      case "Message": {
+        yield* turn(session, parsed.text, requestTitle)
+        wasTurn = true
+        const cleared = yield* agent.clearing
+        if (cleared === undefined) break
+        yield* say(session, "A hook started a new conversation; this one is kept.")
+        return { _tag: "Switch", resume: undefined, first: cleared.next }
+      }
+      case "Unknown": {
+        const suggestion = parsed.nearest === undefined ? "" : ` Did you mean /${parsed.nearest}?`
+        yield* say(session, `Unknown command /${parsed.name}.${suggestion} /help lists all commands.`)
+        yield* Ref.set(session.prefill, line)
+        break
+      }
+      case "Command": {
+        // A command that fails leaves the conversation as it was.
+        const next = yield* parsed.command
+          .run(session, parsed.argument)
+          .pipe(Effect.catch((error) => say(session, sentence(error.message))))
+        // An effect of type void may still hold a value, as `Ref.set` does.
+        if (next?._tag !== undefined) return next
+      }
+    }
+  }
+})

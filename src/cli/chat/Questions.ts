@@ -1,0 +1,181 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { Effect } from "effect"
+import { type Answer, canPersist } from "../../domain/tools/Approval.ts"
+import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
+import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/terminal/ChatTerminal.ts"
+import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
+import { truncate } from "../output/Columns.ts"
+import * as Output from "../output/Output.ts"
+import { detailLines, firstLines, legible, colouredDiffLine } from "../output/ToolCallText.ts"
+
+/** The questions that the chat asks at the terminal: whether a call may run, and what a model wants to know. */
+
+/** Lines of a diff or command that are shown at first. The user can ask for the rest. */
+const maxDetailLines = 30
+
+const answer = <A>(value: A): Reading<A> => ({ _tag: "Answer", value })
+
+/** Parses the answer to an approval. A reason for the model may follow `no`. */
+const parseAnswer = (line: string, canGrant: boolean, canKeep: boolean): Answer | undefined => {
+  const [, word = "", words = ""] = /^(\S+)\s*([^]*)$/.exec(line) ?? []
+  switch (word.toLowerCase()) {
+    case "y":
+    case "yes":
+    case "once":
+      return words === "" ? { _tag: "Once" } : undefined
+    case "s":
+    case "session":
+      return canGrant && words === "" ? { _tag: "Session" } : undefined
+    case "a":
+    case "always":
+      return canKeep && words === "" ? { _tag: "Always" } : undefined
+    case "n":
+    case "no":
+    case "n,":
+    case "no,":
+      return { _tag: "No", words }
+    default:
+      return undefined
+  }
+}
+
+/** The text shown for an answer that is not understood: the answer and the valid keys. */
+const notUnderstood = (line: string, keys: ReadonlyArray<string>): string => {
+  const shown = printableLine(line)
+  const expected = `type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1) ?? ""}`
+  return shown === ""
+    ? `No answer; ${expected}.\n`
+    : `"${truncate(shown, maxQuoteColumns)}" is not an answer; ${expected}.\n`
+}
+
+/** Maximum columns of a quoted answer. */
+const maxQuoteColumns = 40
+
+/** Questions about a plan instead of a call. */
+const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<string> }>> =
+  {
+    enter_plan_mode: {
+      question: "Plan first? Nothing is changed until you approve the plan.",
+      options: ["y plan first", "n no, continue without a plan"]
+    },
+    exit_plan_mode: {
+      question: "Carry out this plan?",
+      options: ["y yes", "s yes, and file edits run without asking", "n no, and what to change"]
+    }
+  }
+
+/**
+ * The question that asks for an approval: the agent and the call, the diff or command, and the possible answers. `main` is the
+ * agent of the chat.
+ */
+export const approvalInquiry = (
+  { agent, because, covers, detail, grants, title, tool }: ApprovalQuestion,
+  main: string,
+  style: Output.Style
+): Inquiry<Answer> => {
+  const canGrant = grants.length > 0
+  const canKeep = canGrant && grants.every(canPersist)
+  const who = agent === main ? "" : ` (${printableLine(agent)})`
+  const lines = detailLines(detail)
+  const shown = firstLines(lines, maxDetailLines)
+  const isCut = shown.length < lines.length
+  // A plan contains lists; their markers are not diff signs.
+  const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : colouredDiffLine(line, style)}\n`
+  const own = planQuestions[tool]
+  const options = [
+    ...(own?.options ?? [
+      "y once",
+      ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${legible(covers)}`] : []),
+      "n no (add a reason if you like)"
+    ]),
+    ...(isCut ? ["v view all"] : [])
+  ].join(" · ")
+  const optionsLine = `${style.dim(options)}\n`
+  const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
+  // Only the grants that the question offers are valid answers.
+  const keys = ["y", ...(canGrant ? (own === undefined && canKeep ? ["s", "a"] : ["s"]) : []), "n"]
+  return {
+    text: `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n${why}${shown.map(paint).join("")}${optionsLine}`,
+    prompt: "allow? ",
+    read: (line) => {
+      const meant = parseAnswer(line, canGrant, canKeep)
+      if (meant !== undefined) return answer(meant)
+      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${optionsLine}` }
+      return { _tag: "Again", text: `${notUnderstood(line, isCut ? [...keys, "v"] : keys)}${optionsLine}` }
+    }
+  }
+}
+
+/** Yields twice, so that pending events are shown before the question. */
+const afterEvents = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
+
+/** Asks for approval at this terminal. Without an interactive user the answer is no. */
+export const askApproval =
+  (terminal: ChatTerminal["Service"], main: string) =>
+  (asked: ApprovalQuestion): Effect.Effect<Answer> => {
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    return afterEvents.pipe(
+      Effect.andThen(terminal.inquire(approvalInquiry(asked, main, style))),
+      Effect.catchTag("Closed", () => Effect.succeed<Answer>({ _tag: "No", words: "" }))
+    )
+  }
+
+/** Returns the labels of the choices that a line of numbers selects; undefined when the line is an answer in words. */
+const chosenLabels = ({ choices, several }: UserQuestion, line: string): string | undefined => {
+  if (!/^\d+(?:[\s,]+\d+)*$/.test(line)) return undefined
+  const numbers = line.split(/[\s,]+/).map(Number)
+  if (numbers.length > 1 && !several) return undefined
+  const labels = numbers.map((number) => choices[number - 1]?.label)
+  return labels.every((label) => label !== undefined) ? [...new Set(labels)].join(", ") : undefined
+}
+
+/** The question that a model asks. The user selects choices by their numbers or answers in words. */
+export const questionInquiry = (question: UserQuestion, style: Output.Style): Inquiry<string> => {
+  const { choices, header, several, text } = question
+  const about = header === undefined ? "" : `${printableLine(header)}: `
+  const rows = choices.map(({ description, label }, index) => {
+    const means = description === undefined ? "" : style.dim(` · ${printableLine(description)}`)
+    return `  ${index + 1} ${printableLine(label)}${means}\n`
+  })
+  const how =
+    choices.length === 0 ? "your answer" : several ? "numbers, or your own words" : "a number, or your own words"
+  return {
+    text: `${style.bold(`${about}${printableLine(text)}`)}\n${rows.join("")}${style.dim(how)}\n`,
+    prompt: "? ",
+    read: (line) => {
+      if (line === "") return { _tag: "Again", text: `No answer; ${how}.\n` }
+      return answer(choices.length === 0 ? line : (chosenLabels(question, line) ?? line))
+    }
+  }
+}
+
+/** Asks the model's question at this terminal. */
+export const askQuestion =
+  (terminal: ChatTerminal["Service"]) =>
+  (question: UserQuestion): Effect.Effect<string, Closed> =>
+    Effect.andThen(
+      afterEvents,
+      terminal.inquire(questionInquiry(question, terminal.canColor ? Output.coloured : Output.plain))
+    )
+
+/** Asks whether files that do not fit may be sent shortened. Without an interactive user they are not. */
+export const askShorten =
+  (terminal: ChatTerminal["Service"]) =>
+  (sizes: string): Effect.Effect<boolean> => {
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    const optionsLine = `${style.dim("y send what fits of each; all of it stays recallable · n send nothing")}\n`
+    const inquiry: Inquiry<boolean> = {
+      text: `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n${optionsLine}`,
+      prompt: "shorten? ",
+      read: (line) =>
+        /^(?:y|yes)$/i.test(line)
+          ? { _tag: "Answer", value: true }
+          : /^(?:n|no)$/i.test(line)
+            ? { _tag: "Answer", value: false }
+            : { _tag: "Again", text: `${notUnderstood(line, ["y", "n"])}${optionsLine}` }
+    }
+    return afterEvents.pipe(
+      Effect.andThen(terminal.inquire(inquiry)),
+      Effect.catchTag("Closed", () => Effect.succeed(false))
+    )
+  }

@@ -1,0 +1,53 @@
+import { Effect, type FileSystem, Path } from "effect"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { offersIn } from "../../services/runtime/FolderTrust.ts"
+import type { Settings } from "../../services/settings/Settings.ts"
+import { type ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
+import { offerText } from "../../services/workspace/FolderOffers.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
+
+const answers: Readonly<Record<string, "trusted" | "untrusted">> = {
+  y: "trusted",
+  yes: "trusted",
+  n: "untrusted",
+  no: "untrusted"
+}
+
+const choices = "y trust it and all below it · n leave all that alone; palimpsest trust changes it later"
+
+/**
+ * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,
+ * and the folder stays untrusted. A user who leaves without an answer is asked again the next time.
+ */
+export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (
+  terminal: ChatTerminal["Service"]
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Settings | Trust> {
+  if (!terminal.isTerminal) return
+  const trust = yield* Trust
+  const path = yield* Path.Path
+  const folder = path.resolve(".")
+  const asking = Effect.gen(function* () {
+    if ((yield* trust.of(folder)) !== "unknown" || (yield* trust.isWide(folder))) return
+    const offers = yield* offersIn(folder)
+    if (offers.length === 0) return
+    const listed = offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
+    const asked = terminal.inquire({
+      text: `Do you trust ${printableLine(folder)}? It would tell the model what to do, or run commands, with:\n${listed}${choices}\n`,
+      prompt: "trust? ",
+      read: (line) => {
+        const value = answers[line.toLowerCase()]
+        return value === undefined ? { _tag: "Again", text: `${choices}\n` } : { _tag: "Answer", value }
+      }
+    })
+    const answer = yield* terminal.during("asking", (interrupted) =>
+      Effect.raceFirst(asked, Effect.andThen(interrupted, new Closed()))
+    )
+    yield* trust.set(folder, answer)
+  })
+  yield* asking.pipe(
+    Effect.catchTags({
+      Closed: () => Effect.void,
+      TrustError: ({ message }) => terminal.note(printableLine(message))
+    })
+  )
+})

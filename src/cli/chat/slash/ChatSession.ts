@@ -1,0 +1,116 @@
+import { Effect, type FileSystem, type Path, Ref, type Stdio } from "effect"
+import { type Part, plainText } from "../../../domain/content/Content.ts"
+import { entries, entryId } from "../../../domain/conversation/Conversation.ts"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import type { Model } from "../../../services/model/Model.ts"
+import type { SessionFiles } from "../../../services/session/SessionFiles.ts"
+import type { SessionStore } from "../../../services/session/SessionStore.ts"
+import type { BlobFolder, TempStore } from "../../../services/session/TempStore.ts"
+import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
+import type { TokenCounter } from "../../../services/tokens/TokenCounter.ts"
+import type { Transcripts } from "../../../services/transcripts/Transcripts.ts"
+import * as Output from "../../output/Output.ts"
+import { headingOf } from "../../output/SessionTable.ts"
+import type { OpenSession } from "../../../services/runtime/SessionOpening.ts"
+import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
+
+/** Recorded answers that replace a model. */
+export interface Recording {
+  /** The name shown in place of the model's name. */
+  readonly name: string
+  /** The recorded user message that the next answer belongs to; empty when there is none. */
+  readonly prompt: Effect.Effect<string>
+  /** The recorded tool results that were sent next; undefined when a user message comes next. */
+  readonly results: Effect.Effect<ReadonlyArray<Part> | undefined>
+  /** Whether all recorded answers were given. */
+  readonly hasEnded: Effect.Effect<boolean>
+}
+
+/** What happens after a session of the chat ends. */
+export type NextSession =
+  /** The user leaves the chat. `isUnanswered`: the last message from a pipe got no answer. */
+  | { readonly _tag: "Leave"; readonly isUnanswered: boolean }
+  /** Another session follows. `resume` undefined starts a new one; `first` is a message that a hook sends in it. */
+  | { readonly _tag: "Switch"; readonly resume: string | undefined; readonly first?: string | undefined }
+
+/** The services that a session and its slash commands use. */
+export type Requirements =
+  | BlobFolder
+  | ChatTerminal
+  | FileSystem.FileSystem
+  | Model
+  | Path.Path
+  | SessionFiles
+  | SessionStore
+  | Stdio.Stdio
+  | TempStore
+  | TokenCounter
+  | Transcripts
+
+/** One session of a chat in the terminal: the state that the chat loop and the slash commands share. */
+export interface ChatSession {
+  /** Id of the session. */
+  readonly id: string
+  /** The open conversation. */
+  readonly chat: OpenSession["chat"]
+  /** The agent that answers messages. */
+  readonly agent: AgentHost
+  /** The recording that replaces the model, if any. */
+  readonly recording: Recording | undefined
+  /** The terminal of the chat. */
+  readonly terminal: ChatTerminal["Service"]
+  /** Text styles of the terminal. */
+  readonly style: Output.Style
+  /** Title of the session; undefined until it has one. */
+  readonly title: Ref.Ref<string | undefined>
+  /** The first words of the conversation, read once; they replace a missing title. */
+  readonly firstWords: Ref.Ref<string | undefined>
+  /** Text for the next prompt line. */
+  readonly prefill: Ref.Ref<string | undefined>
+  /** Where the log stood after the last `/compress`; -1 when another compression may differ. */
+  readonly compressedAt: Ref.Ref<number>
+  /** Whether the last message from a pipe got no answer. */
+  readonly isUnanswered: Ref.Ref<boolean>
+}
+
+/** Makes the shared state of one session. */
+export const make = Effect.fnUntraced(function* (
+  given: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal">,
+  title: string | undefined
+): Effect.fn.Return<ChatSession> {
+  return {
+    ...given,
+    style: given.terminal.canColor ? Output.coloured : Output.plain,
+    title: yield* Ref.make(title),
+    firstWords: yield* Ref.make<string | undefined>(undefined),
+    prefill: yield* Ref.make<string | undefined>(undefined),
+    compressedAt: yield* Ref.make(-1),
+    isUnanswered: yield* Ref.make(false)
+  }
+})
+
+/** Shows a line beside the answers. */
+export const say = ({ terminal }: ChatSession, line: string): Effect.Effect<void> => terminal.note(printableLine(line))
+
+/** Table width where the output has no width of its own. */
+const defaultTableColumns = 100
+
+/** Columns that a table may take. */
+export const tableColumns = ({ terminal }: ChatSession): Effect.Effect<number> =>
+  Effect.map(terminal.columns, (columns) => (Number.isFinite(columns) ? columns : defaultTableColumns))
+
+/** The position that the next message of the conversation gets. */
+export const nextPosition = ({ chat }: ChatSession): Effect.Effect<number> =>
+  Effect.map(chat.conversation, ({ next }) => next)
+
+/** The session's name for the user: its title, else the first words of the conversation. */
+export const nameOf = Effect.fnUntraced(function* ({ chat, firstWords, id, title }: ChatSession) {
+  const name = (yield* Ref.get(title)) ?? (yield* Ref.get(firstWords))
+  if (name !== undefined) return name
+  const [first] = entries(yield* chat.conversation)
+  if (first === undefined) return "new session"
+  const firstPrompt = first.id === entryId(1) ? plainText(first.content) : id
+  const words = headingOf({ title: undefined, firstPrompt })
+  yield* Ref.set(firstWords, words)
+  return words
+})

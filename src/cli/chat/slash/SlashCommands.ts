@@ -1,0 +1,100 @@
+import { Effect } from "effect"
+import { closestName } from "../../../domain/text/SpellingSuggestion.ts"
+import { definitions } from "../../output/Columns.ts"
+import { tableColumns } from "./ChatSession.ts"
+import { agents } from "./agents.ts"
+import { approve } from "./approve.ts"
+import { clear } from "./clear.ts"
+import { compress } from "./compress.ts"
+import { context } from "./context.ts"
+import { copy } from "./copy.ts"
+import { memory } from "./memory.ts"
+import { model } from "./model.ts"
+import { pin } from "./pin.ts"
+import { quit } from "./quit.ts"
+import { redo } from "./redo.ts"
+import { resume } from "./resume.ts"
+import { save } from "./save.ts"
+import { sessions } from "./sessions.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+import { stats } from "./stats.ts"
+import { tools } from "./tools.ts"
+import { undo } from "./undo.ts"
+
+const help: SlashCommand = {
+  name: "help",
+  aliases: ["?"],
+  usage: "",
+  help: "Show this help",
+  run: (session) => Effect.flatMap(tableColumns(session), (columns) => session.terminal.write(`${helpText(columns)}\n`))
+}
+
+/** All slash commands, in the order of `/help`. To add one, write its file and name it here. */
+export const slashCommands: ReadonlyArray<SlashCommand> = [
+  compress,
+  undo,
+  redo,
+  context,
+  pin,
+  model,
+  tools,
+  approve,
+  agents,
+  memory,
+  save,
+  resume,
+  sessions,
+  copy,
+  stats,
+  clear,
+  help,
+  quit
+]
+
+const keyHelp: ReadonlyArray<readonly [string, string]> = [
+  ["\\ at the end", 'Continue the message on the next line; so do all lines between two lines """'],
+  ["// at the start", "Send a message that begins with a slash"],
+  ["Tab", "Complete a command, or a path after @"],
+  ["Ctrl+C", "Cancel what is running; on an empty line, press it twice to leave (or Ctrl+D)"]
+]
+
+/** The text of `/help`, in lines of at most `columns` columns. */
+export const helpText = (columns: number): string =>
+  definitions(
+    [
+      ...slashCommands.map(({ help, name, usage }) => [`/${name}${usage === "" ? "" : ` ${usage}`}`, help] as const),
+      ...keyHelp
+    ],
+    columns
+  )
+
+/** A line as the user typed it. */
+export type ParsedLine =
+  | { readonly _tag: "Message"; readonly text: string }
+  | { readonly _tag: "Command"; readonly command: SlashCommand; readonly argument: string }
+  | { readonly _tag: "Unknown"; readonly name: string; readonly nearest: string | undefined }
+
+const suggestion = (name: string): string | undefined => {
+  const names = slashCommands.map((command) => command.name)
+  const prefixed = names.filter((each) => each.startsWith(name))
+  return prefixed.length === 1 ? prefixed[0] : closestName(name, names, 2)
+}
+
+/**
+ * Distinguishes commands from messages. Only a single word of letters after the slash is a command, so a message can begin with
+ * a path. Two slashes send the rest, with one slash, as a message.
+ */
+export const parseLine = (line: string): ParsedLine => {
+  if (line.startsWith("//")) return { _tag: "Message", text: line.slice(1) }
+  const [, word, argument = ""] = /^\/([a-zA-Z]+|\?)(?:\s+([\s\S]*))?$/.exec(line) ?? []
+  if (word === undefined) return { _tag: "Message", text: line }
+  const name = word.toLowerCase()
+  const command = slashCommands.find((each) => each.name === name || each.aliases?.includes(name) === true)
+  return command === undefined
+    ? { _tag: "Unknown", name: word, nearest: suggestion(name) }
+    : { _tag: "Command", command, argument: argument.trim() }
+}
+
+/** Completes the name of a command for Tab. */
+export const completeCommand = (word: string): ReadonlyArray<string> =>
+  slashCommands.map(({ name }) => `/${name} `).filter((name) => name.startsWith(word))

@@ -1,0 +1,29 @@
+import { Effect, Ref } from "effect"
+import { outcomeSentence } from "../../output/OutcomeText.ts"
+import { nextPosition, say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+/** `/compress [focus]`: compresses the conversation whatever its size. */
+export const compress: SlashCommand = {
+  name: "compress",
+  aliases: ["compact", "summarize"],
+  usage: "[focus]",
+  help: "Compress the conversation now; what leaves the window stays recallable",
+  run: Effect.fnUntraced(function* (session, focus) {
+    const { chat, compressedAt, terminal } = session
+    // Typed twice, it would pay a model for the same result.
+    if (focus === "" && (yield* Ref.get(compressedAt)) === (yield* nextPosition(session))) {
+      return yield* say(session, "Nothing to compress: no new messages since the last compression.")
+    }
+    const { limit } = yield* chat.usage
+    const outcome = yield* terminal.during("compressing", (cancel) =>
+      chat.compress({ cancel, onNotice: (line) => say(session, line), ...(focus === "" ? {} : { focus }) })
+    )
+    // A summary that does not help would not help a second time either.
+    const isDone = outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
+    if (isDone || outcome._tag === "FailedInflatedTokenCount") {
+      yield* Ref.set(compressedAt, yield* nextPosition(session))
+    }
+    yield* say(session, outcomeSentence(outcome, limit, (yield* chat.usage).scale))
+  })
+}

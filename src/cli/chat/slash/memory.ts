@@ -1,0 +1,52 @@
+import { Effect, Ref } from "effect"
+import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
+import { listText, showText, withTokens } from "../../output/MemoryReport.ts"
+import { type ChatSession, say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+/** Saves a fact. The user names its scope; it is never guessed. */
+const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {
+  const { memory } = session.agent.context
+  const [, scopeName, fact = ""] = /^(?:(project|global)\s*:)?\s*([^]*)$/.exec(text) ?? []
+  if (fact.trim() === "") {
+    return yield* say(session, "Give the fact, for example: /memory add project: Tests run with make check")
+  }
+  const scope = MemoryScope.literals.find((each) => each === scopeName)
+  if (scope === undefined) {
+    yield* say(session, "Put a scope before the fact: project: (this folder only) or global: (every folder).")
+    yield* Ref.set(session.prefill, `/memory add project: ${fact}`)
+    return
+  }
+  const { shown: file } = yield* Effect.flatMap(memory.plan(fact, scope), memory.save)
+  yield* say(session, `Saved to ${file}. Every request includes it from now on.`)
+})
+
+/** `/memory [show|list|add|refresh]`: shows memory, adds a fact, or reads the files again. */
+export const memory: SlashCommand = {
+  name: "memory",
+  usage: "[show|list|add|refresh]",
+  help: "Show memory, add a fact (add project: …), or read the files again",
+  run: Effect.fnUntraced(function* (session, argument) {
+    const { memory: files } = session.agent.context
+    const [, action = "", text = ""] = /^(\S*)\s*([^]*)$/.exec(argument) ?? []
+    switch (action) {
+      case "add":
+        return yield* add(session, text)
+      case "":
+      case "show":
+      case "list":
+      case "refresh":
+      case "reload": {
+        const loaded = yield* withTokens(
+          yield* action === "refresh" || action === "reload" ? files.refresh : files.load
+        )
+        const print = action === "list" ? listText : showText
+        yield* session.terminal.write(`${print(loaded, session.style)}\n`)
+        for (const problem of loaded.problems) yield* say(session, problem)
+        return
+      }
+      default:
+        return yield* say(session, `Unknown command /memory ${action}. Use show, list, add or refresh.`)
+    }
+  })
+}

@@ -1,0 +1,13 @@
+import { Effect, Ref } from "effect"
+import type { NextSession } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+/** `/quit`: leaves the chat. */
+export const quit: SlashCommand = {
+  name: "quit",
+  aliases: ["exit"],
+  usage: "",
+  help: "Leave the chat",
+  run: ({ isUnanswered }) =>
+    Effect.map(Ref.get(isUnanswered), (unanswered): NextSession => ({ _tag: "Leave", isUnanswered: unanswered }))
+}

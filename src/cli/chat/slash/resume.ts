@@ -1,0 +1,29 @@
+import { Effect, Ref } from "effect"
+import { findSession } from "../../../services/runtime/SessionOpening.ts"
+import { orExit } from "../../output/RuntimeText.ts"
+import { type NextSession, say } from "./ChatSession.ts"
+import { listSessions } from "./sessions.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+/** `/resume [session]`: switches to another session if it can be opened; without an argument asks which. */
+export const resume: SlashCommand = {
+  name: "resume",
+  usage: "[session]",
+  help: "Switch to another session: latest, its number, title or id",
+  run: Effect.fnUntraced(function* (session, name) {
+    if (name === "") {
+      yield* listSessions(session)
+      yield* say(session, "Which session? Type its number, its title or the beginning of its id.")
+      return yield* Ref.set(session.prefill, "/resume ")
+    }
+    const { holder, id } = yield* orExit(findSession(name))
+    if (id === session.id) return yield* say(session, "You are already in this session.")
+    if (holder !== undefined) {
+      return yield* say(
+        session,
+        `That session is in use by process ${holder.pid}. End that process, or choose another session.`
+      )
+    }
+    return { _tag: "Switch", resume: id } satisfies NextSession
+  })
+}

@@ -1,0 +1,66 @@
+import { Effect } from "effect"
+import { inspect } from "../../../domain/evaluation/Inspection.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { builtInPrices, tokensOfCost } from "../../../domain/tokens/Prices.ts"
+import { SessionFiles } from "../../../services/session/SessionFiles.ts"
+import { Transcripts } from "../../../services/transcripts/Transcripts.ts"
+import { definitions } from "../../output/Columns.ts"
+import { costText } from "../../output/OutcomeText.ts"
+import { number, plural, share } from "../../output/Output.ts"
+import { tableColumns } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+type Row = readonly [label: string, value: string]
+
+/** `/stats`: shows turns, tokens, compressions and cost of the session. */
+export const stats: SlashCommand = {
+  name: "stats",
+  usage: "",
+  help: "Show turns, tokens, compressions and cost",
+  run: Effect.fnUntraced(function* (session) {
+    const { agent, chat, id, terminal } = session
+    const whole = yield* chat.whole
+    // Only the log has the cost of compressions, and a new session has no log yet.
+    const { of } = yield* SessionFiles
+    const transcripts = yield* Transcripts
+    const events = yield* transcripts.load(of(id), { from: "palimpsest" }).pipe(
+      Effect.map((loaded) => loaded.events),
+      Effect.orElseSucceed(() => [])
+    )
+    const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
+      inspect(whole.conversation, {
+        events,
+        prices: builtInPrices,
+        ...(whole.model === undefined ? {} : { model: whole.model })
+      })
+    )
+    const all = tokensOfCost(cost)
+    const summaries = tokensOfCost(compressing)
+    const { kinds } = yield* agent.recent
+    const recent = Object.entries(kinds).map(([kind, count]) => `${number(count)} ${kind.replaceAll("_", " ")}`)
+    const hasUsage = usage !== null || summaries.requests > 0
+    const summaryCost = compressing.total === null ? "" : `, ${costText(compressing.total)}`
+    const rows: ReadonlyArray<Row | undefined> = [
+      ["session", id],
+      ["turns", `${number(turns)} (${plural(messages, "message")})`],
+      ["tokens", `${number(tokens.view)} in the window, ${number(tokens.all)} in total`],
+      ["compressions", number(compactions.length)],
+      hasUsage
+        ? [
+            "usage",
+            `${number(all.sent)} tokens sent (${share(all.cached, all.sent)} from a cache), ${number(all.answered)} received`
+          ]
+        : undefined,
+      cost.total === null ? undefined : ["cost", `${costText(cost.total)}${cost.estimated ? " (estimated)" : ""}`],
+      summaries.requests > 0
+        ? [
+            "summaries",
+            `${plural(summaries.requests, "call")} of that: ${number(summaries.sent)} tokens sent, ${number(summaries.answered)} received${summaryCost}`
+          ]
+        : undefined,
+      recent.length === 0 ? undefined : ["recent", recent.join(", ")]
+    ]
+    const shown = rows.filter((row) => row !== undefined)
+    yield* terminal.write(`${definitions(shown, yield* tableColumns(session))}\n`)
+  })
+}

@@ -1,0 +1,21 @@
+import { Flag } from "effect/cli"
+import { ApprovalMode } from "../../domain/tools/Approval.ts"
+import * as Input from "./Input.ts"
+
+/** The flags of every command that runs an agent. */
+export const flags = {
+  approve: Input.optional(Flag.Literals("approve", ApprovalMode.literals)).pipe(
+    Flag.withDescription(
+      "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
+    )
+  ),
+  tools: Flag.Boolean("tools").pipe(
+    Flag.withDescription("Let the model use tools (default); --no-tools turns them off"),
+    Flag.withDefault(true)
+  ),
+  addDir: Flag.String("add-dir").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Also give access to this folder; repeatable"),
+    Flag.atLeast(0)
+  )
+}

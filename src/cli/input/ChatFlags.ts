@@ -1,0 +1,60 @@
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
+import { latestName } from "../../domain/session/SessionName.ts"
+import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
+import * as Input from "./Input.ts"
+
+/** The flags of every command that talks to a model. */
+export const flags = {
+  model: Input.optional(Flag.String("model").pipe(Flag.withAlias("m"))).pipe(
+    Flag.withDescription("Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)")
+  ),
+  session: Input.optional(Flag.String("session").pipe(Flag.withMetavar("name"))).pipe(
+    Flag.withDescription("Save the conversation under this id; resume it if it exists")
+  ),
+  resume: Input.optional(Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session"))).pipe(
+    Flag.withDescription(`Resume a session: ${latestName}, its number, its title, or the beginning of its id`)
+  ),
+  continue: Flag.Boolean("continue").pipe(
+    Flag.withAlias("c"),
+    Flag.withDescription(`Resume the newest session; the same as --resume ${latestName}`),
+    Flag.withDefault(false)
+  ),
+  threshold: Input.optional(Input.share("threshold")).pipe(
+    Flag.withDescription("Compress at this share of the window (1: only when nothing else fits)")
+  )
+}
+
+/** The parsed values of the flags. */
+export interface ChatFlags {
+  /** `--model`: the model's name. */
+  readonly model?: string | undefined
+  /** `--session`: id under which the conversation is saved; resumed if it exists. */
+  readonly session?: string | undefined
+  /** `--resume`: `latest`, or the number, the title or the beginning of the id of a saved session. */
+  readonly resume?: string | undefined
+  /** `--continue`: continues the newest session. */
+  readonly continue?: boolean | undefined
+  /** `--threshold`: share of the window that triggers a compression; 1 compresses only when nothing else fits. */
+  readonly threshold?: number | undefined
+}
+
+/** Turns the flags into session options. Fails for invalid values and combinations. */
+export const sessionOptions = Effect.fnUntraced(function* (
+  flags: ChatFlags
+): Effect.fn.Return<SessionOptions, ExitError> {
+  const { model, session, threshold } = flags
+  if (model?.trim() === "") return yield* badInput("--model needs the name of a model")
+  if (model?.startsWith("replay:") === true) {
+    return yield* badInput("a recording is stepped through with chat --model replay:FILE, and played with replay FILE")
+  }
+  const latest = flags.continue === true ? latestName : undefined
+  if ([session, flags.resume, latest].filter((name) => name !== undefined).length > 1) {
+    return yield* badInput("--session, --resume and --continue exclude each other; name one session")
+  }
+  const resume = flags.resume ?? latest
+  if (resume !== undefined) return { model, threshold, session: { _tag: "Resume", name: resume } }
+  if (session !== undefined) return { model, threshold, session: { _tag: "Named", name: session } }
+  return { model, threshold }
+})

@@ -1,0 +1,50 @@
+import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { Effect, type Stdio } from "effect"
+import { isGoogleModel, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import type { Model } from "../../services/model/Model.ts"
+import * as ModelWindows from "../../services/model/ModelWindows.ts"
+import { Settings } from "../../services/settings/Settings.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+
+/** The context window of a conversation read from a file. */
+
+/** Reads the settings of all places without their notices, because commands that only read a file do not print them. */
+export const settings: Effect.Effect<SettingsFile, ExitError, Settings> = Effect.gen(function* () {
+  const { read } = yield* Settings
+  const effective = yield* Effect.mapError(read, ({ message }) => badInput(printableLine(message)))
+  return effective.settings
+})
+
+/** Whether a conversation of this format continues with our default model when it names none. */
+const isOurs = ({ format }: Loaded): boolean => format === "palimpsest" || format === "contents" || format === "gemini"
+
+/**
+ * Returns the window of the model with which a conversation continues, in tokens.
+ *
+ * The model is the one that the file names last. When it names none and the format is ours or Gemini's, it is the model that a
+ * chat would use. For an unknown model, prints the assumed window. `asks` allows a query to the provider, for Google's models
+ * only.
+ */
+export const windowOf = Effect.fn("FileWindow.of")(function* (
+  loaded: Loaded,
+  settings: SettingsFile,
+  { asks, hint }: { readonly asks: boolean; readonly hint: string }
+): Effect.fn.Return<number, never, Model | Stdio.Stdio> {
+  const { model, started } = loaded.session
+  const name = model ?? started?.model ?? (isOurs(loaded) ? withDefaults(settings).model : undefined)
+  if (name === undefined) {
+    yield* Output.notice(`the file names no model; assuming a window of ${Output.number(assumedWindow)} tokens${hint}`)
+    return assumedWindow
+  }
+  const { source, window } =
+    asks && isGoogleModel(name)
+      ? yield* ModelWindows.resolve(name, settings.models)
+      : ModelWindows.resolveOffline(name, settings.models)
+  if (source === "assumed" || source === "missing") {
+    yield* Output.notice(printableLine(`${ModelWindows.unknownModelText(name, window)}${hint}`))
+  }
+  return window
+})

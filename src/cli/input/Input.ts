@@ -1,0 +1,132 @@
+import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
+import { sizeText } from "../../services/transcripts/ChooseReader.ts"
+import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
+import { Effect, Option, Stdio } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { Transcripts } from "../../services/transcripts/Transcripts.ts"
+import { badInput } from "../output/ExitError.ts"
+import * as Output from "../output/Output.ts"
+
+/** The arguments and flags that commands share, and the human-readable number formats they accept. */
+
+/** The conversation a command works on. */
+export const file = Argument.String("file").pipe(Argument.withDescription("Conversation file, or - for standard input"))
+
+/** The flag `--from`; undefined detects the format. */
+export const from = Flag.Literals("from", FormatName.literals).pipe(
+  Flag.withDescription("Format of the file (default: detected)"),
+  Flag.optional,
+  Flag.map(Option.getOrUndefined)
+)
+
+/** The flag `--lenient`: skips lines that cannot be read. */
+export const lenient = Flag.Boolean("lenient").pipe(
+  Flag.withDescription("Skip lines that cannot be read"),
+  Flag.withDefault(false)
+)
+
+/** The flag `--json`. */
+export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print one JSON document"), Flag.withDefault(false))
+
+/** The arguments of every command that reads a conversation. */
+export const conversation = { file, from, lenient }
+
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  ki: 1024,
+  mi: 1024 ** 2,
+  gi: 1024 ** 3
+}
+
+/** Parses `64000`, `64_000`, `64k`, `1.5M` or `64Ki` as a whole number, or returns undefined. */
+export const parseSize = (text: string): number | undefined => {
+  const [, digits, unit] = /^(\d[\d_]*(?:\.\d+)?)\s*([kmg]i?)?$/i.exec(text.trim()) ?? []
+  if (digits === undefined) return undefined
+  const value = Number(digits.replaceAll("_", "")) * (units[(unit ?? "").toLowerCase()] ?? Number.NaN)
+  const whole = Math.round(value)
+  return Number.isSafeInteger(whole) && Math.abs(whole - value) < 1e-6 ? whole : undefined
+}
+
+/** Parses `0.5`, `.5` or `50%` as a number from 0 to 1, or returns undefined. */
+export const parseShare = (text: string): number | undefined => {
+  const [, digits, percent] = /^(\d+(?:\.\d*)?|\.\d+)\s*(%)?$/.exec(text.trim()) ?? []
+  if (digits === undefined) return undefined
+  const value = percent === undefined ? Number(digits) : Number(digits) / 100
+  return value <= 1 ? value : undefined
+}
+
+/** Parses `10-20`, `10-` (to the end) or `10`, counted from 1, or returns undefined. */
+export const parseLines = (text: string): readonly [from: number, to: number] | undefined => {
+  const [, first, dash, last] = /^(\d+)\s*(-)?\s*(\d+)?$/.exec(text.trim()) ?? []
+  if (first === undefined || (dash === undefined && last !== undefined)) return undefined
+  const from = Number(first)
+  const to = last === undefined ? (dash === undefined ? from : Number.MAX_SAFE_INTEGER) : Number(last)
+  return from >= 1 && from <= to && Number.isSafeInteger(to) ? [from, to] : undefined
+}
+
+const parsed =
+  <A>(parse: (text: string) => A | undefined, expected: string) =>
+  (name: string): Flag.Flag<A> =>
+    Flag.String(name).pipe(
+      Flag.filterMap(
+        (text) => Option.fromUndefinedOr(parse(text)),
+        () => expected
+      )
+    )
+
+/** A flag that takes a whole number, also as `64k` or `1.5M` (thousands; `Ki` and `Mi` count in 1024s). */
+export const size = (name: string): Flag.Flag<number> =>
+  parsed(parseSize, "a whole number, such as 64000, 64k or 1.5M")(name).pipe(Flag.withMetavar("number"))
+
+/** A flag that takes a share of a whole. */
+export const share = (name: string): Flag.Flag<number> =>
+  parsed(parseShare, "a share from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("share"))
+
+/** A flag that takes a range of lines. */
+export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
+  parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))
+
+/** An optional flag: undefined when it is absent. */
+export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  flag.pipe(Flag.optional, Flag.map(Option.getOrUndefined))
+
+/** The advice for an error, by its kind. */
+const advice = ({ kind, memory = 0 }: TranscriptError): string => {
+  switch (kind) {
+    case "BrokenLine":
+      return "; use --lenient to skip broken lines"
+    case "UnknownFormat":
+      return ", or name the format with --from FORMAT"
+    case "TooLarge":
+      return `; to read it all the same set NODE_OPTIONS=--max-old-space-size=${Math.ceil(memory / 1e6)}`
+    case "Unusable":
+      return ""
+  }
+}
+
+/**
+ * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
+ * how much. `surveys` accepts a survey of a log too large to load.
+ */
+export const load = Effect.fn("Input.load")(function* (given: {
+  readonly file: string
+  readonly from: FormatName | undefined
+  readonly lenient: boolean
+  readonly surveys?: boolean
+}) {
+  const transcripts = yield* Transcripts
+  const stdio = yield* Stdio.Stdio
+  const { file, from, lenient, surveys = false } = given
+  const warn = ({ bytes, memory }: MemoryNeed) =>
+    Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
+      Effect.provideService(Stdio.Stdio, stdio)
+    )
+  return yield* transcripts.load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn }).pipe(
+    Output.progress(`reading ${file === "-" ? "standard input" : file}`),
+    Effect.mapError((error) => badInput(`${error.message}${advice(error)}`))
+  )
+})

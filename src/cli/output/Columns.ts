@@ -1,0 +1,42 @@
+import { wrap } from "../../domain/text/Wrap.ts"
+import { columnsOf } from "./Output.ts"
+
+/** Fits text into the columns of a terminal. */
+
+/** Cuts a text to a number of columns. */
+export const truncate = (text: string, columns: number): string => {
+  if (columnsOf(text) <= columns) return text
+  let width = 0
+  let kept = ""
+  for (const character of text) {
+    width += columnsOf(character)
+    if (width > columns - 1) break
+    kept += character
+  }
+  return `${kept.trimEnd()}…`
+}
+
+const indent = "  "
+/** In fewer columns an explanation is hard to read and goes below its name. */
+const minMeaningColumns = 22
+
+/** Formats names and meanings: in two columns if there is room, else one below the other. */
+export const definitions = (rows: ReadonlyArray<readonly [name: string, meaning: string]>, columns: number): string => {
+  const nameWidth = rows.reduce((max, [name]) => Math.max(max, columnsOf(name)), 0)
+  const besides = indent.length + nameWidth + indent.length
+  const longestWord = rows
+    .flatMap(([, meaning]) => meaning.split(" "))
+    .reduce((max, word) => Math.max(max, columnsOf(word)), minMeaningColumns)
+  const isBeside = columns - besides >= longestWord
+  return rows
+    .flatMap(([name, meaning]) => {
+      const lines = wrap(meaning, columns - (isBeside ? besides : 2 * indent.length), columnsOf)
+      return isBeside
+        ? lines.map((line, at) => {
+            const shown = at === 0 ? name : ""
+            return `${indent}${shown}${" ".repeat(nameWidth - columnsOf(shown))}${indent}${line}`
+          })
+        : [`${indent}${name}`, ...lines.map((line) => `${indent}${indent}${line}`)]
+    })
+    .join("\n")
+}

@@ -1,0 +1,56 @@
+import type { PartKind } from "../../domain/evaluation/PartKind.ts"
+import { Schema } from "effect"
+import { NoopReason } from "../../domain/compression/Compression.ts"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { Handle } from "../../domain/content/Handle.ts"
+import { Inspection } from "../../domain/evaluation/Inspection.ts"
+import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import * as Output from "./Output.ts"
+
+/** The output of `inspect --json`. */
+export const Report = Schema.Struct({
+  file: Schema.String,
+  format: FormatName,
+  bytes: Schema.Natural,
+  session: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  cwd: Schema.NullOr(Schema.String),
+  ...Inspection.fields,
+  /** The messages that compressions dropped, oldest first. One handle covers each range. */
+  dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
+  /** Records of the file that are not part of the conversation, by kind. */
+  skipped: Schema.Record(Schema.String, Schema.Natural),
+  /** The compression that would run now; null when the model's view is too large to plan one. */
+  next: Schema.NullOr(
+    Schema.Struct({
+      /** Why an automatic compression would not run; null when it would. */
+      waits: Schema.NullOr(NoopReason),
+      /** Planned tokens of the request before and after a forced compression; null when there is nothing to compress. */
+      forced: Schema.NullOr(Schema.Struct({ before: Schema.Natural, after: Schema.Natural, messages: Schema.Natural }))
+    })
+  ),
+  /** Number of the last line when it is incomplete and was left out. */
+  torn: Schema.NullOr(Schema.Natural)
+})
+export type Report = typeof Report.Type
+
+/** Display names of the part kinds. */
+export const kindNames: Record<PartKind, string> = {
+  user: "user text",
+  program: "program text",
+  model: "model text",
+  thought: "thoughts",
+  summary: "summaries",
+  call: "call arguments",
+  output: "tool output",
+  media: "media",
+  other: "other"
+}
+
+/** Formats US dollars to the cent; small sums with more digits. */
+export const dollars = (value: number): string => {
+  if (value !== 0 && value < 0.0001) return "less than $0.0001"
+  if (value !== 0 && value < 0.1) return `$${value.toFixed(4)}`
+  const [whole = "", cents = ""] = value.toFixed(2).split(".")
+  return whole.includes("e") ? `$${whole}` : `$${Output.number(Number(whole))}.${cents}`
+}

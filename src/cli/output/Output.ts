@@ -1,0 +1,215 @@
+import { Duration, Effect, Fiber, Schema, Stdio, Stream } from "effect"
+import { CliOutput, TerminalCapabilities } from "effect/cli"
+import { number, plural } from "../../domain/text/Counts.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { decode, encode } from "../../domain/text/Bytes.ts"
+import { visibleBlock, visibleStream, printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { ExitError, failed } from "./ExitError.ts"
+
+/** Output of a command: the answer goes to stdout, everything else to stderr. */
+
+const errorCode = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && "code" in error ? error.code : undefined
+
+const writeStdout = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+  const stdio = yield* Stdio.Stdio
+  yield* Stream.make(value).pipe(
+    Stream.run(stdio.stdout({ endOnDone: false })),
+    Effect.mapError((error) =>
+      errorCode(error.cause) === "EPIPE"
+        ? new ExitError({ message: "", status: 0 })
+        : failed(`the output could not be written: ${causeText(error)}`)
+    )
+  )
+})
+
+const causeText = (error: Error): string => (error.cause instanceof Error ? error.cause.message : error.message)
+
+const stdoutIsTerminal = Effect.flatMap(Stdio.Stdio, (stdio) => stdio.stdoutIsTerminal)
+
+/**
+ * Writes bytes to stdout and waits until they are taken.
+ *
+ * A pipe or a file receives them unchanged. A terminal receives text in which control and invisible characters are escaped. A
+ * closed pipe (`| head`) ends the command quietly. Returns whether the written text differs from the bytes.
+ */
+export const bytes = Effect.fnUntraced(function* (
+  value: Uint8Array
+): Effect.fn.Return<boolean, ExitError, Stdio.Stdio> {
+  if (!(yield* stdoutIsTerminal)) return yield* Effect.as(writeStdout(value), false)
+  const text = decode(value).text
+  const seen = visibleBlock(text)
+  return yield* Effect.as(writeStdout(encode(seen)), seen !== text.replaceAll("\r\n", "\n"))
+})
+
+/** Writes a text from outside like `bytes`, and adds a final line break if it has none. */
+export const exact = (value: string): Effect.Effect<boolean, ExitError, Stdio.Stdio> =>
+  bytes(encode(value.endsWith("\n") ? value : `${value}\n`))
+
+/** Writes a text to stdout with a final line break. On a terminal, everything but our own colours is escaped. */
+export const text = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+  const line = value.endsWith("\n") ? value : `${value}\n`
+  yield* writeStdout(encode((yield* stdoutIsTerminal) ? visibleExceptColours(line) : line))
+})
+
+/**
+ * Returns a writer that prints a text to a terminal piece by piece, as `bytes` prints a whole one. `undefined` ends the text.
+ * The writer has state.
+ */
+export const pieces = (): ((piece: string | undefined) => Effect.Effect<string, ExitError, Stdio.Stdio>) => {
+  const seen = visibleStream()
+  return (piece) => {
+    const shown = seen(piece)
+    return shown === "" ? Effect.succeed(shown) : Effect.as(writeStdout(encode(shown)), shown)
+  }
+}
+
+/** Prints a value as the single JSON document of `--json`. */
+export const json = <S extends Schema.Codec<unknown, unknown>>(
+  schema: S,
+  value: S["Type"]
+): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+  Schema.encodeEffect(fromJson(Schema.toCodecJson(schema)))(value).pipe(
+    Effect.orDie,
+    // Escapes control characters within JSON strings; the value stays the same.
+    Effect.flatMap((line) => text(escapeUnprintable(line)))
+  )
+
+const writeStderr = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
+  const stdio = yield* Stdio.Stdio
+  yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
+})
+
+/** Writes lines of our own to stderr. */
+export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
+  writeStderr(visibleExceptColours(value.endsWith("\n") ? value : `${value}\n`))
+
+/** Prints a notice: one line on stderr, whatever the text contains. */
+export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
+  writeStderr(`palimpsest: ${printableLine(value)}\n`)
+
+const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+const spinnerDelay = Duration.millis(500)
+
+const spin = Effect.fnUntraced(function* (label: string) {
+  yield* Effect.sleep(spinnerDelay)
+  for (let frame = 0; ; frame += 1) {
+    const seconds = frame < 10 ? "" : ` ${Math.floor(frame / 10)} s`
+    yield* writeStderr(`\r${spinner[frame % spinner.length] ?? ""} ${label}${seconds}\u001b[K`)
+    yield* Effect.sleep("100 millis")
+  }
+})
+
+/**
+ * Shows progress on stderr once work takes more than half a second: an animated line that is wiped when the work ends in any
+ * way. Writes nothing without a terminal.
+ */
+export const progress =
+  (label: string) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Stdio.Stdio> =>
+    Stdio.Stdio.use((stdio) => stdio.stderrIsTerminal).pipe(
+      Effect.flatMap((isWatched) =>
+        isWatched
+          ? Effect.acquireUseRelease(
+              Effect.forkChild(spin(printableLine(label))),
+              () => work,
+              (fiber) => Effect.andThen(Fiber.interrupt(fiber), writeStderr("\r\u001b[K"))
+            )
+          : work
+      )
+    )
+
+/** Text styles. Without colours each returns its text unchanged. */
+export interface Style {
+  /** Headings. */
+  readonly bold: (text: string) => string
+  /** Secondary text. */
+  readonly dim: (text: string) => string
+  /** Warnings. */
+  readonly warn: (text: string) => string
+  /** Success and added lines. */
+  readonly good: (text: string) => string
+  /** Failure and removed lines. */
+  readonly bad: (text: string) => string
+}
+
+/** Styles a text for a terminal with an SGR code. */
+export const ansi = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`
+const unchanged = (text: string) => text
+
+// oxlint-disable-next-line no-control-regex
+const ourColours = /(\u001b\[(?:0|1|2|31|32|33)m)/
+
+/** Escapes everything in a text of our own except our colours. */
+const visibleExceptColours = (value: string): string =>
+  value
+    .split(ourColours)
+    .map((piece, at) => (at % 2 === 1 ? piece : visibleBlock(piece)))
+    .join("")
+
+/** The style without colours. */
+export const plain: Style = { bold: unchanged, dim: unchanged, warn: unchanged, good: unchanged, bad: unchanged }
+
+/** The style with colours. */
+export const coloured: Style = { bold: ansi(1), dim: ansi(2), warn: ansi(33), good: ansi(32), bad: ansi(31) }
+
+/** The style for stdout: colours only on a terminal and without NO_COLOR. */
+export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>
+  canColor ? coloured : plain
+)
+
+export { number, plural }
+
+/** Turns a message into a sentence with a capital letter and a full stop. */
+export const sentence = (message: string): string => {
+  const line = printableLine(message)
+  return `${line.slice(0, 1).toUpperCase()}${line.slice(1)}${/[.!?]$/.test(line) ? "" : "."}`
+}
+
+/** Formats a share in whole percent. A very small share is shown as an upper bound. */
+export const share = (part: number, whole: number): string => {
+  if (whole === 0 || part === 0) return "0 %"
+  const percent = (part / whole) * 100
+  return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
+}
+
+/** Width of a text in terminal columns. Printable ASCII, the common case, takes a fast path. */
+export const columnsOf = (text: string): number => (/^[ -~…]*$/.test(text) ? text.length : CliOutput.displayWidth(text))
+
+/**
+ * Aligns rows in columns two spaces apart. `align` has one letter per column: `l` left (default) or `r` right. Lines have no
+ * trailing white space.
+ */
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, align = ""): string => {
+  const widths: Array<number> = []
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell))
+    })
+  }
+  const line = (row: ReadonlyArray<string>) =>
+    row
+      .map((cell, column) => {
+        const gap = " ".repeat((widths[column] ?? 0) - columnsOf(cell))
+        return align[column] === "r" ? gap + cell : cell + gap
+      })
+      .join("  ")
+      .trimEnd()
+  return rows.map(line).join("\n")
+}
+
+const bars = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+
+/** Draws values as a line of at most `width` bars. Where values share a bar, the largest counts. */
+export const sparkline = (values: ReadonlyArray<number>, width = 60): string => {
+  const largest = values.reduce((a, b) => Math.max(a, b), 0)
+  if (largest === 0) return ""
+  const columns = Math.min(width, values.length)
+  return Array.from({ length: columns }, (_, column) => {
+    const from = Math.floor((column * values.length) / columns)
+    const to = Math.floor(((column + 1) * values.length) / columns)
+    const value = values.slice(from, to).reduce((a, b) => Math.max(a, b), 0)
+    return bars[Math.min(bars.length - 1, Math.floor((value / largest) * bars.length))] ?? ""
+  }).join("")
+}

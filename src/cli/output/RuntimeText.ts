@@ -1,0 +1,123 @@
+import type { TurnError } from "../../services/chat/Turn.ts"
+import { Clock, Effect, Stdio } from "effect"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { RuntimeError, SessionSelectionError } from "../../services/runtime/RuntimeError.ts"
+import { type Notify, noticeText, type RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
+import type { RuntimeHandlers } from "../../services/runtime/Runtime.ts"
+import type { SessionStoreError } from "../../services/session/SessionStore.ts"
+import { badInput, type ExitError, failed } from "./ExitError.ts"
+import * as Output from "./Output.ts"
+import { ago } from "./TimeText.ts"
+
+/** Messages of the runtime in the words of the command line: what happened, and which flag or command helps. */
+
+/** The advice for a notice, if there is any. */
+const hint = ({ _tag }: RuntimeNotice): string => {
+  switch (_tag) {
+    case "Message":
+      return ""
+    case "UntrustedFolder":
+      return `; to trust it: palimpsest trust`
+    case "MoreMemoryProblems":
+      return "; palimpsest memory refresh lists them"
+    case "ApprovalUnavailable":
+      return "; --approve all runs it without asking"
+  }
+}
+
+/** A notice in one line, safe for a terminal. */
+export const noticeLine = (notice: RuntimeNotice): string => printableLine(`${noticeText(notice)}${hint(notice)}`)
+
+/** Prints notices on stderr. */
+export const notify: Effect.Effect<Notify, never, Stdio.Stdio> = Effect.map(
+  Stdio.Stdio,
+  (stdio) => (notice) => Effect.provideService(Output.notice(noticeLine(notice)), Stdio.Stdio, stdio)
+)
+
+/** Prints notices and progress on stderr. Approvals are denied. */
+export const handlers: Effect.Effect<RuntimeHandlers, never, Stdio.Stdio> = Effect.gen(function* () {
+  const stdio = yield* Stdio.Stdio
+  return {
+    notify: yield* notify,
+    progress: (label, work) => Effect.provideService(Output.progress(label)(work), Stdio.Stdio, stdio)
+  }
+})
+
+const unknownSession = (name: string): string =>
+  `no session ${printableLine(name)}; "palimpsest sessions list" lists all`
+
+const selectionFailure = ({ name, problem }: SessionSelectionError): ExitError => {
+  switch (problem._tag) {
+    case "NoSessions":
+      return badInput(`no sessions yet; start one with "palimpsest chat"`)
+    case "Unknown":
+      return badInput(unknownSession(name))
+    case "Ambiguous":
+      return badInput(`${printableLine(name)} names ${problem.ids.length} sessions: ${problem.ids.join(", ")}`)
+    case "InvalidId":
+      return badInput(
+        `--session ${printableLine(name)} does not exist, and no session can have that id: use 1 to 64 letters, digits, hyphens or underscores`
+      )
+  }
+}
+
+const storeFailure = ({ message, reason }: SessionStoreError, now: number): ExitError => {
+  switch (reason._tag) {
+    case "SessionNotFound":
+      return badInput(unknownSession(reason.id))
+    case "SessionTooNew":
+      return badInput(printableLine(message))
+    case "SessionCorrupt":
+      return badInput(
+        `${printableLine(message)}; recover what is readable with "palimpsest sessions import FILE --lenient"`
+      )
+    case "SessionLocked":
+      return failed(
+        `session ${reason.id} is in use by process ${reason.pid} (opened ${ago(reason.since, now)}); end that process, or use another session`
+      )
+    default:
+      return failed(printableLine(message))
+  }
+}
+
+/** The exit error for a failure of the runtime. `now` is in milliseconds since 1970. */
+export const exitError = (error: RuntimeError, now: number): ExitError => {
+  switch (error._tag) {
+    case "SessionSelectionError":
+      return selectionFailure(error)
+    case "SessionStoreError":
+      return storeFailure(error, now)
+    case "UnknownModelError": {
+      const source = error.isRequested ? "" : "; it comes from the settings or PALIMPSEST_MODEL"
+      return badInput(`${printableLine(error.message)}${source}`)
+    }
+    case "SettingsError":
+    case "SystemPromptError":
+    case "WorkspaceFolderError":
+      return badInput(printableLine(error.message))
+    case "ChatBusy":
+      return failed(printableLine(error.message))
+  }
+}
+
+/** Turns failures of the runtime into exit errors. */
+export const orExit = <A, E extends RuntimeError, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, ExitError, R> =>
+  Effect.catch(work, (error) => Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(exitError(error, now))))
+
+/** What to do without a key, in two lines: how to get one, and what works without one. */
+export const missingKeyLines = [
+  "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY",
+  "without a key, these work: inspect, compress, replay, recall, and chat --model replay:FILE"
+] as const
+
+/** The exit error of a failed turn. For a missing key it also names what works without one. */
+export const turnFailure = Effect.fnUntraced(function* (
+  error: TurnError
+): Effect.fn.Return<ExitError, never, Stdio.Stdio> {
+  const isMissingKey =
+    error._tag === "ModelError" && error.reason._tag === "AuthenticationError" && error.reason.kind === "MissingKey"
+  if (!isMissingKey) return failed(printableLine(error.message))
+  const [how, what] = missingKeyLines
+  yield* Output.notice(how)
+  return failed(what)
+})

@@ -1,0 +1,128 @@
+import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
+import { codePointEscape, visibleLine, printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { plural, type Style } from "./Output.ts"
+
+/** Texts about tool calls for the user, in single lines. */
+
+/** Shorter durations are not shown. */
+const minShownMillis = 2_000
+
+const tab = "  "
+
+/** Blanks other than spaces: a command reads them as letters. */
+const oddBlank = /(?![ \u3000])\p{Zs}/gu
+/** A run of blanks long enough to push the text after it out of sight. */
+const blankRun = /(?<=\S)[ \u3000]{41,}(?=\S)/gu
+
+/**
+ * A line of a file or a command, made safe to approve: control and invisible characters are escaped, so that the user sees
+ * everything they allow. Tabs take two columns, and a carriage return at the end is dropped.
+ */
+export const legible = (line: string): string =>
+  visibleLine(line.replace(/\r$/, "").replaceAll("\t", tab))
+    .replace(oddBlank, codePointEscape)
+    .replace(blankRun, (blanks) => ` [${blanks.length} blanks] `)
+
+/** Returns the first lines, and a line that counts the rest. */
+export const firstLines = (lines: ReadonlyArray<string>, maxLines: number): ReadonlyArray<string> =>
+  lines.length <= maxLines + 1
+    ? lines
+    : [...lines.slice(0, maxLines), `… ${plural(lines.length - maxLines, "more line")}`]
+
+const isHeading = /^(?:---|\+\+\+|Index:|=+$|diff )/
+
+/** All lines of a detail to approve. Nothing is left out: a command can look like anything, even the heading of a diff. */
+export const detailLines = (detail: string): ReadonlyArray<string> => detail.replace(/\n$/, "").split("\n").map(legible)
+
+/** The lines of a diff without its file headings, because the title names the file. */
+export const diffLines = (diff: string): ReadonlyArray<string> => {
+  const lines = detailLines(diff)
+  const hunk = lines.findIndex((line) => line.startsWith("@@ "))
+  return hunk >= 0 && lines.slice(0, hunk).every((line) => line === "" || isHeading.test(line))
+    ? lines.slice(hunk)
+    : lines
+}
+
+/** Colours a line of a diff: added, removed or a hunk heading. */
+export const colouredDiffLine = (line: string, style: Style): string => {
+  if (line.startsWith("+")) return style.good(line)
+  if (line.startsWith("-")) return style.bad(line)
+  return line.startsWith("@@ ") || line.startsWith("… ") ? style.dim(line) : line
+}
+
+const signs: Readonly<Record<Todo["status"], string>> = {
+  pending: "○",
+  in_progress: "▸",
+  completed: "✓",
+  cancelled: "✗",
+  blocked: "!"
+}
+
+/** The lines of a plan, one per step. */
+export const todoLines = (todos: ReadonlyArray<Todo>, style: Style): ReadonlyArray<string> =>
+  todos.map(({ description, status }) => {
+    const line = `${signs[status]} ${printableLine(description)}`
+    if (status === "in_progress") return style.bold(line)
+    return status === "completed" || status === "cancelled" ? style.dim(line) : line
+  })
+
+/** The summary of a result in the line of its call; empty for none. */
+const displaySummary = (display: Display | null): string => {
+  switch (display?._tag) {
+    case "Text": {
+      // The sign in front already shows success.
+      const lines = display.text.split("\n").filter((line) => line.trim() !== "" && line !== "exit code 0")
+      // The last line says how the command ended.
+      const last = printableLine(lines.at(-1) ?? "")
+      return lines.length > 1 ? `… ${last}` : last
+    }
+    case "Diff":
+      return `+${display.added} −${display.removed}`
+    case "Todos": {
+      const done = display.todos.filter(({ status }) => status === "completed").length
+      return `${done} of ${plural(display.todos.length, "step")} done`
+    }
+    case undefined:
+      return ""
+  }
+}
+
+/** Why the call failed, from the message to the model, shortened for the user. */
+const failureText = ({ message, name, status }: Extract<ChatEvent, { _tag: "ToolCallResponse" }>): string => {
+  if (status === "denied") return "not allowed"
+  if (status === "cancelled") return "cancelled"
+  const line = printableLine((message ?? "failed").split("\n")[0] ?? "")
+  return line.startsWith(`${name}: `) ? line.slice(name.length + 2) : line
+}
+
+/** An answered call in one line: its title and its result. */
+export const responseText = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>, title: string): string => {
+  const isDone = event.status === "success"
+  const time = event.duration < minShownMillis ? "" : `${Math.round(event.duration / 1_000)} s`
+  const summary = isDone ? displaySummary(event.display) : failureText(event)
+  return [`${isDone ? "✓" : "✗"} ${printableLine(title)}`, summary, time].filter((text) => text !== "").join(" · ")
+}
+
+/** The tool with which agents end their work; the result is shown elsewhere. */
+const completeTaskTool = "complete_task"
+
+/** A line for the activity of a subagent, or undefined for a minor one. */
+export const activityText = (agent: string, activity: Activity): string | undefined => {
+  switch (activity._tag) {
+    case "CallStarted":
+      return activity.name === completeTaskTool ? undefined : `${agent} › ${printableLine(activity.title)}`
+    case "CallEnded":
+      return activity.status === "success" ? undefined : `${agent} ✗ ${activity.name} (${activity.status})`
+    case "Failed":
+      return `${agent} ✗ ${printableLine(activity.message)}`
+    case "Thought":
+      return undefined
+  }
+}
+
+/** Describes a detected loop and what the runtime did. */
+export const loopText = ({ detail, halted }: Extract<ChatEvent, { _tag: "LoopDetected" }>): string =>
+  halted
+    ? `Stopped: the model repeats itself (${printableLine(detail)}). The conversation is intact; tell it how to continue.`
+    : `The model repeats itself (${printableLine(detail)}); it was told to change its approach.`

@@ -1,0 +1,353 @@
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { Effect } from "effect"
+import { encode } from "../../domain/text/Bytes.ts"
+import {
+  type Conversation,
+  entries,
+  type EntryId,
+  entryTokens,
+  sequenceOf
+} from "../../domain/conversation/Conversation.ts"
+import { viewSizes } from "../../domain/evaluation/Compactions.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { kindNames, type Report } from "../output/InspectReport.ts"
+import { number, plural } from "../output/Output.ts"
+import type { Chart, Mark, Point } from "./Charts.ts"
+import * as Entries from "./Entries.ts"
+import { kindOrder } from "./Kinds.ts"
+import { type Html, markup, none, trusted } from "./Markup.ts"
+import * as Sections from "./Sections.ts"
+import { script, sheet } from "./Sheet.ts"
+
+/** The input of a page: the output of `inspect --json` and the conversation behind it. */
+export interface Page {
+  /** The report that `inspect --json` prints. */
+  readonly report: Report
+  /** The conversation whose messages the page lists. */
+  readonly conversation: Conversation
+  /** The survey of a log too large to load. `conversation` is then what the model sees of it, or empty. */
+  readonly survey?: Surveyed | undefined
+}
+
+/** Data about all messages of a log of which only some are loaded. */
+export interface Surveyed {
+  /** Tokens of the view after each message. */
+  readonly sizes: ArrayLike<number>
+  /** Number of log messages at each compression in force. */
+  readonly cuts: ReadonlyArray<number>
+  /** Times of the first and the last message. */
+  readonly span: { readonly from: number; readonly to: number }
+}
+
+/** Maximum points of a chart line; more cannot be distinguished. */
+const pointLimit = 800
+/** Maximum number of messages marked on a chart. */
+const markLimit = 10
+/** Maximum number of compactions on a chart. */
+const cutLimit = 200
+
+/** Reduces points to at most `limit`, keeping highs and lows. */
+export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
+  if (points.length <= limit) return points
+  const columns = Math.max(1, Math.floor(limit / 4))
+  return Array.from({ length: columns }, (_, column) => {
+    const run = points.slice(
+      Math.floor((column * points.length) / columns),
+      Math.floor(((column + 1) * points.length) / columns)
+    )
+    const [first] = run
+    const last = run.at(-1)
+    if (first === undefined || last === undefined) return []
+    let low = first
+    let high = first
+    for (const point of run) {
+      if (point.tokens < low.tokens) low = point
+      if (point.tokens > high.tokens) high = point
+    }
+    return [...new Set([first, low, high, last])].sort((a, b) => a.message - b.message)
+  }).flat()
+}
+
+const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+/** A shell word, quoted if necessary. */
+const word = (text: string): string =>
+  /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+
+/** Returns the messages that added most to the view. */
+function* marksOf(
+  conversation: Conversation,
+  sizes: ReadonlyArray<number>,
+  isShown: (entry: EntryId) => boolean
+): Work.SlicedWork<ReadonlyArray<Mark>> {
+  let marks: Array<Mark & { readonly added: number }> = []
+  for (const [index, entry] of entries(conversation).entries()) {
+    const added = entry.author === "environment" ? 0 : entryTokens(entry)
+    yield 50
+    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
+    const mark = {
+      added,
+      message: index + 1,
+      tokens: sizes[index] ?? 0,
+      href: isShown(entry.id) ? `#${entry.id}` : undefined,
+      title: `${entry.id} added ${plural(added, "token")}`
+    }
+    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
+  }
+  return marks.sort((a, b) => a.message - b.message)
+}
+
+/** The chart of the view's growth, with the messages that added most. */
+function* growthChart(
+  report: Report,
+  sizes: ReadonlyArray<number>,
+  laidAt: ReadonlyArray<number>,
+  marks: ReadonlyArray<Mark>
+): Work.SlicedWork<Chart> {
+  const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
+  yield sizes.length * 20
+  const cuts = laidAt.map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      message: laid + 0.5,
+      before: tokens?.before ?? 0,
+      after: tokens?.after ?? 0,
+      title:
+        tokens === undefined ? "compaction" : `compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens`
+    }
+  })
+  return {
+    label: "Tokens in the view after each message",
+    description: `${plural(sizes.length, "message")}, at most ${plural(maxOf(sizes), "token")}, ${plural(cuts.length, "compaction")}`,
+    messages: sizes.length,
+    lines: [{ name: "ours", points, filled: true, stepped: true }],
+    marks,
+    cuts: cuts.slice(-cutLimit)
+  }
+}
+
+/** The chart of the provider's token counts and our estimates. */
+const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, number>, messages: number): Chart => {
+  const points = usage?.points ?? []
+  const line = (tokensOf: (point: (typeof points)[number]) => number) =>
+    thinned(
+      points.map((point) => ({ message: places.get(point.entry) ?? sequenceOf(point.entry), tokens: tokensOf(point) }))
+    )
+  return {
+    label: "Tokens of each request, as the provider counted them and as we do",
+    description: `${plural(points.length, "request")}`,
+    messages,
+    lines: [
+      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
+      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
+    ],
+    marks: [],
+    cuts: []
+  }
+}
+
+/** The entries that the figures on the page link to. */
+const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
+  const all = [
+    ...report.largest.map((part) => part.entry),
+    ...report.compactions.flatMap(({ after }) => (after === null ? [] : [after])),
+    ...report.broken.calls.slice(0, 50).map((call) => call.entry),
+    ...report.broken.responses.slice(0, 50).map((response) => response.entry),
+    ...report.dropped.flatMap(({ from, to }) => [from, to]),
+    ...report.reads.slice(0, 25).flatMap((read) => read.entries.slice(0, 12))
+  ]
+  return new Set(all.slice(0, limit))
+}
+
+/** Returns the times of the first and the last message. */
+const spanOf = (conversation: Conversation): Surveyed["span"] => {
+  let from = Number.POSITIVE_INFINITY
+  let to = Number.NEGATIVE_INFINITY
+  for (const { at } of entries(conversation)) {
+    if (at === undefined || Entries.moment(at) === "") continue
+    from = Math.min(from, at)
+    to = Math.max(to, at)
+  }
+  return { from, to }
+}
+
+/** Formats the time range of the conversation. */
+const span = ({ from, to }: Surveyed["span"]): string => {
+  if (from > to) return ""
+  return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
+}
+
+/** The hash that identifies a text of the page in its content security policy. */
+const policyHash = Effect.fnUntraced(function* (text: string): Effect.fn.Return<string> {
+  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
+  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
+})
+
+const filterForm = (report: Report): Html => {
+  const kinds = kindOrder.filter((kind) => report.kinds.some((each) => each.kind === kind))
+  return markup`<form id="filter" role="search" aria-label="Messages" hidden>
+    <input
+      type="search"
+      id="search"
+      aria-label="Text to find in messages"
+      placeholder="Find in messages"
+      autocomplete="off"
+      spellcheck="false"
+    />
+    <select id="kind" aria-label="Kind">
+      <option value="">every kind</option>
+      ${kinds.map((kind) => markup`<option value="${kind}">${kindNames[kind]}</option>`)}
+    </select>
+    <select id="where" aria-label="Place">
+      <option value="">in view or not</option>
+      <option value="in">in the view</option>
+      <option value="left">not in the view</option>
+    </select>
+    <button type="reset">Clear</button>
+    <output id="told" aria-live="polite"></output>
+  </form> `
+}
+
+const conversationSection = (report: Report, rows: Html, extent: Entries.Extent, isSurvey: boolean): Html => {
+  const all = isSurvey ? report.messages : extent.messages
+  const left = all - extent.shown
+  const notes = [
+    isSurvey && left > 0
+      ? `This log is too long to be held: of ${plural(all, "message")} ${number(extent.shown)} of those that the model sees are on this page; the recall command gives back any other.`
+      : "",
+    left > 0 && !isSurvey
+      ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
+      : "",
+    extent.partLimit > 0
+      ? `Texts are shown up to ${number(extent.partLimit)} characters a part; characters that cannot be seen are shown by their names.`
+      : "There is too much text for one page: none of it is shown."
+  ].filter((text) => text !== "")
+  const body = markup`<p class="note">${notes.join(" ")}</p>
+${filterForm(report)}
+<ol class="rows" role="list">
+${rows}</ol>`
+  return markup`<section id="conversation" aria-labelledby="conversation-title">
+<h2 id="conversation-title">The conversation</h2>
+${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? markup`<p class="note">${notes.join(" ")}</p>` : body}
+</section>
+`
+}
+
+const contents: ReadonlyArray<readonly [id: string, name: string]> = [
+  ["tokens", "Tokens"],
+  ["growth", "Growth"],
+  ["usage", "Recorded use"],
+  ["cost", "Cost"],
+  ["largest", "Largest parts"],
+  ["reads", "Read again"],
+  ["compactions", "Compactions"],
+  ["next", "Next compression"],
+  ["rest", "Oddities"],
+  ["conversation", "Conversation"]
+]
+
+/**
+ * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
+ *
+ * The page needs no network. Its content security policy allows only its own style sheet and script, which contain nothing of
+ * the transcript, and all text of the transcript is escaped. The HTML is well-formed Unicode and can be written as UTF-8. The
+ * same conversation always gives the same page.
+ */
+export const renderPage = Effect.fn("Page.render")(function* ({
+  conversation,
+  report,
+  survey
+}: Page): Effect.fn.Return<string> {
+  const charts = yield* Effect.promise(() => import("./Charts.ts"))
+  const sizes = survey === undefined ? viewSizes(conversation) : Array.from(survey.sizes)
+  const laidAt = survey?.cuts ?? Entries.compressedAt(conversation)
+  yield* Effect.yieldNow
+  const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
+  const isShown = (entry: EntryId) => selected.ids.has(entry)
+  const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
+  const recall = `palimpsest recall ${word(report.file)}`
+
+  const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Sections.Drawn> {
+    const wide = charts.draw(chart, "wide")
+    yield* Effect.yieldNow
+    return { wide, narrow: charts.draw(chart, "narrow") }
+  })
+  // The positions of messages are unknown when only some are loaded.
+  const marks = survey === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
+  const grown = sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, laidAt, marks)))
+  const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
+  const used =
+    report.usage === null || report.usage.points.length === 0
+      ? undefined
+      : yield* draw(usageChart(report, places, sizes.length))
+
+  const cuts = (survey === undefined ? laidAt : []).map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      entries: laid,
+      text:
+        tokens === undefined
+          ? "A compaction"
+          : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
+    }
+  })
+  const listed = yield* Work.run(Entries.rows(selected, conversation, cuts, recall))
+
+  const sections = [
+    Sections.composition(report),
+    Sections.growth(report, grown, maxOf(sizes), link),
+    Sections.usage(report, used),
+    Sections.cost(report),
+    Sections.largest(report, link),
+    Sections.reads(report, link),
+    Sections.compactions(report, link, recall),
+    Sections.next(report),
+    Sections.oddities(report, link),
+    conversationSection(report, listed.markup, listed.extent, survey !== undefined)
+  ]
+  const present = contents.filter((_, index) => sections[index] !== none)
+  const last = printableLine(report.file.split(/[\\/]/).at(-1) ?? "")
+  const name = report.file === "-" ? "standard input" : last || "conversation"
+  const policy = [
+    "default-src 'none'",
+    `style-src ${yield* policyHash(sheet)}`,
+    `script-src ${yield* policyHash(script)}`,
+    "base-uri 'none'",
+    "form-action 'none'"
+  ].join("; ")
+
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="palimpsest">
+<title>${name}: where the tokens went</title>
+<style>${trusted(sheet)}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the numbers</a>
+<header>
+<button id="scheme" class="scheme" type="button" hidden>Light / dark</button>
+<p class="over">Palimpsest · inspect</p>
+<h1>${name}</h1>
+<p class="lead">${Sections.lead(report)}</p>
+${Sections.facts(report, span(survey?.span ?? spanOf(conversation)))}
+${Sections.numbers(report)}
+<nav aria-label="Contents">
+<ul>${present.map(([id, title]) => markup`<li><a href="#${id}">${title}</a></li>`)}</ul>
+</nav>
+</header>
+<main id="main">
+${sections}</main>
+<footer class="note">
+Tokens are estimates of palimpsest unless the page says that they were recorded.
+<code>${recall} HANDLE</code> gives back the exact bytes behind a handle.
+</footer>
+<script>${trusted(script)}</script>
+</body>
+</html>
+`.html
+})

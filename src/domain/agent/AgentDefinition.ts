@@ -1,0 +1,407 @@
+import { Predicate, Result, Schema } from "effect"
+import { parse } from "effect/encoding/Yaml"
+import { fromJson, parseJson } from "../text/JsonText.ts"
+import { firstUnits } from "../text/Bytes.ts"
+import { McpServersSettings } from "../tools/McpServer.ts"
+import { oneLine } from "../text/OneLine.ts"
+
+/**
+ * The definition of an agent, and the parser of its file: Markdown with YAML front matter, as in Gemini CLI.
+ *
+ * One file: the shape of a definition and the parser that reports its errors change together.
+ */
+
+/** A structured result of an agent. */
+export interface AgentOutput {
+  /** The name of the one argument of `complete_task` that holds the result. */
+  readonly name: string
+  /** For the model: what the result contains. */
+  readonly description: string
+  readonly schema: Schema.Codec<unknown, unknown>
+}
+
+/** An agent whose model requests are made from this machine. */
+export interface LocalAgent {
+  readonly kind: "local"
+  readonly name: string
+  readonly displayName: string | undefined
+  /** What the agent is good for. Models choose an agent by this text. */
+  readonly description: string
+  /** The system prompt; `${name}` stands for an input. */
+  readonly prompt: string
+  /** The first message, made from the inputs. Undefined: the task as given. */
+  readonly query: string | undefined
+  /** Names and wildcards of the tools it may use. Undefined: all. */
+  readonly tools: ReadonlyArray<string> | undefined
+  /** The agent's own MCP servers by name, in the format of the settings. */
+  readonly mcpServers: McpServersSettings
+  /** The name of a model, or `inherit` for the caller's model. */
+  readonly model: string
+  readonly temperature: number
+  readonly topP: number
+  readonly maxTurns: number
+  readonly timeoutMinutes: number
+  /** Whether it runs in this process or in one of its own. */
+  readonly runner: "inside" | "process"
+  /** The arguments of the agent by name. */
+  readonly inputs: Readonly<Record<string, Schema.Codec<unknown, unknown>>>
+  /** The structured result. Undefined: a text. */
+  readonly output: AgentOutput | undefined
+}
+
+/** The authentication of requests to a remote agent. Values may name environment variables: `$NAME`. */
+export const AgentAuth = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("apiKey"),
+    key: Schema.NonEmptyString,
+    /** The header that carries the key. */
+    name: Schema.optionalKey(Schema.NonEmptyString)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("http"),
+    scheme: Schema.NonEmptyString,
+    token: Schema.optionalKey(Schema.NonEmptyString),
+    username: Schema.optionalKey(Schema.NonEmptyString),
+    password: Schema.optionalKey(Schema.NonEmptyString),
+    value: Schema.optionalKey(Schema.NonEmptyString)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("google-credentials"),
+    scopes: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+  }),
+  Schema.Struct({
+    type: Schema.Literal("oauth"),
+    client_id: Schema.optionalKey(Schema.NonEmptyString),
+    client_secret: Schema.optionalKey(Schema.NonEmptyString),
+    scopes: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+    authorization_url: Schema.optionalKey(Schema.NonEmptyString),
+    token_url: Schema.optionalKey(Schema.NonEmptyString)
+  })
+])
+export type AgentAuth = typeof AgentAuth.Type
+
+/** A remote agent, reached over A2A. */
+export interface RemoteAgent {
+  readonly kind: "remote"
+  readonly name: string
+  readonly displayName: string | undefined
+  /** Undefined: the description of its card is used. */
+  readonly description: string | undefined
+  readonly auth: AgentAuth | undefined
+  /** The URL of its card, or the card itself as JSON text. */
+  readonly card: { readonly url: string } | { readonly json: string }
+}
+
+/** The definition of a local or remote agent. */
+export type AgentDefinition = LocalAgent | RemoteAgent
+
+const CardPlaces = fromJson(
+  Schema.Struct({
+    url: Schema.optionalKey(Schema.Unknown),
+    supportedInterfaces: Schema.optionalKey(Schema.Unknown),
+    additionalInterfaces: Schema.optionalKey(Schema.Unknown)
+  })
+)
+const isPlace = Schema.is(Schema.Struct({ url: Schema.String }))
+
+const hostOf = (url: string): string => URL.parse(url)?.host || "an address that is none"
+
+/**
+ * Where the agent's tasks are sent, for the approval question: the host of its card, which is the only host contacted, or the hosts in a card given
+ * as text (protocol 1.0 and 0.3). Undefined: tasks stay on this machine.
+ */
+export const remotePlace = (definition: AgentDefinition): string | undefined => {
+  if (definition.kind === "local") return undefined
+  const { card } = definition
+  if ("url" in card) return hostOf(card.url)
+  const read = Schema.decodeResult(CardPlaces)(card.json)
+  if (Result.isFailure(read)) return "an address that is none"
+  const { additionalInterfaces, supportedInterfaces } = read.success
+  const all = [read.success, supportedInterfaces, additionalInterfaces].flat().filter((each) => isPlace(each))
+  const hosts = new Set(all.map(({ url }) => hostOf(url)))
+  return hosts.size === 0 ? "an address that is none" : [...hosts].join(", ")
+}
+
+/** The defaults of a local agent, as in Gemini CLI. */
+export const localDefaults = {
+  model: "inherit",
+  temperature: 1,
+  topP: 0.95,
+  maxTurns: 30,
+  timeoutMinutes: 10,
+  runner: "inside",
+  displayName: undefined,
+  query: undefined,
+  tools: undefined,
+  mcpServers: {},
+  inputs: {
+    query: Schema.NonEmptyString.annotate({ description: "The task, with all that has to be known to do it" })
+  },
+  output: undefined
+} as const
+
+/** A key of the front matter and its expected value. */
+interface Field {
+  readonly schema: Schema.Codec<unknown, unknown>
+  readonly expected: string
+}
+
+const field = <S extends Schema.Codec<unknown, unknown>>(schema: S, expected: string) => ({ schema, expected })
+
+const Slug = Schema.String.check(Schema.isPattern(/^[a-z0-9_-]+$/))
+const toolName = /^(?:\*|mcp_\*|mcp_[A-Za-z0-9_.-]+_\*|[A-Za-z_][A-Za-z0-9_.:-]*)$/
+const Positive = Schema.Int.check(Schema.isGreaterThan(0))
+const isUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:")
+}
+
+const isJsonObject = (text: string): boolean => {
+  const value = parseJson(text)
+  return Result.isSuccess(value) && Predicate.isObject(value.success)
+}
+
+const shared = {
+  name: field(Slug, "lower-case letters, digits, hyphens and underscores"),
+  display_name: field(Schema.optionalKey(Schema.NonEmptyString), "a text")
+}
+
+const localFields = {
+  ...shared,
+  kind: field(Schema.optionalKey(Schema.Literal("local")), "local or remote"),
+  description: field(
+    Schema.String.check(Schema.makeFilter((text) => text.trim() !== "")),
+    "a text that says what the agent is good for"
+  ),
+  tools: field(
+    Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(toolName)))),
+    `a list of tool names, each a name, "*", "mcp_*" or "mcp_<server>_*"`
+  ),
+  mcp_servers: field(Schema.optionalKey(McpServersSettings), "servers by name, each with a command or a url"),
+  model: field(Schema.optionalKey(Schema.NonEmptyString), "the name of a model, or inherit"),
+  temperature: field(
+    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
+    "a number from 0 to 2"
+  ),
+  top_p: field(
+    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+    "a number from 0 to 1"
+  ),
+  max_turns: field(Schema.optionalKey(Positive), "a whole number above 0"),
+  timeout_mins: field(Schema.optionalKey(Positive), "a whole number of minutes above 0"),
+  runner: field(Schema.optionalKey(Schema.Literal("process")), "process, or nothing")
+}
+
+const remoteFields = {
+  ...shared,
+  kind: field(Schema.optionalKey(Schema.Literal("remote")), "remote"),
+  description: field(Schema.optionalKey(Schema.NonEmptyString), "a text"),
+  auth: field(
+    Schema.optionalKey(AgentAuth),
+    "an object whose type is apiKey (with key), http (with scheme), google-credentials or oauth"
+  ),
+  agent_card_url: field(
+    Schema.optionalKey(Schema.String.check(Schema.makeFilter(isUrl))),
+    "an address that begins with http:// or https://"
+  ),
+  agent_card_json: field(
+    Schema.optionalKey(Schema.String.check(Schema.makeFilter(isJsonObject))),
+    "the card as the text of a JSON object"
+  )
+}
+
+const Local = Schema.Struct({
+  name: localFields.name.schema,
+  display_name: localFields.display_name.schema,
+  kind: localFields.kind.schema,
+  description: localFields.description.schema,
+  tools: localFields.tools.schema,
+  mcp_servers: localFields.mcp_servers.schema,
+  model: localFields.model.schema,
+  temperature: localFields.temperature.schema,
+  top_p: localFields.top_p.schema,
+  max_turns: localFields.max_turns.schema,
+  timeout_mins: localFields.timeout_mins.schema,
+  runner: localFields.runner.schema
+})
+
+const Remote = Schema.Struct({
+  name: remoteFields.name.schema,
+  display_name: remoteFields.display_name.schema,
+  kind: remoteFields.kind.schema,
+  description: remoteFields.description.schema,
+  auth: remoteFields.auth.schema,
+  agent_card_url: remoteFields.agent_card_url.schema,
+  agent_card_json: remoteFields.agent_card_json.schema
+})
+
+const decodeLocal = Schema.decodeUnknownResult(Local)
+const decodeRemote = Schema.decodeUnknownResult(Remote)
+
+/** The errors of the front matter, key by key: `max_turns: expected a whole number above 0`. */
+const wrongIn = (value: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, Field>>) => {
+  const unknown = Object.keys(value).filter((key) => !Object.hasOwn(fields, key))
+  const wrong = Object.entries(fields).flatMap(([key, { expected, schema }]) => {
+    const given = Object.hasOwn(value, key) ? { [key]: value[key] } : {}
+    return Result.isSuccess(Schema.decodeResult(Schema.Struct({ [key]: schema }))(given))
+      ? []
+      : [`${key}: expected ${expected}`]
+  })
+  const fieldNames = Object.keys(fields).join(", ")
+  return [...wrong, ...unknown.map((key) => `${key}: there is no such field; expected one of ${fieldNames}`)].join("; ")
+}
+
+/** Characters of a description. Every model request carries the descriptions of all agents. */
+const maxDescriptionChars = 1_000
+
+/** A description as models receive it: one line, cut to the limit. */
+const clipped = (description: string): string => {
+  const line = oneLine(description)
+  return line.length <= maxDescriptionChars ? line : `${firstUnits(line, maxDescriptionChars - 1)}…`
+}
+
+const broken = (problem: string): Result.Result<never, string> => Result.fail(problem)
+
+const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
+  if (!Predicate.isObject(value)) return broken("expected an object with a name and an agent card")
+  const wrong = wrongIn(value, remoteFields)
+  const read = decodeRemote(value)
+  if (wrong !== "" || Result.isFailure(read)) return broken(wrong)
+  const {
+    agent_card_json: json,
+    agent_card_url: url,
+    auth,
+    description,
+    display_name: displayName,
+    name
+  } = read.success
+  const card =
+    url !== undefined && json === undefined ? { url } : json !== undefined && url === undefined ? { json } : undefined
+  if (card === undefined) return broken("agent_card_url: expected either this or agent_card_json")
+  const clip = clipped(description ?? "")
+  return Result.succeed({
+    kind: "remote",
+    name,
+    displayName,
+    description: clip === "" ? undefined : clip,
+    auth,
+    card
+  })
+}
+
+const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result.Result<LocalAgent, string> => {
+  const wrong = wrongIn(value, localFields)
+  const read = decodeLocal(value)
+  if (wrong !== "" || Result.isFailure(read)) return broken(wrong)
+  if (body === "") return broken("the text below the front matter: expected what the agent is told to be and do")
+  const front = read.success
+  return Result.succeed({
+    kind: "local",
+    name: front.name,
+    displayName: front.display_name,
+    description: clipped(front.description),
+    prompt: body,
+    query: undefined,
+    tools: front.tools,
+    mcpServers: front.mcp_servers ?? localDefaults.mcpServers,
+    model: front.model ?? localDefaults.model,
+    temperature: front.temperature ?? localDefaults.temperature,
+    topP: front.top_p ?? localDefaults.topP,
+    maxTurns: front.max_turns ?? localDefaults.maxTurns,
+    timeoutMinutes: front.timeout_mins ?? localDefaults.timeoutMinutes,
+    runner: front.runner ?? localDefaults.runner,
+    inputs: localDefaults.inputs,
+    output: undefined
+  })
+}
+
+const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
+
+/** The message of the YAML parser, with a hint for the most common mistake. */
+const yamlProblem = (message: string): string =>
+  /alias '\*'/.test(message) ? `${message}; write "*" with quotes` : message
+
+/**
+ * Parses the agents that a file defines: one, or several remote agents if its front matter is a list. A failure is one line: the field, and what was
+ * expected there.
+ */
+export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
+  const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n")
+  const [whole, front = ""] = fences.exec(text) ?? []
+  if (whole === undefined) return broken("expected front matter: a line ---, fields in YAML, a line ---")
+  // One line is added in front so that line numbers match the file.
+  const yaml = Result.try({
+    try: (): unknown => parse(`\n${front}`),
+    catch: (error) => (error instanceof Error ? error.message : String(error))
+  })
+  if (Result.isFailure(yaml)) return broken(`front matter: expected YAML; ${yamlProblem(yaml.failure)}`)
+  const value = yaml.success
+  if (Array.isArray(value)) return listed(value)
+  if (!Predicate.isObject(value)) return broken("front matter: expected fields, at least name and description")
+  return value["kind"] === "remote"
+    ? Result.map(remoteOf(value), (agent) => [agent])
+    : Result.map(localOf(value, text.slice(whole.length).trim()), (agent) => [agent])
+}
+
+/** A list defines remote agents only, because the body cannot belong to several. */
+const listed = (values: ReadonlyArray<unknown>): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
+  const agents: Array<RemoteAgent> = []
+  for (const [index, value] of values.entries()) {
+    const read = remoteOf(value)
+    if (Result.isFailure(read)) return broken(`agent ${index + 1} of the list: ${read.failure}`)
+    agents.push(read.success)
+  }
+  return agents.length === 0 ? broken("front matter: expected at least one agent") : Result.succeed(agents)
+}
+
+/** Whether a file or an agent of this name is ignored. Names that start with `_` are drafts or texts that others include. */
+export const isIgnored = (name: string): boolean => name.startsWith("_")
+
+const placeholder = /\$\{(\w+)\}/g
+
+const written = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+/** Fills the inputs into a template. The failure lists the missing inputs. */
+export const fillTemplate = (
+  text: string,
+  inputs: Readonly<Record<string, unknown>>
+): Result.Result<string, ReadonlyArray<string>> => {
+  const missing = [...new Set([...text.matchAll(placeholder)].map(([, key = ""]) => key))].filter(
+    (key) => !Object.hasOwn(inputs, key) || inputs[key] === undefined
+  )
+  // One pass: the value of an input is never expanded itself.
+  return missing.length > 0
+    ? Result.fail(missing)
+    : Result.succeed(text.replace(placeholder, (_, key: string) => written(inputs[key])))
+}
+
+/**
+ * Parses text that the user typed into the inputs of an agent. An agent with several inputs takes the text of a JSON object. A failure says what is
+ * expected.
+ */
+export const inputsFromPrompt = (
+  { inputs, name }: LocalAgent,
+  prompt: string
+): Result.Result<Readonly<Record<string, unknown>>, string> => {
+  const names = Object.keys(inputs)
+  const [only] = names
+  if (only !== undefined && names.length === 1) return Result.succeed({ [only]: prompt })
+  const value = parseJson(prompt)
+  return Result.isSuccess(value) && Predicate.isObject(value.success)
+    ? Result.succeed(value.success)
+    : broken(`${name} takes ${names.join(", ")}: give them as a JSON object`)
+}
+
+const matchesTool = (pattern: string, name: string): boolean =>
+  pattern === "*" || pattern === name || (/^mcp_(?:.+_)?\*$/.test(pattern) && name.startsWith(pattern.slice(0, -1)))
+
+/** The tools that an agent may use: those that match its patterns. Undefined: all. A pattern without a match is ignored. */
+export const selectTools = <T extends { readonly name: string; readonly aliases: ReadonlyArray<string> }>(
+  patterns: ReadonlyArray<string> | undefined,
+  tools: ReadonlyArray<T>
+): ReadonlyArray<T> =>
+  patterns === undefined
+    ? tools
+    : tools.filter(({ aliases, name }) =>
+        [name, ...aliases].some((one) => patterns.some((each) => matchesTool(each, one)))
+      )

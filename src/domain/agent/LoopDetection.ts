@@ -1,0 +1,116 @@
+import { printableLine } from "../text/InvisibleCharacters.ts"
+import type { LoopKind } from "../chat/ChatEvent.ts"
+import { RepeatedCalls } from "./RepeatedCalls.ts"
+import { RepeatedText } from "./RepeatedText.ts"
+
+/** Detects loops of an agent without a model, from its calls and its text. The limits are those of Gemini CLI, March 2026. */
+
+/** A detected loop, described in words. */
+export interface Loop {
+  readonly kind: LoopKind
+  readonly detail: string
+}
+
+/** The thresholds of loop detection. */
+export interface LoopThresholds {
+  /** Identical consecutive calls that make a loop (Gemini CLI: 5). */
+  readonly calls: number
+  /** Repetitions of a chunk of text that make a loop (Gemini CLI: 10). */
+  readonly content: number
+  /** Characters of a chunk (Gemini CLI: 50). */
+  readonly chunk: number
+  /** Characters of recent text in which chunks are compared (Gemini CLI: 5,000). */
+  readonly history: number
+  /** Tools whose calls never count, because they are called to wait for something. */
+  readonly exempt: ReadonlyArray<string>
+}
+
+/** An agent that waits for several others calls these again and again, which is their normal use. */
+const waiting = ["sessions_yield", "sessions_list"]
+
+/** The thresholds of Gemini CLI, March 2026. */
+export const defaultThresholds: LoopThresholds = {
+  calls: 5,
+  content: 10,
+  chunk: 50,
+  history: 5_000,
+  exempt: waiting
+}
+
+const callsDetail = (names: ReadonlyArray<string>, times: number): string =>
+  names.length === 1
+    ? `${names[0]} was called ${times} times in a row with the same arguments`
+    : `the same ${names.length} calls were made ${times} times in a row: ${names.join(", ")}`
+
+/** Detects loops of one agent. Mutable. Reports a loop until it is reset. */
+export class LoopDetector {
+  private readonly calls: RepeatedCalls
+  private readonly text: RepeatedText
+  private readonly exempt: ReadonlySet<string>
+  private detected: Loop | undefined
+
+  constructor({ calls, chunk, content, exempt, history }: LoopThresholds = defaultThresholds) {
+    this.calls = new RepeatedCalls(calls)
+    this.text = new RepeatedText({ times: content, chunk, history })
+    this.exempt = new Set(exempt)
+  }
+
+  /** Adds a call of the model. Text starts anew after it. */
+  call(name: string, args: unknown): Loop | undefined {
+    if (this.detected !== undefined) return this.detected
+    this.text.reset()
+    if (this.exempt.has(name)) return undefined
+    const cycle = this.calls.call(name, args)
+    if (cycle === undefined) return undefined
+    this.detected = { kind: "calls", detail: printableLine(callsDetail(cycle.names, cycle.times)) }
+    return this.detected
+  }
+
+  /**
+   * Adds the answer to a call. The same call with a different answer is not a repetition: a command that is called until its output changes stops
+   * counting once it does.
+   */
+  result(name: string, args: unknown, output: string): void {
+    if (this.detected === undefined && !this.exempt.has(name)) this.calls.result(name, args, output)
+  }
+
+  /** Adds a piece of the answer's text. */
+  content(text: string): Loop | undefined {
+    if (this.detected !== undefined) return this.detected
+    const repetition = this.text.push(text)
+    if (repetition === undefined) return undefined
+    const quoted = printableLine(JSON.stringify(repetition.text.replace(/\s+/g, " ")))
+    this.detected = { kind: "content", detail: `the same words came ${repetition.times} times: ${quoted}` }
+    return this.detected
+  }
+
+  /** Begins another answer. Calls continue to count. */
+  answer(): void {
+    this.text.reset()
+  }
+
+  /** Forgets everything, because another task begins or the model has been informed. */
+  reset(): void {
+    this.calls.reset()
+    this.text.reset()
+    this.detected = undefined
+  }
+
+  /** The detected loop, until `reset`. */
+  get loop(): Loop | undefined {
+    return this.detected
+  }
+}
+
+/** Turns of one prompt before a model is asked, and the bounds of the interval between two checks, as in Gemini CLI, March 2026. */
+export const firstCheckTurn = 30
+const shortest = 5
+const maxInterval = 15
+/** The interval after the first check, as in Gemini CLI, March 2026. */
+export const firstInterval = 10
+/** The minimum confidence of a model's verdict that counts as a loop, as in Gemini CLI, March 2026. */
+export const confidenceOfLoop = 0.9
+
+/** The number of turns until the next check: the higher the confidence, the fewer. */
+export const nextInterval = (confidence: number): number =>
+  Math.round(shortest + (maxInterval - shortest) * (1 - Math.min(1, Math.max(0, confidence))))

@@ -1,0 +1,42 @@
+import { Result, Schema } from "effect"
+import { parse } from "effect/encoding/Yaml"
+import { oneLine } from "../text/OneLine.ts"
+
+/** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
+
+/** The content of `SKILL.md`. */
+export interface SkillFile {
+  readonly name: string
+  readonly description: string
+  /** The text below the front matter. */
+  readonly instructions: string
+}
+
+/** The file that makes a folder a skill. */
+export const skillFile = "SKILL.md"
+
+const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
+
+const Front = Schema.Struct({ name: Schema.NonEmptyString, description: Schema.NonEmptyString })
+const decodeFront = Schema.decodeUnknownResult(Front)
+
+/** A skill's name in a form that a model can repeat: without characters of paths and line breaks. */
+const cleanName = (name: string): string => oneLine(name).replace(/[:\\/<>*?"|]/g, "-")
+
+/** Parses a `SKILL.md`. A failure is one line: what was expected. */
+export const parseSkill = (file: string): Result.Result<SkillFile, string> => {
+  const text = file.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n")
+  const [whole, front = ""] = fences.exec(text) ?? []
+  if (whole === undefined) return Result.fail("expected front matter: a line ---, name and description, a line ---")
+  const yaml = Result.try({
+    try: (): unknown => parse(front),
+    catch: (error) => (error instanceof Error ? error.message : String(error))
+  })
+  if (Result.isFailure(yaml)) return Result.fail(`front matter: expected YAML; ${yaml.failure}`)
+  const read = decodeFront(yaml.success)
+  if (Result.isFailure(read)) return Result.fail("front matter: expected name and description, both texts")
+  const name = cleanName(read.success.name)
+  const description = oneLine(read.success.description)
+  if (name === "" || description === "") return Result.fail("front matter: expected name and description, both texts")
+  return Result.succeed({ name, description, instructions: text.slice(whole.length).trim() })
+}

@@ -1,0 +1,140 @@
+import { isSecretValue } from "../text/ChildEnvironment.ts"
+import { isCall, isText, isThought, type Part } from "../content/Content.ts"
+
+/**
+ * Anchors are facts that a snapshot must not lose because nothing can reconstruct them: paths, addresses, names, ids and
+ * numbers. They are found by shape and ranked by who used them and when.
+ */
+export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
+
+/**
+ * Matches words, and numbers with thousands separators as one word. The letter of a spelled-out escape (`\\n`) does not
+ * begin a word.
+ */
+const token = /(?<!\\)(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)|[A-Za-z0-9_$@~#/.-](?:[\w$@~#/.:%+=?&-]*[\w$/?!])?)/g
+
+const extension =
+  /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
+
+const hexId = /^(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}$/i
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const ticket = /^(?:#\d+|[A-Za-z][A-Za-z0-9]*-(?:\d+|[a-z0-9]{2,6}\.\d+(?:\.\d+)*))$/
+const mixedId = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{12,}$/
+const version = /^v?\d+\.\d+(?:\.\d+)*(?:-[\w.]+)?$/
+const number = /^\d{3,}(?:\.\d+)?$|^\d+\.\d+$/
+const hump = /[a-z0-9][A-Z]|[A-Z]{2}[a-z]/
+const snake = /[A-Za-z0-9]_[A-Za-z0-9]/
+const dotted = /^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+[?!]?$/
+const arity = /^[\w.?!]+\/\d+$/
+const flag = /^--[a-z][\w-]+$/
+const url = /^https?:\/\/./
+const pathLike = /^(?:~|\.{1,2})?\/?[\w@.+-]+(?:\/[\w@.+-]+)+\/?$|^~?\/[\w@.+-]+\/?$/
+/** Common dot files by name: other words with a leading dot (`.map`, `.length`) are methods. */
+const dotFile =
+  /^\.(?:\w+ignore|\w{2,}rc|git(?:attributes|modules|keep)|editorconfig|env|(?:bash_|z)?profile|bash_history|tool-versions)(?:\.\w+)*$/
+
+/** Ordinary words, which are never anchors. */
+const plainWord = /^[A-Z]?[a-z]+$/
+
+const maxAnchorChars = 200
+
+/** `and/or` and `Read/Write` are not paths: a lone slash needs an extension, a root, or lower case on both sides. */
+const isPath = (word: string): boolean =>
+  pathLike.test(word) &&
+  /[A-Za-z]/.test(word) &&
+  (/^[/~.]/.test(word) || extension.test(word) || word.indexOf("/") !== word.lastIndexOf("/") || !/[A-Z]/.test(word))
+
+/** Shorter words are not treated as keys. */
+const minKeyChars = 16
+
+const classify = (word: string): AnchorKind | undefined => {
+  if (word.length < 3 || word.length > maxAnchorChars) return undefined
+  // A snapshot never quotes a key. The agent can read it where it is stored.
+  if (word.length >= minKeyChars && isSecretValue(word)) return undefined
+  if (isDigit(word.charCodeAt(0)) && number.test(word)) return "number"
+  if (plainWord.test(word)) return undefined
+  if (url.test(word)) return "url"
+  if (uuid.test(word) || hexId.test(word) || ticket.test(word)) return "id"
+  if (number.test(word) || version.test(word)) return "number"
+  if (arity.test(word) && !word.startsWith("/")) return "symbol"
+  if (word.includes("/")) return isPath(word) ? "path" : undefined
+  if (word.startsWith(".") ? dotFile.test(word) : extension.test(word)) return "path"
+  if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"
+  if (flag.test(word)) return "symbol"
+  if (dotted.test(word) && (word.match(/[A-Z_]/) !== null || word.split(".").length > 2 || word.length > 8))
+    return "symbol"
+  if (/^[@$]?[\w$]+[?!]?$/.test(word) && (hump.test(word) || snake.test(word))) return "symbol"
+  return undefined
+}
+
+/** Caches the kind of each word, because the same names recur. Numbers rarely recur and are not cached. */
+const kindCache = new Map<string, AnchorKind | undefined>()
+const maxCachedKinds = 50_000
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** Returns the kind of anchor that a word is, or undefined when it is none. */
+export const anchorKindOf = (word: string): AnchorKind | undefined => {
+  if (isDigit(word.charCodeAt(0)) && isDigit(word.charCodeAt(word.length - 1))) return classify(word)
+  const kind = kindCache.get(word)
+  if (kind !== undefined || kindCache.has(word)) return kind
+  if (kindCache.size > maxCachedKinds) kindCache.clear()
+  const classified = classify(word)
+  kindCache.set(word, classified)
+  return classified
+}
+
+const trimmed = (word: string): string => word.replace(/^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g, "")
+
+/** Calls `visit` for every occurrence of an anchor in `text`, in order. `visit` may itself search for anchors. */
+export const eachAnchor = (text: string, visit: (anchor: string, kind: AnchorKind, at: number) => void): void => {
+  const words = new RegExp(token)
+  for (let match = words.exec(text); match !== null; match = words.exec(text)) {
+    const word = match[0]
+    if (word.length < 3) continue
+    const kind = anchorKindOf(word)
+    if (kind !== undefined) {
+      visit(word, kind, match.index)
+      continue
+    }
+    if (plainWord.test(word)) continue
+    const shorter = trimmed(word)
+    const otherKind = shorter === word ? undefined : anchorKindOf(shorter)
+    if (otherKind !== undefined) {
+      visit(shorter, otherKind, match.index)
+      continue
+    }
+    // The pieces of `path:12`, `Module:function` and `key=value` may be anchors.
+    if (/[:=&?%+]/.test(word)) {
+      for (const piece of word.split(/[:=&?%+]+/)) {
+        const pieceKind = anchorKindOf(piece)
+        if (pieceKind !== undefined) visit(piece, pieceKind, match.index)
+      }
+    }
+  }
+}
+
+/** Returns the distinct anchors of a text. */
+export const anchorsOf = (text: string): Map<string, AnchorKind> => {
+  const anchors = new Map<string, AnchorKind>()
+  eachAnchor(text, (anchor, kind) => anchors.set(anchor, kind))
+  return anchors
+}
+
+const strings = (value: unknown, visit: (text: string) => void): void => {
+  if (typeof value === "string") visit(value)
+  else if (typeof value === "number") visit(String(value))
+  else if (Array.isArray(value)) for (const item of value) strings(item, visit)
+  else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) strings(item, visit)
+}
+
+/** Visits the texts that the agent wrote in a part: its text, its thoughts and the values of a call's arguments. */
+export const agentTexts = (part: Part, visit: (text: string) => void): void => {
+  if (isCall(part)) strings(part.functionCall.args, visit)
+  else if ((isText(part) || isThought(part)) && part.text !== undefined) visit(part.text)
+}
+
+/** Visits the texts of a tool response. */
+export const toolTexts = (part: Part, visit: (text: string) => void): void => {
+  if (part.functionResponse !== undefined) strings(part.functionResponse.response, visit)
+}

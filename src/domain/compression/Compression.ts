@@ -1,0 +1,261 @@
+import { Schema } from "effect"
+import { type Conversation, compressed, EntryId, Patch } from "../conversation/Conversation.ts"
+import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+
+/** The plan of a compression and its possible outcomes: the values that strategies, the workflow and the log share. */
+
+/** One step of a plan. */
+export const PlanStep = Schema.TaggedUnion({
+  /** Shows a tool output in a shortened form. */
+  Shorten: {
+    entry: EntryId,
+    part: Schema.Natural,
+    form: Schema.Literals([...OutputForm.literals, "note"]),
+    tokensBefore: TokenCount,
+    tokensAfter: TokenCount
+  },
+  /** Replaces these entries, both ends included, by a snapshot. */
+  Summarize: {
+    from: EntryId,
+    to: EntryId,
+    /** `merge` when an earlier snapshot is among the entries. */
+    prompt: Schema.Literals(["create", "merge"]),
+    /** Whether a second call checks a model's snapshot. Code checks every snapshot. */
+    verify: Schema.Boolean,
+    /** Upper bound for the snapshot, in tokens. */
+    budget: TokenCount
+  },
+  /** Shows these characters of the user's text verbatim. */
+  Pin: {
+    entry: EntryId,
+    part: Schema.Natural,
+    start: Schema.Natural,
+    end: Schema.Natural,
+    why: Schema.Literals(["original request", "latest request", "pinned by the user"])
+  },
+  /** The layout of the view after the compression. */
+  Layout: {
+    /** Index of the first kept message in the curated history. */
+    split: Schema.Natural,
+    kept: Schema.Array(EntryId),
+    /** Whether the layout needs a model message between the snapshot and the next message. */
+    acknowledge: Schema.Boolean
+  }
+})
+export type PlanStep = typeof PlanStep.Type
+
+/** What a compression will do, decided before anything changes. */
+export const Plan = Schema.Struct({
+  /** The version of the conversation that the plan was made for. The plan is refused on any other version. */
+  version: Schema.Natural,
+  /** The name of the strategy that made the plan. */
+  strategy: Schema.String,
+  /** Rung of the ladder: 0 follows the policy, each higher rung keeps less. */
+  rung: Schema.Natural,
+  steps: Schema.Array(PlanStep),
+  /** Tokens of the request: before, and the prediction for after. */
+  before: TokenCount,
+  after: TokenCount
+})
+export type Plan = typeof Plan.Type
+
+/** Why a compression changed nothing. */
+export const NoopReason = Schema.Literals([
+  "empty",
+  "below threshold",
+  "waiting for growth",
+  /** A model was already asked for a summary of these messages and gave no usable result. */
+  "already tried",
+  "nothing to compress",
+  "nothing shrank",
+  /** A PreCompress hook vetoed it. */
+  "vetoed by a hook"
+])
+export type NoopReason = typeof NoopReason.Type
+
+/** The decision of a planner: a plan, or the reason why there is none. */
+export type Decision =
+  | { readonly _tag: "Skip"; readonly reason: NoopReason; readonly before: number }
+  | { readonly _tag: "Go"; readonly plan: Plan }
+
+/** A failure during a compression that a fallback made up for. */
+export const Degraded = Schema.Struct({ reason: Schema.String, message: Schema.String })
+export type Degraded = typeof Degraded.Type
+
+/** The audit of a snapshot's exact facts. See `AnchorAudit` in Extractive.ts. */
+export const AuditResult = Schema.Struct({
+  anchors: Schema.Natural,
+  inSnapshot: Schema.Natural,
+  inTail: Schema.Natural,
+  restored: Schema.Natural
+})
+
+/** One model call made for a snapshot, with its answer and its cost. */
+export const SummaryCall = Schema.Struct({
+  purpose: Schema.Literals(["generate", "verify"]),
+  /** The id of the call in telemetry: the id of the compression, with the suffix `-verify` for the second call. */
+  promptId: Schema.optionalKey(Schema.String),
+  model: Schema.String,
+  /** Number of messages sent, including the instruction. */
+  messages: Schema.Natural,
+  answer: Schema.String,
+  finishReason: Schema.String,
+  usage: Schema.NullOr(Usage)
+})
+export type SummaryCall = typeof SummaryCall.Type
+
+/** The role of these calls in telemetry, as in Gemini CLI (LlmRole.UTILITY_COMPRESSOR). */
+export const summarizerRole = "utility_compressor"
+
+/** Returns the prompt id of one of the two calls. */
+export const callPromptId = (promptId: string, purpose: SummaryCall["purpose"]): string =>
+  purpose === "verify" ? `${promptId}-verify` : promptId
+
+/** Facts in a model's snapshot that do not occur in the conversation. */
+export const UnsupportedFacts = Schema.Struct({
+  /** Exact facts (paths, numbers, ids, addresses). They were removed. */
+  removed: Schema.Array(Schema.String),
+  /** Names. They stay in the snapshot and are reported. */
+  unknown: Schema.Array(Schema.String)
+})
+export type UnsupportedFacts = typeof UnsupportedFacts.Type
+
+/** A message that cannot be made smaller. */
+const UnshrinkablePart = Schema.Struct({ entry: EntryId, what: Schema.String, tokens: TokenCount })
+
+const changed = {
+  before: TokenCount,
+  after: TokenCount,
+  plan: Plan,
+  patch: Patch,
+  degraded: Schema.NullOr(Degraded),
+  calls: Schema.Array(SummaryCall)
+}
+
+/** Every way in which a compression can end. */
+export const Outcome = Schema.TaggedUnion({
+  Compressed: {
+    ...changed,
+    /** Who wrote the snapshot. `hook`: a PreCompress hook supplied it. */
+    by: Schema.Literals(["model", "extractive", "ladder", "hook"]),
+    snapshot: Schema.String,
+    audit: AuditResult,
+    doubts: UnsupportedFacts,
+    /** Secrets left out of the snapshot, counted by kind. Absent when there were none. */
+    secrets: Schema.optionalKey(Schema.Record(Schema.String, Schema.Natural))
+  },
+  ContentTruncated: changed,
+  Noop: {
+    reason: NoopReason,
+    before: TokenCount,
+    /** The reason that a hook gave. */
+    detail: Schema.optionalKey(Schema.String)
+  },
+  FailedInflatedTokenCount: {
+    reason: Schema.Literals(["inflated", "below minimum gain"]),
+    before: TokenCount,
+    after: TokenCount,
+    plan: Plan,
+    /** The remaining messages that cannot shrink, largest first. */
+    stubborn: Schema.Array(UnshrinkablePart),
+    calls: Schema.Array(SummaryCall)
+  },
+  FailedTokenCountError: {
+    before: TokenCount,
+    message: Schema.String,
+    /** Absent when counting failed before there was a plan. */
+    plan: Schema.optionalKey(Plan),
+    /** Absent when no call was made. */
+    calls: Schema.optionalKey(Schema.Array(SummaryCall))
+  },
+  FailedEmptySummary: { before: TokenCount, plan: Plan, calls: Schema.Array(SummaryCall) },
+  FailedSummarizer: {
+    before: TokenCount,
+    plan: Plan,
+    reason: Schema.String,
+    message: Schema.String,
+    calls: Schema.Array(SummaryCall)
+  },
+  Cancelled: {}
+})
+export type Outcome = typeof Outcome.Type
+export const {
+  Cancelled,
+  Compressed,
+  ContentTruncated,
+  FailedEmptySummary,
+  FailedInflatedTokenCount,
+  FailedSummarizer,
+  FailedTokenCountError,
+  Noop
+} = Outcome.cases
+
+/** Returns Gemini CLI's CompressionStatus. The two outcomes that Gemini CLI does not have get names of their own. */
+export const statusOf: (outcome: Outcome) => string = Outcome.match({
+  Compressed: () => "COMPRESSED",
+  ContentTruncated: () => "CONTENT_TRUNCATED",
+  Noop: () => "NOOP",
+  FailedInflatedTokenCount: () => "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+  FailedTokenCountError: () => "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+  FailedEmptySummary: () => "COMPRESSION_FAILED_EMPTY_SUMMARY",
+  FailedSummarizer: () => "FAILED_SUMMARIZER",
+  Cancelled: () => "CANCELLED"
+})
+
+/** Returns the tokens of the request before and after. */
+export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly after: number } = Outcome.match({
+  Compressed: ({ after, before }) => ({ before, after }),
+  ContentTruncated: ({ after, before }) => ({ before, after }),
+  Noop: ({ before }) => ({ before, after: before }),
+  FailedInflatedTokenCount: ({ before }) => ({ before, after: before }),
+  FailedTokenCountError: ({ before }) => ({ before, after: before }),
+  FailedEmptySummary: ({ before }) => ({ before, after: before }),
+  FailedSummarizer: ({ before }) => ({ before, after: before }),
+  Cancelled: () => ({ before: 0, after: 0 })
+})
+
+/** Returns the range that was to be summarised when a model was paid for it without a result. */
+export const paidRangeOf = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
+  if (!("plan" in outcome) || outcome.plan === undefined || callsOf(outcome).length === 0) return undefined
+  const step = outcome.plan.steps.find((each) => each._tag === "Summarize")
+  return step === undefined ? undefined : { from: step.from, to: step.to }
+}
+
+/** Returns the outcome with other token counts for the request before and after: the counts that the user sees. */
+export const withCounts = (outcome: Outcome, before: number, after: number): Outcome => {
+  const counts = { before: count(before), after: count(after) }
+  return Outcome.matchOrElse(
+    outcome,
+    {
+      Compressed: (made): Outcome => Compressed.make({ ...made, ...counts }),
+      ContentTruncated: (made) => ContentTruncated.make({ ...made, ...counts }),
+      Noop: (made) => Noop.make({ ...made, before: counts.before }),
+      FailedInflatedTokenCount: (made) => FailedInflatedTokenCount.make({ ...made, ...counts }),
+      FailedTokenCountError: (made) => FailedTokenCountError.make({ ...made, before: counts.before }),
+      FailedEmptySummary: (made) => FailedEmptySummary.make({ ...made, before: counts.before }),
+      FailedSummarizer: (made) => FailedSummarizer.make({ ...made, before: counts.before })
+    },
+    () => outcome
+  )
+}
+
+const count = (tokens: number): TokenCount => TokenCount.make(Math.max(0, Math.round(tokens)))
+
+/** Returns the model calls that were made. They cost money however the compression ended. */
+export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>
+  "calls" in outcome ? (outcome.calls ?? []) : []
+
+/** Returns the change to the conversation; undefined when there is none. */
+export const patchOf = (outcome: Outcome): Patch | undefined =>
+  Outcome.matchOrElse(
+    outcome,
+    { Compressed: ({ patch }): Patch | undefined => patch, ContentTruncated: ({ patch }) => patch },
+    () => undefined
+  )
+
+/** Returns the conversation after the outcome. Only a compression that changes something replaces it. */
+export const adopt = (conversation: Conversation, outcome: Outcome): Conversation => {
+  const patch = patchOf(outcome)
+  return patch === undefined ? conversation : compressed(conversation, patch)
+}

@@ -1,0 +1,40 @@
+import { Schema } from "effect"
+import { TokenCount } from "../tokens/Tokens.ts"
+import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+
+const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** Options of a compression, common to all strategies. Token counts use the conversation's model. */
+export const PolicyOptions = Schema.Struct({
+  /** Size of the context window, in tokens. */
+  limit: TokenCount,
+  /** Share of the window above which a conversation is compressed. */
+  threshold: Fraction,
+  /** Share of the conversation to keep at its end. */
+  preserve: Fraction,
+  /** Smallest share of the request that a compression has to save. */
+  minGain: Fraction,
+  /** Tokens of tool output to keep in full, newest first. */
+  toolBudget: TokenCount,
+  /** Upper bound for the snapshot, in tokens. Absent: derived from the size of what is summarised. */
+  snapshotBudget: Schema.optionalKey(TokenCount),
+  outputForm: OutputForm,
+  /** Who writes the snapshot: code, or a model. */
+  summarizer: Schema.Literals(["extractive", "model"]),
+  /** The summarizing model. Absent: a model of the conversation's family. */
+  model: Schema.optionalKey(Schema.String),
+  /** What the user wants kept. */
+  focus: Schema.optionalKey(Schema.String),
+  /** Whether secrets are left out of the request to a summarizing model. Absent: yes. Snapshots never contain secrets. */
+  redactSecrets: Schema.optionalKey(Schema.Boolean),
+  /** Whether stronger plans may follow when the first does not reach the limit. */
+  ladder: Schema.Boolean,
+  /**
+   * Prompt tokens that the API reported for the latest request, for strategies that use the report. Absent: the prompt is
+   * counted.
+   */
+  promptTokens: Schema.optionalKey(TokenCount),
+  /** Tokens of the request outside the history: system instruction, tool declarations, environment message. */
+  overhead: TokenCount
+})
+export type PolicyOptions = typeof PolicyOptions.Type

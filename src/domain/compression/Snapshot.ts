@@ -1,0 +1,305 @@
+import { Brand } from "effect"
+import { protect, unprotect } from "../text/UntrustedText.ts"
+import { estimateText } from "../tokens/Tokens.ts"
+import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
+
+/**
+ * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older
+ * snapshots with five sections can be read too.
+ */
+export const sectionNames = [
+  "overall_goal",
+  "active_constraints",
+  "key_knowledge",
+  "artifact_trail",
+  "file_system_state",
+  "recent_actions",
+  "task_state"
+] as const
+/** The name of a section, which is its tag. */
+export type SectionName = (typeof sectionNames)[number]
+
+/**
+ * The text of a statement. Only this module creates it, so all text from a tool or a model passes through `statement`,
+ * `listItem` or `changeItem`, and all text from the user through `userWordsItem` or `labelledWordsItem`.
+ */
+export type ItemText = Brand.Branded<string, "palimpsest/domain/Snapshot/ItemText">
+const itemText = Brand.nominal<ItemText>()
+
+/** One statement of a section. A newer statement supersedes an older one with the same key. */
+export interface SnapshotItem {
+  readonly key: string
+  readonly text: ItemText
+}
+
+/** The statements of each section. A section may be empty. */
+export type Snapshot = Readonly<Record<SectionName, ReadonlyArray<SnapshotItem>>>
+
+/** A snapshot without statements. */
+export const emptySnapshot: Snapshot = {
+  overall_goal: [],
+  active_constraints: [],
+  key_knowledge: [],
+  artifact_trail: [],
+  file_system_state: [],
+  recent_actions: [],
+  task_state: []
+}
+
+/** Section names of older snapshots, with their current names. */
+const olderNames: Readonly<Record<string, SectionName>> = { current_plan: "task_state" }
+
+const rootTag = "state_snapshot"
+/** The tag around an exact span of the user's text. */
+const wordsTag = "user_words"
+/** The user's exact words, and where they are. */
+export interface UserWords {
+  readonly entry: string
+  readonly text: string
+}
+
+/** Makes a statement that shows the user's exact words. The words cannot close their own tag. */
+export const userWordsItem = (key: string, words: UserWords): SnapshotItem => ({
+  key,
+  text: itemText(`<${wordsTag} entry="${words.entry}">${protect(words.text)}</${wordsTag}>`)
+})
+
+const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)">([\\s\\S]*?)</${wordsTag}>`, "g")
+
+/** Returns every span that a snapshot shows as the user's words. */
+export const userWordsIn = (snapshotText: string): Array<UserWords> =>
+  [...snapshotText.matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({ entry, text: unprotect(text) }))
+
+const wordsStart = new RegExp(`<(?=/?${wordsTag}\\b)`, "gi")
+const withoutWordsTags = (text: string): string => text.replace(wordsStart, "&lt;")
+
+/**
+ * Returns a text in which only the words that `said` confirms are marked as the user's. Other quotes are marked as a model's
+ * words, and malformed or unclosed tags have no effect.
+ */
+export const withoutForgedWords = (text: string, said: (words: UserWords) => boolean): string => {
+  let checked = ""
+  let from = 0
+  for (const match of text.matchAll(wordsPattern)) {
+    const [whole, entry = "", words = ""] = match
+    const isExact = withoutWordsTags(words) === words && said({ entry, text: unprotect(words) })
+    checked += withoutWordsTags(text.slice(from, match.index))
+    checked += isExact ? whole : `written by a model: ${withoutWordsTags(words)}`
+    from = match.index + whole.length
+  }
+  return checked + withoutWordsTags(text.slice(from))
+}
+
+const line = (text: string): string => protect(visibleLine(text.trim()))
+
+/**
+ * Makes a statement by code or a model: one line, followed by its detail lines. Each detail stays on one line whatever it
+ * contains.
+ */
+export const statement = (key: string, text: string, details: ReadonlyArray<string> = []): SnapshotItem => ({
+  key,
+  // An indented line is not an item of its own.
+  text: itemText([`- ${line(text)}`, ...details.map((detail) => `    ${line(detail)}`)].join("\n"))
+})
+
+/** Makes a statement that lists names after a heading. */
+export const listItem = (key: string, heading: string, names: ReadonlyArray<string>): SnapshotItem => ({
+  key,
+  text: itemText([`- ${heading}`, ...names.map(line)].join(" "))
+})
+
+/** Makes text from another author safe for a snapshot and keeps its line breaks. Applying it twice changes nothing. */
+const foreign = (text: string): string => protect(visibleBlock(unprotect(text)).replaceAll("\t", "    "))
+
+/** Rewrites every piece of a text outside the quotes of the user's words. */
+const outsideWords = (text: string, rewrite: (piece: string) => string): string => {
+  let written = ""
+  let from = 0
+  for (const match of text.matchAll(wordsPattern)) {
+    const [whole, , words = ""] = match
+    // Only a quote that `userWordsItem` could have written counts.
+    if (protect(unprotect(words)) !== words) continue
+    written += rewrite(text.slice(from, match.index)) + whole
+    from = match.index + whole.length
+  }
+  return written + rewrite(text.slice(from))
+}
+
+/** Returns the statement with another text. */
+export const changeItem = ({ key, text }: SnapshotItem, change: (text: string) => string): SnapshotItem => ({
+  key,
+  text: itemText(outsideWords(change(text), foreign))
+})
+
+const readItem = (key: string, text: string): SnapshotItem => ({ key, text: itemText(outsideWords(text, foreign)) })
+
+const structure = new RegExp(
+  `(</?(?:${[rootTag, "scratchpad", ...sectionNames, ...Object.keys(olderNames)].join("|")})>)`,
+  "g"
+)
+
+/**
+ * Accepts a snapshot as a model wrote it: its elements and line breaks stay. Quotes of the user's words stay only where
+ * `said` confirms them, and nothing else in it can pass for the runtime or for one of our elements.
+ */
+export const asModelWrote = (text: string, said: (words: UserWords) => boolean): string =>
+  outsideWords(withoutForgedWords(text, said), (piece) =>
+    piece
+      .split(structure)
+      .map((each, at) => (at % 2 === 1 ? each : foreign(each)))
+      .join("")
+  )
+
+/** Removes scratchpads, in which the model thinks aloud. They are not part of the snapshot. */
+export const withoutScratchpad = (text: string): string => {
+  const closed = text.replace(/<scratchpad>[\s\S]*?<\/scratchpad>/gi, "")
+  // An unclosed scratchpad ends where the snapshot begins.
+  return closed.replace(/<scratchpad>[\s\S]*?(?=<state_snapshot>|$)/gi, "").trim()
+}
+
+const subject = /^[-*+\d.)\s[\]x>]*(?:\*\*([^*]+)\*\*|`([^`]+)`|([^\s:]*[/._][^\s:]*)(?=[:\s]|$)|([^:\n]{2,80}):\s)/
+
+/** Matches the state of a file as the extractive snapshot writes it. Its key is the exact path. */
+export const fileLine = /^- (.+): (read|created|modified|deleted) \(([^()]*)\)$/
+
+/** Returns the key of a line: its bold, quoted or path-like beginning, else the whole line. */
+const keyOf = (line: string): string => {
+  const path = fileLine.exec(line)?.[1]
+  if (path !== undefined) return unprotect(path)
+  const match = subject.exec(line)
+  return (match?.[1] ?? match?.[2] ?? match?.[3] ?? match?.[4] ?? line).trim().toLowerCase()
+}
+
+/** Stands in an empty section. */
+const nothing = "- none"
+
+const itemsOf = (body: string): Array<SnapshotItem> => {
+  const items: Array<SnapshotItem> = []
+  let label = ""
+  let rest = body.trim()
+  while (rest !== "") {
+    if (rest.startsWith(`<${wordsTag} `)) {
+      const close = `</${wordsTag}>`
+      const end = rest.indexOf(close)
+      if (end >= 0) {
+        const text = rest.slice(0, end + close.length)
+        items.push(readItem(label === "" ? text : label, label === "" ? text : `${label}:\n${text}`))
+        label = ""
+        rest = rest.slice(end + close.length).trimStart()
+        continue
+      }
+    }
+    // A line and the lines indented under it belong together.
+    const line = /^[^\n]*(?:\n[ \t]+[^\n]+)*/.exec(rest)?.[0] ?? rest
+    rest = rest
+      .slice(line.length)
+      .replace(/^\s*\n/, "")
+      .trimStart()
+    if (/^[\w ()',.-]+:$/.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
+    else if (line.trim() !== "" && line.trim() !== nothing) items.push(readItem(keyOf(line), line.trimEnd()))
+  }
+  return items
+}
+
+/** Makes an item under its own heading, in the form that `itemsOf` reads. */
+export const labelledWordsItem = (label: string, words: UserWords): SnapshotItem => ({
+  key: label,
+  text: itemText(`${label}:\n${userWordsItem(label, words).text}`)
+})
+
+/** Reads a text without sections as a snapshot: each line becomes a statement of `key_knowledge`. */
+export const plainSnapshot = (text: string): Snapshot => ({
+  ...emptySnapshot,
+  key_knowledge: withoutScratchpad(text)
+    .split("\n")
+    .flatMap((line) => {
+      const content = line.replace(/^\s*[-*](?:\s+|$)/, "")
+      return content.trim() === "" ? [] : [statement(line.trim(), content)]
+    })
+})
+
+/**
+ * Attributes words that are not the user's. Words that `said` does not confirm, and constraints without a quote, are marked
+ * as written by a model.
+ */
+export const attributeWords = (snapshot: Snapshot, said: (words: UserWords) => boolean): Snapshot => {
+  const marked = (known: SnapshotItem): SnapshotItem =>
+    statement(
+      known.key,
+      `written by a model: ${unprotect(known.text.replace(wordsPattern, "$2"))
+        .replace(/\s+/g, " ")
+        .replace(/^- /, "")
+        .trim()}`
+    )
+  const judged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+  for (const name of sectionNames) {
+    judged[name] = snapshot[name].map((known) => {
+      const words = userWordsIn(known.text)
+      const text = withoutForgedWords(known.text, said)
+      if (words.length > 0) return text === known.text ? known : marked(known)
+      const constraint = name === "active_constraints"
+      return constraint && !known.text.startsWith("- written by a model: ")
+        ? marked(known)
+        : changeItem(known, () => text)
+    })
+  }
+  return judged
+}
+
+/** Why a text is not a usable snapshot. */
+export type SnapshotProblem = "no snapshot" | "not closed" | "more than one snapshot" | "no section" | "nested section"
+
+/** Returns the body of an element, up to its first closing tag. Protected text cannot contain one. */
+const bodyOf = (text: string, name: string): string | undefined =>
+  new RegExp(`<${name}>([\\s\\S]*?)</${name}>`, "i").exec(text)?.[1]
+
+/** Reads a snapshot from a text. Tolerates prose around it and the older five sections. */
+export const parseSnapshot = (text: string): Snapshot | SnapshotProblem => {
+  const clean = withoutScratchpad(text)
+  const opened = clean.match(new RegExp(`<${rootTag}>`, "gi"))?.length ?? 0
+  if (opened === 0) return "no snapshot"
+  const body = bodyOf(clean, rootTag)
+  if (body === undefined) return "not closed"
+  if (opened > 1) return "more than one snapshot"
+  const sections: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+  let sectionCount = 0
+  for (const name of [...sectionNames, ...Object.keys(olderNames)]) {
+    const section = bodyOf(body, name)
+    if (section === undefined) continue
+    if (sectionNames.some((other) => new RegExp(`</?${other}>`, "i").test(section))) return "nested section"
+    sectionCount += 1
+    const target = sectionNames.find((known) => known === name) ?? olderNames[name]
+    if (target !== undefined) sections[target] = [...sections[target], ...itemsOf(section)]
+  }
+  return sectionCount === 0 ? "no section" : sections
+}
+
+/** Whether `parseSnapshot` returned a snapshot and not a problem. */
+export const isSnapshot = (value: Snapshot | SnapshotProblem): value is Snapshot => typeof value !== "string"
+
+/** Returns the required sections that are empty in the snapshot. */
+export const missingSections = (snapshot: Snapshot): ReadonlyArray<SectionName> =>
+  sectionNames.filter((name) => snapshot[name].length === 0)
+
+/** Merges two snapshots. A newer statement replaces an older one with the same key, and newer statements come first. */
+export const mergeSnapshots = (older: Snapshot, newer: Snapshot): Snapshot => {
+  const merged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+  for (const name of sectionNames) {
+    const keys = new Set(newer[name].map((item) => item.key))
+    const texts = new Set(newer[name].map((item) => item.text))
+    merged[name] = [...newer[name], ...older[name].filter((item) => !keys.has(item.key) && !texts.has(item.text))]
+  }
+  return merged
+}
+
+/** Renders a snapshot as text. All seven sections are always present, so readers find each in its place. */
+export const renderSnapshot = (snapshot: Snapshot): string => {
+  const sections = sectionNames.map((name) => {
+    const body = snapshot[name].map((item) => item.text).join("\n")
+    return `  <${name}>\n${body === "" ? nothing : body}\n  </${name}>`
+  })
+  return `<${rootTag}>\n${sections.join("\n")}\n</${rootTag}>`
+}
+
+/** Returns the tokens of the rendered snapshot. */
+export const snapshotTokens = (snapshot: Snapshot): number => estimateText(renderSnapshot(snapshot))

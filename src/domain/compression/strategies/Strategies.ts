@@ -1,0 +1,30 @@
+import { Schema } from "effect"
+import type { Strategy } from "../Strategy.ts"
+import { gemini } from "./gemini/Gemini.ts"
+import { palimpsest } from "./palimpsest/Palimpsest.ts"
+
+/** The registry of strategies, the default first. To add a strategy, add a folder beside this file and an entry here. */
+export const strategies = [palimpsest, gemini] as const satisfies ReadonlyArray<Strategy>
+
+/** The name of a strategy. Policies, settings and flags refuse any other name. */
+export const StrategyName = Schema.Literals(strategies.map(({ name }) => name))
+export type StrategyName = typeof StrategyName.Type
+
+/** The default strategy. */
+export const defaultStrategy = strategies[0]
+
+/** Returns the strategy with this name; undefined when there is none, as in a log that another version wrote. */
+export const strategyNamed = (name: string, among: ReadonlyArray<Strategy> = strategies): Strategy | undefined =>
+  among.find((strategy) => strategy.name === name)
+
+/** Whether a strategy uses the token counts that the API reported. See `Strategy.countsByReport`. */
+export const countsByReport = (name: string): boolean => strategyNamed(name)?.countsByReport === true
+
+/** Whether a strategy waits for growth after a failure. An unknown strategy waits. See `Strategy.waitsForGrowth`. */
+export const waitsForGrowth = (name: string): boolean => strategyNamed(name)?.waitsForGrowth !== false
+
+/** Returns the policy defaults of this strategy. */
+export const strategyDefaults = (name: StrategyName): Strategy["defaults"] & { readonly strategy: StrategyName } => ({
+  ...(strategyNamed(name) ?? defaultStrategy).defaults,
+  strategy: name
+})

@@ -1,0 +1,30 @@
+import { type Content, model, text, user } from "../../../content/Content.ts"
+import { callPromptId, summarizerRole } from "../../Compression.ts"
+import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../SummaryPrompts.ts"
+import type { Summarize } from "./Decision.ts"
+
+/** One model call, not streamed. */
+export interface CompressionCall {
+  readonly promptId: string
+  readonly role: typeof summarizerRole
+  readonly system: string
+  readonly contents: ReadonlyArray<Content>
+}
+
+const compressionCall = (promptId: string, contents: ReadonlyArray<Content>): CompressionCall => ({
+  promptId,
+  role: summarizerRole,
+  system: compressionInstruction,
+  contents
+})
+
+/** Makes the first call, which asks for the snapshot. */
+export const firstCall = ({ anchor, summarized }: Summarize, promptId: string): CompressionCall =>
+  compressionCall(promptId, [...summarized, user(text(snapshotRequest(anchor)))])
+
+/**
+ * Makes the second call, which asks for a check. It is made whatever the first answer was, and does not repeat the first
+ * question.
+ */
+export const secondCall = ({ summarized }: Summarize, promptId: string, summary: string): CompressionCall =>
+  compressionCall(callPromptId(promptId, "verify"), [...summarized, model(text(summary)), user(text(critiqueRequest))])

@@ -1,0 +1,38 @@
+import { type Content, isCall, isResponse } from "../../../content/Content.ts"
+import * as Work from "../../../text/SlicedWork.ts"
+
+/** The fraction is out of range. Gemini CLI throws in this case. */
+export interface SplitRefused {
+  readonly _tag: "SplitRefused"
+  readonly fraction: number
+  readonly message: string
+}
+
+/** `splitPoint`, one message at a time. */
+export function* splitting(contents: ReadonlyArray<Content>, fraction: number): Work.SlicedWork<number | SplitRefused> {
+  if (fraction <= 0 || fraction >= 1) {
+    return { _tag: "SplitRefused", fraction, message: "Fraction must be between 0 and 1" }
+  }
+  const sizes: Array<number> = []
+  for (const content of contents) {
+    const size = JSON.stringify(content).length
+    sizes.push(size)
+    yield 100 + size
+  }
+  const target = fraction * sizes.reduce((sum, size) => sum + size, 0)
+  let before = 0
+  let lastSplit = 0
+  for (const [index, content] of contents.entries()) {
+    if (content.role === "user" && !content.parts.some(isResponse)) {
+      if (before >= target) return index
+      lastSplit = index
+    }
+    before += sizes[index] ?? 0
+  }
+  const last = contents[contents.length - 1]
+  return last?.role === "model" && !last.parts.some(isCall) ? contents.length : lastSplit
+}
+
+/** Returns the index of the first message to keep. 0: nothing can be summarised. */
+export const splitPoint = (contents: ReadonlyArray<Content>, fraction: number): number | SplitRefused =>
+  Work.runSync(splitting(contents, fraction))

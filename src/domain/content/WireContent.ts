@@ -1,0 +1,28 @@
+import type { Content, Part } from "./Content.ts"
+
+/** The key under which contents carry the `effect/ai` options of messages and parts. */
+export const optionsKey = "providerMetadata"
+/** The key under which contents carry everything else that `effect/ai` needs to restore its message. */
+export const extraKey = "effect/ai"
+
+const isCarrying = (value: object): boolean => optionsKey in value || extraKey in value
+
+const wirePart = (part: Part): Part => {
+  if (!isCarrying(part)) return part
+  const { [optionsKey]: _options, [extraKey]: _extra, ...rest } = part
+  return rest
+}
+
+/** Contents that were checked and carry no such keys. A conversation sends the same ones with every request. */
+const clean = new WeakSet<Content>()
+
+/** A content without the keys of `effect/ai`, which the API rejects. */
+export const wireContent = (content: Content): Content => {
+  if (clean.has(content)) return content
+  if (!isCarrying(content) && !content.parts.some(isCarrying)) {
+    clean.add(content)
+    return content
+  }
+  const { [optionsKey]: _options, [extraKey]: _extra, ...rest } = content
+  return { ...rest, parts: content.parts.map(wirePart) }
+}

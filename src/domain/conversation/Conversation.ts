@@ -1,0 +1,381 @@
+import { Schema } from "effect"
+import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
+import * as Chain from "../text/PersistentList.ts"
+import { Content, isCall, isResponse, Part } from "../content/Content.ts"
+import { Handle } from "../content/Handle.ts"
+import { TokenCount, Usage } from "../tokens/Tokens.ts"
+
+/** The id of an entry: `e1`, `e2`, … in order of creation, including inserted entries. */
+export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))
+export type EntryId = typeof EntryId.Type
+
+/** Returns the id of the entry with this number, from 1. */
+export const entryId = (sequence: number): EntryId => EntryId.make(`e${sequence}`)
+/** Returns the number in an entry's id. */
+export const sequenceOf = (id: EntryId): number => Number(id.slice(1))
+
+/**
+ * The author of a message whose role does not tell who wrote it: a program (injected reminders), a summary of an earlier
+ * part of the conversation, or the environment message that opens it (never summarised, never counted).
+ */
+export const Author = Schema.Literals(["program", "summary", "environment"])
+export type Author = typeof Author.Type
+
+const draftFields = {
+  content: Content,
+  /** Milliseconds since 1970. */
+  at: Schema.optionalKey(Schema.Finite),
+  author: Schema.optionalKey(Author),
+  /** By part index: the JSON text that the part was read from, when writing the value again would give another text. */
+  source: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** On an answer: the model that gave it, and the provider's counts for the call. */
+  model: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage),
+  /** The origin in another agent's file: line number (from 1) and that agent's ids. */
+  origin: Schema.optionalKey(Schema.Struct({ line: Schema.Natural, ids: Schema.Array(Schema.String) }))
+}
+
+/** A message that is not part of a conversation yet. */
+export const Draft = Schema.Struct(draftFields)
+export type Draft = typeof Draft.Type
+
+/** A message of a conversation, with the tokens and the handle of each part. */
+export const Entry = Schema.Struct({
+  id: EntryId,
+  ...draftFields,
+  tokens: Schema.Array(Schema.Natural),
+  handles: Schema.Array(Handle),
+  /** By part index: results that were too large for the window when they arrived, and the form in which they are shown. */
+  bounded: Schema.optionalKey(Schema.Record(Schema.String, BoundedResult))
+})
+export type Entry = typeof Entry.Type
+
+/** Returns the JSON text that a part was read from, when writing it again would give another text. */
+export const sourceOf = (entry: Draft, part: number): string | undefined => entry.source?.[String(part)]
+
+/** Returns the sum of the numbers; 0 when there are none. */
+export const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
+/** Returns the tokens of all parts, as counted when the entry was made. */
+export const entryTokens = (entry: Entry): number => sum(entry.tokens)
+
+/** An entry as the model sees it: whole, or with some parts shortened. */
+export interface ViewItem {
+  readonly entry: Entry
+  readonly shortened: ReadonlyMap<number, ShortenedPart>
+}
+/** The replacement of a part, and its tokens. */
+export interface ShortenedPart {
+  readonly part: Part
+  readonly tokens: number
+}
+
+const whole: ReadonlyMap<number, ShortenedPart> = new Map()
+
+/** Makes the replacement of a bounded part on first access, once. */
+const lazily = (tokens: number, make: () => Part): ShortenedPart => {
+  let made: Part | undefined
+  return {
+    tokens,
+    get part() {
+      made ??= make()
+      return made
+    }
+  }
+}
+
+const boundedParts = (entry: Entry): ReadonlyMap<number, ShortenedPart> => {
+  const parts = new Map<number, ShortenedPart>()
+  for (const [index, bounded] of Object.entries(entry.bounded ?? {})) {
+    const part = entry.content.parts[Number(index)]
+    const handle = entry.handles[Number(index)]
+    if (part === undefined || handle === undefined) continue
+    parts.set(
+      Number(index),
+      lazily(bounded.tokens, () => boundedPart(part, handle, bounded))
+    )
+  }
+  return parts
+}
+
+/** Returns the view item of an entry that no compression shortened: whole, except for results that were bounded on arrival. */
+export const viewItem = (entry: Entry): ViewItem => ({
+  entry,
+  shortened: entry.bounded === undefined ? whole : boundedParts(entry)
+})
+
+/** Returns the tokens of an entry as the model sees it. The environment message is counted with the request and not here. */
+export const itemTokens = (item: ViewItem): number => {
+  if (item.entry.author === "environment") return 0
+  let tokens = entryTokens(item.entry)
+  for (const [part, shortened] of item.shortened) tokens += shortened.tokens - (item.entry.tokens[part] ?? 0)
+  return tokens
+}
+
+/** Returns the parts of an entry as the model sees them. */
+export const itemParts = (item: ViewItem): ReadonlyArray<Part> =>
+  item.shortened.size === 0
+    ? item.entry.content.parts
+    : item.entry.content.parts.map((part, index) => item.shortened.get(index)?.part ?? part)
+
+/**
+ * The change that one compression makes. Entries from `drop.from` to `drop.to` (both in the view) leave the view, `insert`
+ * takes their place, and single parts of the remaining entries are shortened. A patch holds no copy of the history.
+ */
+export const Patch = Schema.Struct({
+  drop: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
+  insert: Schema.Array(Entry),
+  shorten: Schema.Array(Schema.Struct({ entry: EntryId, part: Schema.Natural, replacement: Part, tokens: TokenCount }))
+})
+export type Patch = typeof Patch.Type
+
+interface Layer {
+  readonly patch: Patch
+  readonly before: Chain.PersistentList<ViewItem>
+  /** Number of log entries when the patch was applied. */
+  readonly entries: number
+}
+
+/**
+ * A conversation: the log of all entries, the view that the model sees, and the compressions that can be undone or redone.
+ * Immutable. Versions share structure, and appending is O(1).
+ */
+export interface Conversation {
+  readonly log: Chain.PersistentList<Entry>
+  readonly view: Chain.PersistentList<ViewItem>
+  readonly undoable: Chain.PersistentList<Layer>
+  readonly redoable: Chain.PersistentList<Patch>
+  /** The entries that compressions inserted, including undone ones: their handles stay valid. */
+  readonly inserted: Chain.PersistentList<Entry>
+  /** The number of the next entry. */
+  readonly next: number
+  /** Counts every change. A plan is made for one version. */
+  readonly version: number
+}
+
+/** A conversation without messages. */
+export const empty: Conversation = {
+  log: undefined,
+  view: undefined,
+  undoable: undefined,
+  redoable: undefined,
+  inserted: undefined,
+  next: 1,
+  version: 0
+}
+
+/** Returns the log: every appended entry, oldest first. Compressions never remove entries from it. */
+export const entries = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.log)
+/** Returns the view of the model, oldest first: the entries that compressions left, and those that they inserted. */
+export const view = (self: Conversation): ReadonlyArray<ViewItem> => Chain.toArray(self.view)
+/** Returns the tokens of the view. */
+export const viewTokens = (self: Conversation): number => Chain.total(self.view)
+
+/** Returns the tokens of the environment message, which is part of every request but not of the dialogue. Walks the view. */
+export const environmentTokens = (self: Conversation): number =>
+  sum(view(self).map(({ entry }) => (entry.author === "environment" ? entryTokens(entry) : 0)))
+
+const appendItem = (chain: Chain.PersistentList<ViewItem>, item: ViewItem) =>
+  Chain.append(chain, item, itemTokens(item))
+
+/** Appends an entry. Its id has to be the next one (`entryId(self.next)`). */
+export const append = (self: Conversation, entry: Entry): Conversation => ({
+  ...self,
+  log: Chain.append(self.log, entry, entryTokens(entry)),
+  view: appendItem(self.view, viewItem(entry)),
+  next: sequenceOf(entry.id) + 1,
+  version: self.version + 1
+})
+
+/**
+ * Makes a conversation from its view alone, without the entries that left the view and without compressions to undo. `next`
+ * and `version` are those of the whole conversation.
+ */
+export const shown = (
+  items: ReadonlyArray<ViewItem>,
+  isInserted: (entry: Entry) => boolean,
+  { next, version }: Pick<Conversation, "next" | "version">
+): Conversation => {
+  let { inserted, log, view }: Conversation = empty
+  for (const item of items) {
+    view = appendItem(view, item)
+    if (isInserted(item.entry)) inserted = Chain.append(inserted, item.entry, 0)
+    else log = Chain.append(log, item.entry, entryTokens(item.entry))
+  }
+  return { ...empty, log, view, inserted, next, version }
+}
+
+const applyPatch = (chain: Chain.PersistentList<ViewItem>, patch: Patch): Chain.PersistentList<ViewItem> => {
+  const shortened = new Map<EntryId, Map<number, ShortenedPart>>()
+  for (const { entry, part, replacement, tokens } of patch.shorten) {
+    const parts = shortened.get(entry) ?? new Map<number, ShortenedPart>()
+    shortened.set(entry, parts.set(part, { part: replacement, tokens }))
+  }
+  let next: Chain.PersistentList<ViewItem>
+  let dropping = false
+  const insert = () => {
+    for (const entry of patch.insert) next = appendItem(next, viewItem(entry))
+  }
+  let isInserted = patch.insert.length === 0
+  for (const item of Chain.toArray(chain)) {
+    // When nothing is dropped, the inserted entry opens the conversation, after the environment message.
+    const opens = patch.drop === undefined && item.entry.author !== "environment"
+    dropping = dropping || item.entry.id === patch.drop?.from
+    if (!isInserted && (opens || dropping)) {
+      isInserted = true
+      insert()
+    }
+    const parts = shortened.get(item.entry.id)
+    if (!dropping || item.entry.author === "environment") {
+      next = appendItem(
+        next,
+        parts === undefined ? item : { entry: item.entry, shortened: new Map([...item.shortened, ...parts]) }
+      )
+    }
+    if (item.entry.id === patch.drop?.to) dropping = false
+  }
+  if (!isInserted) insert()
+  return next
+}
+
+/** Returns the conversation with these parts shown shorter from now on. This is not a compression and cannot be undone. */
+export const masked = (self: Conversation, shorten: Patch["shorten"]): Conversation => ({
+  ...self,
+  view: applyPatch(self.view, { insert: [], shorten }),
+  version: self.version + 1
+})
+
+const lay = (self: Conversation, patch: Patch): Conversation => {
+  const inserted = patch.insert.map((entry) => sequenceOf(entry.id) + 1)
+  return {
+    ...self,
+    view: applyPatch(self.view, patch),
+    undoable: Chain.append(self.undoable, { patch, before: self.view, entries: Chain.length(self.log) }, 0),
+    next: Math.max(self.next, ...inserted),
+    version: self.version + 1
+  }
+}
+
+/** Applies a compression. Clears the compressions that could be redone. */
+export const compressed = (self: Conversation, patch: Patch): Conversation => ({
+  ...lay(self, patch),
+  redoable: undefined,
+  inserted: patch.insert.reduce<Chain.PersistentList<Entry>>(
+    (chain, entry) => Chain.append(chain, entry, 0),
+    self.inserted
+  )
+})
+
+/** Whether a compression is in force, so that it can be undone. */
+export const canUndo = (self: Conversation): boolean => self.undoable !== undefined
+/** Whether a compression was undone and none was applied since. */
+export const canRedo = (self: Conversation): boolean => self.redoable !== undefined
+
+/** Undoes the last compression and keeps the turns after it. Returns the same conversation when there is none. */
+export const undone = (self: Conversation): Conversation => {
+  const last = self.undoable
+  if (last === undefined) return self
+  let restored = last.value.before
+  for (const entry of Chain.drop(self.log, last.value.entries)) restored = appendItem(restored, viewItem(entry))
+  return {
+    ...self,
+    view: restored,
+    undoable: last.before,
+    redoable: Chain.append(self.redoable, last.value.patch, 0),
+    version: self.version + 1
+  }
+}
+
+/** Applies again the compression that was undone last. */
+export const redone = (self: Conversation): Conversation => {
+  const last = self.redoable
+  return last === undefined ? self : { ...lay(self, last.value), redoable: last.before }
+}
+
+/** Returns the compressions in force, oldest first: the patch of each, and the number of log entries at that time. */
+export const compressions = (self: Conversation): ReadonlyArray<{ readonly patch: Patch; readonly entries: number }> =>
+  Chain.toArray(self.undoable)
+
+/** Returns the entries that compressions inserted. The log stores them in the compressions' events and not as entries. */
+export const inserted = (self: Conversation): ReadonlyArray<Entry> => Chain.toArray(self.inserted)
+
+/** The place of a part: index in the list, index of the part. */
+export interface PartPlace {
+  readonly item: number
+  readonly part: number
+}
+
+/** Calls and their responses, in both directions. Keys are those of `placeKey`. */
+export interface Pairing {
+  /** By `item:part` of a call: the place of its response. */
+  readonly responseOf: ReadonlyMap<string, PartPlace>
+  /** By `item:part` of a response: the place of its call. */
+  readonly callOf: ReadonlyMap<string, PartPlace>
+}
+
+/** Returns the key of a place, `item:part`, for maps. */
+export const placeKey = (place: PartPlace): string => `${place.item}:${place.part}`
+
+/**
+ * Pairs calls with responses, message by message. Ids decide. A response without a known id takes the first open call of the
+ * same name that has no id, else none. A call is answered once, after it was made. When a later run of messages uses an id
+ * or a name again, the call of that run is meant (ids like `call_0` start anew each turn). Mutable.
+ */
+export class Pairs implements Pairing {
+  readonly responseOf = new Map<string, PartPlace>()
+  readonly callOf = new Map<string, PartPlace>()
+  private readonly runs: Array<number> = []
+  private readonly byId = new Map<string, Array<PartPlace>>()
+  private readonly byName = new Map<string, Array<PartPlace>>()
+  private run = 0
+  private role: string | undefined
+
+  private open(calls: Map<string, Array<PartPlace>>, key: string, place: PartPlace): void {
+    const places = calls.get(key)
+    const last = places?.[places.length - 1]
+    if (places === undefined || last === undefined || this.runs[last.item] !== this.run) calls.set(key, [place])
+    else places.push(place)
+  }
+
+  /** Adds the next message. */
+  add({ parts, role }: { readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }): void {
+    const item = this.runs.length
+    if (parts.length > 0 && role !== this.role) {
+      this.run += 1
+      this.role = role
+    }
+    this.runs.push(this.run)
+    parts.forEach((part, index) => {
+      const place = { item, part: index }
+      if (isCall(part)) {
+        if (part.functionCall.id === undefined) this.open(this.byName, part.functionCall.name, place)
+        else this.open(this.byId, part.functionCall.id, place)
+      } else if (isResponse(part)) {
+        const { id, name } = part.functionResponse
+        const made = (id === undefined ? undefined : this.byId.get(id)) ?? this.byName.get(name ?? "")
+        const call = made?.shift()
+        if (call !== undefined) {
+          this.responseOf.set(placeKey(call), place)
+          this.callOf.set(placeKey(place), call)
+        }
+      }
+    })
+  }
+}
+
+/** Returns the pairing of all these messages (see `Pairs`). */
+export const pairing = (
+  contents: ReadonlyArray<{ readonly role: Content["role"]; readonly parts: ReadonlyArray<Part> }>
+): Pairing => {
+  const pairs = new Pairs()
+  for (const content of contents) pairs.add(content)
+  return pairs
+}
+
+/** Characters of the user's text that every snapshot has to show verbatim. */
+export const Pin = Schema.Struct({
+  entry: EntryId,
+  part: Schema.Natural,
+  start: Schema.Natural,
+  end: Schema.Natural
+})
+export type Pin = typeof Pin.Type

@@ -1,0 +1,76 @@
+import type { Content, Part } from "../content/Content.ts"
+import { type Conversation, itemParts, view, type ViewItem } from "./Conversation.ts"
+
+/** The rule for a valid model message: Gemini CLI's of March 2026 (`older`) or its later one (`newer`). */
+export type ValidityRule = "older" | "newer"
+
+const harmlessKeys = new Set(["text", "thought", "callIndex"])
+
+const isValidPart = (part: Part | undefined, rule: ValidityRule): boolean => {
+  if (part === undefined) return false
+  const keys = Object.keys(part)
+  if (keys.length === 0) return false
+  if (part.thought === true || part.text !== "") return true
+  return rule === "newer" && keys.some((key) => !harmlessKeys.has(key))
+}
+
+/** Whether a model message may stay in the curated history. */
+export const isValidModel = (content: Content, rule: ValidityRule): boolean =>
+  content.parts.length === 0 ? rule === "newer" : content.parts.every((part) => isValidPart(part, rule))
+
+/**
+ * Returns the indexes of the curated history: the messages that are sent. Every user message stays. A run of model messages
+ * stays only if all of them are valid.
+ */
+export const curatedIndexes = (contents: ReadonlyArray<Content>, rule: ValidityRule): Array<number> => {
+  const kept: Array<number> = []
+  for (let i = 0; i < contents.length;) {
+    if (contents[i]?.role === "user") {
+      kept.push(i)
+      i += 1
+      continue
+    }
+    const start = i
+    let valid = true
+    for (; i < contents.length; i += 1) {
+      const content = contents[i]
+      if (content === undefined || content.role !== "model") break
+      valid = valid && isValidModel(content, rule)
+    }
+    if (valid) for (let at = start; at < i; at += 1) kept.push(at)
+  }
+  return kept
+}
+
+/** Returns the curated history. */
+export const curate = (contents: ReadonlyArray<Content>, rule: ValidityRule = "older"): Array<Content> =>
+  curatedIndexes(contents, rule).flatMap((index) => contents[index] ?? [])
+
+/** Returns the message of a view item, with shortened parts as they are shown. */
+export const shownContent = (item: ViewItem): Content =>
+  item.shortened.size === 0 ? item.entry.content : { ...item.entry.content, parts: itemParts(item) }
+
+/** Selects the messages of a history. */
+export interface HistoryOptions {
+  /** Leave out messages that are not sent: runs of model messages that contain an empty or invalid one. */
+  readonly curated?: boolean
+  /** Which messages are invalid. Default: as in Gemini CLI, March 2026. */
+  readonly rule?: ValidityRule
+}
+
+/**
+ * Returns the messages of a conversation after its compressions, whatever the strategy: all of them, or only the curated ones. This corresponds to `getHistory(curated)` of Gemini CLI. Messages that left the view remain in `entries(conversation)`.
+ *
+ * @example
+ * ```ts
+ * const conversation = yield* chat.conversation
+ * const sent = history(conversation, { curated: true })
+ * ```
+ */
+export const history = (
+  conversation: Conversation,
+  { curated = false, rule = "older" }: HistoryOptions = {}
+): Array<Content> => {
+  const contents = view(conversation).map(shownContent)
+  return curated ? curate(contents, rule) : contents
+}

@@ -1,0 +1,83 @@
+import type { EntryId } from "./Conversation.ts"
+
+/** The failed compressions of one chat or agent. */
+export interface FailureMemory {
+  /** A summary was larger than the messages it replaced (`hasFailedCompressionAttempt` in Gemini CLI). */
+  readonly failed: boolean
+  /** Automatic compression waits until the view has this many tokens. */
+  readonly waitUntil: number
+  /** Ranges that a model was paid for without a result, the latest last. They are not paid for again unless the user asks. */
+  readonly tried?: ReadonlyArray<TriedRange>
+}
+
+/** The first and the last message of a range that was to be summarised. */
+export interface TriedRange {
+  readonly from: EntryId
+  readonly to: EntryId
+}
+
+/** A memory without failures. */
+export const freshMemory: FailureMemory = { failed: false, waitUntil: 0 }
+
+/** Growth of the view, as a factor, after which a compression that did not help is tried again. */
+const growthFactor = 1.1
+/** A success that leaves more than this share of the view is no progress. */
+const noProgressShare = 0.9
+
+/** Maximum number of remembered ranges. Older ones are no longer in reach. */
+const maxTriedRanges = 16
+
+const withTried = (memory: FailureMemory, range: TriedRange | undefined): FailureMemory =>
+  range === undefined || isTried(memory, range)
+    ? memory
+    : { ...memory, tried: [...(memory.tried ?? []), { from: range.from, to: range.to }].slice(-maxTriedRanges) }
+
+/** The result of one compression. Tokens are those of the view. */
+export interface CompressionEnd {
+  readonly status: string
+  readonly forced: boolean
+  /** Tokens afterwards. */
+  readonly tokens: number
+  /** Tokens before; absent when nothing changed. */
+  readonly before?: number | undefined
+  readonly tried?: TriedRange | undefined
+  /** Whether the strategy waits for growth after a failure. Gemini CLI's does not. */
+  readonly waits?: boolean | undefined
+}
+
+/**
+ * Returns the memory after a compression (Gemini CLI, March 2026): success clears it, an inflated result that was not forced
+ * sets `failed`, everything else leaves it unchanged. In addition, to avoid paying without a gain, the next automatic
+ * attempt waits for the conversation to grow after an unforced failure and after a success that gained hardly anything, and
+ * ranges that were paid for in vain are remembered.
+ */
+export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureMemory => {
+  const { before = Infinity, forced, status, tokens, tried, waits = true } = ended
+  const grown = Math.ceil(tokens * growthFactor)
+  if (status === "COMPRESSED") {
+    // After an undo, the ranges that were paid for in vain are in the view again.
+    const cleared = memory.tried === undefined ? freshMemory : { ...freshMemory, tried: memory.tried }
+    return tokens <= before * noProgressShare ? cleared : { ...cleared, waitUntil: grown }
+  }
+  if (status === "NOOP" || status === "CANCELLED" || status === "CONTENT_TRUNCATED") return memory
+  const kept = withTried(memory, tried)
+  if (forced) return kept
+  return {
+    ...kept,
+    failed: memory.failed || status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+    waitUntil: waits ? grown : memory.waitUntil
+  }
+}
+
+/** Whether a model was paid for this range before without a result. */
+export const isTried = ({ tried = [] }: FailureMemory, { from, to }: TriedRange): boolean =>
+  tried.some((each) => each.from === from && each.to === to)
+
+/**
+ * Returns the memory after an undo onto a view above the threshold. Automatic compression waits for the next growth mark,
+ * and no model is paid again for the restored range.
+ */
+export const afterUndo = (memory: FailureMemory, tokens: number, undone?: TriedRange): FailureMemory => ({
+  ...withTried(memory, undone),
+  waitUntil: Math.ceil(tokens * growthFactor)
+})

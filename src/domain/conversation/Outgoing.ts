@@ -1,0 +1,153 @@
+import type * as Chain from "../text/PersistentList.ts"
+import { type Content, isResponse, type Part, withSignature } from "../content/Content.ts"
+import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
+import { Projector, type SentMessage } from "./Projection.ts"
+import { wireContent } from "../content/WireContent.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+
+/** The contents of a request as they are sent. */
+export interface OutgoingRequest {
+  readonly contents: ReadonlyArray<Content>
+  /** The parts of the contents, the same objects every time. */
+  readonly parts: () => ReadonlyArray<Part>
+  /** Tokens, as counted when the entries were made, including the environment message. */
+  readonly tokens: number
+  /** Tokens of the environment message, which the conversation does not count as its own. */
+  readonly environment: number
+}
+
+/** Whether a program wrote a message in the user's role. */
+const isProgram = ({ author, content }: Entry): boolean => author === "program" && content.role === "user"
+
+/** Whether program text may be appended to a message: it has words, and answers no call. */
+const canGoOn = ({ author, content }: Entry): boolean =>
+  content.role === "user" && (author === undefined || author === "program") && !content.parts.some(isResponse)
+
+/**
+ * Keeps the contents of a view from request to request. A view that grew at its end is not projected again, and earlier
+ * contents stay the same objects. Any other view is processed in whole. Text of a program is sent as further parts of the
+ * message before it, as Gemini CLI does with what hooks and references add to a prompt, so that a model, or a hook that
+ * inspects the last message, finds the prompt there. Each part keeps the mark that names its author. Mutable: one per chat.
+ */
+export class Outgoing {
+  private projector = new Projector()
+  private at: Chain.PersistentList<ViewItem> = undefined
+  /** Number of the projector's settled messages that were processed. */
+  private taken = 0
+  /** The contents made from them. */
+  private contents: Array<Content> = []
+  /** Whether the last content accepts further parts. */
+  private isOpen = false
+  /** Messages that a program wrote, and messages that program text may be appended to. */
+  private programs = new Set<EntryId>()
+  private openings = new Set<EntryId>()
+  private parts: Array<Part> = []
+  private tokens = 0
+  private environment = 0
+
+  /** A pending message has only a provisional id: what was noted under that id before no longer applies. */
+  private note({ entry }: ViewItem): void {
+    for (const [ids, is] of [
+      [this.programs, isProgram(entry)],
+      [this.openings, canGoOn(entry)]
+    ] as const) {
+      if (is) ids.add(entry.id)
+      else ids.delete(entry.id)
+    }
+  }
+
+  /** Appends a message to these contents, or to the last of them. Returns whether the next message may be appended to it. */
+  private put(contents: Array<Content>, isOpen: boolean, { content, entry }: SentMessage): boolean {
+    const made = withSignature(wireContent(content))
+    const last = contents.at(-1)
+    if (isOpen && last?.role === "user" && this.programs.has(entry)) {
+      contents[contents.length - 1] = { ...last, parts: [...last.parts, ...made.parts] }
+      return true
+    }
+    contents.push(made)
+    return this.openings.has(entry)
+  }
+
+  private take(sent: SentMessage): void {
+    this.isOpen = this.put(this.contents, this.isOpen, sent)
+    this.parts.push(...sent.content.parts)
+    this.tokens += sent.tokens
+    this.taken += 1
+  }
+
+  private isBare = false;
+
+  /**
+   * Processes a version of the view, in slices. After an interruption, the next call processes the rest. With `isBare`, the
+   * conversation's own environment messages are left out, because another one is sent.
+   */
+  *follow(view: Chain.PersistentList<ViewItem>, isBare = false): SlicedWork<void> {
+    const fresh: Array<Chain.Node<ViewItem>> = []
+    let node = view
+    while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
+      fresh.push(node)
+      node = node.before
+      yield 5
+    }
+    if (node !== this.at || isBare !== this.isBare) {
+      if (isBare !== this.isBare) {
+        // Everything is projected again, including what did not change.
+        fresh.length = 0
+        node = view
+        this.isBare = isBare
+      }
+      for (; node !== undefined; node = node.before) {
+        fresh.push(node)
+        yield 5
+      }
+      this.projector = new Projector()
+      this.taken = 0
+      this.contents = []
+      this.isOpen = false
+      this.programs = new Set()
+      this.openings = new Set()
+      this.parts = []
+      this.tokens = 0
+      this.environment = 0
+      this.at = undefined
+    }
+    for (const each of fresh.reverse()) {
+      const isEnvironment = each.value.entry.author === "environment"
+      if (!isEnvironment || !isBare) this.projector.push(each.value)
+      this.note(each.value)
+      if (isEnvironment && !isBare) this.environment += sum(each.value.entry.tokens)
+      this.at = each
+      yield 500
+    }
+    const { settled } = this.projector
+    for (let next = this.taken; next < settled.length; next += 1) {
+      const sent = settled[next]
+      if (sent !== undefined) this.take(sent)
+      yield 100
+    }
+  }
+
+  /** Returns the request for the view that was followed last, with these messages after it. */
+  request(next: ReadonlyArray<ViewItem> = []): OutgoingRequest {
+    for (const item of next) this.note(item)
+    const tail = this.projector.tail(next)
+    const { parts } = this
+    const contents = [...this.contents]
+    let isOpen = false
+    // Settled parts are only appended, so the present length delimits this request.
+    const settled = parts.length
+    const { environment } = this
+    let tokens = this.tokens + environment
+    for (const sent of tail) {
+      tokens += sent.tokens
+      // A run of one role settles as a whole, so no message of the tail continues a settled one.
+      isOpen = this.put(contents, isOpen, sent)
+    }
+    return {
+      contents,
+      parts: () => [...parts.slice(0, settled), ...tail.flatMap(({ content }) => content.parts)],
+      tokens,
+      environment
+    }
+  }
+}

@@ -1,0 +1,256 @@
+import { Schema } from "effect"
+import { agentTexts, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import * as Chain from "../text/PersistentList.ts"
+import type { Part } from "../content/Content.ts"
+import {
+  type Conversation,
+  entries,
+  type Entry,
+  EntryId,
+  entryTokens,
+  itemParts,
+  itemTokens,
+  type Patch,
+  sum,
+  type ViewItem,
+  viewTokens
+} from "../conversation/Conversation.ts"
+import type { SessionEvent } from "../session/Session.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+
+/**
+ * Describes the compressions in force: what each kept and dropped, and the size of the view over time. The environment
+ * message is not counted, as in the limits.
+ */
+
+/** A number of messages and their tokens, without the environment message. */
+const Share = Schema.Struct({ messages: Schema.Natural, tokens: Schema.Natural })
+type Share = typeof Share.Type
+
+/** A compression in force. `kept` and `dropped` together are the view before it. */
+export const Compaction = Schema.Struct({
+  /** The last log entry before it. */
+  after: Schema.NullOr(EntryId),
+  /** Tokens of the view before and after. */
+  tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
+  /** The strategy that decided it; null when only the conversation is known and not its log. */
+  strategy: Schema.NullOr(Schema.String),
+  trigger: Schema.NullOr(Schema.Literals(["manual", "auto"])),
+  /** The messages as they were in the view before it. */
+  dropped: Share,
+  kept: Share,
+  inserted: Share,
+  /** Parts of the kept messages that were shown shortened from then on, and the tokens saved (negative when they grew). */
+  shortened: Schema.Struct({ parts: Schema.Natural, saved: Schema.Int }),
+  /**
+   * The names, paths and numbers that the agent and the user used most at the end of the dropped messages (at most 200):
+   * their number, and how many of them were still in the inserted or kept messages. Null when nothing was dropped, or there
+   * is too much text to search.
+   */
+  facts: Schema.NullOr(Schema.Struct({ dropped: Schema.Natural, kept: Schema.Natural }))
+})
+export type Compaction = typeof Compaction.Type
+
+/** Returns the tokens of a log message; 0 for the environment message. */
+export const countedTokens = (entry: Entry): number => (entry.author === "environment" ? 0 : entryTokens(entry))
+
+/** A compression in force. */
+export interface AppliedCompaction {
+  readonly entries: number
+  readonly before: number
+  readonly after: number
+}
+
+/** Returns the compressions in force, oldest first, with the tokens of the view before and after each. */
+export const appliedCompactions = (
+  conversation: Conversation,
+  log: ReadonlyArray<Entry>
+): ReadonlyArray<AppliedCompaction> => {
+  const layers = Chain.toArray(conversation.undoable)
+  return layers.map((layer, index) => {
+    const next = layers[index + 1]
+    const appended = sum(log.slice(layer.entries, next?.entries).map(countedTokens))
+    const later = next === undefined ? viewTokens(conversation) : Chain.total(next.before)
+    return { entries: layer.entries, before: Chain.total(layer.before), after: later - appended }
+  })
+}
+
+/** Returns the tokens of the view after each message of the log, as it was at that time. */
+export const viewSizes = (conversation: Conversation): ReadonlyArray<number> => {
+  const log = entries(conversation)
+  return sizesOf(log, appliedCompactions(conversation, log))
+}
+
+/** `viewSizes` for compressions that are already computed. */
+export const sizesOf = (
+  log: ReadonlyArray<Entry>,
+  compactions: ReadonlyArray<AppliedCompaction>
+): ReadonlyArray<number> => {
+  let size = 0
+  let laid = 0
+  return log.map((entry, index) => {
+    for (let next = compactions[laid]; next !== undefined && next.entries <= index; next = compactions[laid]) {
+      size = next.after
+      laid += 1
+    }
+    size += countedTokens(entry)
+    return size
+  })
+}
+
+type Decided = Extract<SessionEvent, { readonly _tag: "Compressed" }>
+
+/** Returns the events of the compressions in force, oldest first. */
+const inForce = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<Decided> => {
+  const held: Array<Decided> = []
+  let undone: Array<Decided> = []
+  const move = (from: Array<Decided>, to: Array<Decided>) => {
+    const last = from.pop()
+    if (last !== undefined) to.push(last)
+  }
+  for (const event of events) {
+    if (event._tag === "Undone") move(held, undone)
+    else if (event._tag === "Redone") move(undone, held)
+    else if (event._tag === "Compressed") {
+      held.push(event)
+      undone = []
+    }
+  }
+  return held
+}
+
+/** Splits a view into the items that a patch drops and those that it leaves, without the environment message. */
+const parted = (items: ReadonlyArray<ViewItem>, { drop }: Patch) => {
+  const dropped: Array<ViewItem> = []
+  const kept: Array<ViewItem> = []
+  let dropping = false
+  for (const item of items) {
+    dropping = dropping || item.entry.id === drop?.from
+    if (item.entry.author !== "environment") (dropping ? dropped : kept).push(item)
+    if (item.entry.id === drop?.to) dropping = false
+  }
+  return { dropped, kept }
+}
+
+const shareOf = (items: ReadonlyArray<ViewItem>): Share => ({
+  messages: items.length,
+  tokens: sum(items.map(itemTokens))
+})
+
+/** Returns the last replacement of each part, by entry and part. */
+const replacements = (patch: Patch): ReadonlyMap<string, Patch["shorten"][number]> =>
+  new Map(patch.shorten.map((one) => [`${one.entry}:${one.part}`, one]))
+
+const shortenedIn = (kept: ReadonlyArray<ViewItem>, patch: Patch): Compaction["shortened"] => {
+  const items = patch.shorten.length === 0 ? new Map() : new Map(kept.map((item) => [item.entry.id, item]))
+  const saved = [...replacements(patch).values()].flatMap(({ entry, part, tokens }) => {
+    const item: ViewItem | undefined = items.get(entry)
+    return item === undefined ? [] : [(item.shortened.get(part)?.tokens ?? item.entry.tokens[part] ?? 0) - tokens]
+  })
+  return { parts: saved.length, saved: sum(saved) }
+}
+
+/**
+ * Limits of the search for facts: the number of facts per compression, the characters of dropped messages searched (the
+ * latest), the characters searched in one text (of a file written whole, its beginning), and the tokens searched for these
+ * facts in all views together.
+ */
+const searched = { facts: 200, characters: 50_000, text: 2_000, tokens: 4_000_000 }
+/**
+ * As the extractive summarizer ranks them: the number of messages after which a use counts half, and the weights of a
+ * mention.
+ */
+const weights = { halfLife: 50, person: 2, agent: 1, other: 0.5 }
+
+/** Returns the facts that the agent and users used most at the end of some messages. */
+function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<string>> {
+  const uses = new Map<string, number>()
+  let left = searched.characters
+  for (const [since, item] of items.toReversed().entries()) {
+    if (left <= 0) break
+    const { author, content } = item.entry
+    const amount = author !== undefined ? weights.other : content.role === "user" ? weights.person : weights.agent
+    const weight = amount * 0.5 ** (since / weights.halfLife)
+    const texts: Array<string> = []
+    for (const part of itemParts(item)) agentTexts(part, (text) => texts.push(text.slice(0, searched.text)))
+    for (const text of texts) {
+      eachAnchor(text, (fact) => uses.set(fact, (uses.get(fact) ?? 0) + weight))
+      left -= text.length + 20
+      yield text.length * 8 + 100
+      if (left <= 0) break
+    }
+  }
+  return [...uses]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, searched.facts)
+    .map(([fact]) => fact)
+}
+
+/** Counts the most used facts of the dropped messages that are still in the remaining ones verbatim. */
+function* factsOf(
+  dropped: ReadonlyArray<ViewItem>,
+  kept: ReadonlyArray<ViewItem>,
+  patch: Patch
+): SlicedWork<Compaction["facts"]> {
+  const missing = new Set(yield* weightiest(dropped))
+  const all = missing.size
+  const replaced = replacements(patch)
+  // Dialogue is searched first: it is shorter than tool output and holds most facts.
+  const dialogue: Array<string> = []
+  const answered: Array<string> = []
+  const read = (part: Part) => {
+    agentTexts(part, (text) => dialogue.push(text))
+    toolTexts(part, (text) => answered.push(text))
+  }
+  for (const entry of patch.insert) entry.content.parts.forEach(read)
+  for (const item of kept) {
+    itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
+  }
+  for (const texts of [dialogue, answered]) {
+    if (missing.size === 0) break
+    const text = texts.join("\n")
+    yield text.length
+    for (const fact of missing) {
+      if (text.includes(fact)) missing.delete(fact)
+      yield text.length / 8
+    }
+  }
+  return { dropped: all, kept: all - missing.size }
+}
+
+/** Returns what each compression in force did, oldest first. */
+export function* compactionsOf(
+  conversation: Conversation,
+  log: ReadonlyArray<Entry>,
+  laid: ReadonlyArray<AppliedCompaction>,
+  events: ReadonlyArray<SessionEvent>
+): SlicedWork<ReadonlyArray<Compaction>> {
+  const layers = Chain.toArray(conversation.undoable)
+  const decided = inForce(events)
+  const found: Array<Compaction> = []
+  let left = searched.tokens
+  // The latest come first, so that when there is too much to search, the oldest are skipped.
+  for (let index = layers.length - 1; index >= 0; index -= 1) {
+    const layer = layers[index]
+    const sizes = laid[index]
+    if (layer === undefined || sizes === undefined) continue
+    const { dropped, kept } = parted(Chain.toArray(layer.before), layer.patch)
+    yield (dropped.length + kept.length) * 50
+    const shares = { dropped: shareOf(dropped), kept: shareOf(kept) }
+    left -= shares.dropped.tokens + shares.kept.tokens
+    found.push({
+      after: log[sizes.entries - 1]?.id ?? null,
+      tokens: { before: sizes.before, after: sizes.after },
+      strategy: decided[index]?.strategy ?? null,
+      trigger: decided[index]?.trigger ?? null,
+      ...shares,
+      inserted: {
+        messages: layer.patch.insert.filter(({ author }) => author !== "environment").length,
+        tokens: sum(layer.patch.insert.map(countedTokens))
+      },
+      shortened: shortenedIn(kept, layer.patch),
+      facts: dropped.length === 0 || left < 0 ? null : yield* factsOf(dropped, kept, layer.patch)
+    })
+  }
+  return found.reverse()
+}

@@ -1,0 +1,149 @@
+import { Schema } from "effect"
+import { countedTokens } from "./Compactions.ts"
+import { isThought } from "../content/Content.ts"
+import { type Entry, EntryId, sum } from "../conversation/Conversation.ts"
+import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest, addClamped } from "../tokens/Prices.ts"
+import type { SessionEvent } from "../session/Session.ts"
+import { Usage } from "../tokens/Tokens.ts"
+
+/** Compares the providers' token counts with ours, and computes the cost. */
+
+/** The providers' token counts, compared with ours. */
+export const RecordedUsage = Schema.Struct({
+  /** Number of answers with a count. */
+  answers: Schema.Natural,
+  /** Sums over these answers. */
+  recorded: Usage,
+  /** For each answer: the provider's count of the request, and our count of the view before the answer. */
+  points: Schema.Array(Schema.Struct({ entry: EntryId, recorded: Schema.Natural, ours: Schema.Natural })),
+  /**
+   * Recorded ≈ overhead + factor × ours. The overhead is the part of each request that no transcript holds: instructions and
+   * tools.
+   */
+  overhead: Schema.Finite,
+  factor: Schema.Finite,
+  /** Mean of |recorded − fitted| / recorded. */
+  error: Schema.Finite
+})
+export type RecordedUsage = typeof RecordedUsage.Type
+
+/** An answer of the model, which may span several messages. */
+export interface RecordedAnswer {
+  entry: EntryId
+  model: string | undefined
+  /** Our count of the view that the request sent. */
+  readonly asked: number
+  answer: number
+  thoughts: number
+  usage: Usage | undefined
+}
+
+/** Whether a provider counted anything. */
+export const isCounted = (usage: Usage): boolean => usage.prompt + usage.answer + usage.thoughts > 0
+
+/** Returns the answers in order. Consecutive model messages are one answer, unless the provider counted them separately. */
+export const answersIn = (log: ReadonlyArray<Entry>, sizes: ReadonlyArray<number>): ReadonlyArray<RecordedAnswer> => {
+  const answers: Array<RecordedAnswer> = []
+  let open: RecordedAnswer | undefined
+  for (const [index, entry] of log.entries()) {
+    if (entry.content.role !== "model" || entry.author !== undefined) {
+      open = undefined
+      continue
+    }
+    if (open === undefined) {
+      const asked = (sizes[index] ?? 0) - countedTokens(entry)
+      open = { entry: entry.id, model: undefined, asked, answer: 0, thoughts: 0, usage: undefined }
+      answers.push(open)
+    }
+    open.model = entry.model ?? open.model
+    for (const [at, part] of entry.content.parts.entries()) {
+      open[isThought(part) ? "thoughts" : "answer"] += entry.tokens[at] ?? 0
+    }
+    if (entry.usage === undefined || !isCounted(entry.usage)) continue
+    open.entry = entry.id
+    open.usage = entry.usage
+    open = undefined
+  }
+  return answers
+}
+
+type Point = RecordedUsage["points"][number]
+
+/** Our estimates are never this far off, so points outside these bounds are ignored. */
+const plausible = { least: 0.25, most: 4 }
+
+/**
+ * Fits a line through the points by least squares of the relative error: recorded ≈ overhead + factor × ours, with an
+ * overhead of at least 0. Relative errors give small requests, which are mostly overhead, the same influence as large ones.
+ * When the points cannot separate the two (one point, views of one size), our count is taken as right.
+ */
+const fitted = (points: ReadonlyArray<Point>): Pick<RecordedUsage, "overhead" | "factor" | "error"> => {
+  const counted = points.filter(({ recorded }) => recorded > 0)
+  if (counted.length === 0) return { overhead: 0, factor: 1, error: 0 }
+  const weight = sum(counted.map(({ recorded }) => recorded ** -2))
+  const mean = (of: (point: Point) => number) => sum(counted.map((point) => of(point) * point.recorded ** -2)) / weight
+  const ours = mean((point) => point.ours)
+  const recorded = mean((point) => point.recorded)
+  const spread = mean((point) => (point.ours - ours) ** 2)
+  const slope =
+    spread <= ours ** 2 * 1e-12 ? 1 : mean((point) => (point.ours - ours) * (point.recorded - recorded)) / spread
+  const steep = slope >= plausible.least && slope <= plausible.most ? slope : 1
+  const isOver = recorded - steep * ours < 0
+  const factor = isOver ? mean((point) => point.ours * point.recorded) / mean((point) => point.ours ** 2) : steep
+  const overhead = isOver ? 0 : recorded - factor * ours
+  const off = counted.map((point) => Math.abs(point.recorded - overhead - factor * point.ours) / point.recorded)
+  return { overhead, factor, error: sum(off) / counted.length }
+}
+
+/** Returns the provider's total counts and how our counts compare; null when no provider counted. */
+export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null => {
+  let recorded: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+  let count = 0
+  const points: Array<Point> = []
+  for (const { asked, entry, usage } of answers) {
+    if (usage === undefined) continue
+    count += 1
+    const written = usage.cacheWrite ?? recorded.cacheWrite
+    recorded = {
+      prompt: addClamped(recorded.prompt, usage.prompt),
+      answer: addClamped(recorded.answer, usage.answer),
+      thoughts: addClamped(recorded.thoughts, usage.thoughts),
+      cached: addClamped(recorded.cached, usage.cached),
+      ...(written === undefined ? {} : { cacheWrite: addClamped(recorded.cacheWrite ?? 0, usage.cacheWrite ?? 0) })
+    }
+    if (usage.prompt > 0) points.push({ entry, recorded: usage.prompt, ours: asked })
+  }
+  return count === 0 ? null : { answers: count, recorded, points, ...fitted(points) }
+}
+
+/** Returns the model calls of the compressions in a log, including undone and failed ones, because they were paid for. */
+export const summaryRequests = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<PricedRequest> =>
+  events.flatMap((event) =>
+    event._tag !== "Compressed" && event._tag !== "CompressionFailed"
+      ? []
+      : (event.calls ?? []).flatMap(({ model, usage }) => (usage === null ? [] : [{ model, usage }]))
+  )
+
+/**
+ * Returns the cost of the requests: as the provider counted them, or without its counts, as we count them (one request per
+ * answer, the size of the view before it). Includes the compressions' calls.
+ */
+export const recordedCost = (
+  answers: Iterable<RecordedAnswer>,
+  isEstimated: boolean,
+  summaries: ReadonlyArray<PricedRequest>,
+  about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
+): Cost => costOf(requestsOf(answers, isEstimated, summaries, about.model), about.prices ?? builtInPrices, isEstimated)
+
+function* requestsOf(
+  answers: Iterable<RecordedAnswer>,
+  isEstimated: boolean,
+  summaries: ReadonlyArray<PricedRequest>,
+  usual = "unknown"
+): Generator<PricedRequest> {
+  for (const { answer, asked, model = usual, thoughts, usage } of answers) {
+    const counts = usage ?? (isEstimated ? { prompt: asked, answer, thoughts, cached: 0 } : undefined)
+    if (counts !== undefined) yield { model, usage: counts }
+  }
+  yield* summaries
+}

@@ -1,0 +1,108 @@
+import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+
+/**
+ * Measures whether a compression kept what the agent needed: of the names, paths and numbers that had occurred before and
+ * that the agent used again before another message showed them, how many were in the context of the agent.
+ */
+
+const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
+  for (const part of entry.content.parts) {
+    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
+    toolTexts(part, (text) => visit(text, false))
+  }
+}
+
+/** Whether an entry is dialogue or tool output, and not a summary that a compression inserted. */
+const isRecorded = (entry: Entry): boolean => entry.author !== "summary"
+
+/** Returns the anchors of `before` that the agent used again in `after` before a tool or the user showed them again. */
+export function* reusedAnchors(
+  before: ReadonlyArray<Entry>,
+  after: ReadonlyArray<Entry>
+): SlicedWork<ReadonlyMap<string, AnchorKind>> {
+  const occurred = new Set<string>()
+  for (const entry of before) {
+    let cost = 100
+    eachText(entry, (text) => {
+      eachAnchor(text, (anchor) => occurred.add(anchor))
+      cost += text.length * 8
+    })
+    yield cost
+  }
+  const shown = new Set<string>()
+  const used = new Map<string, AnchorKind>()
+  for (const entry of after.filter(isRecorded)) {
+    let cost = 100
+    eachText(entry, (text, byAgent) => {
+      eachAnchor(text, (anchor, kind) => {
+        if (!byAgent) shown.add(anchor)
+        else if (occurred.has(anchor) && !shown.has(anchor)) used.set(anchor, kind)
+      })
+      cost += text.length * 8
+    })
+    yield cost
+  }
+  return used
+}
+
+/** Where anchors are after a compression. The snapshot and the context are searched separately. */
+export interface Retention {
+  readonly used: number
+  readonly inSnapshot: number
+  readonly inContext: number
+  /** Not in the context, but in content that a handle in it names. */
+  readonly behindHandle: number
+  readonly lost: number
+  readonly byKind: Readonly<Partial<Record<AnchorKind, KindRetention>>>
+}
+
+/** The same counts for anchors of one kind. */
+export interface KindRetention {
+  readonly used: number
+  readonly inSnapshot: number
+  readonly inContext: number
+}
+
+/** Searches for each anchor, verbatim, in the snapshot and in the context, and for missing ones in the dropped content. */
+export function* measureRetention(
+  used: ReadonlyMap<string, AnchorKind>,
+  places: { readonly snapshot: string; readonly context: string; readonly dropped: ReadonlyArray<string> }
+): SlicedWork<Retention> {
+  const totals = { inSnapshot: 0, inContext: 0, behindHandle: 0, lost: 0 }
+  const kinds = new Map<AnchorKind, { used: number; inSnapshot: number; inContext: number }>()
+  for (const [anchor, kind] of used) {
+    const ofKind = kinds.get(kind) ?? { used: 0, inSnapshot: 0, inContext: 0 }
+    kinds.set(kind, ofKind)
+    ofKind.used += 1
+    yield places.snapshot.length + places.context.length
+    const inSnapshot = places.snapshot.includes(anchor)
+    if (inSnapshot) {
+      totals.inSnapshot += 1
+      ofKind.inSnapshot += 1
+    }
+    if (places.context.includes(anchor)) {
+      totals.inContext += 1
+      ofKind.inContext += 1
+      continue
+    }
+    let found = false
+    for (const text of places.dropped) {
+      yield text.length / 8
+      if (!text.includes(anchor)) continue
+      found = true
+      break
+    }
+    if (found) totals.behindHandle += 1
+    else totals.lost += 1
+  }
+  return { used: used.size, ...totals, byKind: Object.fromEntries(kinds) }
+}
+
+/** Returns all text of an entry in which anchors are searched. */
+export const entryText = (entry: Entry): string => {
+  const texts: Array<string> = []
+  eachText(entry, (text) => texts.push(text))
+  return texts.join("\n")
+}

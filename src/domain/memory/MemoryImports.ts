@@ -1,0 +1,90 @@
+import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
+
+/** Finds imports in memory files: `@path`, outside of code. */
+
+/** One `@path` in a text. */
+export interface ImportToken {
+  /** The path without the `@`. */
+  readonly path: string
+  /** Offset of the `@`, and the offset after the last character. */
+  readonly start: number
+  readonly end: number
+}
+
+/** Cost of one match, in characters of plain scanning. */
+const scanCost = 30
+
+/** Ranges of inline and fenced code. A run of backticks without a closing run of the same length is text. */
+function* codeRegions(text: string): SlicedWork<ReadonlyArray<readonly [from: number, to: number]>> {
+  const runs: Array<{ readonly at: number; readonly length: number }> = []
+  const next: Array<number> = []
+  const last = new Map<number, number>()
+  for (const { 0: run, index } of text.matchAll(/`+/g)) {
+    const before = last.get(run.length)
+    if (before !== undefined) next[before] = runs.length
+    last.set(run.length, runs.length)
+    runs.push({ at: index, length: run.length })
+    yield scanCost
+  }
+  const regions: Array<readonly [number, number]> = []
+  for (let i = 0; i < runs.length; i += 1) {
+    const opens = runs[i]
+    const close = next[i]
+    const closes = close === undefined ? undefined : runs[close]
+    if (opens === undefined || close === undefined || closes === undefined) continue
+    regions.push([opens.at, closes.at + closes.length])
+    i = close
+  }
+  return regions
+}
+
+/** The imports of a text, in order. An `@` counts at the start or after white space, before `.`, `/` or a letter. */
+export function* findImports(text: string): SlicedWork<ReadonlyArray<ImportToken>> {
+  if (!text.includes("@")) return []
+  const regions = yield* codeRegions(text)
+  yield text.length
+  const tokens: Array<ImportToken> = []
+  let region = 0
+  for (const { 0: token, 1: path = "", index } of text.matchAll(/(?<!\S)@([./A-Za-z]\S*)/g)) {
+    yield scanCost
+    while ((regions[region]?.[1] ?? Infinity) <= index) region += 1
+    if ((regions[region]?.[0] ?? Infinity) <= index) continue
+    tokens.push({ path, start: index, end: index + token.length })
+  }
+  return tokens
+}
+
+/** `findImports` in one step, for small texts. */
+export const importTokens = (text: string): ReadonlyArray<ImportToken> => runSync(findImports(text))
+
+/** Whether an import is a URL. */
+export const isAddress = (path: string): boolean => /^(?:file|https?):/i.test(path)
+
+/** Punctuation after a path in a sentence; not part of the name. */
+const trailingPunctuation = /[.,;:!?)\]}'"]+$/
+
+/**
+ * Whether an import is written as a path: with a folder, or with a file extension. `@scope/package` and `@somebody` are
+ * not; they import a file only when it exists. A version after such a name is not an extension.
+ */
+export const isPath = (path: string): boolean =>
+  /^\.{0,2}\//.test(path) || isAddress(path) || /[^./]\.[A-Za-z]\w*$/.test(path.replace(trailingPunctuation, ""))
+
+/** Text that cannot end an HTML comment. */
+const inComment = (text: string): string => text.replace(/--(!?)>/g, "--$1&gt;")
+
+/** An imported text with markers, in place of its token. */
+export const importedText = (path: string, text: string): string =>
+  `<!-- Imported from: ${inComment(path)} -->\n${text}\n<!-- End of import from: ${inComment(path)} -->`
+
+/** A token that imported nothing: the token stays, with the reason. */
+export const skippedImport = (path: string, why: string): string =>
+  `<!-- @${inComment(path)} was not imported: ${inComment(why)} -->`
+
+/** A reference to a file that has its own block, shown under that name. */
+export const importedBlock = (path: string, shown: string): string =>
+  `<!-- @${inComment(path)} is not repeated here: it stands in this memory as ${inComment(shown)} -->`
+
+/** One file in the flat format. */
+export const flatBlock = (path: string, text: string): string =>
+  `--- File: ${path} ---\n${text.trim()}\n--- End of File: ${path} ---`

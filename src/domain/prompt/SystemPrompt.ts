@@ -1,0 +1,111 @@
+import { coreMandates, preamble } from "./CoreMandates.ts"
+import { finalReminder, operationalGuidelines } from "./Guidelines.ts"
+import { agentContexts, agentSkills } from "./Offers.ts"
+import { has, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
+import { git, hookContext, interactiveYoloMode, sandbox } from "./Surroundings.ts"
+import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
+
+/**
+ * Assembles the system prompt: sections in a fixed order, then memory. It contains no date and no folder tree, so it
+ * stays the same from turn to turn.
+ */
+
+/** One section of the prompt. */
+export interface Section {
+  readonly key: SectionKey
+  /** The heading; the first section has none. */
+  readonly title: string
+  readonly text: string
+}
+
+interface Template {
+  readonly title: string
+  /** Whether the section is also in the prompt of an agent with a specific task. */
+  readonly minimal?: true
+  readonly isFor: (inputs: PromptInputs) => boolean
+  readonly text: (inputs: PromptInputs) => string
+}
+
+const always = () => true
+const canWork = ({ tools }: PromptInputs) => tools.length > 0
+
+/** Each section with the condition under which it is included. */
+const templates: Readonly<Record<SectionKey, Template>> = {
+  preamble: { title: "", minimal: true, isFor: always, text: preamble },
+  coreMandates: { title: "Ground rules", minimal: true, isFor: always, text: coreMandates },
+  agentContexts: { title: "Agents", isFor: ({ agents }) => agents.length > 0, text: agentContexts },
+  agentSkills: {
+    title: "Skills",
+    isFor: (inputs) => inputs.skills.length > 0 && has(inputs, "activate_skill"),
+    text: agentSkills
+  },
+  hookContext: { title: "Hooks", minimal: true, isFor: ({ hasHooks }) => hasHooks, text: hookContext },
+  planningWorkflow: { title: "Plan mode", isFor: ({ mode }) => mode === "plan", text: planningWorkflow },
+  primaryWorkflows: {
+    title: "How to work",
+    isFor: (inputs) => inputs.mode !== "plan" && canWork(inputs),
+    text: primaryWorkflows
+  },
+  taskTracker: { title: "Steps", isFor: (inputs) => has(inputs, "write_todos"), text: taskTracker },
+  operationalGuidelines: { title: "Tools and answers", minimal: true, isFor: always, text: operationalGuidelines },
+  interactiveYoloMode: {
+    title: "Everything runs unasked",
+    isFor: ({ interactive, mode }) => interactive && mode === "all",
+    text: interactiveYoloMode
+  },
+  sandbox: { title: "The machine", minimal: true, isFor: canWork, text: sandbox },
+  git: {
+    title: "Git",
+    minimal: true,
+    isFor: (inputs) => inputs.isGit && canWork(inputs),
+    text: git
+  },
+  finalReminder: { title: "Last of all", isFor: (inputs) => !isModern(inputs), text: finalReminder }
+}
+
+const isIn = (inputs: PromptInputs, key: SectionKey): boolean => {
+  const { isFor, minimal = false } = templates[key]
+  if (inputs.toggles?.[key] === false) return false
+  if (inputs.size === "none") return key === "preamble"
+  return (inputs.size === "full" || minimal) && isFor(inputs)
+}
+
+const sectionOf = (inputs: PromptInputs, key: SectionKey): Section => ({
+  key,
+  title: templates[key].title,
+  text: templates[key].text(inputs)
+})
+
+/** The sections included for these inputs, in order. */
+export const sections = (inputs: PromptInputs): ReadonlyArray<Section> =>
+  sectionKeys.filter((key) => isIn(inputs, key)).map((key) => sectionOf(inputs, key))
+
+/** Renders one section. */
+export const render = ({ text, title }: Pick<Section, "text" | "title">): string =>
+  title === "" ? text : `# ${title}\n\n${text}`
+
+/** At most one blank line in a row. */
+const tidied = (text: string): string => text.replace(/\n{3,}/g, "\n\n").trim()
+
+/** Joins pieces with a blank line and drops empty ones. */
+export const joined = (pieces: ReadonlyArray<string>): string =>
+  tidied(pieces.filter((piece) => piece.trim() !== "").join("\n\n"))
+
+/** The memory to include; none for an agent with a specific task. */
+export const memoryOf = ({ memory = "", size }: PromptInputs): string => (size === "full" ? memory.trim() : "")
+
+const placeholder = /\$\{(AgentSkills|SubAgents|AvailableTools|([A-Za-z_][\w.:-]*)_ToolName)\}/g
+
+/**
+ * Fills the placeholders of a custom system prompt. Inserted text is not scanned again, and a placeholder for an
+ * unknown tool stays as written.
+ */
+export const substituted = (text: string, inputs: PromptInputs): string => {
+  const section = (key: SectionKey) => (templates[key].isFor(inputs) ? render(sectionOf(inputs, key)) : "")
+  return text.replace(placeholder, (whole: string, name: string, tool: string | undefined) => {
+    if (name === "AgentSkills") return section("agentSkills")
+    if (name === "SubAgents") return section("agentContexts")
+    if (name === "AvailableTools") return inputs.tools.map((one) => `- ${one}`).join("\n")
+    return tool !== undefined && has(inputs, tool) ? tool : whole
+  })
+}

@@ -1,0 +1,225 @@
+import { waitsForGrowth } from "../compression/strategies/Strategies.ts"
+import { Schema } from "effect"
+import * as Chain from "../text/PersistentList.ts"
+import { Entry, EntryId, Patch, Pin } from "../conversation/Conversation.ts"
+import * as Conversation from "../conversation/Conversation.ts"
+import { afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
+import { Handle, Hash } from "../content/Handle.ts"
+import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
+import { TokenCount, Usage } from "../tokens/Tokens.ts"
+
+/** The events of a session, and the fold that makes a session of them. */
+
+/** The version of the log format that this program writes. Older versions are converted while they are read. */
+export const logVersion = 1
+
+/** Milliseconds since 1970. */
+const at = Schema.Finite
+
+/** The first line of a log. */
+export const Started = Schema.TaggedStruct("Started", {
+  version: Schema.Natural,
+  /** A UUIDv7. */
+  session: Schema.String,
+  at,
+  /** The estimator that counted the tokens of each entry. */
+  estimator: Schema.String,
+  /** The model and the working folder at the start. */
+  model: Schema.optionalKey(Schema.String),
+  cwd: Schema.optionalKey(Schema.String),
+  /** The session whose agent started this one. */
+  parent: Schema.optionalKey(Schema.String),
+  /** The format and session that it was imported from. */
+  importedFrom: Schema.optionalKey(Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) }))
+})
+export type Started = typeof Started.Type
+
+/** A message was added at the end. */
+export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
+
+/** A message was added with its attachments and its answer. None of them is in the log without the others. */
+export const Answered = Schema.TaggedStruct("Answered", {
+  message: Entry,
+  /** Messages that a program added after the message: files that it names, texts of hooks. */
+  attached: Schema.optionalKey(Schema.Array(Entry)),
+  answer: Entry
+})
+
+/** Another model answers from here on. */
+export const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
+
+/** The user pinned these words: they are kept verbatim. */
+export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
+
+/** What one model call of a compression cost. `usage` is null when the provider reported none. */
+export const PaidCall = Schema.Struct({ model: Schema.String, usage: Schema.NullOr(Usage) })
+export type PaidCall = typeof PaidCall.Type
+
+/** A compression was applied to the conversation. */
+export const Compressed = Schema.TaggedStruct("Compressed", {
+  at,
+  /** The status name that Gemini CLI uses. */
+  status: Schema.String,
+  strategy: Schema.String,
+  trigger: Schema.Literals(["manual", "auto"]),
+  before: TokenCount,
+  after: TokenCount,
+  patch: Patch,
+  /** The handle under which everything that was dropped can be recalled, as JSON Lines. */
+  dropped: Schema.optionalKey(Handle),
+  /** The model calls it took; absent when it took none. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
+})
+
+/** Old tool results are shown shorter from here on. This is not a compression and cannot be undone. */
+export const Masked = Schema.TaggedStruct("Masked", { at, shorten: Patch.fields.shorten })
+
+/** The last compression was undone. */
+export const Undone = Schema.TaggedStruct("Undone", { at })
+/** The compression that was undone last was applied again. */
+export const Redone = Schema.TaggedStruct("Redone", { at })
+
+/** A compression failed: it changed nothing but the memory of failures. */
+export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
+  at,
+  status: Schema.String,
+  forced: Schema.Boolean,
+  tokens: TokenCount,
+  /** Absent in older logs, which had only the default strategy. */
+  strategy: Schema.optionalKey(Schema.String),
+  /** The entries for which a model was paid without a result. */
+  tried: Schema.optionalKey(Schema.Struct({ from: EntryId, to: EntryId })),
+  /** The model calls that were paid for nevertheless. */
+  calls: Schema.optionalKey(Schema.Array(PaidCall))
+})
+
+/** Everything that can happen in a session. The log is a list of these, and the session is their fold. */
+export const SessionEvent = Schema.Union([
+  Started,
+  Appended,
+  Answered,
+  ModelSwitched,
+  Pinned,
+  Compressed,
+  CompressionFailed,
+  Masked,
+  Undone,
+  Redone
+])
+export type SessionEvent = typeof SessionEvent.Type
+
+/** The state of a session: the fold of its events. */
+export interface Session {
+  readonly started: Started | undefined
+  /** The model that answers: the first one, or the one switched to last. */
+  readonly model: string | undefined
+  /** What the user pinned, oldest first. */
+  readonly pins: Chain.PersistentList<Pin>
+  readonly conversation: Conversation.Conversation
+  readonly memory: FailureMemory
+  /** What each compression dropped, oldest first. Undone ones are included, as their handles stay valid. */
+  readonly ranges: Chain.PersistentList<DroppedRange>
+}
+
+/** The state before the first event. */
+export const emptySession: Session = {
+  started: undefined,
+  model: undefined,
+  pins: undefined,
+  conversation: Conversation.empty,
+  memory: freshMemory,
+  ranges: undefined
+}
+
+/** Everything in a session that a handle can name. */
+export const recallableOf = (session: Session): Recallable =>
+  recallable(session.conversation, Chain.toArray(session.ranges))
+
+const dropped = (session: Session, handle: Handle | undefined, { drop }: Patch): Session["ranges"] =>
+  handle === undefined || drop === undefined
+    ? session.ranges
+    : Chain.append(
+        session.ranges,
+        { handle, entries: droppedEntries(Conversation.view(session.conversation), drop) },
+        0
+      )
+
+/** The session after one more event. */
+export const applyEvent = (session: Session, event: SessionEvent): Session => {
+  const { conversation } = session
+  switch (event._tag) {
+    case "Started":
+      return { ...session, started: event, model: event.model }
+    case "Appended":
+      return { ...session, conversation: Conversation.append(conversation, event.entry) }
+    case "Answered": {
+      const asked = [event.message, ...(event.attached ?? [])].reduce(Conversation.append, conversation)
+      return { ...session, conversation: Conversation.append(asked, event.answer) }
+    }
+    case "ModelSwitched":
+      return { ...session, model: event.model }
+    case "Pinned":
+      return { ...session, pins: Chain.append(session.pins, event.pin, 0) }
+    case "Compressed": {
+      const next = Conversation.compressed(conversation, event.patch)
+      return {
+        ...session,
+        conversation: next,
+        ranges: dropped(session, event.dropped, event.patch),
+        memory: remember(session.memory, {
+          status: event.status,
+          forced: event.trigger === "manual",
+          before: Conversation.viewTokens(conversation),
+          tokens: Conversation.viewTokens(next)
+        })
+      }
+    }
+    case "CompressionFailed":
+      return {
+        ...session,
+        memory: remember(session.memory, {
+          ...event,
+          tokens: Conversation.viewTokens(conversation),
+          waits: event.strategy === undefined || waitsForGrowth(event.strategy)
+        })
+      }
+    case "Masked":
+      return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
+    case "Undone": {
+      const restored = Conversation.undone(conversation)
+      return {
+        ...session,
+        conversation: restored,
+        memory: afterUndo(session.memory, Conversation.viewTokens(restored), conversation.undoable?.value.patch.drop)
+      }
+    }
+    case "Redone":
+      return { ...session, conversation: Conversation.redone(conversation) }
+  }
+}
+
+/** Where the bytes of a part are when they are not in its line. */
+export const Spilled = Schema.Struct({
+  hash: Hash,
+  /** Bytes. */
+  size: Schema.Natural,
+  form: Schema.Literals(["text", "json"])
+})
+export type Spilled = typeof Spilled.Type
+
+/** Parts with a payload of at least this many bytes are stored as blobs when they are appended. */
+export const minSpillBytes = 8 * 1024
+
+/** The entries that an event adds. */
+export const entriesOf = (event: SessionEvent): ReadonlyArray<Entry> => {
+  switch (event._tag) {
+    case "Appended":
+      return [event.entry]
+    case "Answered":
+      return [event.message, ...(event.attached ?? []), event.answer]
+    case "Compressed":
+      return event.patch.insert
+    default:
+      return []
+  }
+}

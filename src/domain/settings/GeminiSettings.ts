@@ -1,0 +1,501 @@
+import { Equal, Predicate } from "effect"
+import { hooksOf } from "../hooks/HookSettings.ts"
+import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
+
+/**
+ * Translates Gemini CLI settings: what each key becomes, and why some are skipped.
+ *
+ * One file: the table of rules and the reasons are read together, and every key must be in exactly one result list.
+ */
+
+/** A path in a JSON document: names and indices, outermost first. */
+export type JsonPath = ReadonlyArray<string | number>
+
+/** A path as written: `hooks.AfterTool[0].hooks[1]`. */
+export const pathText = (path: JsonPath): string =>
+  path.reduce<string>(
+    (text, one) => (typeof one === "number" ? `${text}[${one}]` : text === "" ? one : `${text}.${one}`),
+    ""
+  )
+
+/** A key and the setting it becomes. A row covers everything below it, except where rows below say otherwise. */
+export interface TranslatedKey {
+  readonly from: JsonPath
+  readonly to: SettingsPath
+  readonly value: unknown
+  /** A difference in meaning. */
+  readonly note: string | undefined
+}
+
+/** A key whose setting is already set here. The existing value stays. */
+export interface AlreadySetKey {
+  readonly from: JsonPath
+  readonly to: SettingsPath
+  readonly why: string
+}
+
+/** A key that is not translated, and why. */
+export interface SkippedKey {
+  readonly from: JsonPath
+  readonly why: string
+}
+
+/** The result for all keys. */
+export interface Translation {
+  readonly taken: ReadonlyArray<TranslatedKey>
+  readonly kept: ReadonlyArray<AlreadySetKey>
+  readonly left: ReadonlyArray<SkippedKey>
+}
+
+/** The converted value, or why there is none. */
+type Conversion = { readonly value: unknown; readonly note?: string } | { readonly why: string }
+
+/** A setting and the Gemini CLI keys it comes from, newest name first. */
+interface Rule {
+  readonly to: SettingsPath
+  readonly from: ReadonlyArray<JsonPath>
+  readonly becomes?: (value: unknown, settings: unknown) => Conversion
+}
+
+const defineRule = (to: string, from: ReadonlyArray<string>, becomes?: Rule["becomes"]): Rule => ({
+  to: to.split("."),
+  from: from.map((path) => path.split(".")),
+  ...(becomes === undefined ? {} : { becomes })
+})
+
+const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
+
+const not = (value: unknown): Conversion =>
+  typeof value === "boolean" ? { value: !value } : { why: "expected true or false" }
+
+const listOf = (value: unknown): Conversion => ({ value: typeof value === "string" ? [value] : value })
+
+/** Names that stand for one of several models in Gemini CLI. */
+const aliases = /^(?:auto(?:-.*)?|pro|flash|flash-lite)$/
+
+const parseModel = (value: unknown): Conversion =>
+  typeof value === "string" && aliases.test(value)
+    ? { why: "is no model's own name; set model to one, or router to true" }
+    : Predicate.isObject(value)
+      ? { why: "expected the name of a model" }
+      : { value }
+
+const parseTurns = (value: unknown): Conversion =>
+  value === -1
+    ? { why: "means no limit for a session, and here there is none" }
+    : { value, note: "counts for one message here, not for the session" }
+
+const parseOutputLimit = (value: unknown): Conversion =>
+  typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }
+
+const parseTruncation = (value: unknown): Conversion =>
+  value === false ? { value: 0, note: "0: nothing is shortened" } : { why: "is so here, unless toolOutput.most is 0" }
+
+const parseFolderTrust = (value: unknown): Conversion =>
+  value === true ? { value } : { why: "would trust every folder; set folderTrust yourself if you want that" }
+
+/** Gemini CLI's default protocol is gRPC, which this program does not support. */
+const parseEndpoint = (value: unknown, settings: unknown): Conversion =>
+  valueAt(settings, ["telemetry", "otlpProtocol"]) === "http"
+    ? { value }
+    : { why: "is spoken to over gRPC there; set telemetry.endpoint to the collector's address for HTTP" }
+
+const parseInvestigator = (value: unknown, settings: unknown): Conversion =>
+  valueAt(settings, ["agents", "overrides", "codebase_investigator"]) === undefined
+    ? { value }
+    : { why: "agents.overrides.codebase_investigator counts instead" }
+
+const isRetentionEnabled = (settings: unknown): boolean =>
+  valueAt(settings, ["general", "sessionRetention", "enabled"]) === false
+
+const parseRetention = (value: unknown, settings: unknown): Conversion =>
+  isRetentionEnabled(settings)
+    ? { why: "is switched off there" }
+    : { value, note: "older sessions of this program are deleted then" }
+
+const rules: ReadonlyArray<Rule> = [
+  defineRule("model", ["model.name", "model"], parseModel),
+  defineRule("compressionThreshold", [
+    "model.compressionThreshold",
+    "model.chatCompression.contextPercentageThreshold",
+    "chatCompression.contextPercentageThreshold"
+  ]),
+  defineRule("maxTurns", ["model.maxSessionTurns", "maxSessionTurns"], parseTurns),
+  defineRule("loopDetection", ["model.disableLoopDetection", "disableLoopDetection"], not),
+  defineRule("memory.fileNames", ["context.fileName", "contextFileName"], listOf),
+  defineRule("memory.importFormat", ["context.importFormat", "memoryImportFormat"]),
+  defineRule("memory.maxDirs", ["context.discoveryMaxDirs", "memoryDiscoveryMaxDirs"]),
+  defineRule("memory.boundaries", ["context.memoryBoundaryMarkers"]),
+  defineRule("environment.tree", ["context.includeDirectoryTree", "includeDirectoryTree"]),
+  defineRule("includeDirectories", ["context.includeDirectories", "includeDirectories"]),
+  defineRule("loadMemoryFromIncludeDirectories", [
+    "context.loadMemoryFromIncludeDirectories",
+    "context.loadFromIncludeDirectories",
+    "loadMemoryFromIncludeDirectories"
+  ]),
+  defineRule("files.respectGitIgnore", ["context.fileFiltering.respectGitIgnore", "fileFiltering.respectGitIgnore"]),
+  defineRule("files.respectGeminiIgnore", [
+    "context.fileFiltering.respectGeminiIgnore",
+    "fileFiltering.respectGeminiIgnore"
+  ]),
+  defineRule("toolOutput.most", ["tools.enableToolOutputTruncation", "enableToolOutputTruncation"], parseTruncation),
+  defineRule("toolOutput.most", ["tools.truncateToolOutputThreshold", "truncateToolOutputThreshold"], parseOutputLimit),
+  defineRule("toolOutput.lines", ["tools.truncateToolOutputLines", "truncateToolOutputLines"], (value) => ({
+    value,
+    note: "counts with the form head-tail-lines"
+  })),
+  defineRule("shellIdle", ["tools.shell.inactivityTimeout"]),
+  defineRule("editCorrection", ["tools.disableLLMCorrection"], not),
+  defineRule("masking.protect", ["experimental.toolOutputMasking.toolProtectionThreshold"]),
+  defineRule("masking.least", ["experimental.toolOutputMasking.minPrunableTokensThreshold"]),
+  defineRule("attempts.calls", ["general.maxAttempts", "maxAttempts"]),
+  defineRule("sessionRetention.maxAge", ["general.sessionRetention.maxAge"], parseRetention),
+  defineRule("sessionRetention.maxCount", ["general.sessionRetention.maxCount"], parseRetention),
+  defineRule("hooksConfig.enabled", ["hooksConfig.enabled", "hooks.enabled", "tools.enableHooks"]),
+  defineRule("hooksConfig.disabled", ["hooksConfig.disabled", "hooks.disabled"]),
+  defineRule("agents.codebase_investigator", ["experimental.codebaseInvestigatorSettings.enabled"], parseInvestigator),
+  defineRule("ide.enabled", ["ide.enabled", "ideMode"]),
+  defineRule("telemetry.enabled", ["telemetry.enabled"]),
+  defineRule("telemetry.endpoint", ["telemetry.otlpEndpoint"], parseEndpoint),
+  defineRule("telemetry.prompts", ["telemetry.logPrompts"]),
+  defineRule("telemetry.file", ["telemetry.outfile"]),
+  defineRule("folderTrust", ["security.folderTrust.enabled", "folderTrust"], parseFolderTrust)
+]
+
+const approvalReason = "what may run unasked is not taken over; approve and allowed say it here"
+const toolsReason = "which tools there are cannot be set here"
+const appearanceReason = "how Gemini CLI looks and behaves at the terminal means nothing here"
+
+/** Why a key is skipped, by path. The longest matching path wins. */
+const reasons: Readonly<Record<string, string>> = {
+  $schema: "is for editors only",
+  "tools.allowed": approvalReason,
+  "tools.autoAccept": approvalReason,
+  "tools.approvalMode": approvalReason,
+  "general.defaultApprovalMode": approvalReason,
+  allowedTools: approvalReason,
+  autoAccept: approvalReason,
+  security: approvalReason,
+  policyPaths: approvalReason,
+  "security.auth": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  selectedAuthType: "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "tools.core": toolsReason,
+  "tools.exclude": toolsReason,
+  coreTools: toolsReason,
+  excludeTools: toolsReason,
+  "tools.sandbox": "commands run without a sandbox here",
+  sandbox: "commands run without a sandbox here",
+  mcp: "all servers of mcpServers are offered here; leave out those you do not want",
+  allowMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
+  excludeMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
+  ui: appearanceReason,
+  theme: appearanceReason,
+  vimMode: appearanceReason,
+  "general.vimMode": appearanceReason,
+  "general.preferredEditor": appearanceReason,
+  preferredEditor: appearanceReason,
+  "general.sessionRetention": "is settled by maxAge and maxCount alone; a session of the last day always stays",
+  "general.checkpointing": "files are not put back here; sessions are always kept",
+  checkpointing: "files are not put back here; sessions are always kept",
+  "general.retryFetchErrors": "calls that fail are made again in any case",
+  "model.skipNextSpeakerCheck": "no model is asked here who speaks next",
+  skipNextSpeakerCheck: "no model is asked here who speaks next",
+  "hooksConfig.notifications": "that a hook runs is not announced here",
+  "hooks.notifications": "that a hook runs is not announced here",
+  "agents.overrides": "an agent can only be switched on or off here; the rest stands in its own file",
+  skills: "all skills are offered here",
+  "telemetry.otlpProtocol": "HTTP is what is spoken here",
+  telemetry: "there is nothing like it in telemetry here",
+  privacy: "nothing is ever sent about how this program is used",
+  usageStatisticsEnabled: "nothing is ever sent about how this program is used",
+  contextManagement: "long conversations are compressed in another way here",
+  experimental: "is an experiment of Gemini CLI",
+  extensions: "extensions are not taken over",
+  mcpServerCommand: "name the server in mcpServers"
+}
+
+const noSuchSetting = "there is no such setting here"
+
+const reasonFor = (path: JsonPath): string => {
+  for (let length = path.length; length > 0; length -= 1) {
+    const text = pathText(path.slice(0, length))
+    if (Object.hasOwn(reasons, text)) return reasons[text] ?? noSuchSetting
+  }
+  return noSuchSetting
+}
+
+/** The entries of an object or a list. */
+const entriesOf = (value: unknown): ReadonlyArray<readonly [string | number, unknown]> =>
+  Predicate.isObject(value)
+    ? Object.entries(value)
+    : isList(value) && value.some((one) => Predicate.isObject(one))
+      ? [...value.entries()]
+      : []
+
+/** The value at a path of a JSON document; undefined when absent. */
+const jsonAt = (document: unknown, path: JsonPath): unknown =>
+  path.reduce<unknown>(
+    (value, name) =>
+      typeof name === "number"
+        ? isList(value)
+          ? value[name]
+          : undefined
+        : Predicate.isObject(value) && Object.hasOwn(value, name)
+          ? value[name]
+          : undefined,
+    document
+  )
+
+/** Whether settings already have a value at a path, or a value in its way. */
+const isSet = (settings: unknown, path: SettingsPath): boolean =>
+  path.some((_, at) => {
+    const value = valueAt(settings, path.slice(0, at + 1))
+    return value !== undefined && (at === path.length - 1 || !Predicate.isObject(value))
+  })
+
+/** The rows collected so far. */
+interface Rows {
+  readonly taken: Array<TranslatedKey>
+  readonly kept: Array<AlreadySetKey>
+  readonly left: Array<SkippedKey>
+}
+
+/** Adds a value unless one is already set or it does not fit. */
+const addRow = (
+  rows: Rows,
+  ours: unknown,
+  from: JsonPath,
+  to: SettingsPath,
+  { note, value }: { value: unknown; note?: string }
+) => {
+  const whole = withValue({}, to, value)
+  const wrong = firstMismatch(whole)
+  if (isSet(ours, to)) {
+    const same = Equal.equals(valueAt(ours, to), value)
+    rows.kept.push({ from, to, why: same ? "is so here already" : "something else is set here, which stays" })
+  } else if (wrong !== undefined) rows.left.push({ from, why: `expected ${wrong.expected}` })
+  else if (unknownKeys(whole).length > 0) rows.left.push({ from, why: noSuchSetting })
+  else rows.taken.push({ from, to, value, note })
+}
+
+/** Whether a path is at or below another. */
+const isWithin = (path: JsonPath, above: JsonPath): boolean => above.every((name, at) => path[at] === name)
+
+const translateByRules = (gemini: unknown, ours: unknown, rows: Rows) => {
+  const translatedFrom = new Map<string, JsonPath>()
+  for (const { becomes = (value: unknown): Conversion => ({ value }), from: sources, to } of rules) {
+    for (const from of sources) {
+      const value = jsonAt(gemini, from)
+      // `model` is an object in newer settings and a name in older ones.
+      if (
+        value === undefined ||
+        (Predicate.isObject(value) && sources.some((each) => each !== from && isWithin(each, from)))
+      )
+        continue
+      const before = translatedFrom.get(pathText(to))
+      if (before !== undefined) {
+        rows.left.push({ from, why: `${pathText(before)} says it already` })
+        continue
+      }
+      const conversion = becomes(value, gemini)
+      if ("why" in conversion) rows.left.push({ from, why: conversion.why })
+      else {
+        const count = rows.left.length
+        addRow(rows, ours, from, to, conversion)
+        if (rows.left.length === count) translatedFrom.set(pathText(to), from)
+      }
+    }
+  }
+}
+
+/** Each tool of `summarizeToolOutput`, with its budget. */
+const translateSummaries = (gemini: unknown, ours: unknown, rows: Rows) => {
+  const places: ReadonlyArray<JsonPath> = [["model", "summarizeToolOutput"], ["summarizeToolOutput"]]
+  const seen = new Set<string>()
+  for (const place of places) {
+    const value = jsonAt(gemini, place)
+    for (const [tool, one] of Predicate.isObject(value) ? Object.entries(value) : []) {
+      const from = [...place, tool]
+      if (seen.has(tool)) rows.left.push({ from, why: `model.summarizeToolOutput.${tool} says it already` })
+      else addRow(rows, ours, from, ["summarizeToolOutput", tool], { value: one })
+      seen.add(tool)
+    }
+  }
+}
+
+/** Whether each agent is enabled. */
+const translateAgents = (gemini: unknown, ours: unknown, rows: Rows) => {
+  const overrides = jsonAt(gemini, ["agents", "overrides"])
+  for (const [name, one] of Predicate.isObject(overrides) ? Object.entries(overrides) : []) {
+    if (!Predicate.isObject(one)) continue
+    for (const key of ["enabled", "disabled"]) {
+      if (!Object.hasOwn(one, key)) continue
+      const from = ["agents", "overrides", name, key]
+      const value = key === "disabled" && typeof one[key] === "boolean" ? !one[key] : one[key]
+      if (key === "disabled" && Object.hasOwn(one, "enabled")) rows.left.push({ from, why: "enabled says it already" })
+      else addRow(rows, ours, from, ["agents", name], { value })
+    }
+  }
+}
+
+/** Server keys without a counterpart. */
+const serverReasons: Readonly<Record<string, string>> = {
+  trust: "its tools ask like all others",
+  includeTools: "all its tools are offered here, and ask before they run",
+  excludeTools: "all its tools are offered here, and ask before they run",
+  description: "servers are not described here"
+}
+
+/** Server keys that exist here too. The address is handled separately. */
+const serverKeys: ReadonlyArray<string> = ["command", "args", "env", "cwd", "timeout", "headers"]
+
+const namesVariable = (value: unknown): boolean =>
+  typeof value === "string"
+    ? /\$(?:\{|[A-Za-z_])/.test(value)
+    : entriesOf(value).some(([, one]) => namesVariable(one)) || (isList(value) && value.some(namesVariable))
+
+const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
+  const all = jsonAt(gemini, ["mcpServers"])
+  for (const [name, server] of Predicate.isObject(all) ? Object.entries(all) : []) {
+    const from = ["mcpServers", name]
+    if (!Predicate.isObject(server)) {
+      rows.left.push({ from, why: "is no server" })
+      continue
+    }
+    const { httpUrl, type, url } = server
+    const isHttp = httpUrl !== undefined || url !== undefined
+    const own = Object.fromEntries(
+      Object.entries(server).filter(
+        ([key]) => serverKeys.includes(key) && (isHttp ? key === "headers" || key === "timeout" : key !== "headers")
+      )
+    )
+    const value = isHttp ? { url: httpUrl ?? url, ...own } : own
+    const { env: _env, headers: _headers, ...plain } = value
+    const count = rows.left.length
+    if (httpUrl === undefined && url !== undefined && type === "sse") {
+      rows.left.push({ from, why: "is reached by server-sent events, which this program does not speak" })
+    } else if (namesVariable(plain)) {
+      rows.left.push({ from, why: "names variables outside of env and headers, where they are not filled in here" })
+    } else if (/\$\{\w+:-/.test(JSON.stringify(value))) {
+      rows.left.push({ from, why: "names variables with a value for when they are not set, which means nothing here" })
+    } else {
+      const note = httpUrl === undefined && url !== undefined && type === undefined
+      addRow(
+        rows,
+        ours,
+        from,
+        from,
+        note ? { value, note: "is spoken to over HTTP, not by server-sent events" } : { value }
+      )
+    }
+    if (rows.left.length > count) continue
+    for (const key of Object.keys(server)) {
+      const isUsed =
+        Object.hasOwn(own, key) || key === "type" || (isHttp && key === (httpUrl === undefined ? "url" : "httpUrl"))
+      if (!isUsed) {
+        rows.left.push({ from: [...from, key], why: serverReasons[key] ?? "such a server has nothing like it here" })
+      }
+    }
+  }
+}
+
+/** What is wrong with the hooks of one event, without the path. */
+const hookGroupsProblem = (event: string, groups: unknown): string | undefined =>
+  hooksOf({ [event]: groups }, "home").warnings[0]?.replace(/^.*? was left out: /, "")
+
+/** A hook without its invalid parts; undefined when it is unusable. */
+const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unknown => {
+  const why = Predicate.isObject(hook)
+    ? hookGroupsProblem(event, [{ hooks: [{ type: hook["type"], command: hook["command"] }] }])
+    : "it is no object"
+  if (!Predicate.isObject(hook) || why !== undefined) {
+    rows.left.push({ from, why: why ?? "it is no hook" })
+    return undefined
+  }
+  const { command, type } = hook
+  return Object.fromEntries(
+    Object.entries(hook).filter(([key, value]) => {
+      const isWrong = hookGroupsProblem(event, [{ hooks: [{ type, command, [key]: value }] }]) !== undefined
+      if (isWrong) rows.left.push({ from: [...from, key], why: "is of the wrong kind" })
+      return !isWrong
+    })
+  )
+}
+
+/** Options that older files keep beside the events; the rules handle them. */
+const nonEventKeys: ReadonlyArray<string> = ["enabled", "disabled", "notifications"]
+
+const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
+  const all = jsonAt(gemini, ["hooks"])
+  for (const [event, groups] of Predicate.isObject(all) ? Object.entries(all) : []) {
+    if (nonEventKeys.includes(event)) continue
+    const place = ["hooks", event]
+    const wrongEvent = hookGroupsProblem(event, [])
+    if (wrongEvent !== undefined || !isList(groups)) {
+      rows.left.push({ from: place, why: isList(groups) ? "there is no such event" : "expected a list" })
+      continue
+    }
+    const value = groups.flatMap((group, at): ReadonlyArray<unknown> => {
+      const from = [...place, at]
+      const within = Predicate.isObject(group) ? group["hooks"] : undefined
+      if (!Predicate.isObject(group) || !isList(within)) {
+        rows.left.push({ from, why: "it has no list of hooks" })
+        return []
+      }
+      const { sequential, ...others } = group
+      const why = hookGroupsProblem(event, [{ ...others, hooks: [] }])
+      if (why !== undefined) {
+        rows.left.push({ from, why })
+        return []
+      }
+      const isWrong = sequential !== undefined && typeof sequential !== "boolean"
+      if (isWrong) rows.left.push({ from: [...from, "sequential"], why: "expected true or false" })
+      const usable = within.flatMap((hook, index) => {
+        const one = hookOf(event, [...from, "hooks", index], hook, rows)
+        return one === undefined ? [] : [one]
+      })
+      if (usable.length === 0) rows.left.push({ from, why: "it has no hook that could be used" })
+      return usable.length === 0 ? [] : [{ ...(isWrong ? others : group), hooks: usable }]
+    })
+    if (value.length === 0) rows.left.push({ from: place, why: "it has no hook that could be used" })
+    else addRow(rows, ours, place, place, { value })
+  }
+}
+
+const key = (path: JsonPath): string => JSON.stringify(path)
+
+/** Adds a row for everything not covered yet, one per uncovered subtree. */
+const collectUntranslated = (gemini: unknown, rows: Rows) => {
+  const spoken = [...rows.taken, ...rows.kept, ...rows.left].map(({ from }) => from)
+  const coveredKeys = new Set(spoken.map(key))
+  const above = new Set(spoken.flatMap((path) => path.map((_, at) => key(path.slice(0, at)))))
+  const reasonPaths = Object.keys(reasons)
+  const walk = (value: unknown, path: JsonPath): void => {
+    if (coveredKeys.has(key(path))) return
+    const parts = entriesOf(value)
+    const text = pathText(path)
+    const isParted = above.has(key(path)) || reasonPaths.some((reason) => reason.startsWith(`${text}.`))
+    if (path.length === 0 || (parts.length > 0 && isParted)) {
+      for (const [name, one] of parts) walk(one, [...path, name])
+    } else rows.left.push({ from: path, why: reasonFor(path) })
+  }
+  walk(gemini, [])
+}
+
+/**
+ * Translates Gemini CLI settings next to existing ones. No key is lost: each is in exactly one of the three lists,
+ * through its own row or the nearest one above it.
+ */
+export const translateGeminiSettings = (
+  gemini: Readonly<Record<string, unknown>>,
+  ours: Readonly<Record<string, unknown>>
+): Translation => {
+  const rows: Rows = { taken: [], kept: [], left: [] }
+  translateByRules(gemini, ours, rows)
+  translateSummaries(gemini, ours, rows)
+  translateAgents(gemini, ours, rows)
+  translateServers(gemini, ours, rows)
+  translateHooks(gemini, ours, rows)
+  collectUntranslated(gemini, rows)
+  return rows
+}

@@ -1,0 +1,93 @@
+import { Result, Schema } from "effect"
+
+/**
+ * Reads JSON. All JSON from outside is read here, because values nested deeper than the stack break the code that walks through
+ * them afterwards.
+ */
+
+/**
+ * Maximum nesting depth of JSON from outside. Real values have dozens of levels, and all code that walks through them manages some
+ * thousands.
+ */
+export const maxDepth = 1_000
+/** Maximum nesting depth of our own log, which wraps such values in some levels of its own. */
+export const maxLogDepth = 1_100
+
+const digits = (count: number): string => count.toLocaleString("en-US")
+
+const tooDeep = (levels: number, place: string): string => `nested deeper than ${digits(levels)} levels${place}`
+
+/** Returns the offset after the string that opens at `at`. */
+const stringEnd = (json: string, at: number): number => {
+  for (let quote = json.indexOf('"', at + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
+    let slashes = 0
+    while (json.charCodeAt(quote - 1 - slashes) === 92) slashes += 1
+    if (slashes % 2 === 0) return quote
+  }
+  return json.length
+}
+
+/** Returns the index of the bracket that opens one level too many; undefined when there is none. The text need not be JSON. */
+const firstBeyond = (json: string, levels: number): number | undefined => {
+  // Each level takes a character.
+  if (json.length <= levels) return undefined
+  let depth = 0
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at)
+    if (code === 34) at = stringEnd(json, at)
+    else if (code === 91 || code === 123) {
+      depth += 1
+      if (depth > levels) return at
+    } else if (code === 93 || code === 125) depth -= 1
+  }
+  return undefined
+}
+
+/** Returns whether a text is nested deeper than this many levels. The text need not be JSON. */
+export const isDeeper = (json: string, levels: number): boolean => firstBeyond(json, levels) !== undefined
+
+const isNested = (value: unknown): value is object => typeof value === "object" && value !== null
+
+/** Returns whether a value that was parsed elsewhere is nested deeper than `maxDepth`. */
+export const isTooDeep = (value: unknown): boolean => {
+  let level = [value].filter(isNested)
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth === maxDepth) return true
+    level = level.flatMap((one) => Object.values(one).filter(isNested))
+  }
+  return false
+}
+
+/** The reason why a text could not be parsed as JSON. */
+export interface JsonProblem {
+  readonly _tag: "NotJson" | "TooDeep"
+  /** An explanation that follows the name of the source in a message. `NotJson` quotes the text. */
+  readonly message: string
+}
+
+/** Parses a text as JSON with a maximum nesting depth. */
+export const parseJson = (text: string, levels = maxDepth): Result.Result<unknown, JsonProblem> => {
+  const beyond = firstBeyond(text, levels)
+  if (beyond !== undefined) {
+    const before = text.slice(0, beyond)
+    const line = before.split("\n").length
+    const column = beyond - before.lastIndexOf("\n")
+    const place = ` (${line > 1 ? `line ${digits(line)}, ` : ""}column ${digits(column)})`
+    return Result.fail({ _tag: "TooDeep", message: tooDeep(levels, place) })
+  }
+  return Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => ({ _tag: "NotJson", message: error instanceof Error ? error.message : String(error) })
+  })
+}
+
+/** Parses a text as JSON. Returns undefined when it is not JSON or nested too deeply. */
+export const parsedOrUndefined = (text: string): unknown => Result.getOrUndefined(parseJson(text))
+
+const Shallow = Schema.String.check(
+  Schema.makeFilter((json) => (isDeeper(json, maxDepth) ? tooDeep(maxDepth, "") : undefined))
+)
+
+/** Like `Schema.fromJsonString`, for text from outside: text that is nested too deeply is not decoded. */
+export const fromJson = <S extends Schema.Top>(schema: S) =>
+  Shallow.pipe(Schema.decodeTo(Schema.fromJsonString(schema)))

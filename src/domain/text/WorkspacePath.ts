@@ -1,0 +1,50 @@
+/** Path rules that need no disk access. */
+
+/** Maximum path length: Linux's PATH_MAX; other systems accept less. */
+const maxPathChars = 4_096
+
+/** Characters that break a line, control a terminal or are invisible. Joiners are excluded: they are parts of letters. */
+const unprintable = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+const unprintables = new RegExp(unprintable, "gu")
+
+/** Escapes characters as JSON does. */
+export const jsonEscapes = (characters: string): string =>
+  characters
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("")
+
+/** Escapes the unprintable characters of a line as JSON does; within JSON it means the same. */
+export const escapeUnprintable = (text: string): string => text.replace(unprintables, jsonEscapes)
+
+/**
+ * Returns a name or path as shown to a model or user: unchanged, or, where it could pass for more than a name, quoted and with its
+ * unprintable characters escaped as in JSON. The reader can pass it back.
+ */
+export const quotedPath = (name: string): string =>
+  unprintable.test(name) ? escapeUnprintable(JSON.stringify(name)) : name
+
+/** Returns why a path cannot be used as written; undefined when it can. */
+export const pathProblem = (given: string): string | undefined => {
+  if (given.trim() === "") return "the path is empty"
+  if (given.length > maxPathChars)
+    return `the path leads nowhere: it has ${given.length} characters, and none has more than ${maxPathChars}`
+  if (given.includes("\0")) return `${JSON.stringify(given)} is no path: it has a NUL byte`
+  // A shell would expand this to the home folder; a folder of that name is not meant.
+  return given === "~" || given.startsWith("~/") || given.startsWith("~\\")
+    ? `${given}: ~ is not expanded here; give a path from the workspace or an absolute one`
+    : undefined
+}
+
+/** Returns whether a path is a folder or lies below it. Both are absolute, with links followed. */
+export const isWithin = (folder: string, place: string, separator: string): boolean =>
+  place === folder || place.startsWith(folder.endsWith(separator) ? folder : `${folder}${separator}`)
+
+/** Returns a path for display: relative to the root if it lies below it, with forward slashes. `.` is the root itself. */
+export const shownFrom = (root: string, place: string, separator: string): string => {
+  if (place === root) return "."
+  const shown = isWithin(root, place, separator)
+    ? place.slice(root.endsWith(separator) ? root.length : root.length + separator.length)
+    : place
+  return separator === "/" ? shown : shown.replaceAll(separator, "/")
+}

@@ -1,0 +1,228 @@
+import { Schema } from "effect"
+import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
+
+/**
+ * How far the estimator is off for one model, learned from the counts that its API reports, and an upper bound of the true count,
+ * which keeps requests within the window. A text is split into classes (`TextFeatures`), each measured in estimated tokens; a
+ * model has a factor for each class, and every reported count is evidence about them. This is Bayesian linear regression: the
+ * factors explain the counts best, and the bound adds how uncertain they still are.
+ */
+
+/**
+ * The margin before any count, as a share: how much more than estimated a class may cost an unknown model. The noise of every bound (15 % before any
+ * count) is added to it.
+ */
+export const uncalibratedMargin: Features = {
+  prose: 0.2,
+  code: 0.25,
+  figures: 0.6,
+  hexadecimal: 1,
+  base64: 1,
+  latin: 0.5,
+  script: 1,
+  cjk: 1,
+  symbols: 1,
+  emoji: 1.5,
+  media: 0.5,
+  frame: 1
+}
+
+const dimension = textClasses.length
+
+const ofLength = (length: number) =>
+  Schema.makeFilter((values: ReadonlyArray<number>) => values.length === length || `expected ${length} numbers`)
+
+/**
+ * What was learned of one model. It holds sums over all observations, so that its size does not grow with them. Stored as JSON. `gram` holds the
+ * products of the classes' shares, row by row, `moment` those of the shares and the ratio of actual to estimated tokens, `square` the squared ratios.
+ */
+export const Calibration = Schema.Struct({
+  observations: Schema.Natural,
+  weight: Schema.Finite,
+  gram: Schema.Array(Schema.Finite).check(ofLength(dimension * dimension)),
+  moment: Schema.Array(Schema.Finite).check(ofLength(dimension)),
+  square: Schema.Finite,
+  /** The last count above the bound, as a share of its estimate. It decays. */
+  surprise: Schema.Finite
+})
+export type Calibration = typeof Calibration.Type
+
+/** The calibration of a model before any count. */
+export const uncalibrated: Calibration = {
+  observations: 0,
+  weight: 0,
+  gram: Array.from({ length: dimension * dimension }, () => 0),
+  moment: Array.from({ length: dimension }, () => 0),
+  square: 0,
+  surprise: 0
+}
+
+/** Standard deviations between a bound and the expected count. */
+const deviations = 3
+/** The relative noise expected before any is measured, and its weight in observations. */
+const expectedNoise = { size: 0.05, worth: 6 }
+/** The minimum noise assumed of any tokenizer. */
+const minNoise = 0.005
+/** Random deviations matter more in a small request, however well a model is calibrated: at this size as much as `expectedNoise`. */
+const smallRequest = 128
+/** The factor by which a surprise decays per observation. */
+const surpriseDecay = 0.7
+
+type Vector = ReadonlyArray<number>
+
+const dot = (a: Vector, b: Vector): number => a.reduce((total, value, index) => total + value * (b[index] ?? 0), 0)
+
+/** The inverse of a symmetric positive definite matrix, by Gauss and Jordan. */
+const inverse = (matrix: ReadonlyArray<Vector>): ReadonlyArray<Vector> => {
+  const rows = matrix.map((row, i) => [...row, ...row.map((_, j) => (i === j ? 1 : 0))])
+  for (const [i, pivot] of rows.entries()) {
+    const scale = pivot[i] ?? 1
+    for (let k = 0; k < pivot.length; k += 1) pivot[k] = (pivot[k] ?? 0) / scale
+    for (const [j, row] of rows.entries()) {
+      const factor = row[i] ?? 0
+      if (j === i || factor === 0) continue
+      for (let k = 0; k < row.length; k += 1) row[k] = (row[k] ?? 0) - factor * (pivot[k] ?? 0)
+    }
+  }
+  return rows.map((row) => row.slice(matrix.length))
+}
+
+/** The factors derived from the observations, their uncertainty, and the unexplained rest. */
+interface Fit {
+  readonly gram: ReadonlyArray<Vector>
+  readonly factors: Vector
+  readonly covariance: ReadonlyArray<Vector>
+  readonly noise: number
+}
+
+const rowsOf = ({ gram }: Calibration): ReadonlyArray<Vector> =>
+  textClasses.map((_, i) => gram.slice(i * dimension, (i + 1) * dimension))
+
+/**
+ * Before any count, every factor is one. Tokenizers differ in two ways: some count more of everything, and each has classes that it splits more
+ * finely. So a factor may deviate by a shared part and by its own part (standard deviations), and a count of prose says much about code, too.
+ */
+const prior = { shared: 5, own: 0.25 }
+
+/** The inverse of the prior's covariance, by Sherman and Morrison. */
+const priorPrecision: ReadonlyArray<Vector> = textClasses.map((_, i) =>
+  textClasses.map((__, j) => {
+    const own = prior.own ** 2
+    const shared = prior.shared ** 2 / (own + dimension * prior.shared ** 2)
+    return ((i === j ? 1 : 0) - shared) / own
+  })
+)
+/** The prior's precision times its mean of ones. */
+const priorTarget: Vector = priorPrecision.map((row) => row.reduce((total, value) => total + value, 0))
+
+const solve = (calibration: Calibration, gram: ReadonlyArray<Vector>, noise: number): Fit => {
+  const evidence = 1 / noise ** 2
+  const covariance = inverse(
+    gram.map((row, i) => row.map((value, j) => value * evidence + (priorPrecision[i]?.[j] ?? 0)))
+  )
+  const target = calibration.moment.map((value, i) => value * evidence + (priorTarget[i] ?? 0))
+  return { factors: covariance.map((row) => dot(row, target)), covariance, gram, noise }
+}
+
+/** The remaining noise: the expected noise with its weight, and what the factors do not explain. */
+const noiseOf = (calibration: Calibration, { covariance, factors, gram, noise }: Fit): number => {
+  const explained = gram.reduce((total, row, i) => total + (factors[i] ?? 0) * dot(row, factors), 0)
+  const left = Math.max(0, calibration.square - 2 * dot(calibration.moment, factors) + explained)
+  const used = gram.reduce((total, row, i) => total + dot(row, covariance[i] ?? []), 0) / noise ** 2
+  const degrees = expectedNoise.worth + Math.max(0, calibration.weight - used)
+  return Math.max(minNoise, Math.sqrt((expectedNoise.worth * expectedNoise.size ** 2 + left) / degrees))
+}
+
+/** Factors and noise depend on each other and settle within a few rounds. */
+const maxRounds = 4
+
+/** A calibration is immutable, and every request needs its fit several times. */
+const fits = new WeakMap<Calibration, Fit>()
+
+const fit = (calibration: Calibration): Fit => {
+  const cachedFit = fits.get(calibration)
+  if (cachedFit !== undefined) return cachedFit
+  const gram = rowsOf(calibration)
+  let settled = solve(calibration, gram, expectedNoise.size)
+  for (let round = 0; round < maxRounds; round += 1) {
+    settled = solve(calibration, gram, noiseOf(calibration, settled))
+  }
+  fits.set(calibration, settled)
+  return settled
+}
+
+/** The smallest plausible count of a text, as a share of its estimate: no tokenizer needs only a third of the tokens. */
+const minPlausibleShare = 0.3
+
+/** Whether a count is plausible for a text with this estimate. A smaller one counts something else. */
+export const isPlausibleCount = (actual: number, estimated: number): boolean =>
+  estimated > 0 && actual > 0 && actual >= estimated * minPlausibleShare
+
+/** A class counts as observed once its squared shares add up to this: a seventh of one request. */
+const minSeenWeight = 0.02
+
+/** How far uncertain factors may move the count: by their variance for observed classes, by the margin for others. */
+const uncertainty = ({ covariance, gram }: Fit, amounts: Vector): number => {
+  const seen = amounts.map((amount, i) => ((gram[i]?.[i] ?? 0) < minSeenWeight ? 0 : amount))
+  const unseen = amounts.map((amount, i) => amount - (seen[i] ?? 0))
+  const variance = dot(
+    seen,
+    covariance.map((row) => dot(row, seen))
+  )
+  return dot(margins, unseen) + Math.min(dot(seenMargins, seen), deviations * Math.sqrt(Math.max(0, variance)))
+}
+
+const margins = textClasses.map((name) => uncalibratedMargin[name])
+/** The factor of an observed class is not assumed to be worse than this. */
+const seenMargins = margins.map((margin) => Math.max(margin, 1))
+
+const amountsOf = (features: Features): Vector => textClasses.map((name) => features[name])
+
+const boundBy = (learned: Fit, features: Features): number => {
+  const amounts = amountsOf(features)
+  const total = totalTokens(features)
+  const noise = deviations * Math.hypot(learned.noise * total, expectedNoise.size * Math.sqrt(total * smallRequest))
+  // Other classes may raise the factor of a class that was never observed, never lower it.
+  const factors = learned.factors.map((factor, i) =>
+    (learned.gram[i]?.[i] ?? 0) < minSeenWeight ? Math.max(1, factor) : factor
+  )
+  return Math.max(0, dot(factors, amounts)) + uncertainty(learned, amounts) + noise
+}
+
+/** The likely count of a text with these features, not an upper bound. Undefined: no count of this model has been observed. */
+export const expected = (calibration: Calibration, features: Features): number | undefined =>
+  calibration.observations === 0
+    ? undefined
+    : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
+
+/**
+ * An upper bound of the model's count, in whole tokens. After a few dozen observations it is at most 1 % below the true count, for text of the
+ * observed classes. Before any count it is the estimate, `uncalibratedMargin` and 15 %.
+ */
+export const upperBound = (calibration: Calibration, features: Features): number =>
+  Math.ceil(boundBy(fit(calibration), features) + calibration.surprise * totalTokens(features))
+
+/**
+ * The calibration after the API counted `actual` tokens for a text with these features. Large requests weigh a little more than
+ * small ones, whose counts include more than text. An empty text, a count of zero and an implausible count change nothing.
+ */
+export const observe = (calibration: Calibration, features: Features, actual: number): Calibration => {
+  const total = totalTokens(features)
+  if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
+  const shares = amountsOf(features).map((amount) => amount / total)
+  const ratio = actual / total
+  if (!isPlausibleCount(actual, total)) return calibration
+  const weight = total / (total + smallRequest)
+  const next: Calibration = {
+    observations: calibration.observations + 1,
+    weight: calibration.weight + weight,
+    gram: calibration.gram.map(
+      (value, at) => value + weight * (shares[Math.floor(at / dimension)] ?? 0) * (shares[at % dimension] ?? 0)
+    ),
+    moment: calibration.moment.map((value, i) => value + weight * (shares[i] ?? 0) * ratio),
+    square: calibration.square + weight * ratio ** 2,
+    surprise: 0
+  }
+  const over = (actual - boundBy(fit(next), features)) / total
+  return { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }
+}

@@ -1,0 +1,281 @@
+import { closestName } from "../text/SpellingSuggestion.ts"
+
+/** The table of models: how large a request may be, and how long an answer. */
+
+/** The family of a model, whose rules it follows. */
+export type ModelFamily = "gemini" | "gemma" | "claude" | "openai" | "open"
+
+/** The limits of one model, in tokens. */
+export interface ModelLimits {
+  readonly family: ModelFamily
+  /** The largest request. If the answer shares the window: request and answer together. */
+  readonly window: number
+  /** The longest answer, thoughts included. */
+  readonly output: number
+  /** Whether the answer must fit into `window` together with the request. */
+  readonly sharesWindow: boolean
+}
+
+/**
+ * The window assumed for a model that neither the table nor the provider knows. Small on purpose: nearly every model today takes
+ * 32 Ki tokens, and a request that is compressed early costs less than one that is refused.
+ */
+export const assumedWindow = 32_768
+
+const kibi = 1_024
+
+/** Gemini: the API states separate limits for input and output. */
+const gemini = (window: number, output: number): ModelLimits => ({
+  family: "gemini",
+  window,
+  output,
+  sharesWindow: false
+})
+const gemma = (window: number, output: number): ModelLimits => ({ ...gemini(window, output), family: "gemma" })
+
+/** Claude: a request whose input and `max_tokens` together exceed the window is refused. */
+const claude = (window: number, output: number): ModelLimits => ({
+  family: "claude",
+  window,
+  output,
+  sharesWindow: true
+})
+
+/** OpenAI: `window` is input and answer together. */
+const openai = (window: number, output: number): ModelLimits => ({
+  family: "openai",
+  window,
+  output,
+  sharesWindow: true
+})
+/** OpenAI since GPT-5: the largest input is a separate limit. */
+const openaiInput = (window: number, output: number): ModelLimits => ({
+  ...openai(window, output),
+  sharesWindow: false
+})
+
+/** Open-weight models, and others that many hosts serve: input and answer together. */
+const openWeights = (window: number, output: number): ModelLimits => ({
+  family: "open",
+  window,
+  output,
+  sharesWindow: true
+})
+
+const million = 1_048_576
+const claude200 = 200_000
+const gpt5 = openaiInput(272_000, 128_000)
+const gpt5Large = openaiInput(922_000, 128_000)
+const chatModel = openai(128_000, 16_384)
+
+/**
+ * Limits as of October 2026. Gemini and Gemma: ai.google.dev/gemini-api/docs/models. Claude: platform.claude.com, "Models
+ * overview"; the 200,000 of Sonnet 4 and 4.5 are those without a beta header. OpenAI: developers.openai.com/api/docs/models.
+ * All compared with models.dev (`limit.context`, `limit.input`, `limit.output`) and, for open models, with the hosts listed
+ * there; where hosts differ, a small one. Keys are names without dates, `-latest`, `-preview` and a provider before them
+ * (`modelKey`).
+ */
+export const modelTable: Readonly<Record<string, ModelLimits>> = {
+  "gemini-1.5-pro": gemini(2_097_152, 8_192),
+  "gemini-1.5-flash": gemini(million, 8_192),
+  "gemini-1.5-flash-8b": gemini(million, 8_192),
+  "gemini-2.0-flash": gemini(million, 8_192),
+  "gemini-2.0-flash-lite": gemini(million, 8_192),
+  "gemini-2.5-pro": gemini(million, 65_536),
+  "gemini-2.5-flash": gemini(million, 65_536),
+  "gemini-2.5-flash-lite": gemini(million, 65_536),
+  "gemini-3-pro": gemini(million, 65_536),
+  "gemini-3-flash": gemini(million, 65_536),
+  "gemini-3.1-pro": gemini(million, 65_536),
+  "gemini-3.1-flash-lite": gemini(million, 65_536),
+  "gemini-3.5-flash": gemini(million, 65_536),
+  "gemini-3.7-flash": gemini(million, 65_536),
+  "gemini-3.8-flash": gemini(million, 65_536),
+  "gemini-pro": gemini(million, 65_536),
+  "gemini-flash": gemini(million, 65_536),
+  "gemini-flash-lite": gemini(million, 65_536),
+  "gemma-3-4b": gemma(131_072, 8_192),
+  "gemma-3-12b": gemma(131_072, 8_192),
+  "gemma-3-27b": gemma(131_072, 8_192),
+  // Gemini CLI, March 2026; others say 262,144.
+  "gemma-4-26b-a4b": gemma(256_000, 8_192),
+  "gemma-4-31b": gemma(256_000, 8_192),
+
+  "claude-3-haiku": claude(claude200, 4_096),
+  "claude-3-sonnet": claude(claude200, 4_096),
+  "claude-3-opus": claude(claude200, 4_096),
+  "claude-3-5-haiku": claude(claude200, 8_192),
+  "claude-3-5-sonnet": claude(claude200, 8_192),
+  "claude-3-7-sonnet": claude(claude200, 64_000),
+  "claude-sonnet-4": claude(claude200, 64_000),
+  "claude-opus-4": claude(claude200, 32_000),
+  "claude-opus-4-1": claude(claude200, 32_000),
+  "claude-haiku-4-5": claude(claude200, 64_000),
+  "claude-sonnet-4-5": claude(claude200, 64_000),
+  "claude-opus-4-5": claude(claude200, 64_000),
+  "claude-sonnet-4-6": claude(1_000_000, 64_000),
+  "claude-opus-4-6": claude(1_000_000, 128_000),
+  "claude-opus-4-7": claude(1_000_000, 128_000),
+  "claude-opus-4-8": claude(1_000_000, 128_000),
+  "claude-sonnet-5": claude(1_000_000, 128_000),
+  "claude-opus-5": claude(1_000_000, 128_000),
+  "claude-fable-5": claude(1_000_000, 128_000),
+  "claude-haiku-5-5": claude(1_000_000, 128_000),
+  "claude-sonnet-5-5": claude(1_000_000, 128_000),
+  "claude-opus-5-5": claude(1_000_000, 128_000),
+  "claude-fable-5-1": claude(1_000_000, 128_000),
+
+  "gpt-3.5-turbo": openai(16_385, 4_096),
+  "gpt-4": openai(8_192, 8_192),
+  "gpt-4-turbo": openai(128_000, 4_096),
+  "gpt-4o": chatModel,
+  "gpt-4o-2024-05-13": openai(128_000, 4_096),
+  "gpt-4o-mini": chatModel,
+  "gpt-4.1": openai(1_047_576, 32_768),
+  "gpt-4.1-mini": openai(1_047_576, 32_768),
+  "gpt-4.1-nano": openai(1_047_576, 32_768),
+  "gpt-5": gpt5,
+  "gpt-5-mini": gpt5,
+  "gpt-5-nano": gpt5,
+  "gpt-5-codex": gpt5,
+  "gpt-5-chat": chatModel,
+  // The rest of its window of 400,000 after an answer of up to 272,000.
+  "gpt-5-pro": openaiInput(128_000, 272_000),
+  "gpt-5.1": gpt5,
+  "gpt-5.1-codex": gpt5,
+  "gpt-5.1-codex-max": gpt5,
+  "gpt-5.1-codex-mini": gpt5,
+  "gpt-5.1-chat": chatModel,
+  "gpt-5.2": gpt5,
+  "gpt-5.2-codex": gpt5,
+  "gpt-5.2-pro": gpt5,
+  "gpt-5.2-chat": chatModel,
+  "gpt-5.3-codex": gpt5,
+  "gpt-5.3-codex-spark": openai(128_000, 32_000),
+  "gpt-5.3-chat": chatModel,
+  "gpt-5.4": gpt5,
+  "gpt-5.4-mini": gpt5,
+  "gpt-5.4-nano": gpt5,
+  "gpt-5.4-pro": gpt5Large,
+  "gpt-5.5": gpt5Large,
+  "gpt-5.5-pro": gpt5Large,
+  "gpt-5.6": gpt5Large,
+  "gpt-5.6-sol": gpt5Large,
+  "gpt-5.6-terra": gpt5Large,
+  "gpt-5.6-luna": gpt5Large,
+  "gpt-6-astra": gpt5Large,
+  "gpt-6-sol": gpt5Large,
+  "gpt-6-luna": gpt5Large,
+  o1: openai(200_000, 100_000),
+  "o1-pro": openai(200_000, 100_000),
+  "o1-mini": openai(128_000, 65_536),
+  o3: openai(200_000, 100_000),
+  "o3-mini": openai(200_000, 100_000),
+  "o3-pro": openai(200_000, 100_000),
+  "o4-mini": openai(200_000, 100_000),
+
+  "gpt-oss-20b": openWeights(128 * kibi, 32 * kibi),
+  "gpt-oss-120b": openWeights(128 * kibi, 32 * kibi),
+  "deepseek-v3.2": openWeights(128 * kibi, 64 * kibi),
+  "deepseek-v4-flash": openWeights(1_000_000, 384_000),
+  "deepseek-v4-pro": openWeights(1_000_000, 384_000),
+  "devstral-2": openWeights(256 * kibi, 64 * kibi),
+  "glm-4.5": openWeights(128 * kibi, 96 * kibi),
+  "glm-4.5-air": openWeights(128 * kibi, 96 * kibi),
+  "glm-4.6": openWeights(200_000, 128 * kibi),
+  "glm-4.7": openWeights(200_000, 128 * kibi),
+  "glm-5": openWeights(200_000, 128 * kibi),
+  "glm-5.1": openWeights(200_000, 128 * kibi),
+  "grok-4": openWeights(256_000, 64_000),
+  "grok-code-fast-1": openWeights(256_000, 10_000),
+  "kimi-k2": openWeights(128 * kibi, 16 * kibi),
+  "kimi-k2-0905": openWeights(256 * kibi, 16 * kibi),
+  "kimi-k2-thinking": openWeights(256 * kibi, 32 * kibi),
+  "kimi-k2.5": openWeights(256 * kibi, 32 * kibi),
+  "kimi-k2.6": openWeights(256 * kibi, 32 * kibi),
+  "llama-3.3-70b": openWeights(128 * kibi, 16 * kibi),
+  "llama-4-maverick": openWeights(128 * kibi, 8 * kibi),
+  "llama-4-scout": openWeights(128 * kibi, 8 * kibi),
+  "minimax-m2": openWeights(192 * kibi, 128 * kibi),
+  "minimax-m2.5": openWeights(192 * kibi, 128 * kibi),
+  "mistral-large": openWeights(128 * kibi, 16 * kibi),
+  "mistral-medium": openWeights(128 * kibi, 16 * kibi),
+  "mistral-small": openWeights(128 * kibi, 16 * kibi),
+  "qwen3-32b": openWeights(40 * kibi, 8 * kibi),
+  "qwen3-235b-a22b": openWeights(128 * kibi, 8 * kibi),
+  "qwen3-coder": openWeights(256 * kibi, 64 * kibi),
+  "qwen3-max": openWeights(256 * kibi, 32 * kibi)
+}
+
+/** The maximum length of a name. */
+const maxNameChars = 200
+
+/** The name as its maker writes it: without the provider that serves it, `claude-sonnet-4.5` as `claude-sonnet-4-5`. */
+export const bareName = (name: string): string => {
+  const bare = name
+    .toLowerCase()
+    .slice(name.lastIndexOf("/") + 1)
+    .replace(/^(?:[a-z-]+\.)?anthropic\./, "")
+    .replace("@", "-")
+  return bare.startsWith("claude") ? bare.replaceAll(".", "-") : bare
+}
+
+/** Suffixes that gateways and Claude Code add to a name: `:free`, Bedrock's `-v1:0`, `[1m]`. */
+const gatewaySuffix = /(?::(?:free|thinking|nitro|floor|extended|exacto|online|beta)|-v\d+(?::\d+)?|\[\d+m\])$/
+
+/**
+ * Parts of a name that do not make it another model: dates (`-20250929`, `-2025-08-07`, `-09-2025`, `-06-17`), build numbers (`-001`, `-2512`), and
+ * words.
+ */
+const editionSuffix =
+  /-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{3,4}|0|latest|preview|exp|experimental|customtools|it|instruct)$/
+
+const tableKey = (key: string): string | undefined => (Object.hasOwn(modelTable, key) ? key : undefined)
+
+/**
+ * The name of a model in the table. Undefined: the table does not have it. Only dates, builds and words like `-latest` may be missing from the name:
+ * `gemini-2.5-pro-nope` is a different model than `gemini-2.5-pro`.
+ */
+export const modelKey = (name: string): string | undefined => {
+  if (name.length > maxNameChars) return undefined
+  let key = bareName(name.trim())
+  for (;;) {
+    const tableName = tableKey(key)
+    if (tableName !== undefined) return tableName
+    const shorter = key.replace(gatewaySuffix, "").replace(editionSuffix, "")
+    if (shorter === key) return undefined
+    key = shorter
+  }
+}
+
+/** The limits of a model; undefined: it is not in the table. */
+export const modelLimits = (name: string): ModelLimits | undefined => {
+  const key = modelKey(name)
+  return key === undefined ? undefined : modelTable[key]
+}
+
+/** The window of a model in tokens, without asking the provider. */
+export const tokenLimit = (name: string): number => modelLimits(name)?.window ?? assumedWindow
+
+/** Tokens kept for an answer without a requested length, and their largest share of a small window. */
+const defaultAnswerReserve = { tokens: 16_384, share: 0.25 }
+
+/** Tokens of a window that are kept for an answer of any length. */
+export const defaultReserve = (window: number): number =>
+  Math.min(defaultAnswerReserve.tokens, Math.floor(window * defaultAnswerReserve.share))
+
+/** Tokens of a window that are kept for the answer: the requested maximum where request and answer share the window, else none. */
+export const reserveFor = (
+  limits: Pick<ModelLimits, "sharesWindow"> | undefined,
+  window: number,
+  asked: number | undefined
+): number => (limits?.sharesWindow === true ? Math.min(window, asked ?? defaultReserve(window)) : 0)
+
+/** Whether the name is that of a Google model. */
+export const isGoogleModel = (name: string): boolean => /^(?:models\/)?(?:gemini|gemma)-/.test(name)
+
+/** The model in the table with the closest name, of those that the provider serves. */
+export const suggestModel = (name: string, serves: (name: string) => boolean): string | undefined => {
+  const bare = bareName(name)
+  return closestName(bare, Object.keys(modelTable).filter(serves), Math.max(2, Math.floor(bare.length / 4)))
+}

@@ -1,0 +1,242 @@
+import { outputText, type Part } from "../content/Content.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { beginning, partTokens, roundedTokens, scan } from "./Tokens.ts"
+
+/** The estimated tokens of a text by class: prose, code, base64, and others that vocabularies treat differently. */
+
+/** Classes of text that vocabularies treat differently. Stored calibrations depend on the order. */
+export const textClasses = [
+  "prose",
+  "code",
+  /** Logs, tables, numbers in JSON. */
+  "figures",
+  "hexadecimal",
+  "base64",
+  "latin",
+  /** Alphabets that are neither Latin nor ideographic. */
+  "script",
+  "cjk",
+  "symbols",
+  "emoji",
+  "media",
+  /** The protocol's own tokens around parts, calls and responses. */
+  "frame"
+] as const
+/** A class of text. */
+export type TextClass = (typeof textClasses)[number]
+
+/** Estimated tokens by class. */
+export type Features = Readonly<Record<TextClass, number>>
+
+type Amounts = Record<TextClass, number>
+
+const noFeatures: Features = {
+  prose: 0,
+  code: 0,
+  figures: 0,
+  hexadecimal: 0,
+  base64: 0,
+  latin: 0,
+  script: 0,
+  cjk: 0,
+  symbols: 0,
+  emoji: 0,
+  media: 0,
+  frame: 0
+}
+
+/** The features of several texts together. */
+export const sumFeatures = (all: ReadonlyArray<Features>): Features => {
+  const total: Amounts = { ...noFeatures }
+  for (const each of all) for (const name of textClasses) total[name] += each[name]
+  return total
+}
+
+/** All estimated tokens of these features. */
+export const totalTokens = (features: Features): number =>
+  textClasses.reduce((total, name) => total + features[name], 0)
+
+/** Changes whenever features or the estimator below them do: factors learned with another version mean nothing. */
+export const featuresVersion = 3
+
+type WordKind = "digit" | "lower" | "upper" | "joint" | "other"
+
+/** Distinguishes digits, letters, and the characters that join them in base64, file names and UUIDs. */
+const wordKind = (code: number): WordKind => {
+  if (code >= 97 && code <= 122) return "lower"
+  if (code >= 48 && code <= 57) return "digit"
+  if (code >= 65 && code <= 90) return "upper"
+  return code === 43 || code === 45 || code === 47 || code === 61 || code === 95 ? "joint" : "other"
+}
+
+/** Letters with accents stand within words and form no run of their own. */
+const latinEnd = 0x250
+
+const otherClass = (code: number): TextClass => {
+  if (code < 0x2000) return "script"
+  if (code === 0x200d || code === 0xfe0f || (code >= 0x2600 && code < 0x27c0)) return "emoji"
+  if (code < 0x2e80) return "symbols"
+  if (code < 0xd800) return "cjk"
+  return code < 0xe000 ? "emoji" : "cjk"
+}
+
+/** Where the run of characters of one class beyond the Latin ones ends. */
+const otherEnd = (text: string, start: number, end: number, name: TextClass): number => {
+  let at = start + 1
+  for (; at < end; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code < latinEnd || otherClass(code) !== name) break
+  }
+  return at
+}
+
+/** A shorter run is a word, whatever it looks like. */
+const minEncodedChars = 20
+/** Changes between digits, small and capital letters, a character: words and camelCase stay below, hashes above. */
+const encodedChangeRate = 0.28
+/** A run is judged in pieces of this length, so that a long one needs no second look. */
+const maxRunChars = 512
+
+const hexadecimal = /^[0-9a-f-]+$|^[0-9A-F-]+$/
+
+/** The run of word characters at `start`: where it ends, and whether it is an encoding rather than words. */
+const wordRun = (text: string, start: number, end: number): { readonly end: number; readonly jumble: boolean } => {
+  let changes = 0
+  let before: WordKind = "other"
+  let capital = false
+  let at = start
+  for (; at < end && at - start < maxRunChars; at += 1) {
+    const kind = wordKind(text.charCodeAt(at))
+    if (kind === "other") break
+    if (kind === "joint") continue
+    // A capital begins the word that follows it.
+    if (kind !== before && !(capital && kind === "lower")) changes += 1
+    capital = kind === "upper" && before !== "upper"
+    before = kind
+  }
+  const length = at - start
+  return { end: at, jumble: length >= minEncodedChars && changes > length * encodedChangeRate }
+}
+
+/** Characters of a window. Latin text is classified in windows of whole lines of about this length. */
+const windowChars = 256
+const figureShare = 0.16
+const markShare = 0.11
+const accentShare = 0.02
+
+/** The composition of a window, without the runs that have a class of their own. */
+interface Window {
+  /** Estimated tokens. */
+  tokens: number
+  length: number
+  letters: number
+  digits: number
+  marks: number
+  accents: number
+}
+
+const newWindow = (): Window => ({ tokens: 0, length: 0, letters: 0, digits: 0, marks: 0, accents: 0 })
+
+const windowClass = ({ accents, digits, letters, marks }: Window): TextClass => {
+  const all = digits + letters + marks + accents
+  if (accents > all * accentShare) return "latin"
+  if (digits > all * figureShare) return "figures"
+  return marks > all * markShare ? "code" : "prose"
+}
+
+const addToWindow = (window: Window, text: string, start: number, end: number): void => {
+  window.length += end - start
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code <= 32) continue
+    const kind = wordKind(code)
+    if (kind === "digit") window.digits += 1
+    else if (kind === "lower" || kind === "upper") window.letters += 1
+    else if (code < 128) window.marks += 1
+    else window.accents += 1
+  }
+}
+
+/** Characters that one step reads. */
+const step = 65_536
+
+/** Features of a text, computed in slices. Each stretch costs what it costs in its place, so the sum is the estimate. */
+export function* textFeatures(text: string): SlicedWork<Features> {
+  const amounts: Amounts = { ...noFeatures }
+  let at = 0
+  let reported = 0
+  let progress = beginning
+  /** Reads on to `end`. Returns the tokens in between. */
+  const read = (end: number): number => {
+    const before = progress.cost
+    progress = scan(text, at, end, progress)
+    at = end
+    return (progress.cost - before) / 100
+  }
+  let window = newWindow()
+  const closeWindow = () => {
+    amounts[windowClass(window)] += window.tokens
+    window = newWindow()
+  }
+  while (at < text.length) {
+    const start = at
+    const end = Math.min(text.length, start + step)
+    const code = text.charCodeAt(start)
+    if (code >= latinEnd) {
+      const name = otherClass(code)
+      amounts[name] += read(otherEnd(text, start, end, name))
+    } else {
+      const run = wordRun(text, start, end)
+      const stop = Math.max(run.end, start + 1)
+      if (run.jumble) amounts[hexadecimal.test(text.slice(start, stop)) ? "hexadecimal" : "base64"] += read(stop)
+      else {
+        addToWindow(window, text, start, stop)
+        window.tokens += read(stop)
+      }
+      if (window.length >= windowChars && (code === 10 || window.length >= 4 * windowChars)) closeWindow()
+    }
+    if (at - reported >= step) {
+      yield 2 * (at - reported)
+      reported = at
+    }
+  }
+  closeWindow()
+  yield 2 * (text.length - reported)
+  return amounts
+}
+
+/** The texts that a part puts into a request; none for media. */
+const textsOf = (part: Part): ReadonlyArray<string> => {
+  if (part.functionCall !== undefined) return [part.functionCall.name, JSON.stringify(part.functionCall.args ?? {})]
+  if (part.functionResponse !== undefined) {
+    const { name = "", parts, response } = part.functionResponse
+    const nested = parts === undefined ? "" : JSON.stringify(parts)
+    return [name, outputText(part) ?? JSON.stringify(response ?? ""), nested]
+  }
+  return [part.text ?? JSON.stringify(part)]
+}
+
+/** The protocol's own tokens around a call or a response, as the estimator counts them. */
+const callFrameTokens = 8
+
+/** Scales features to the estimator's whole tokens: it rounds every text separately. */
+const rounded = (features: Features): Features => {
+  const exact = totalTokens(features)
+  const tokens = roundedTokens(exact)
+  if (exact === 0 || exact === tokens) return features
+  const amounts: Amounts = { ...features }
+  for (const name of textClasses) amounts[name] *= tokens / exact
+  return amounts
+}
+
+/** Features of one part as it stands in a request. Their total is the estimator's count. */
+export function* partFeatures(part: Part): SlicedWork<Features> {
+  yield 20
+  if (part.inlineData !== undefined || part.fileData !== undefined) {
+    return { ...noFeatures, media: yield* partTokens(part, undefined) }
+  }
+  const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
+  const latest: Array<Features> = [{ ...noFeatures, frame: isCalled ? callFrameTokens : 0 }]
+  for (const text of textsOf(part)) latest.push(rounded(yield* textFeatures(text)))
+  return sumFeatures(latest)
+}

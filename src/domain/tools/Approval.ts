@@ -1,0 +1,102 @@
+import { Schema } from "effect"
+import { widerGrants } from "./ShellCommand.ts"
+
+/**
+ * Which calls run without asking the user (`--approve`): none that change anything, file edits, or all. With `plan`, nothing is
+ * changed until the user has approved a plan, whether or not the call would ask.
+ */
+export const ApprovalMode = Schema.Literals(["none", "edits", "all", "plan"])
+export type ApprovalMode = typeof ApprovalMode.Type
+
+/** The user's answer to a call. `no` may include a message to the model. */
+export type Answer =
+  | { readonly _tag: "Once" }
+  /** Allows this call and everything its grants cover, until the program ends. */
+  | { readonly _tag: "Session" }
+  /** Like `Session`, and kept in the settings. */
+  | { readonly _tag: "Always" }
+  | { readonly _tag: "No"; readonly words: string }
+
+/** The decision whether a call may run. */
+export type Decision =
+  | { readonly _tag: "Allowed" }
+  /** The user said no, in these words. */
+  | { readonly _tag: "Denied"; readonly words: string }
+  /** Refused without asking. `why` gives the reason and the alternative. */
+  | { readonly _tag: "Refused"; readonly why: string }
+
+/**
+ * What a tool does to the world. `read` only reads: it runs in parallel and does not ask. `edit` changes files, `execute` may do
+ * anything, and `fetch` reads from outside the computer, or claims to, as tools of MCP servers do. All but `read` ask first
+ * unless they are already allowed.
+ */
+export type ToolKind = "read" | "edit" | "execute" | "fetch"
+
+/** The grant for file edits. */
+export const editGrant = "edit"
+
+/** Returns the grant for edits of one file that `editGrant` does not cover (SteeringFiles.ts). */
+export const fileGrant = (place: string): string => `${editGrant}:${place}`
+
+/** Returns whether a grant may be kept in the settings. A file that runs by itself asks again in the next session. */
+export const canPersist = (grant: string): boolean => !grant.startsWith(fileGrant(""))
+
+const ofServers = "mcp:"
+
+/** Returns the grant for all tools of an MCP server. */
+export const serverGrant = (server: string): string => `${ofServers}${server}`
+
+/** A call that asks, with what decides whether it may run. */
+export interface ApprovalRequest {
+  readonly kind: ToolKind
+  /** The call runs without asking when all of these are allowed. Empty: it always asks. */
+  readonly grants: ReadonlyArray<string>
+  /** The only places the call changes, absolute with links followed. Absent: unknown. */
+  readonly touches?: ReadonlyArray<string> | undefined
+  /** Asks whatever was granted: the user has to see it. */
+  readonly mustBeSeen?: boolean | undefined
+  /** Asks in every mode: a hook demands the user's review. */
+  readonly needsReview?: boolean | undefined
+}
+
+/** The state that decides about a call. */
+export interface ApprovalRules {
+  readonly mode: ApprovalMode
+  readonly granted: ReadonlySet<string>
+  /** The one file that may be written in plan mode, absolute with links followed. */
+  readonly planFile?: string | undefined
+}
+
+/** Whether a call runs without asking, asks the user, or is refused. */
+export type Verdict = "allowed" | "asked" | "refused"
+
+const isPlanOnly = ({ touches = [] }: ApprovalRequest, planFile: string | undefined): boolean =>
+  touches.length > 0 && touches.every((place) => place === planFile)
+
+/**
+ * Decides about a call. In plan mode nothing is edited or executed except the plan file, whatever was granted before. Network
+ * reads ask as usual. Tools of MCP servers ask each time: that they only read is the server's own claim, and earlier grants were
+ * not given for a plan.
+ */
+export const verdict = ({ granted, mode, planFile }: ApprovalRules, wish: ApprovalRequest): Verdict => {
+  const { grants, needsReview: isDoubted = false, kind, mustBeSeen = false } = wish
+  const unasked: Verdict = isDoubted ? "asked" : "allowed"
+  if (mode === "all") return unasked
+  if (mode === "plan" && (kind === "edit" || kind === "execute")) {
+    return kind === "edit" && isPlanOnly(wish, planFile) ? unasked : "refused"
+  }
+  if (isDoubted || mustBeSeen || grants.length === 0) return "asked"
+  const isHeld = (grant: string) =>
+    (granted.has(grant) && !(mode === "plan" && grant.startsWith(ofServers))) ||
+    widerGrants(grant).some((wider) => granted.has(wider)) ||
+    (mode === "edits" && grant === editGrant)
+  return grants.every(isHeld) ? "allowed" : "asked"
+}
+
+/** Returns the answer to the model for a call that would change something in plan mode. */
+export const planModeRefusal = (tool: string, planFile: string | undefined): string =>
+  `${tool} was not run: while a plan is made, nothing may be changed or executed. ${
+    planFile === undefined
+      ? "Look at what you need, then give the plan as your answer"
+      : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the person`
+  }`

@@ -1,0 +1,43 @@
+import { TextDiff } from "effect"
+
+/** A change of a file, as shown to the user and the model. */
+export interface FileDiff {
+  /** A unified diff with its header; empty when nothing changes. */
+  readonly diff: string
+  /** Number of added lines. */
+  readonly added: number
+  readonly removed: number
+}
+
+/** Maximum steps of the search for the smallest diff, about a tenth of a second. Beyond them the diff is correct but not minimal. */
+const maxDiffSteps = 10_000_000
+/** Minimum number of edits that are searched for, however long the texts. */
+const minSearchedEdits = 50
+
+/** Returns a file name for a diff header. A name with characters that would break the line is quoted, as git does. */
+const headerName = (side: string, name: string): string => {
+  const path = `${side}/${name}`
+  return /[\p{Cc}"\\]/u.test(path) ? JSON.stringify(path) : path
+}
+
+const isBinary = (text: string): boolean => text.includes("\0")
+
+/** Returns the change between two texts of a file, as `--- a/name`, `+++ b/name` and hunks with three lines of context. */
+export const fileDiff = (name: string, before: string, after: string): FileDiff => {
+  if (before === after) return { diff: "", added: 0, removed: 0 }
+  const fromFile = headerName("a", name)
+  const toFile = headerName("b", name)
+  if (isBinary(before) || isBinary(after)) {
+    return { diff: `Binary files ${fromFile} and ${toFile} differ\n`, added: 0, removed: 0 }
+  }
+  const lines = (before.length + after.length) / 40 + 1
+  const maxEdits = Math.max(minSearchedEdits, Math.floor(maxDiffSteps / lines))
+  const edits = TextDiff.lines(before, after, { maxEdits })
+  const count = (tag: TextDiff.Edit<string>["_tag"]) =>
+    edits.reduce((sum, edit) => (edit._tag === tag ? sum + edit.items.length : sum), 0)
+  return {
+    diff: TextDiff.unified(edits, { fromFile, toFile }),
+    added: count("Insert"),
+    removed: count("Delete")
+  }
+}

@@ -1,0 +1,736 @@
+import { splitAuthorNote } from "./AuthorNote.ts"
+import { exactPieces } from "./RecordLine.ts"
+import {
+  type Answer,
+  answerPiece,
+  callPiece,
+  draftOf,
+  type Exact,
+  locate,
+  type Locator,
+  needsExact,
+  type Piece,
+  textPiece,
+  thoughtPiece
+} from "./Pieces.ts"
+import { Skipped } from "./Skipped.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import type { Author, Draft } from "../conversation/Conversation.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
+import {
+  isProblem,
+  isRecordProblem,
+  type Problem,
+  problemAt,
+  problemUnder,
+  recordProblem,
+  type RecordProblem
+} from "./Problem.ts"
+import type { LineReader, Transcript } from "./Transcript.ts"
+
+/**
+ * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
+ * its root.
+ *
+ * One file: the blocks, queue and tree of one format, which refer to each other's lines.
+ */
+
+/** A block of a message. A tool result waits for the name of its call. */
+type Block =
+  | {
+      readonly _tag: "Piece"
+      readonly piece: Piece
+      readonly call: string | undefined
+      readonly name: string | undefined
+    }
+  | { readonly _tag: "Answer"; readonly answer: Answer; readonly exact: Exact }
+
+/** A message line. */
+interface Said {
+  readonly role: "user" | "model"
+  /** The id that all lines of one API message share. */
+  readonly message: string
+  readonly model: string | undefined
+  readonly blocks: ReadonlyArray<Block>
+  /** The exact parts, when its blocks do not hold them. */
+  readonly exact: ReadonlyArray<Piece> | undefined
+  readonly kind: "message" | "program" | "summary" | "api error"
+  readonly author: Author | undefined
+  readonly usage: Usage | undefined
+  readonly marks: Marks
+}
+
+/** The content of a compact boundary. */
+interface Boundary {
+  readonly trigger: "manual" | "auto"
+  readonly tokens: number | undefined
+}
+
+interface Line {
+  readonly number: number
+  readonly uuid: string
+  /** Whether the record has a uuid of its own. */
+  readonly named: boolean
+  /** null at a root, undefined when the record does not contain it. */
+  readonly parent: string | null | undefined
+  readonly logicalParent: string | undefined
+  readonly sidechain: boolean
+  readonly at: number | undefined
+  readonly session: string | undefined
+  /** Undefined when the line is only a link of the chain. */
+  readonly said: Said | undefined
+  readonly boundary: Boundary | undefined
+  /** The previous message line in the file, of the same kind of chain. */
+  readonly previous: Line | undefined
+}
+
+const media = (block: Json): Piece | undefined => {
+  const source = isJson(block.source) ? block.source : {}
+  const mimeType = textAt(source, "media_type")
+  const about = mimeType === undefined ? {} : { mimeType }
+  const data = textAt(source, "data")
+  const url = textAt(source, "url")
+  if (source.type === "base64" && data !== undefined)
+    return { part: { inlineData: { ...about, data } }, source: undefined }
+  if (source.type === "url" && url !== undefined)
+    return { part: { fileData: { ...about, fileUri: url } }, source: undefined }
+  return undefined
+}
+
+const isAnswer = (block: Block): boolean => block._tag === "Answer"
+/** Returns the text of a message, without its other blocks. */
+const wordsIn = (blocks: ReadonlyArray<Block>): string =>
+  blocks
+    .flatMap((block) => (block._tag === "Piece" ? (block.piece.part.text ?? []) : []))
+    .join("\n")
+    .trim()
+const pieceBlock = (piece: Piece): Block => ({ _tag: "Piece", piece, call: undefined, name: undefined })
+
+/** Reads one block of a message; undefined for an unknown kind. */
+const readBlock = (block: unknown, index: number, locator: Locator): Block | RecordProblem | undefined => {
+  if (!isJson(block) || typeof block.type !== "string")
+    return recordProblem(`content[${index}]`, "expected a block, an object with a type")
+  const wrong = (key: string, what = "a text") =>
+    recordProblem(`content[${index}].${key}`, `expected ${what} in a ${String(block.type)} block`)
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string"
+        ? pieceBlock(textPiece(block.text, locator.under(index, "text")))
+        : wrong("text")
+    case "thinking":
+      return typeof block.thinking === "string"
+        ? pieceBlock(thoughtPiece(block.thinking, textAt(block, "signature"), locator.under(index, "thinking")))
+        : wrong("thinking")
+    case "redacted_thinking":
+      return pieceBlock(thoughtPiece("", textAt(block, "data"), () => undefined))
+    case "tool_use": {
+      if (typeof block.name !== "string") return wrong("name")
+      const id = textAt(block, "id")
+      const piece = callPiece({ id, name: block.name, args: block.input }, locator.under(index, "input"))
+      return { _tag: "Piece", piece, call: id, name: block.name }
+    }
+    case "tool_result": {
+      const { content } = block
+      if (content !== undefined && content !== null && typeof content !== "string" && !Array.isArray(content)) {
+        return wrong("content", "a text or a list of blocks")
+      }
+      const answer = { id: textAt(block, "tool_use_id"), name: undefined, failed: block.is_error === true, content }
+      const exact = locator.under(index, "content")
+      // Taken now, so that the line's text can be released before the name of the call is known.
+      const slice = needsExact(content) ? exact() : undefined
+      return { _tag: "Answer", answer, exact: () => slice }
+    }
+    case "image":
+    case "document": {
+      const piece = media(block)
+      return piece === undefined ? undefined : pieceBlock(piece)
+    }
+    default:
+      return undefined
+  }
+}
+
+const readBlocks = (
+  content: unknown,
+  locator: Locator,
+  path: ReadonlyArray<string>,
+  skipped: Skipped
+): ReadonlyArray<Block> | RecordProblem => {
+  if (typeof content === "string") return [pieceBlock(textPiece(content, locator.at(path)))]
+  if (!Array.isArray(content)) return recordProblem("message.content", "expected a text or a list of blocks")
+  const blocks: Array<Block> = []
+  for (const [index, item] of content.entries()) {
+    const block = readBlock(item, index, locator)
+    if (isRecordProblem(block)) return problemUnder("message", block)
+    if (block === undefined) skipped.add(`block: ${isJson(item) ? String(item.type) : "unknown"}`)
+    else blocks.push(block)
+  }
+  return blocks
+}
+
+const kindOf = (record: Json): Said["kind"] =>
+  record.isApiErrorMessage === true
+    ? "api error"
+    : record.isCompactSummary === true
+      ? "summary"
+      : record.isMeta === true
+        ? "program"
+        : "message"
+
+/** Reads the usage of a message. The request is the sum of all three kinds of input. */
+const readUsage = (message: Json): Usage | undefined => {
+  const { usage } = message
+  return isJson(usage)
+    ? usageOf({
+        input: usage.input_tokens,
+        cacheRead: usage.cache_read_input_tokens,
+        cacheWrite: usage.cache_creation_input_tokens,
+        output: usage.output_tokens
+      })
+    : undefined
+}
+
+/** Returns the author of the blocks of a line, and the blocks without the note that names the author. */
+const authored = (
+  kind: Said["kind"],
+  role: Said["role"],
+  blocks: ReadonlyArray<Block>
+): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
+  const author = kind === "program" || kind === "summary" ? kind : undefined
+  const [first] = blocks
+  const note =
+    role === "user" && first?._tag === "Piece" && first.call === undefined
+      ? splitAuthorNote([first.piece]).author
+      : undefined
+  return note === undefined
+    ? { author, blocks }
+    : { author: author === "summary" ? author : note, blocks: blocks.slice(1) }
+}
+
+const contentPath = ["message", "content"]
+
+const readSaid = (record: Json, text: string, uuid: string, skipped: Skipped): Said | RecordProblem => {
+  const message = record.message
+  if (!isJson(message)) return recordProblem("message", "expected an object with role and content")
+  const read = readBlocks(message.content, locate(record, text, contentPath), contentPath, skipped)
+  if (isRecordProblem(read)) return read
+  const exact = exactPieces(record, text, "parts")
+  if (isRecordProblem(exact)) return exact
+  const role = record.type === "assistant" ? "model" : "user"
+  const kind = kindOf(record)
+  const { author, blocks } = authored(kind, role, read)
+  const marks = readMarks(record)
+  return {
+    role,
+    message: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
+    model: textAt(message, "model"),
+    blocks,
+    exact,
+    kind,
+    author: markedAuthor(marks, author),
+    usage: marks.usage ?? readUsage(message),
+    marks
+  }
+}
+
+/** Whether Claude Code itself queued this message: the end of a background task. Text after the element is the user's. */
+const isNotification = (blocks: ReadonlyArray<Block>): boolean =>
+  /^<task-notification>[\s\S]*<\/task-notification>$/.test(wordsIn(blocks))
+
+/** Reads a message that was sent while the agent worked. Newer versions store it as an attachment of the next request. */
+const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): Said | undefined => {
+  const { attachment } = record
+  if (record.type !== "attachment" || !isJson(attachment) || attachment.type !== "queued_command") return undefined
+  const path = ["attachment", "prompt"]
+  const blocks = readBlocks(attachment.prompt, locate(record, text, path), path, skipped)
+  if (isRecordProblem(blocks) || blocks.length === 0) return undefined
+  const { commandMode } = attachment
+  const isProgram = commandMode === undefined ? isNotification(blocks) : commandMode === "task-notification"
+  return queuedSaid(blocks, uuid, isProgram ? "program" : undefined)
+}
+
+const queuedSaid = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): Said => ({
+  role: "user",
+  message: uuid,
+  model: undefined,
+  blocks,
+  exact: undefined,
+  kind: author === "program" ? "program" : "message",
+  author,
+  usage: undefined,
+  marks: {}
+})
+
+const isMessage = (record: Json): boolean => record.type === "user" || record.type === "assistant"
+const isBoundary = (record: Json): boolean => record.type === "system" && record.subtype === "compact_boundary"
+
+const kindName = (record: Json): string => {
+  const type = textAt(record, "type") ?? "unknown"
+  const subtype = textAt(record, "subtype")
+  return type === "system" && subtype !== undefined ? `system: ${subtype}` : type
+}
+
+const boundaryOf = (record: Json): Line["boundary"] => {
+  if (!isBoundary(record)) return undefined
+  const { preTokens: tokens, trigger } = isJson(record.compactMetadata) ? record.compactMetadata : {}
+  return {
+    trigger: trigger === "manual" ? "manual" : "auto",
+    tokens: typeof tokens === "number" ? tokens : undefined
+  }
+}
+
+/** The model of lines that no model wrote. */
+export const synthetic = "<synthetic>"
+
+/** The lines of one message. */
+interface Turn {
+  readonly _tag: "Model" | "Answers" | "Other"
+  readonly lines: Array<Line>
+}
+type Stretch =
+  | Turn
+  | { readonly _tag: "Queued"; readonly by: number; readonly lines: ReadonlyArray<Line> }
+  | { readonly _tag: "Compaction"; readonly summary: Line; readonly boundary: Line["boundary"]; readonly said: Said }
+
+/** Returns the message of a line. */
+const saidBy = (line: Line): Said | undefined => (line.said?.kind === "api error" ? undefined : line.said)
+const answersIn = (line: Line): ReadonlyArray<string> =>
+  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
+const callsIn = (line: Line): ReadonlyArray<string> =>
+  (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
+
+/** Whether a line of the agent may join this turn. */
+const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn => {
+  const marks = turn?._tag === tag ? turn.lines[0]?.said?.marks : undefined
+  return marks !== undefined && !isClosed(marks)
+}
+
+/** A queued message. */
+interface Queued {
+  readonly number: number
+  readonly blocks: ReadonlyArray<Block>
+  readonly words: string
+}
+/** A queued message that was delivered, and its place. */
+interface Delivered extends Queued {
+  readonly at: number | undefined
+  /** The number of the record that delivered it. */
+  readonly by: number
+  /** The message line before that record. On a dead branch, the message is dead too. */
+  readonly after: Line | undefined
+}
+
+/**
+ * Messages that the user typed while the agent worked. A message leaves the queue to be sent with the next request
+ * ("remove"), to become a message at the end of the turn ("dequeue"), or because the user takes it back ("popAll").
+ */
+class Queue {
+  readonly delivered: Array<Delivered> = []
+  private waiting: Array<Queued> = []
+
+  /** Adds a record. */
+  add(record: Json, text: string, number: number, after: Line | undefined, skipped: Skipped): void {
+    skipped.add("queue-operation")
+    const { content, operation } = record
+    if (operation === "enqueue") {
+      const blocks = readBlocks(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
+      if (isRecordProblem(blocks)) return
+      this.waiting.push({ number, blocks, words: wordsIn(blocks) })
+    } else if (operation === "popAll") this.waiting = []
+    else {
+      const named = typeof content === "string" ? this.waiting.findIndex(({ words }) => words === content.trim()) : 0
+      const [first] = named < 0 ? [] : this.waiting.splice(named, 1)
+      if (first !== undefined && first.words !== "") {
+        this.delivered.push({ ...first, at: timeAt(record), by: number, after })
+      }
+    }
+  }
+}
+
+/** The tree of records read so far. */
+class Tree {
+  readonly lines = new Map<string, Line>()
+  readonly messages: Array<Line> = []
+  private readonly last: Record<"main" | "side", Line | undefined> = { main: undefined, side: undefined }
+
+  /** Returns the message line before the next record. */
+  previous(sidechain: boolean): Line | undefined {
+    return this.last[sidechain ? "side" : "main"]
+  }
+
+  add(line: Line): void {
+    this.lines.set(line.uuid, line)
+    if (line.said === undefined) return
+    this.messages.push(line)
+    this.last[line.sidechain ? "side" : "main"] = line
+  }
+
+  /** The last message. A file with only a sidechain is a subagent's own transcript. */
+  get leaf(): Line | undefined {
+    return this.last.main ?? this.last.side
+  }
+
+  /**
+   * Returns the line before this one in the conversation. An unknown parent means that lines are missing from the file; the
+   * nearest earlier message continues the chain, so that the messages before the gap are kept. A root ends the chain, unless
+   * a compaction began a new one.
+   */
+  before(line: Line): { readonly line: Line | undefined; readonly guessed: boolean } {
+    const compaction = line.boundary !== undefined || line.said?.kind === "summary"
+    if (line.parent === null && !compaction) return { line: undefined, guessed: false }
+    const known = this.lines.get(line.parent ?? line.logicalParent ?? "")
+    return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
+  }
+
+  /** Returns the conversation from its first line to the leaf. */
+  chain(): ReadonlyArray<Line> | Problem {
+    const seen = new Set<Line>()
+    for (let line = this.leaf; line !== undefined;) {
+      seen.add(line)
+      const next = this.before(line)
+      if (next.line !== undefined && seen.has(next.line)) {
+        if (next.guessed) break
+        return problemAt(
+          line.number,
+          recordProblem("", "its parentUuid leads back to itself; expected a chain that ends at a root")
+        )
+      }
+      line = next.line
+    }
+    return [...seen].reverse()
+  }
+}
+
+/** Splits the chain into turns. Lines of one API message form one turn, and so do consecutive tool results. */
+const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretch> => {
+  const stretches: Array<Stretch> = []
+  let open = new Map<string, Turn>()
+  let boundary: Line | undefined
+  const dropBoundary = () => {
+    if (boundary !== undefined) skipped.add("system: compact_boundary")
+    boundary = undefined
+  }
+  for (const line of chain) {
+    if (line.boundary !== undefined) {
+      dropBoundary()
+      boundary = line
+      continue
+    }
+    const said = saidBy(line)
+    if (said === undefined) continue
+    if (said.kind === "summary") {
+      stretches.push({ _tag: "Compaction", summary: line, boundary: boundary?.boundary, said })
+      boundary = undefined
+      open = new Map()
+      continue
+    }
+    dropBoundary()
+    const answers = said.role === "user" && said.blocks.some(isAnswer)
+    const last = stretches.at(-1)
+    const apart = said.marks.message === "new"
+    const same =
+      said.role === "model" ? open.get(said.message) : answers && isOpenTurn(last, "Answers") ? last : undefined
+    if (same !== undefined && !apart) {
+      same.lines.push(line)
+      continue
+    }
+    const turn: Turn = { _tag: said.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
+    if (said.role === "model" && !isClosed(said.marks)) open.set(said.message, turn)
+    stretches.push(turn)
+  }
+  dropBoundary()
+  return stretches
+}
+
+/**
+ * Adds the lines beside the chain to their turns. Parallel calls and their results hang on different lines of one message,
+ * of which only one is on the chain. The others are lines with the turn's message id, and results of its calls that no line
+ * on the chain holds.
+ */
+const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
+  const used = new Set<Line>()
+  const byMessage = new Map<string, Turn>()
+  for (const turn of stretches) {
+    const message = turn._tag === "Model" ? turn.lines[0]?.said?.message : undefined
+    if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
+  }
+  for (const line of aside) {
+    const turn = saidBy(line)?.role === "model" ? byMessage.get(line.said?.message ?? "") : undefined
+    if (turn === undefined) continue
+    turn.lines.push(line)
+    used.add(line)
+  }
+  const callers = new Map<string, Stretch>()
+  const answered = new Set<string>()
+  for (const turn of stretches) {
+    if (turn._tag === "Compaction") continue
+    for (const line of turn.lines) {
+      for (const call of callsIn(line)) callers.set(call, turn)
+      for (const answer of answersIn(line)) answered.add(answer)
+    }
+  }
+  const late = new Map<Stretch, Array<Line>>()
+  for (const line of aside) {
+    const ids = answersIn(line)
+    const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
+    if (caller === undefined || ids.some((id) => answered.has(id))) continue
+    for (const id of ids) answered.add(id)
+    late.set(caller, [...(late.get(caller) ?? []), line])
+    used.add(line)
+  }
+  for (const [caller, lines] of late) {
+    const at = stretches.indexOf(caller) + 1
+    const next = stretches[at]
+    if (isOpenTurn(next, "Answers")) next.lines.push(...lines)
+    else stretches.splice(at, 0, { _tag: "Answers", lines })
+  }
+  return used
+}
+
+/** Returns the text of a slash command, which has its own form. */
+const commandOf = (words: string): string | undefined => {
+  const [name] = words.startsWith("/") ? words.split(/\s/, 1) : []
+  return name === undefined ? undefined : `<command-name>${name}</command-name>`
+}
+
+/**
+ * Inserts queued messages where they were delivered: after the results sent with them, before the agent's next text.
+ * Messages that are in the file a second time are left out.
+ */
+function* deliver(
+  stretches: Array<Stretch>,
+  delivered: ReadonlyArray<Delivered>,
+  messages: ReadonlyArray<Line>,
+  taken: ReadonlySet<Line>
+): SlicedWork<number> {
+  const standing = messages.flatMap((line) => {
+    const said = saidBy(line)
+    const isUser = said?.role === "user" && said.kind !== "summary"
+    return isUser ? [{ line, words: wordsIn(said.blocks) }] : []
+  })
+  const used = new Set<Line>()
+  let placed = 0
+  for (const { after, at, blocks, by, number, words } of delivered) {
+    if (after !== undefined && !taken.has(after)) continue
+    yield (standing.length + stretches.length) * 4
+    const answer = numberOf(stretches.find((stretch) => stretch._tag === "Model" && numberOf(stretch) > by))
+    const command = commandOf(words)
+    const same = standing.find(
+      (one) =>
+        one.line.number > number &&
+        !used.has(one.line) &&
+        // Text that the user types after the agent's answer is a new message, even with the same words. A command stands where
+        // it ran, which may be at the end of the turn.
+        ((one.words === words && one.line.number <= answer) || (command !== undefined && one.words.includes(command)))
+    )
+    const next = stretches.findIndex((stretch) => stretch._tag !== "Answers" && numberOf(stretch) > by)
+    const end = next < 0 ? Infinity : numberOf(stretches[next])
+    // Several messages that wait at the end of a turn become one message.
+    const within = standing.some(
+      (one) =>
+        one.line.number > by &&
+        one.line.number <= end &&
+        !used.has(one.line) &&
+        `\n${one.words}\n`.includes(`\n${words}\n`)
+    )
+    if (same !== undefined) used.add(same.line)
+    if (same !== undefined || within) continue
+    const uuid = `line ${number}`
+    const said = queuedSaid(blocks, uuid, isNotification(blocks) ? "program" : undefined)
+    const line: Line = {
+      number,
+      uuid,
+      named: false,
+      parent: undefined,
+      logicalParent: undefined,
+      sidechain: after?.sidechain ?? false,
+      at,
+      session: undefined,
+      said,
+      boundary: undefined,
+      previous: after
+    }
+    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by, lines: [line] })
+    placed += 1
+  }
+  return placed
+}
+
+/** Returns the number of the first record of a stretch. */
+const numberOf = (stretch: Stretch | undefined): number => {
+  if (stretch === undefined) return Infinity
+  if (stretch._tag === "Queued") return stretch.by
+  const lines = stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines
+  return Math.min(...lines.map(({ number }) => number))
+}
+
+/** Returns the pieces of a line. `names`: of calls, by id. */
+const piecesOf = (said: Said | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
+  said?.exact ??
+  (said?.blocks ?? []).map((block) =>
+    block._tag === "Piece"
+      ? block.piece
+      : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
+  )
+
+const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
+
+const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
+  const inFileOrder = [...lines].sort((a, b) => a.number - b.number)
+  const first = inFileOrder[0]
+  const author = first?.said?.author
+  return draftOf(
+    first?.said?.role ?? "user",
+    inFileOrder.flatMap((line) => piecesOf(line.said, names)),
+    {
+      at: first?.at,
+      author: lines.every((line) => line.said?.author === author) ? author : undefined,
+      line: first?.number ?? 0,
+      ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : [])),
+      model: inFileOrder.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
+      usage: inFileOrder.findLast((line) => line.said?.usage !== undefined)?.said?.usage
+    }
+  )
+}
+
+/** Collects the names of the calls in these lines. */
+const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
+  for (const line of lines) {
+    for (const block of line.said?.blocks ?? []) {
+      if (block._tag === "Piece" && block.call !== undefined && block.name !== undefined)
+        names.set(block.call, block.name)
+    }
+  }
+}
+
+const compact = (
+  steps: Steps,
+  { boundary, said, summary }: Extract<Stretch, { readonly _tag: "Compaction" }>,
+  names: ReadonlyMap<string, string>
+): void =>
+  steps.compact(
+    {
+      // A summary of ours without parts only says that nothing replaced the dropped messages.
+      insert: said.exact?.length === 0 ? [] : [draft([summary], names)],
+      trigger: boundary?.trigger ?? "auto",
+      tokensBefore: boundary?.tokens
+    },
+    said.marks
+  )
+
+/** Counts the messages outside the conversation as skipped. */
+const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void => {
+  const ours = tree.leaf?.sidechain ?? false
+  for (const line of tree.messages) {
+    if (line.said?.kind === "api error") skipped.add("api error")
+    else if (!taken.has(line)) skipped.add(line.sidechain === ours ? "dead branch" : "sidechain")
+  }
+}
+
+function* transcript(
+  tree: Tree,
+  queue: Queue,
+  cwd: string | undefined,
+  skipped: Skipped
+): SlicedWork<Transcript | Problem> {
+  const lines = tree.chain()
+  if (isProblem(lines)) return lines
+  const onChain = new Set(lines)
+  const side = tree.leaf?.sidechain ?? false
+  const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
+  const stretches = stretchesOf(lines, skipped)
+  const used = gather(stretches, aside)
+  const taken = new Set([...lines, ...used])
+  const placed = yield* deliver(stretches, queue.delivered, tree.messages, taken)
+  for (let n = placed; n > 0; n -= 1) skipped.take("queue-operation")
+  countRest(tree, taken, skipped)
+  for (const line of tree.lines.values()) {
+    if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
+  }
+  // A result is named after the nearest earlier call with its id, else after any other call with it.
+  const names = new Map<string, string>()
+  callsOf(tree.messages, names)
+  yield tree.lines.size * 200
+  const steps = new Steps()
+  for (const stretch of stretches) {
+    if (stretch._tag === "Compaction") compact(steps, stretch, names)
+    else {
+      callsOf(stretch.lines, names)
+      const uuids = stretch.lines.map((line) => line.uuid)
+      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.said?.marks ?? {})
+    }
+    yield 1_000
+  }
+  return {
+    format: "claude",
+    session: tree.leaf?.session,
+    cwd,
+    model: lines.findLast((line) => !isSynthetic(line.said?.model))?.said?.model,
+    steps: steps.end(),
+    skipped: skipped.counts
+  }
+}
+
+/**
+ * Reads a Claude Code transcript. The conversation is the chain from the last message back by `parentUuid`, over a compact
+ * boundary by `logicalParentUuid`; one API message is one Content, and answers to its calls follow it as one Content.
+ */
+export const claudeReader = (): LineReader => {
+  const tree = new Tree()
+  const skipped = new Skipped()
+  const queue = new Queue()
+  let cwd: string | undefined
+  return {
+    line: (record, text, number) => {
+      if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
+      const message = isMessage(record)
+      const named = textAt(record, "uuid")
+      const uuid = named ?? `line ${number}`
+      if (tree.lines.has(uuid)) {
+        skipped.add("repeated line")
+        return undefined
+      }
+      if (record.type === "queue-operation") {
+        queue.add(record, text, number, tree.previous(false) ?? tree.previous(true), skipped)
+        return undefined
+      }
+      const isOwed = readMarks(record).owed === true
+      const said = isOwed
+        ? undefined
+        : message
+          ? readSaid(record, text, uuid, skipped)
+          : readQueued(record, text, uuid, skipped)
+      if (isRecordProblem(said)) return problemAt(number, said)
+      const boundary = boundaryOf(record)
+      if (said === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
+      cwd ??= textAt(record, "cwd")
+      if (said === undefined && named === undefined) return undefined
+      const sidechain = record.isSidechain === true
+      tree.add({
+        number,
+        uuid,
+        named: named !== undefined,
+        parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
+        logicalParent: textAt(record, "logicalParentUuid"),
+        sidechain,
+        at: timeAt(record),
+        session: textAt(record, "sessionId"),
+        said,
+        boundary,
+        previous: tree.previous(sidechain)
+      })
+      return undefined
+    },
+    end: () => transcript(tree, queue, cwd, skipped)
+  }
+}
+
+/** Reads a line by its own form, without exact parts and marks, for the writer to compare. */
+export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {
+  const said = readSaid(record, text, "", new Skipped())
+  return isRecordProblem(said)
+    ? { pieces: [], author: undefined, usage: undefined }
+    : { pieces: piecesOf({ ...said, exact: undefined }, names), author: said.author, usage: said.usage }
+}

@@ -1,0 +1,134 @@
+import { Result, Schema, SchemaIssue } from "effect"
+import { type Content, ContentShape, isText, needsSource, plainText } from "../content/Content.ts"
+import type { Author } from "../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { splitAuthorNote } from "./AuthorNote.ts"
+import { environmentOpenings, snapshotLook, isSummary } from "./GeminiContext.ts"
+import { isJson, textAt } from "./JsonRecord.ts"
+import { isCanonical, sourcesOf, piecesOf, lineNumbers } from "./Pieces.ts"
+import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
+import { Skipped } from "./Skipped.ts"
+import type { Step, Transcript } from "./Transcript.ts"
+
+/** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
+
+const isContent = Schema.is(ContentShape)
+
+const decodeContent = Schema.decodeUnknownResult(ContentShape)
+
+const issues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const pathText = (path: ReadonlyArray<unknown>): string =>
+  path
+    .map((key) => (typeof key === "number" || /^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`))
+    .join("")
+
+const oneLine = (text: string, limit = 160): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > limit ? `${line.slice(0, limit)}…` : line
+}
+
+/** Returns why a value is not a Content. */
+const contentProblem = (value: unknown, place: string): RecordProblem => {
+  const shown = (other: unknown) => oneLine(JSON.stringify(other) ?? "nothing", 40)
+  if (!isJson(value)) {
+    return recordProblem(place, `expected a Content (an object with role and parts), got ${shown(value)}`)
+  }
+  if (value.role !== "user" && value.role !== "model") {
+    return recordProblem(`${place}.role`, `expected "user" or "model", got ${shown(value.role)}`)
+  }
+  const result = decodeContent(value)
+  if (Result.isSuccess(result)) return recordProblem(place, "expected a Content")
+  const issue = issues(result.failure.issue).issues[0]
+  const path = (issue?.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment))
+  return recordProblem(oneLine(`${place}${pathText(path)}`), oneLine(issue?.message ?? "expected a Content"))
+}
+
+const isEnvironment = (content: Content): boolean =>
+  content.role === "user" && environmentOpenings.some((mark) => plainText(content).trimStart().startsWith(mark))
+
+const authorOf = (
+  content: Content,
+  next: unknown,
+  isUserSeen: boolean,
+  isEnvironmentSeen: boolean
+): Author | undefined => {
+  if (content.role !== "user" || isUserSeen || !content.parts.some(isText)) return undefined
+  if (!isEnvironmentSeen && isEnvironment(content)) return "environment"
+  const answer = isContent(next) && next.role === "model" ? next.parts : undefined
+  return isSummary(snapshotLook(plainText(content).trimStart()), true, answer) ? "summary" : undefined
+}
+
+/** Returns the messages of a document, and its other keys. */
+const listOf = (value: unknown): { readonly key: string | undefined; readonly list: unknown } => {
+  if (Array.isArray(value) || !isJson(value)) return { key: undefined, list: value }
+  const key = "history" in value ? "history" : "contents"
+  return { key, list: value[key] }
+}
+
+const partSlices = (slice: SourceText): ReadonlyArray<SourceText> => arraySlices(sliceAt(slice, ["parts"]) ?? "")
+
+const sourceOf = (content: Content, slice: SourceText | undefined): Record<string, string> | undefined => {
+  if (slice === undefined) return undefined
+  const slices = partSlices(slice)
+  return sourcesOf(
+    content.parts.map((part, index) => {
+      const own = slices[index]
+      return own !== undefined && needsSource(part, own) ? own : undefined
+    })
+  )
+}
+
+/** Returns the messages with their exact texts. A document that is spelled as we would write it needs none. */
+const slicesOf = (value: unknown, text: string, key: string | undefined): ReadonlyArray<SourceText> | undefined => {
+  if (isCanonical(value, text)) return undefined
+  return arraySlices(key === undefined ? text : (sliceAt(text, [key]) ?? ""))
+}
+
+/**
+ * Reads a JSON array of `Content`, `{"history": […]}` or `{"contents": […], …}`. `value` is the parsed `text`. Keys besides
+ * the messages (system instruction, tools) are counted as skipped. Runs in slices, because a document may be long.
+ */
+export function* readContents(value: unknown, text: string): SlicedWork<Transcript | Problem> {
+  const { key, list } = listOf(value)
+  if (!Array.isArray(list)) {
+    return problemAt(0, recordProblem("", 'expected a list of Content, {"history": […]} or {"contents": […]}'))
+  }
+  const slices = slicesOf(value, text, key)
+  const lines = slices === undefined ? undefined : lineNumbers(text, slices)
+  const steps: Array<Step> = []
+  let isEnvironmentSeen = false
+  let isUserSeen = false
+  for (const [index, item] of list.entries()) {
+    const whole: unknown = isJson(item) && item.parts === undefined ? { ...item, parts: [] } : item
+    if (!isContent(whole)) return problemAt(0, contentProblem(whole, `${key ?? ""}[${index}]`))
+    yield slices?.[index]?.length ?? 1_000
+    const source = sourceOf(whole, slices?.[index])
+    const said = splitAuthorNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
+    const author: Author | undefined = said.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
+    isEnvironmentSeen ||= author === "environment"
+    isUserSeen ||= whole.role === "user" && author !== "environment"
+    const sources = sourcesOf(said.pieces.map((one) => one.source))
+    steps.push({
+      _tag: "Message",
+      draft: {
+        // Keys besides the parts are kept.
+        content: said.author === undefined ? whole : { ...whole, parts: said.pieces.map((one) => one.part) },
+        ...(author === undefined ? {} : { author }),
+        ...(sources === undefined ? {} : { source: sources }),
+        origin: { line: lines?.[index] ?? 1, ids: [] }
+      }
+    })
+  }
+  const skipped = new Skipped()
+  if (isJson(value)) for (const other of Object.keys(value)) if (other !== key) skipped.add(other)
+  return {
+    format: "contents",
+    session: undefined,
+    cwd: undefined,
+    model: isJson(value) ? textAt(value, "model") : undefined,
+    steps,
+    skipped: skipped.counts
+  }
+}

@@ -1,0 +1,109 @@
+import { isJson, type Json } from "./JsonRecord.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { FormatName } from "./Transcript.ts"
+
+/** Detects the format of a file from its first lines. */
+
+const piKinds = new Set([
+  "message",
+  "model_change",
+  "thinking_level_change",
+  "compaction",
+  "branch_summary",
+  "custom",
+  "custom_message",
+  "label",
+  "session_info"
+])
+const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
+const claudeKeys = ["parentUuid", "sessionId", "leafUuid", "isSidechain"]
+
+const isCodex = (record: Json): boolean =>
+  typeof record.type === "string"
+    ? codexKinds.has(record.type) && isJson(record.payload)
+    : typeof record.id === "string" && typeof record.timestamp === "string" && "instructions" in record
+
+const isGemini = (record: Json): boolean => {
+  if ("projectHash" in record && "sessionId" in record) return true
+  if ("$set" in record || "$rewindTo" in record) return true
+  return (
+    typeof record.id === "string" &&
+    (record.type === "gemini" || record.type === "user") &&
+    "content" in record &&
+    !("message" in record)
+  )
+}
+
+const isClaude = (record: Json): boolean =>
+  typeof record.type === "string" &&
+  (claudeKeys.some((key) => key in record) || (record.type === "file-history-snapshot" && "snapshot" in record))
+
+const isPi = (record: Json): boolean => {
+  if (typeof record.type !== "string" || typeof record.timestamp !== "string") return false
+  return record.type === "session" ? typeof record.id === "string" : piKinds.has(record.type)
+}
+
+/** Returns the format of one record (a line, or a whole document); undefined when several are possible. */
+export const formatOfRecord = (value: unknown): FormatName | undefined => {
+  if (Array.isArray(value)) return "contents"
+  if (!isJson(value)) return undefined
+  if (typeof value._tag === "string") return "palimpsest"
+  if (isGemini(value)) return "gemini"
+  if (isCodex(value)) return "codex"
+  if (isClaude(value)) return "claude"
+  if (isPi(value)) return "pi"
+  return Array.isArray(value.history) || Array.isArray(value.contents) ? "contents" : undefined
+}
+
+const firstRecord = parsedOrUndefined
+
+/** Returns the keys of the object that begins `text`, as far as the text goes. */
+const topKeys = (text: string): ReadonlyArray<string> => {
+  const keys: Array<string> = []
+  const token = /"((?:[^"\\]|\\.)*)"(\s*:)?|[[\]{}]/gs
+  let depth = 0
+  for (const [whole, inner, colon] of text.matchAll(token)) {
+    if (whole === "{" || whole === "[") depth += 1
+    else if (whole === "}" || whole === "]") depth -= 1
+    else if (depth === 1 && colon !== undefined && inner !== undefined) keys.push(inner)
+    if (depth === 0) break
+  }
+  return keys
+}
+
+/** Returns the format of an object with these first keys, for a text that ends before the object. */
+const byKeys = (keys: ReadonlyArray<string>): FormatName | undefined => {
+  const has = (key: string) => keys.includes(key)
+  if (has("_tag")) return "palimpsest"
+  if (has("projectHash")) return "gemini"
+  if (has("history") || has("contents") || has("systemInstruction")) return "contents"
+  if (has("payload") && has("type")) return "codex"
+  if (claudeKeys.some(has)) return has("type") || has("parentUuid") || has("isSidechain") ? "claude" : undefined
+  return has("type") && has("timestamp") && has("message") ? "pi" : undefined
+}
+
+/** Detects the format of a file that begins with `head`; undefined when it cannot be told. */
+export const detectFormat = (head: string): FormatName | undefined => {
+  const text = head.trimStart()
+  if (text.startsWith("[")) return "contents"
+  const lines = text.split("\n")
+  // The first line of a multi-line document is not JSON, but its keys identify it.
+  if (text.startsWith("{") && firstRecord(lines[0] ?? "") === undefined) {
+    const found = byKeys(topKeys(text))
+    if (found !== undefined) return found
+  }
+  for (const line of lines) {
+    const found = line.trimStart().startsWith("{") ? formatOfRecord(firstRecord(line)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/**
+ * Whether a Gemini CLI session that begins with `head` is one document and not records, one a line. The first record of the
+ * latter form holds no messages and is short.
+ */
+export const isGeminiDocument = (head: string): boolean => {
+  const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
+  return !isJson(first) || "messages" in first
+}

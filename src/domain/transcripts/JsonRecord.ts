@@ -1,0 +1,19 @@
+/** An object as `JSON.parse` gives it. */
+export type Json = { readonly [key: string]: unknown }
+
+/** Whether a value is an object and not a list or null. */
+export const isJson = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Returns the text under a key; undefined when there is none or the value is not a text. */
+export const textAt = (record: Json, key: string): string | undefined => {
+  const value = record[key]
+  return typeof value === "string" ? value : undefined
+}
+
+/** Returns a record's `timestamp` (ISO text or number) in milliseconds since 1970. */
+export const timeAt = (record: Json): number | undefined => {
+  const value = record.timestamp
+  const time = typeof value === "string" ? Date.parse(value) : value
+  return typeof time === "number" && Number.isFinite(time) ? time : undefined
+}

@@ -1,0 +1,245 @@
+import { type Content, needsSource, type Part, payload } from "../content/Content.ts"
+import type { Author, Draft } from "../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import { isJson } from "./JsonRecord.ts"
+
+/**
+ * Parts in the wire form of the Gemini API, which readers build from records of other agents. Each keeps its exact JSON text
+ * when writing the part again would give another text.
+ */
+
+/** A part, and the JSON text it was read from when that has to be kept. */
+export interface Piece {
+  readonly part: Part
+  readonly source: SourceText | undefined
+}
+
+/** Finds the exact JSON text of a value in a record; undefined when writing the value again gives the same text. */
+export type Exact = () => SourceText | undefined
+
+/** Whether every value in the text is spelled as we would write it (escaped surrogates differ from raw bytes). */
+export const isCanonical = (value: unknown, text: string): boolean =>
+  !text.includes("\\ud") && !text.includes("\\uD") && JSON.stringify(value) === text
+
+/**
+ * Locates exact texts in one record. `list` is the path to its blocks; `under(index, key)` is a value of a block. Nothing is
+ * compared or searched before it is requested.
+ */
+export const locate = (value: unknown, text: string, list: ReadonlyArray<string>) => {
+  let canonical: boolean | undefined
+  let blocks: ReadonlyArray<SourceText> | undefined
+  const at = (path: ReadonlyArray<string>): SourceText | undefined => {
+    canonical ??= isCanonical(value, text)
+    return canonical ? undefined : sliceAt(text, path)
+  }
+  const block = (index: number): SourceText | undefined => {
+    blocks ??= arraySlices(at(list) ?? "")
+    return blocks[index]
+  }
+  return {
+    at:
+      (path: ReadonlyArray<string>): Exact =>
+      () =>
+        at(path),
+    under:
+      (index: number, key: string): Exact =>
+      () => {
+        const slice = block(index)
+        return slice === undefined ? undefined : sliceAt(slice, [key])
+      }
+  }
+}
+
+/** The exact texts of one record, located on request. */
+export type Locator = ReturnType<typeof locate>
+
+/** Makes a piece. `build` wraps the exact inner text into the text of the whole part. */
+const piece = (part: Part, exact: Exact, build: (inner: SourceText) => SourceText): Piece => {
+  const inner = exact()
+  if (inner === undefined) return { part, source: undefined }
+  const slice = build(inner)
+  return { part, source: needsSource(part, slice) ? slice : undefined }
+}
+
+/** Returns the text of an object with these members in this order. Members without a text are left out. */
+const spliced = (members: ReadonlyArray<readonly [key: string, text: SourceText | undefined]>): SourceText =>
+  `{${members.flatMap(([key, text]) => (text === undefined ? [] : [`"${key}":${text}`])).join(",")}}`
+
+const json = (value: string | undefined): SourceText | undefined =>
+  value === undefined ? undefined : JSON.stringify(value)
+
+const withId = (id: string | undefined) => (id === undefined ? {} : { id })
+
+const withName = (name: string | undefined) => (name === undefined ? {} : { name })
+
+const signed = (thoughtSignature: string | undefined) => (thoughtSignature === undefined ? {} : { thoughtSignature })
+
+/** Makes a text part. Its exact spelling is kept when it is not well-formed. */
+export const textPiece = (text: string, exact: Exact): Piece =>
+  text.isWellFormed()
+    ? { part: { text }, source: undefined }
+    : piece({ text }, exact, (inner) => spliced([["text", inner]]))
+
+/** Makes a thought, with the signature that its provider expects back. */
+export const thoughtPiece = (text: string, signature: string | undefined, exact: Exact): Piece => {
+  const part: Part = { text, thought: true, ...signed(signature) }
+  return text.isWellFormed()
+    ? { part, source: undefined }
+    : piece(part, exact, (inner) =>
+        spliced([
+          ["text", inner],
+          ["thought", "true"],
+          ["thoughtSignature", json(signature)]
+        ])
+      )
+}
+
+/** Makes a call. The exact JSON of its arguments is kept when writing them again would give another text. */
+export const callPiece = (
+  call: {
+    readonly id: string | undefined
+    readonly name: string
+    readonly args: unknown
+    readonly signature?: string | undefined
+  },
+  exact: Exact
+): Piece =>
+  piece(
+    {
+      functionCall: {
+        ...withId(call.id),
+        name: call.name,
+        ...(call.args === undefined ? {} : { args: call.args })
+      },
+      ...signed(call.signature)
+    },
+    call.args === undefined ? () => undefined : exact,
+    (inner) =>
+      spliced([
+        [
+          "functionCall",
+          spliced([
+            ["id", json(call.id)],
+            ["name", json(call.name)],
+            ["args", inner]
+          ])
+        ],
+        ["thoughtSignature", json(call.signature)]
+      ])
+  )
+
+/** A tool result in the other agent's form: a text, or a list of blocks. */
+export interface Answer {
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly failed: boolean
+  readonly content: unknown
+}
+
+/** Returns the only text of a result: the result itself, its single text block, or an empty text. */
+const answerText = (content: unknown): string | undefined => {
+  if (content === undefined || content === null) return ""
+  if (typeof content === "string") return content
+  if (!Array.isArray(content) || content.length > 1) return undefined
+  const only: unknown = content[0]
+  if (only === undefined) return ""
+  return isJson(only) && only.type === "text" && typeof only.text === "string" ? only.text : undefined
+}
+
+/** Whether writing an answer again might give another text than the one it was read from. */
+export const needsExact = (content: unknown): boolean => answerText(content)?.isWellFormed() !== true
+
+/**
+ * Makes the part of a tool result. One text becomes `{output}`, or `{error}` when the tool failed. Several blocks (or media)
+ * become `{content}` or `{error}` with the blocks unchanged, because joining them would lose their boundaries.
+ */
+export const answerPiece = (answer: Answer, exact: Exact): Piece => {
+  const text = answerText(answer.content)
+  const key = answer.failed ? "error" : text === undefined ? "content" : "output"
+  const part: Part = {
+    functionResponse: {
+      ...withId(answer.id),
+      ...withName(answer.name),
+      response: { [key]: text ?? answer.content }
+    }
+  }
+  if (!needsExact(answer.content)) return { part, source: undefined }
+  return piece(part, exact, (inner) => {
+    // The exact text is that of the list of blocks, even when the text of its only block represents it.
+    const value = text === undefined || typeof answer.content === "string" ? inner : sliceAt(inner, [0, "text"])
+    return spliced([
+      [
+        "functionResponse",
+        spliced([
+          ["id", json(answer.id)],
+          ["name", json(answer.name)],
+          ["response", spliced([[key, value]])]
+        ])
+      ]
+    ])
+  })
+}
+
+/** Makes a message from these pieces and the data of its record. */
+export const draftOf = (
+  role: Content["role"],
+  pieces: ReadonlyArray<Piece>,
+  about: {
+    readonly at: number | undefined
+    readonly author: Author | undefined
+    readonly line: number
+    readonly ids: ReadonlyArray<string>
+    readonly model?: string | undefined
+    readonly usage?: Usage | undefined
+  }
+): Draft => {
+  const source = sourcesOf(pieces.map((one) => one.source))
+  return {
+    content: { role, parts: pieces.map((one) => one.part) },
+    ...(about.at === undefined ? {} : { at: about.at }),
+    ...(about.author === undefined ? {} : { author: about.author }),
+    ...(source === undefined ? {} : { source }),
+    ...(about.model === undefined ? {} : { model: about.model }),
+    ...(about.usage === undefined ? {} : { usage: about.usage }),
+    origin: { line: about.line, ids: about.ids }
+  }
+}
+
+/** Returns the pieces of a message: the inverse of `draftOf`. */
+export const sourcesOf = (sources: ReadonlyArray<SourceText | undefined>): Record<string, string> | undefined => {
+  const kept = sources.flatMap((source, index) => (source === undefined ? [] : [[String(index), source] as const]))
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** Whether two lists of pieces are the same parts with the same bytes under their handles. */
+export const piecesOf = ({ content, source }: Draft): ReadonlyArray<Piece> =>
+  content.parts.map((part, index) => ({ part, source: source?.[String(index)] }))
+
+/** Returns the number of the line on which each slice begins, in order. */
+export const samePieces = (left: ReadonlyArray<Piece>, right: ReadonlyArray<Piece>): boolean =>
+  left.length === right.length &&
+  left.every((one, index) => {
+    const other = right[index]
+    return (
+      other !== undefined &&
+      JSON.stringify(one.part) === JSON.stringify(other.part) &&
+      payload(one.part, one.source).text === payload(other.part, other.source).text
+    )
+  })
+
+/** The number of the line on which each slice begins, in order. */
+export const lineNumbers = (text: string, slices: ReadonlyArray<SourceText>): ReadonlyArray<number> => {
+  let line = 1
+  let counted = 0
+  let from = 0
+  return slices.map((slice) => {
+    const start = text.indexOf(slice, from)
+    for (let at = text.indexOf("\n", counted); at >= 0 && at < start; at = text.indexOf("\n", counted)) {
+      line += 1
+      counted = at + 1
+    }
+    from = start + slice.length
+    return line
+  })
+}

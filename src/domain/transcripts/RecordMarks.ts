@@ -1,0 +1,205 @@
+import { marksOf } from "./RecordLine.ts"
+import type { Piece } from "./Pieces.ts"
+import type { Json } from "./JsonRecord.ts"
+import { Schema } from "effect"
+import { Author, type Draft } from "../conversation/Conversation.ts"
+import { Usage } from "../tokens/Tokens.ts"
+import type { Step } from "./Transcript.ts"
+
+/**
+ * Marks in the records that this program writes into other agents' files, and the steps made from records. Records may
+ * repeat each other: an agent that sees only what follows a compaction needs the kept messages again after it.
+ */
+
+const MarksShape = Schema.Struct({
+  /** The author; null: the one that the role implies. Absent: the record's own form decides. */
+  author: Schema.optionalKey(Schema.NullOr(Author)),
+  /** Whether the record opens a message or continues the previous one. Absent: the format's own rule decides. */
+  message: Schema.optionalKey(Schema.Literals(["new", "same"])),
+  /** The record is one of the messages that the compaction before it inserted. */
+  inserted: Schema.optionalKey(Schema.Literal(true)),
+  /** The id of the record that this one repeats. */
+  again: Schema.optionalKey(Schema.String),
+  /** The record answers calls that never got a response, so that the agent can continue. It is not part of the conversation. */
+  owed: Schema.optionalKey(Schema.Literal(true)),
+  usage: Schema.optionalKey(Usage),
+  /** The keys of the message besides its role and its parts. */
+  keys: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  /** The trigger of a compaction, when the format has no place for it. */
+  trigger: Schema.optionalKey(Schema.Literals(["manual", "auto"]))
+})
+/** The marks that a record carries under the key `palimpsest`. */
+export type Marks = typeof MarksShape.Type
+
+/** A message as its record's own form describes it. */
+export interface Native {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly author: Author | undefined
+  readonly usage: Usage | undefined
+}
+
+const isMarks = Schema.is(MarksShape)
+const none: Marks = {}
+
+/** Reads the marks of a record; empty when it has none, or invalid ones. */
+export const readMarks = (record: Json): Marks => {
+  const marks = marksOf(record)
+  // Most records have no marks, and full validation takes longer than reading them.
+  return Object.keys(marks).length > 0 && isMarks(marks) ? marks : none
+}
+
+/** Whether a record repeats or replaces another, so that no record of the agent itself belongs to the same message. */
+export const isClosed = (marks: Marks): boolean => marks.inserted === true || marks.again !== undefined
+
+/** Returns the author from a mark, else the one from the record's own form. */
+export const markedAuthor = (marks: Marks, native: Author | undefined): Author | undefined =>
+  marks.author === undefined ? native : (marks.author ?? undefined)
+
+/** Returns the mark for keys of a message besides its role and its parts. */
+export const keysMark = ({ content: { parts: _parts, role: _role, ...keys } }: Draft): Marks =>
+  Object.keys(keys).length === 0 ? none : { keys }
+
+const withKeys = (draft: Draft, { keys }: Marks): Draft => {
+  const { parts, role } = draft.content
+  return keys === undefined ? draft : { ...draft, content: { ...draft.content, ...keys, role, parts } }
+}
+
+const count = (value: unknown): number | undefined => {
+  if (value === undefined || value === null) return 0
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/**
+ * Returns the usage of one call from a provider's counts: tokens sent without cache, read from a cache, written to a cache,
+ * and generated. Undefined when a count is invalid, or when nothing was counted (an aborted call).
+ */
+export const usageOf = (counts: {
+  readonly input: unknown
+  readonly cacheRead: unknown
+  readonly cacheWrite: unknown
+  readonly output: unknown
+}): Usage | undefined => {
+  const input = count(counts.input)
+  const cached = count(counts.cacheRead)
+  const cacheWrite = count(counts.cacheWrite)
+  const answer = count(counts.output)
+  if (input === undefined || cached === undefined || cacheWrite === undefined || answer === undefined) return undefined
+  const prompt = input + cached + cacheWrite
+  if (prompt + answer === 0 || !Number.isSafeInteger(prompt)) return undefined
+  return { prompt, answer, thoughts: 0, cached, ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}) }
+}
+
+/** The inverse of `usageOf`. Tokens of unknown kind count as sent without cache. */
+export const countsOf = (usage: Usage | undefined) => {
+  const { answer = 0, cacheWrite = 0, cached = 0, prompt = 0, thoughts = 0 } = usage ?? {}
+  return { input: Math.max(0, prompt - cached - cacheWrite), cacheRead: cached, cacheWrite, output: answer + thoughts }
+}
+
+const sameUsage = (left: Usage | undefined, right: Usage | undefined): boolean =>
+  left === right ||
+  (left !== undefined &&
+    right !== undefined &&
+    left.prompt === right.prompt &&
+    left.answer === right.answer &&
+    left.thoughts === right.thoughts &&
+    left.cached === right.cached &&
+    left.cacheWrite === right.cacheWrite)
+
+/** Returns the mark for a usage that the record's own form would lose. */
+export const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>
+  usage === undefined || sameUsage(usage, native) ? none : { usage }
+
+type Id = string | number
+type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
+
+/** A message that repeats another: its draft, the ids of its records, and the number of the original. */
+interface Again {
+  readonly draft: Draft
+  readonly ids: ReadonlyArray<Id>
+  readonly number: number
+}
+
+/** A compaction whose inserted and repeated messages are still being read. */
+interface Open {
+  readonly compaction: Omit<Compaction, "_tag">
+  readonly inserted: Array<Draft>
+  readonly again: Array<Again>
+}
+
+const isEnvironment = ({ draft }: Again): boolean => draft.author === "environment"
+
+/**
+ * Collects the steps of a conversation from messages in order. Messages marked as repetitions of what a compaction kept
+ * become its `keptFrom` again when they repeat all of it; otherwise they are ordinary messages.
+ */
+export class Steps {
+  private readonly steps: Array<Step> = []
+  private readonly numbers = new Map<Id, number>()
+  /** Records whose ids refer to the next message. */
+  private waiting: Array<Id> = []
+  /** The numbers of the messages in the agent's latest view, without the environment. */
+  private shown: Array<number> = []
+  private messages = 0
+  private open: Open | undefined
+
+  /** Adds the next message, with the ids of its records. */
+  message(said: Draft, ids: ReadonlyArray<Id>, marks: Marks): void {
+    const { open } = this
+    const draft = withKeys(said, marks)
+    if (open !== undefined && marks.inserted === true && open.again.every(isEnvironment)) {
+      open.inserted.push(draft)
+      this.waiting.push(...ids)
+      return
+    }
+    const own = [...this.waiting, ...ids]
+    this.waiting = []
+    const number = marks.again === undefined ? undefined : this.numbers.get(marks.again)
+    if (open !== undefined && number !== undefined) {
+      open.again.push({ draft, ids: own, number })
+      return
+    }
+    this.close()
+    this.push(draft, own)
+  }
+
+  /** Adds a compaction. `firstKept`: the first record whose message was kept, when the format contains it. */
+  compact(compaction: Omit<Compaction, "_tag" | "keptFrom">, marks: Marks, firstKept?: Id): void {
+    this.close()
+    const keptFrom = firstKept === undefined ? undefined : this.numbers.get(firstKept)
+    this.open = {
+      compaction: { ...compaction, keptFrom },
+      inserted: compaction.insert.map((draft) => withKeys(draft, marks)),
+      again: []
+    }
+  }
+
+  /** Returns all steps. Call it after the last message. */
+  end(): ReadonlyArray<Step> {
+    this.close()
+    return this.steps
+  }
+
+  private push(draft: Draft, ids: ReadonlyArray<Id>): void {
+    this.steps.push({ _tag: "Message", draft })
+    for (const id of ids) this.numbers.set(id, this.messages)
+    if (draft.author !== "environment") this.shown.push(this.messages)
+    this.messages += 1
+  }
+
+  private close(): void {
+    const { open } = this
+    if (open === undefined) return
+    this.open = undefined
+    const { compaction, inserted } = open
+    const again = open.again.filter((one) => !isEnvironment(one))
+    const last = this.shown.slice(Math.max(0, this.shown.length - again.length))
+    const repeats = compaction.keptFrom === undefined && again.every(({ number }, index) => number === last[index])
+    const keptFrom = repeats ? last[0] : compaction.keptFrom
+    this.steps.push({ _tag: "Compaction", ...compaction, insert: inserted, keptFrom })
+    this.shown = keptFrom === undefined ? [] : this.shown.filter((number) => number >= keptFrom)
+    for (const one of open.again) {
+      if (!repeats && !isEnvironment(one)) this.push(one.draft, one.ids)
+      else for (const id of one.ids) this.numbers.set(id, one.number)
+    }
+  }
+}

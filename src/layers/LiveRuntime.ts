@@ -1,0 +1,72 @@
+import { type Config, ConfigProvider, Effect, type FileSystem, Layer, Path } from "effect"
+import type { Model } from "../services/model/Model.ts"
+import type { EnvFiles } from "../services/platform/EnvFiles.ts"
+import type { RuntimeServices } from "../services/runtime/AgentHost.ts"
+import type { ChatServices } from "../services/runtime/SessionOpening.ts"
+import * as GoogleModel from "./model/GoogleModel.ts"
+import * as Live from "./Live.ts"
+import * as LiveTools from "./LiveTools.ts"
+
+/** Options of the machine on which an agent is assembled. */
+export interface LiveRuntimeOptions<E, R> {
+  /** The folder that the agent works in, absolute. Absent: the working directory of the process. */
+  readonly folder?: string | undefined
+  /** Where sessions, settings, memory and trust are stored, absolute. Absent: the home folder of the command line. */
+  readonly home?: string | undefined
+  /** Absent: Google's models, with the key in `GEMINI_API_KEY`. */
+  readonly model?: Layer.Layer<Model, E, R> | undefined
+  /** Your program's version; MCP servers get it. */
+  readonly version?: string | undefined
+}
+
+// Loaded with the layer, so that callers of other layers do not need `@effect/platform-node`.
+const nodeServices = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("@effect/platform-node/NodeServices")),
+    ({ layer }) => layer
+  )
+)
+const network = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("./LiveNetwork.ts")),
+    ({ layer }) => layer
+  )
+)
+
+/** The path service with paths relative to a folder, as if the process worked there. */
+const pathsIn = (folder: string) =>
+  Layer.effect(
+    Path.Path,
+    Effect.map(Path.Path, (path) => ({ ...path, resolve: (...parts) => path.resolve(folder, ...parts) }))
+  ).pipe(Layer.provide(nodeServices))
+
+/** The variables of the process, with another home folder. */
+const configWith = (home: string) =>
+  ConfigProvider.layer(
+    ConfigProvider.orElse(ConfigProvider.fromUnknown({ PALIMPSEST_HOME: home }), ConfigProvider.fromEnv())
+  )
+
+/**
+ * Everything that `services/runtime/Runtime.ts` needs, on this machine: files, processes, network, stored sessions.
+ *
+ * *When to use*: below `Runtime.layer` or `Runtime.make` in a program of your own. Several agents of one program share one such
+ * layer when they work in the same folder.
+ *
+ * *Details*: it needs `@effect/platform-node`, and `@google/genai` unless you pass a model.
+ */
+export const layer = <E = never, R = never>(
+  options: LiveRuntimeOptions<E, R> = {}
+): Layer.Layer<
+  ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices,
+  E | Config.ConfigError,
+  R
+> => {
+  const { folder, home, model, version = "0.0.0" } = options
+  const platform = folder === undefined ? nodeServices : Layer.merge(nodeServices, pathsIn(folder))
+  return LiveTools.runtimePlatform(version).pipe(
+    Layer.provideMerge(Layer.merge(LiveTools.layer, network)),
+    Layer.provideMerge(Live.layerWithModel<never, E | Config.ConfigError, R>(model ?? GoogleModel.layer)),
+    Layer.provideMerge(platform),
+    Layer.provideMerge(home === undefined ? Layer.empty : configWith(home))
+  )
+}

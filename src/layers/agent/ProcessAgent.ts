@@ -1,0 +1,388 @@
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  type FileSystem,
+  Option,
+  type Path,
+  Queue,
+  Ref,
+  Schema,
+  type Scope,
+  Stream
+} from "effect"
+import { ChildProcess } from "effect/process"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import path from "node:path"
+import process from "node:process"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import type { ApprovalMode } from "../../domain/tools/Approval.ts"
+import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
+import { type Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { findProgram } from "../../services/platform/ProgramLookup.ts"
+import {
+  AgentFailure,
+  type AgentResult,
+  type AgentRunner,
+  type Running,
+  type Task
+} from "../../services/agent/AgentRunner.ts"
+
+/**
+ * Runs an agent as a process of its own. Its task goes in over stdin, its events come out as lines of JSON, and nothing of the parent's conversation
+ * reaches it. The process and all its children die with the scope.
+ */
+
+/** The process to run, and how. */
+export interface ProcessAgentOptions {
+  /** The program and its arguments. Absent: this program, as `ask --stream-json`. */
+  readonly command?: readonly [program: string, ...args: ReadonlyArray<string>] | undefined
+  /** What the program may do without approval, as in `--approve`: it cannot ask the user. Absent: nothing. */
+  readonly approve?: ApprovalMode | undefined
+  readonly cwd?: string | undefined
+  /** Its whole environment. No other variables are passed on. */
+  readonly env: Readonly<Record<string, string>>
+  /**
+   * Whether it reads lines `{"message": …}` from stdin and answers each; the first is the task. Otherwise the task is all of its stdin, and it
+   * accepts no further messages.
+   */
+  readonly takesMessages?: boolean | undefined
+  /** How long it may stay silent before it is given up. */
+  readonly patience?: Duration.Input | undefined
+}
+
+/** Bytes of one line. An event with a whole answer is smaller. */
+const maxLineBytes = 8 * 1024 * 1024
+/** Characters of an answer that are kept. */
+const maxAnswerChars = 4 * 1024 * 1024
+/** Characters of stderr that are kept for the error message. */
+const maxStderrChars = 8_192
+const defaultSilenceTimeout: Duration.Input = "10 minutes"
+/** The time between the request to end and the kill. */
+const terminationGrace: Duration.Input = "2 seconds"
+
+const failed = (message: string): AgentFailure => new AgentFailure({ message })
+
+/** The command that starts this program again, compiled or from source, with the same Node. */
+const ownCommand = (approve: ApprovalMode): readonly [string, ...ReadonlyArray<string>] => {
+  const [node = process.execPath, script] = process.argv
+  return [
+    node,
+    ...process.execArgv,
+    ...(script === undefined ? [] : [script]),
+    "ask",
+    "--stream-json",
+    "--approve",
+    approve
+  ]
+}
+
+/** Splits pieces of bytes into lines. A line beyond the limit fails before it fills the memory. */
+const lines = (stream: Stream.Stream<Uint8Array, AgentFailure>): Stream.Stream<string, AgentFailure> =>
+  Stream.suspend(() => {
+    const decoder = new TextDecoder()
+    let rest: Array<string> = []
+    let length = 0
+    return stream.pipe(
+      Stream.mapEffect((bytes) => {
+        const [first = "", ...more] = decoder.decode(bytes, { stream: true }).split("\n")
+        length += first.length
+        if (length > maxLineBytes) {
+          return Effect.fail(
+            failed(`it wrote a line of more than ${maxLineBytes / 1024 / 1024} MiB, which is no event`)
+          )
+        }
+        rest.push(first)
+        const last = more.pop()
+        if (last === undefined) return Effect.succeed<ReadonlyArray<string>>([])
+        const whole = [rest.join(""), ...more]
+        rest = [last]
+        length = last.length
+        return Effect.succeed<ReadonlyArray<string>>(whole)
+      }),
+      Stream.flatMap((whole) => Stream.fromIterable(whole)),
+      Stream.concat(
+        Stream.suspend(() => {
+          const last = rest.join("") + decoder.decode()
+          return last === "" ? Stream.empty : Stream.make(last)
+        })
+      ),
+      Stream.filter((line) => line.trim() !== "")
+    )
+  })
+
+const readEvent = Schema.decodeUnknownOption(fromJson(Schema.toCodecJson(ChatEvent)))
+const readTagged = Schema.decodeUnknownOption(fromJson(Schema.Struct({ _tag: Schema.String })))
+
+/** Parses an event. Undefined: an event that this version does not support, which is skipped. */
+const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailure> => {
+  const event = readEvent(line)
+  if (Option.isSome(event)) return Effect.succeed(event.value)
+  const eventTags: ReadonlyArray<string> = Object.keys(ChatEvent.cases)
+  return Option.match(readTagged(line), {
+    onNone: () => Effect.fail(failed(`it wrote what is no event: ${firstUnits(line, 200)}`)),
+    onSome: ({ _tag }) =>
+      eventTags.includes(_tag)
+        ? Effect.fail(failed(`it wrote a broken event ${_tag}: ${firstUnits(line, 200)}`))
+        : Effect.undefined
+  })
+}
+
+/** The answer received so far. */
+interface Progress {
+  /** The text of the last turn. */
+  readonly text: string
+  readonly turns: number
+  /** Whether the last turn called tools, so that another turn follows. */
+  readonly calls: boolean
+  /** Why the agent ended, as far as an event reported it. */
+  readonly reason: AgentResult["reason"] | undefined
+  /** What stopped the agent before its goal. */
+  readonly stop: string | undefined
+}
+
+const nothingYet: Progress = { text: "", turns: 0, calls: false, reason: undefined, stop: undefined }
+
+const after = (progress: Progress, event: ChatEvent): Progress => {
+  switch (event._tag) {
+    case "ModelInfo":
+      return { text: "", turns: progress.turns + 1, calls: false, reason: undefined, stop: undefined }
+    case "Content":
+      return { ...progress, text: firstUnits(progress.text + event.text, maxAnswerChars) }
+    case "Retry":
+      return { ...progress, text: "" }
+    case "ToolCallRequest":
+      return { ...progress, calls: true }
+    case "Finished":
+      return { ...progress, reason: "GOAL" }
+    case "UserCancelled":
+      return { ...progress, reason: "ABORTED", stop: "it was cancelled" }
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+      return { ...progress, reason: "ERROR", stop: event.message }
+    case "LimitReached":
+      return { ...progress, reason: event.limit === "time" ? "TIMEOUT" : "MAX_TURNS", stop: event.message }
+    case "LoopDetected":
+      return event.halted
+        ? { ...progress, reason: "ERROR", stop: `it went round in circles: ${event.detail}` }
+        : progress
+    default:
+      return progress
+  }
+}
+
+/** Whether the agent sends nothing more until it gets a message. */
+const isEnd = (event: ChatEvent, { calls }: Progress): boolean => {
+  switch (event._tag) {
+    case "Finished":
+      return !calls
+    case "UserCancelled":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+    case "LimitReached":
+      return true
+    case "LoopDetected":
+      return event.halted
+    default:
+      return false
+  }
+}
+
+const activityOf = (event: ChatEvent): Activity | undefined => {
+  switch (event._tag) {
+    case "Thought":
+      return { _tag: "Thought", text: event.subject === "" ? event.description : event.subject }
+    case "ToolCallStarted":
+      return { _tag: "CallStarted", id: event.id, name: event.name, title: event.title }
+    case "ToolCallResponse":
+      return { _tag: "CallEnded", id: event.id, name: event.name, status: event.status }
+    case "SubagentActivity":
+      return event.activity
+    case "Retry":
+    case "Error":
+    case "InvalidStream":
+      return { _tag: "Failed", message: event.message }
+    default:
+      return undefined
+  }
+}
+
+const resultOf = ({ reason = "GOAL", stop, text, turns }: Progress, duration: number): AgentResult => ({
+  text: stop === undefined ? text : text === "" ? stop : `${stop}\n\nWhat there is so far:\n${text}`,
+  reason,
+  turns,
+  duration,
+  session: undefined
+})
+
+/** The last lines of a process's stderr before it failed. */
+const lastLines = (text: string): string => {
+  const last = text.trim().split("\n").slice(-5).join("\n").trim()
+  return last === "" ? "" : `; its last words: ${last}`
+}
+
+const signals: ReadonlyMap<number, string> = new Map([
+  [130, "it was interrupted"],
+  [134, "it crashed"],
+  [137, "it was killed, perhaps for want of memory"],
+  [139, "it crashed"],
+  [143, "it was told to end"]
+])
+
+const exitText = (program: string, code: number): string => {
+  const why = signals.get(code)
+  return `${program} ended with exit status ${code}${why === undefined ? "" : ` (${why})`}`
+}
+
+/** The callers that wait for an answer, in order; or why there will be no answer. */
+type Asked = ReadonlyArray<Deferred.Deferred<AgentResult, AgentFailure>> | AgentFailure
+
+/** Makes the runner of agents in processes of their own. */
+export const make = Effect.fnUntraced(function* (
+  options: ProcessAgentOptions
+): Effect.fn.Return<AgentRunner, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> {
+  const spawner = yield* ChildProcessSpawner
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const [program, ...args] = options.command ?? ownCommand(options.approve ?? "none")
+  const cwd = path.resolve(options.cwd ?? ".")
+  const ownProgram = yield* Effect.cached(
+    Effect.provideContext(findProgram(program, { path: options.env["PATH"] ?? "", excludedFolders: [cwd] }), context)
+  )
+  const { takesMessages = false } = options
+  const patience = Duration.fromInputUnsafe(options.patience ?? defaultSilenceTimeout)
+  const encoder = new TextEncoder()
+  const messageLine = (message: string) => encoder.encode(`${JSON.stringify({ message })}\n`)
+
+  const start = Effect.fn("ProcessAgent.start")(function* (
+    task: Task
+  ): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+    const began = yield* Clock.currentTimeMillis
+    const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+    yield* Queue.offer(input, takesMessages ? messageLine(task.prompt) : encoder.encode(task.prompt))
+    if (!takesMessages) yield* Queue.end(input)
+    const place = yield* ownProgram
+    if (place === undefined) {
+      return yield* failed(`${program} cannot be started: there is no such program in PATH outside of ${cwd}`)
+    }
+    const child = yield* spawner
+      .spawn(
+        ChildProcess.make(place, args, {
+          ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+          env: { ...options.env },
+          extendEnv: false,
+          // A child that does not read its input still ends; unread input is not a failure.
+          stdin: Stream.fromQueue(input),
+          forceKillAfter: terminationGrace
+        })
+      )
+      .pipe(Effect.mapError(({ message }) => failed(`${program} cannot be started: ${message}`)))
+
+    const isRunning = Effect.orElseSucceed(child.isRunning, () => false)
+    const complaint = yield* Ref.make("")
+    const complaints = child.stderr.pipe(
+      Stream.decodeText(),
+      Stream.runForEach((text) => Ref.update(complaint, (before) => lastUnits(before + text, maxStderrChars))),
+      Effect.ignore
+    )
+    const progress = yield* Ref.make(nothingYet)
+    /** The messages sent to it, in order: each gets the next answer. The first is the task. */
+    const result = yield* Deferred.make<AgentResult, AgentFailure>()
+    const asked = yield* Ref.make<Asked>([result])
+
+    const answer = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const given = resultOf(yield* Ref.getAndSet(progress, nothingYet), now - began)
+      const first = yield* Ref.modify(
+        asked,
+        (state): [Deferred.Deferred<AgentResult, AgentFailure> | undefined, Asked] =>
+          state instanceof AgentFailure ? [undefined, state] : [state[0], state.slice(1)]
+      )
+      if (first !== undefined) yield* Deferred.succeed(first, given)
+    })
+
+    const events = lines(
+      Stream.mapError(child.stdout, ({ message }) => failed(`what it says cannot be read: ${message}`))
+    ).pipe(
+      Stream.timeoutOrElse({
+        duration: patience,
+        orElse: () => Stream.fail(failed(`it said nothing for ${Duration.format(patience)} and was ended`))
+      }),
+      Stream.runForEach((line) =>
+        Effect.gen(function* () {
+          const event = yield* eventOf(line)
+          if (event === undefined) return
+          const now = yield* Ref.updateAndGet(progress, (before) => after(before, event))
+          const activity = activityOf(event)
+          if (activity !== undefined) yield* task.activity(activity)
+          if (takesMessages && isEnd(event, now)) yield* answer
+        })
+      )
+    )
+
+    /** Why it can answer no more. */
+    const ended = Effect.gen(function* (): Effect.fn.Return<never, AgentFailure> {
+      const exit = child.exitCode.pipe(
+        Effect.mapError(({ message }) => failed(`${program} was ended by a signal: ${message}`))
+      )
+      // A process it left behind may hold its output open; do not wait for that.
+      const gone = Effect.andThen(Effect.exit(exit), Effect.sleep(terminationGrace))
+      yield* Effect.raceFirst(Effect.all([events, complaints], { concurrency: 2, discard: true }), gone)
+      const code = yield* exit
+      if (code !== 0) return yield* failed(exitText(program, code))
+      if ((yield* Ref.get(progress)).reason === undefined) return yield* failed(`${program} ended without an answer`)
+      yield* answer
+      return yield* failed(`${program} has ended; start another`)
+    }).pipe(
+      Effect.catch((failure) =>
+        Effect.gen(function* () {
+          const { stop } = yield* Ref.get(progress)
+          const stopText = stop === undefined ? "" : `: ${stop}`
+          return yield* failed(`${failure.message}${stopText}${lastLines(yield* Ref.get(complaint))}`)
+        })
+      )
+    )
+
+    yield* Effect.forkScoped(
+      Effect.exit(ended).pipe(
+        Effect.flatMap((exit) =>
+          Effect.gen(function* () {
+            const failure = Exit.isFailure(exit)
+              ? Option.getOrElse(Cause.findErrorOption(exit.cause), () => failed(`${program} could not be followed`))
+              : failed(`${program} has ended`)
+            const left = yield* Ref.getAndSet(asked, failure)
+            if (!(left instanceof AgentFailure)) {
+              yield* Effect.forEach(left, (one) => Deferred.fail(one, failure), { discard: true })
+            }
+            yield* Queue.end(input)
+            // A process that violated the protocol is killed.
+            if (yield* isRunning) yield* Effect.ignore(child.kill({ forceKillAfter: terminationGrace }))
+          })
+        )
+      ),
+      { startImmediately: true }
+    )
+
+    return {
+      id: `process ${child.pid}`,
+      result: Deferred.await(result),
+      send: Effect.fn("ProcessAgent.send")(function* (message: string): Effect.fn.Return<string, AgentFailure> {
+        if (!takesMessages)
+          return yield* failed(`${program} takes one task and no messages; start another agent for this`)
+        const reply = yield* Deferred.make<AgentResult, AgentFailure>()
+        const isOver = yield* Ref.modify(asked, (state): [boolean, Asked] =>
+          state instanceof AgentFailure ? [true, state] : [false, [...state, reply]]
+        )
+        if (isOver) return yield* failed(`${program} has ended; start another agent for this`)
+        yield* Queue.offer(input, messageLine(message))
+        return (yield* Deferred.await(reply)).text
+      })
+    }
+  })
+
+  return { start }
+})

@@ -1,0 +1,57 @@
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { type CommandHook, hookKey, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
+import * as FileLock from "../../services/platform/FileLock.ts"
+import * as StaleFiles from "../../services/platform/StaleFiles.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import * as Sha256 from "../platform/Sha256.ts"
+import * as ThisProcess from "../platform/ThisProcess.ts"
+
+/** Known hooks by folder. Stored as hashes: commands and their variables may be private. */
+const Stored = fromJson(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+const decode = Schema.decodeEffect(Stored)
+const encode = Schema.encodeEffect(Stored)
+
+/**
+ * Records the hooks a folder brings and returns a warning about new ones: a folder trusted once may later add commands
+ * or change known ones.
+ *
+ * An unreadable record counts as empty; a record that cannot be written leads to the same warning again.
+ */
+export const noteHooks = Effect.fn("FileKnownHooks.note")(function* (
+  file: string,
+  folder: string,
+  hooks: ReadonlyArray<CommandHook>
+): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
+  const own = hooks
+    .filter(({ source }) => source === "workspace")
+    .map((hook) => ({ hook, key: Sha256.hashSync(hookKey(hook)) }))
+  if (own.length === 0) return undefined
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const read = fs.readFileString(file).pipe(
+    Effect.flatMap(decode),
+    Effect.catchIf(
+      (error) => error._tag === "SchemaError" || isNotFound(error),
+      () => Effect.succeed<typeof Stored.Type>({})
+    )
+  )
+  const freshAmong = (stored: typeof Stored.Type) => {
+    const seen = new Set<string>(Object.hasOwn(stored, folder) ? stored[folder] : [])
+    return own.filter(({ key }) => !seen.has(key))
+  }
+  const fresh = freshAmong(yield* Effect.orElseSucceed(read, () => ({})))
+  if (fresh.length === 0) return undefined
+  const keep = Effect.gen(function* () {
+    const stored = yield* read
+    const json = yield* encode({ ...stored, [folder]: own.map(({ key }) => key) })
+    yield* AtomicFile.writePrivate(file, json)
+    yield* StaleFiles.sweepLock(FileLock.lockFileOf(path, file))
+  })
+  yield* FileLock.withLock({ file, lock: FileLock.lockFileOf(path, file) }, keep).pipe(
+    ThisProcess.provide,
+    Effect.ignore
+  )
+  return newHooksWarning(fresh.map(({ hook }) => hook))
+})

@@ -1,0 +1,189 @@
+import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
+import { importTokens } from "../../domain/memory/MemoryImports.ts"
+import { factLine, hasFact, maxFactChars, type MemoryScope, withFact } from "../../domain/memory/MemoryText.ts"
+import { decode, encode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { fileDiff } from "../../domain/tools/FileDiff.ts"
+import { isBinary } from "../../domain/workspace/FileKind.ts"
+import { encodingOf } from "../../domain/workspace/FileText.ts"
+import { type MemoryChange, MemoryError } from "../../services/memory/Memory.ts"
+import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import * as FileLock from "../../services/platform/FileLock.ts"
+import * as RegularFile from "../../services/platform/RegularFile.ts"
+import * as StaleFiles from "../../services/platform/StaleFiles.ts"
+import * as Sha256 from "../platform/Sha256.ts"
+import * as ThisProcess from "../platform/ThisProcess.ts"
+import { currentPlaces, type MemoryContext, type MemoryPlaces, shownPath } from "./MemoryContext.ts"
+
+/** Adds facts to memory files. */
+
+const fail = (message: string) => new MemoryError({ message })
+
+/** Project files are opened where they were checked to be; the user's own files may be behind links. */
+const filesOf = ({ files, fs }: MemoryContext, scope: MemoryScope): FileSystem.FileSystem =>
+  scope === "project" ? files(fs) : fs
+
+/** The file for facts of a scope: the first existing one of its names, else the first name. */
+const targetFile = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  places: MemoryPlaces,
+  scope: MemoryScope
+): Effect.fn.Return<string, MemoryError> {
+  const { choices, fs, options, ownFileNames, path } = memory
+  const folder = scope === "project" ? places.root : path.resolve(options.home)
+  const names = scope === "project" ? choices.fileNames : ownFileNames
+  const first = names[0]
+  if (first === undefined) return yield* fail("memory has no file: the setting memory.fileNames is empty")
+  if (scope === "project" && (places.root === places.home || !(yield* options.isTrusted(folder)))) {
+    return yield* fail(
+      places.root === places.home
+        ? `${shownPath(memory, places)(folder)} is the home folder and no project; remember it as global instead`
+        : `${quotedPath(folder)} is not trusted, so nothing is remembered there; trust it with "palimpsest trust", or remember it as global`
+    )
+  }
+  for (const name of names) {
+    const place = path.join(folder, name)
+    const type = yield* Effect.orElseSucceed(
+      Effect.map(fs.stat(place), (info) => info.type),
+      () => undefined
+    )
+    if (type === "File") return place
+  }
+  return path.join(folder, first)
+})
+
+/** The current content of a memory file, with its real path. The text is undefined when there is no file. */
+const currentFile = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  places: MemoryPlaces,
+  place: string,
+  scope: MemoryScope
+) {
+  const { fs, options, path } = memory
+  const shown = shownPath(memory, places)(place)
+  const file = yield* fs.realPath(place).pipe(
+    Effect.catchIf(isNotFound, () => Effect.undefined),
+    Effect.mapError((error) => fail(`${shown} cannot be used: ${diskErrorText(error)}`))
+  )
+  if (file === undefined) {
+    const isLink = yield* Effect.orElseSucceed(Effect.as(fs.readLink(place), true), () => false)
+    return isLink
+      ? yield* fail(`${shown} is a link that leads nowhere; mend or remove it`)
+      : { file: place, text: undefined }
+  }
+  if (scope === "project" && !isWithin(places.root, file, path.sep)) {
+    return yield* fail(`${shown} leads out of the workspace through a link, so it is not written`)
+  }
+  if (scope === "project" && !(yield* options.isTrusted(path.dirname(file)))) {
+    return yield* fail(`${shown} leads into a folder that is not trusted, so it is not written`)
+  }
+  const bytes = yield* RegularFile.read(file, shown).pipe(
+    Effect.provideService(FileSystem.FileSystem, filesOf(memory, scope)),
+    Effect.mapError(({ message }) => fail(message))
+  )
+  const encoding = encodingOf(bytes)?.encoding
+  if (isBinary(bytes) || (encoding !== undefined && encoding !== "utf-8")) {
+    return yield* fail(`${shown} is no UTF-8 text, so nothing is added to it`)
+  }
+  return { file, text: decode(bytes).text }
+})
+
+const importsOf = (text: string): string =>
+  importTokens(text)
+    .map((token) => token.path)
+    .join("\n")
+
+/** The change that adds a line to a memory file. */
+const planLine = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  places: MemoryPlaces,
+  place: string,
+  line: string,
+  scope: MemoryScope
+): Effect.fn.Return<MemoryChange, MemoryError> {
+  const { file, text: before } = yield* currentFile(memory, places, place, scope)
+  const shown = shownPath(memory, places)(file)
+  const after = before !== undefined && hasFact(before, line) ? before : withFact(before ?? "", line)
+  if (encode(after).length > MemoryFiles.maxFileBytes) {
+    return yield* fail(`${shown} would have more than 1 MiB and no longer be read; shorten it first`)
+  }
+  // A backtick in a fact may pair with one elsewhere in the file, and what was code would then be read as imports.
+  if (importsOf(after) !== importsOf(before ?? "")) {
+    return yield* fail("with this fact the file would import other files than before; say it without @ and backticks")
+  }
+  const diff = fileDiff(memory.path.basename(file), before ?? "", after)
+  return { fact: line, scope, file, shown, before, after, diff }
+})
+
+/** Plans the change that remembers a fact. Writes nothing. */
+export const planFact = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  fact: string,
+  scope: MemoryScope
+): Effect.fn.Return<MemoryChange, MemoryError> {
+  const line = factLine(fact)
+  if (line === undefined) return yield* fail("the fact is empty; give it in one sentence")
+  if (line.length > maxFactChars) {
+    return yield* fail(
+      `a fact of ${line.length} characters is too long to be part of every request; say it in at most ${maxFactChars}`
+    )
+  }
+  const places = yield* currentPlaces(memory)
+  return yield* planLine(memory, places, yield* targetFile(memory, places, scope), line, scope)
+})
+
+/** Plans a change again with the file as it is now. Fails when it may no longer be written. */
+export const replanFact = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  { fact, file, scope, shown }: MemoryChange
+): Effect.fn.Return<MemoryChange, MemoryError> {
+  const places = yield* currentPlaces(memory)
+  if (scope === "project" && !(yield* memory.options.isTrusted(places.root))) {
+    return yield* fail(`${shown} is not written: its folder is no longer trusted`)
+  }
+  const change = yield* planLine(memory, places, file, fact, scope)
+  return change.file === file
+    ? change
+    : yield* fail(`${shown} is another file by now, so it was not written; try again`)
+})
+
+const write = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  { after, before, file, scope }: MemoryChange
+): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+  const { locks, path } = memory
+  const fs = filesOf(memory, scope)
+  const folder = path.dirname(file)
+  if (before === undefined) {
+    yield* fs.makeDirectory(folder, { recursive: true, ...(scope === "global" ? { mode: 0o700 } : {}) })
+  } else yield* fs.access(file, { writable: true })
+  const mode = before === undefined ? undefined : (yield* fs.stat(file)).mode & 0o7777
+  yield* AtomicFile.write(file, encode(after), mode ?? (scope === "project" ? undefined : 0o600)).pipe(
+    Effect.andThen(StaleFiles.sweep(folder)),
+    Effect.provideService(FileSystem.FileSystem, fs)
+  )
+  yield* StaleFiles.sweep(locks, { lock: (name) => /^\.[0-9a-f]{64}\.lock/.exec(name)?.[0] })
+})
+
+/** Writes a planned change atomically. */
+export const writeFact = (memory: MemoryContext, change: MemoryChange): Effect.Effect<void, MemoryError> =>
+  write(memory, change).pipe(
+    Effect.provideService(FileSystem.FileSystem, memory.fs),
+    Effect.provideService(Path.Path, memory.path),
+    ThisProcess.provide,
+    Effect.mapError((error) => fail(`${change.shown} was not written: ${diskErrorText(error)}`))
+  )
+
+/** Locks a memory file until the scope closes. Without write access to the home folder there is no lock. */
+export const lockFile = (
+  { fs, locks, path }: MemoryContext,
+  file: string
+): Effect.Effect<void, MemoryError, Scope.Scope> =>
+  FileLock.acquire({ file, lock: path.join(locks, `.${Sha256.hashSync(file)}.lock`) }).pipe(
+    Effect.catch((error) => (error._tag === "FileLocked" ? Effect.fail(fail(error.message)) : Effect.void)),
+    Effect.provideService(FileSystem.FileSystem, fs),
+    Effect.provideService(Path.Path, path),
+    ThisProcess.provide
+  )

@@ -1,0 +1,347 @@
+import { Effect } from "effect"
+import {
+  type LoadedMemory,
+  type MemoryBlock,
+  type MemorySource,
+  touchedMemoryText
+} from "../../domain/memory/MemoryText.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
+import * as MemorySearch from "../../services/memory/MemorySearch.ts"
+import {
+  currentPlaces,
+  inWorkspace,
+  type MemoryContext,
+  type MemoryPlaces,
+  projectRoots,
+  readerOf,
+  realPath,
+  searchOptions,
+  shownPath,
+  type TrustCheck,
+  trustCheck,
+  trustedRoot
+} from "./MemoryContext.ts"
+
+/** Finds memory files, decides which of them count, and reads them. */
+
+/** The state of memory between two loads. */
+export interface MemoryState {
+  /** Undefined when it has to be read again. */
+  readonly loaded: LoadedMemory | undefined
+  /** The result of the last load. */
+  readonly last: LoadedMemory | undefined
+  readonly version: number
+  /** Keys of files that were loaded, returned or reported. */
+  readonly known: ReadonlySet<string>
+  /** Files with blocks of their own: their shown names by key. */
+  readonly own: ReadonlyMap<string, string>
+  /** Files returned for touched folders. */
+  readonly touched: ReadonlyArray<MemorySearch.Candidate>
+}
+
+/** The state before the first load. */
+export const emptyState: MemoryState = {
+  loaded: undefined,
+  last: undefined,
+  version: 0,
+  known: new Set(),
+  own: new Map(),
+  touched: []
+}
+
+/** A memory file that counts. */
+interface FoundFile extends MemoryFiles.Origin {
+  readonly source: MemorySource
+  readonly candidate: MemorySearch.Candidate
+}
+
+type Report = (place: string, why: string) => void
+
+/** Whether the model would receive the same memory. */
+const isSame = (one: LoadedMemory, other: LoadedMemory): boolean =>
+  one.blocks.length === other.blocks.length &&
+  one.blocks.every(({ shown, source, text }, i) => {
+    const there = other.blocks[i]
+    return there?.shown === shown && there.source === source && there.text === text
+  })
+
+const projectCandidate = (place: string, root: string): MemorySearch.Candidate => ({
+  source: "project",
+  place,
+  within: [root],
+  isExpected: false
+})
+
+/** Collects problems, one line each. */
+const collector = (shown: (place: string) => string) => {
+  const problems = new Set<string>()
+  const report: Report = (place, why) => void problems.add(`${shown(place)}: ${quotedPath(why)}`)
+  return { problems, report }
+}
+
+/** The memory files of folders, by all names. */
+const candidatesIn = (
+  { choices, path }: MemoryContext,
+  folders: ReadonlyArray<string>,
+  rootOf: (folder: string) => Effect.Effect<string>
+): Effect.Effect<ReadonlyArray<MemorySearch.Candidate>> =>
+  Effect.map(
+    Effect.forEach(folders, (folder) =>
+      Effect.map(rootOf(folder), (root) =>
+        choices.fileNames.map((name) => projectCandidate(path.join(folder, name), root))
+      )
+    ),
+    (all) => all.flat()
+  )
+
+const globalCandidates = (
+  memory: MemoryContext,
+  { globals }: MemoryPlaces
+): Effect.Effect<ReadonlyArray<MemorySearch.Candidate>> => {
+  const { ownFileNames, path } = memory
+  return Effect.forEach(
+    globals.flatMap((folder) => ownFileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
+    ({ folder, place }) =>
+      // A user who links to a file elsewhere means that file, with the imports beside it.
+      Effect.map(realPath(memory, place), (file) => ({
+        source: "global" as const,
+        place,
+        within: [...new Set([folder, path.dirname(file)])],
+        isExpected: false
+      }))
+  )
+}
+
+/** The candidates above, in and below a folder. `owner` owns the folder, and must own the files above it. */
+const projectCandidates = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  places: MemoryPlaces,
+  folder: string,
+  isTrusted: TrustCheck
+) {
+  if (folder === places.home || !(yield* isTrusted(folder))) return []
+  const search = searchOptions(memory, places)
+  const above = yield* inWorkspace(memory, places, MemorySearch.upward(folder, search))
+  const below = memory.choices.downward ? yield* inWorkspace(memory, places, MemorySearch.downward(folder, search)) : []
+  const own = yield* candidatesIn(memory, above, projectRoots(memory, places))
+  const owner = yield* inWorkspace(memory, places, MemorySearch.ownerOf(folder))
+  return [
+    ...own.map((candidate) => ({ candidate, owner })),
+    ...below.map(({ place, root }) => ({ candidate: projectCandidate(place, root), owner: undefined }))
+  ]
+})
+
+/** The project candidates that are trusted; the others are reported where the user would miss them. */
+const trustedCandidates = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  places: MemoryPlaces,
+  folder: string,
+  isTrusted: TrustCheck,
+  report: Report
+) {
+  const { fs, path } = memory
+  const rootOf = projectRoots(memory, places)
+  const accepted: Array<MemorySearch.Candidate> = []
+  for (const { candidate, owner } of yield* projectCandidates(memory, places, folder, isTrusted)) {
+    const place = path.dirname(candidate.place)
+    const isInside = isWithin(folder, place, path.sep)
+    if (!(yield* isTrusted(place))) {
+      // Reported above the folder, in the same project. What is below was refused by the user.
+      const isAbove = !isInside && isWithin(yield* rootOf(folder), place, path.sep)
+      if (isAbove && (yield* Effect.orElseSucceed(fs.exists(candidate.place), () => false))) {
+        report(candidate.place, `its folder is not trusted, so it was left out; to trust it: palimpsest trust`)
+      }
+      continue
+    }
+    if (owner !== undefined && !isInside) {
+      // Above the trusted folder, in /tmp for example, anyone may have left a file.
+      const other = yield* inWorkspace(memory, places, MemorySearch.ownerOf(candidate.place))
+      if (other !== undefined && other !== owner && other !== 0) {
+        report(
+          candidate.place,
+          `it belongs to somebody else than ${shownPath(memory, places)(folder)}, so it was left out`
+        )
+        continue
+      }
+    }
+    accepted.push(candidate)
+  }
+  return accepted
+})
+
+/** Looks up candidates. A file counts at the first path where it is found. */
+const lookUp = Effect.fnUntraced(function* (
+  { path }: MemoryContext,
+  candidates: ReadonlyArray<MemorySearch.Candidate>,
+  files: MemoryFiles.MemoryFiles,
+  isTrusted: TrustCheck,
+  knownKeys: Set<string>,
+  report: Report
+) {
+  for (const { place, source } of candidates) if (source !== "extension") files.isReal(path.dirname(place))
+  const results = yield* Effect.forEach(
+    candidates,
+    (candidate) => Effect.map(files.look(candidate.place, candidate.within), (result) => ({ candidate, result })),
+    { concurrency: MemoryFiles.readConcurrency }
+  )
+  const foundFiles: Array<FoundFile> = []
+  for (const { candidate, result } of results) {
+    const { place, source, within } = candidate
+    const isElsewhere = result._tag === "File" && source === "project" && !(yield* isTrusted(path.dirname(result.real)))
+    if (result._tag === "File" && !isElsewhere && !knownKeys.has(result.key)) {
+      knownKeys.add(result.key)
+      const trust = source === "project" ? isTrusted : undefined
+      foundFiles.push({ ...result, candidate, source, place, within, isTrusted: trust })
+    }
+    const why = result._tag === "Refused" ? result.why : isElsewhere ? "it leads into a folder that is not trusted" : ""
+    if (why !== "" && !knownKeys.has(place)) {
+      knownKeys.add(place)
+      report(place, why)
+    }
+    if (result._tag === "Nothing" && candidate.isExpected) report(place, "there is no such file")
+  }
+  return foundFiles
+})
+
+/**
+ * Global files whose whole content is in another global file, with that file. An import from another home leaves the
+ * same text in both, and facts may since have been added to one. Of equal files the first stays.
+ */
+const coveredFiles = Effect.fnUntraced(function* (
+  foundFiles: ReadonlyArray<FoundFile>,
+  files: MemoryFiles.MemoryFiles
+) {
+  const globals = foundFiles.filter(({ source }) => source === "global")
+  const covered = new Map<FoundFile, FoundFile>()
+  for (const file of globals.toReversed()) {
+    for (const other of globals) {
+      if (other === file || covered.has(other) || !(yield* files.covers(other, file))) continue
+      covered.set(file, other)
+      break
+    }
+  }
+  return covered
+})
+
+/** Reads files into blocks. Each file has its own block, whichever others import it. */
+const readBlocks = Effect.fnUntraced(function* (
+  foundFiles: ReadonlyArray<FoundFile>,
+  before: ReadonlyMap<string, string>,
+  files: MemoryFiles.MemoryFiles,
+  shown: (place: string) => string
+) {
+  const covered = yield* coveredFiles(foundFiles, files)
+  const own = new Map(before)
+  for (const file of foundFiles) {
+    let block = file
+    for (let other = covered.get(block); other !== undefined; other = covered.get(block)) block = other
+    own.set(file.key, shown(block.place))
+  }
+  const resolved = yield* Effect.forEach(
+    foundFiles.filter((file) => !covered.has(file)),
+    (file) => {
+      const { place, source } = file
+      const name = shown(place)
+      return Effect.match(files.resolve(file, own), {
+        onSuccess: ({ imports, problems, text }) => ({
+          blocks: text.trim() === "" ? [] : [{ source, file: place, shown: name, text, imports }],
+          problems
+        }),
+        onFailure: (why) => ({ blocks: [], problems: [{ line: `${name}: ${quotedPath(why)}` }] })
+      })
+    },
+    { concurrency: MemoryFiles.readConcurrency }
+  )
+  const blocks: ReadonlyArray<MemoryBlock> = resolved.flatMap((each) => each.blocks)
+  return { blocks, own, problems: MemoryFiles.linesOf(resolved.flatMap((each) => each.problems)) }
+})
+
+/** Loads all memory. See `layer` in FileMemory.ts for which files count. */
+export const loadAll = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  before: MemoryState
+): Effect.fn.Return<{ readonly state: MemoryState; readonly loaded: LoadedMemory }> {
+  const { options, path } = memory
+  const places = yield* currentPlaces(memory)
+  const shown = shownPath(memory, places)
+  const files = yield* readerOf(memory, places)
+  const { problems, report } = collector(shown)
+  const knownKeys = new Set<string>()
+  const isTrusted = trustCheck(memory)
+
+  const search = { ...searchOptions(memory, places), fileNames: memory.ownFileNames }
+  const extensions = yield* Effect.forEach(options.extensions, (folder) =>
+    inWorkspace(memory, places, MemorySearch.extensionFiles(folder, search))
+  )
+  for (const line of extensions.flatMap((each) => each.problems)) problems.add(line)
+  const project: Array<MemorySearch.Candidate> = []
+  const folders = [...(options.loadFromIncludeDirectories === true ? places.added : []), places.root]
+  for (const folder of new Set(folders)) {
+    project.push(...(yield* trustedCandidates(memory, places, folder, isTrusted, report)))
+  }
+  for (const candidate of before.touched) {
+    if ((yield* trustedRoot(memory, places, candidate.place, isTrusted)) === undefined) continue
+    if (yield* isTrusted(path.dirname(candidate.place))) project.push(candidate)
+  }
+  const candidates = [
+    ...(yield* globalCandidates(memory, places)),
+    ...extensions.flatMap((each) => each.candidates),
+    ...project
+  ]
+  const foundFiles = yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown)
+  const loaded: LoadedMemory = { blocks, problems: [...new Set([...problems, ...fileProblems])] }
+  const isChanged = before.last !== undefined && !isSame(before.last, loaded)
+  const version = before.version + (isChanged ? 1 : 0)
+  return { loaded, state: { loaded, last: loaded, version, known: knownKeys, own, touched: before.touched } }
+})
+
+/** The folder of a path that may not exist, links resolved. */
+const folderOf = Effect.fnUntraced(function* ({ fs, path }: MemoryContext, place: string) {
+  for (let here = path.resolve(place); ; here = path.dirname(here)) {
+    const realFolder = yield* Effect.orElseSucceed(
+      Effect.flatMap(fs.realPath(here), (file) => Effect.map(fs.stat(file), ({ type }) => ({ file, type }))),
+      () => undefined
+    )
+    if (realFolder !== undefined)
+      return realFolder.type === "Directory" ? realFolder.file : path.dirname(realFolder.file)
+    if (path.dirname(here) === here) return here
+  }
+})
+
+/** Loads the memory of the folders on the way to a touched path, as far as it is new; undefined outside trusted folders. */
+export const loadTouched = Effect.fnUntraced(function* (
+  memory: MemoryContext,
+  before: MemoryState,
+  /** Files whose text is part of loaded memory. */
+  imported: ReadonlySet<string>,
+  place: string
+): Effect.fn.Return<
+  { readonly state: MemoryState; readonly text: string | undefined; readonly problems: ReadonlySet<string> } | undefined
+> {
+  const places = yield* currentPlaces(memory)
+  const folder = yield* folderOf(memory, place)
+  const isTrusted = trustCheck(memory)
+  const root = yield* trustedRoot(memory, places, folder, isTrusted)
+  if (root === undefined) return undefined
+  const folders = yield* Effect.filter(
+    yield* inWorkspace(memory, places, MemorySearch.between(root, folder, searchOptions(memory, places))),
+    isTrusted
+  )
+  const knownKeys = new Set(before.known)
+  const shown = shownPath(memory, places)
+  const { problems, report } = collector(shown)
+  const files = yield* readerOf(memory, places)
+  const candidates = yield* candidatesIn(memory, folders, projectRoots(memory, places))
+  const newFiles = (yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)).filter(
+    ({ real }) => !imported.has(real)
+  )
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown)
+  const touched = [...before.touched, ...newFiles.map(({ candidate }) => candidate)]
+  return {
+    state: { ...before, known: knownKeys, own, touched },
+    text: blocks.length === 0 ? undefined : touchedMemoryText(blocks),
+    problems: new Set([...problems, ...fileProblems])
+  }
+})

@@ -1,0 +1,178 @@
+import { Duration, Option, Predicate, Schema } from "effect"
+import { clipped } from "../../domain/text/Bytes.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import {
+  AuthenticationError,
+  ContextLengthError,
+  InternalProviderError,
+  InvalidRequestError,
+  InvalidResponseError,
+  ModelError,
+  type ModelErrorReason,
+  NetworkError,
+  QuotaExhaustedError,
+  RateLimitError,
+  TimeoutError
+} from "../../services/model/Model.ts"
+import type { Exchange } from "./GoogleExchange.ts"
+
+/** Turns failures of the SDK, of the Gemini API and of the connection into reasons of a `ModelError`. */
+
+/** A `ModelError` for a reason. */
+export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
+
+const Detail = Schema.Struct({
+  reason: Schema.optionalKey(Schema.String),
+  retryDelay: Schema.optionalKey(Schema.String),
+  violations: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({ quotaId: Schema.optionalKey(Schema.String), quotaValue: Schema.optionalKey(Schema.String) })
+    )
+  )
+})
+type Detail = typeof Detail.Type
+
+/** An error as Google's servers write it. */
+interface ServerError {
+  readonly message: string
+  /** The status name of the server: NOT_FOUND, INVALID_ARGUMENT, … */
+  readonly status?: string | undefined
+  readonly details: ReadonlyArray<Detail>
+}
+
+const ErrorBody = fromJson(
+  Schema.Struct({
+    error: Schema.Struct({
+      message: Schema.optionalKey(Schema.String),
+      status: Schema.optionalKey(Schema.String),
+      details: Schema.optionalKey(Schema.Array(Schema.Unknown))
+    })
+  })
+)
+const readErrorBody = Schema.decodeUnknownOption(ErrorBody)
+const readDetail = Schema.decodeUnknownOption(Detail)
+
+/** Reads the error from the SDK's message: the body as text, in a stream behind a prefix, and wrapped again when it was not declared as JSON. */
+const serverErrorOf = (text: string): ServerError =>
+  Option.match(readErrorBody(text.replace(/^got status: [^{]*/, "")), {
+    onNone: () => ({ message: text, details: [] }),
+    onSome: ({ error }) =>
+      error.details === undefined && error.message?.trimStart().startsWith("{")
+        ? serverErrorOf(error.message.trim())
+        : {
+            message: error.message ?? "",
+            status: error.status,
+            details: (error.details ?? []).flatMap((detail) => Option.toArray(readDetail(detail)))
+          }
+  })
+
+/** A text of the server, cut to what fits an error message. */
+export const clip = (text: string): string => clipped(text, 500)
+
+const isKeyRefused = ({ details, message }: ServerError): boolean =>
+  details.some(({ reason }) => reason === "API_KEY_INVALID") || /api key (not valid|expired)/i.test(message)
+
+/** Recognizes the message for a request that is too large, in tokens or in bytes. */
+const contextLength = (message: string): ContextLengthError | undefined => {
+  if (/payload size exceeds/i.test(message)) return new ContextLengthError({})
+  if (!/token count.*(exceeds|only supports)/is.test(message)) return undefined
+  const numbers = [...message.replaceAll(/(?<=\d)[,_](?=\d)/g, "").matchAll(/\d+/g)].map(([digits]) => Number(digits))
+  const [tokens, limit] = numbers.length < 2 ? [undefined, numbers[0]] : numbers
+  return new ContextLengthError({
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(limit === undefined ? {} : { limit })
+  })
+}
+
+/** The quota that does not refill within minutes: a daily one, or one of zero. */
+const exhaustedQuota = ({ details }: ServerError): string | undefined =>
+  details
+    .flatMap(({ violations }) => violations ?? [])
+    .find(({ quotaId, quotaValue }) => /per_?day|daily/i.test(quotaId ?? "") || quotaValue === "0")?.quotaId
+
+const retryDelay = ({ details }: ServerError): Duration.Duration | undefined => {
+  const seconds = details
+    .map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(detail.retryDelay ?? "")?.[1])
+    .find(Predicate.isString)
+  return seconds === undefined ? undefined : Duration.seconds(Number(seconds))
+}
+
+/** An HTML page instead of an API response: the address belongs to another server. */
+const isPage = ({ details, message }: ServerError): boolean => details.length === 0 && /^\s*</.test(message)
+
+const badRequest = (serverError: ServerError): ModelErrorReason =>
+  isKeyRefused(serverError)
+    ? new AuthenticationError({ kind: "InvalidKey" })
+    : (contextLength(serverError.message) ?? new InvalidRequestError({ detail: clip(serverError.message) }))
+
+const ofStatus = (
+  status: number,
+  serverError: ServerError,
+  header: Duration.Duration | undefined
+): ModelErrorReason => {
+  const delay = header ?? retryDelay(serverError)
+  const waiting = delay === undefined ? {} : { retryAfter: delay }
+  if (status < 500 && isPage(serverError)) {
+    return new InvalidRequestError({
+      detail: `this address does not serve the Gemini API (HTTP ${status} and a page); check GOOGLE_GEMINI_BASE_URL`
+    })
+  }
+  if (status === 401) return new AuthenticationError({ kind: "InvalidKey" })
+  if (status === 403) {
+    return new AuthenticationError({ kind: isKeyRefused(serverError) ? "InvalidKey" : "InsufficientPermissions" })
+  }
+  if (status === 413) return new ContextLengthError({})
+  if (status === 429) {
+    const quota = exhaustedQuota(serverError)
+    return quota === undefined ? new RateLimitError(waiting) : new QuotaExhaustedError({ detail: clip(quota) })
+  }
+  if (status === 408 || status >= 500) return new InternalProviderError({ status, ...waiting })
+  return badRequest(serverError)
+}
+
+/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
+const codeOf = (error: unknown): string | undefined => {
+  if (!Predicate.isObject(error)) return undefined
+  if ("code" in error && Predicate.isString(error.code)) return error.code
+  return "cause" in error ? codeOf(error.cause) : undefined
+}
+
+/** Whether the connection ended within a body. `fetch` reports this without a code. */
+const isCutOff = (error: unknown): boolean => error instanceof TypeError && error.message === "terminated"
+
+const statusOf = (error: unknown): number | undefined =>
+  Predicate.hasProperty(error, "status") && Predicate.isNumber(error.status) ? error.status : undefined
+
+/** The message of an error, or the value as text. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Whether the API has no such model, or does not accept the text as a model name. An unknown path at a gateway or a rejected key does not count. */
+export const isUnknownModel = (error: unknown): boolean => {
+  const serverError = serverErrorOf(messageOf(error))
+  return statusOf(error) === 404
+    ? serverError.status === "NOT_FOUND"
+    : statusOf(error) === 400 && serverError.status === "INVALID_ARGUMENT" && !isKeyRefused(serverError)
+}
+
+/** Node's own time limits, for a head and between two pieces of a body. */
+const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
+
+const ofConnection = (code: string, host: string): ModelErrorReason =>
+  isNodeTimeout(code) ? new TimeoutError({ seconds: 300 }) : new NetworkError({ detail: `${code}, ${host}` })
+
+/** The reason of a failure. `message` is the error's, without the key. */
+export const reasonOf = (error: unknown, message: string, exchange: Exchange, host: string): ModelErrorReason => {
+  if (exchange.excess !== undefined) return exchange.excess
+  const status = statusOf(error)
+  if (status !== undefined) return ofStatus(status, serverErrorOf(message), exchange.retryAfter)
+  if (!exchange.sent) return new InvalidRequestError({ detail: clip(message) })
+  const code = codeOf(error) ?? (isCutOff(error) ? "the answer broke off" : undefined)
+  if (exchange.status === undefined) return ofConnection(code ?? "no connection", host)
+  // The body of an error that could not be read adds nothing to its status.
+  if (exchange.status >= 400) {
+    const message = `HTTP ${exchange.status}, and its body cannot be read`
+    return ofStatus(exchange.status, { message, details: [] }, exchange.retryAfter)
+  }
+  if (exchange.status >= 300) return new InvalidResponseError({ detail: `a redirection (${exchange.status})` })
+  return code === undefined ? new InvalidResponseError({ detail: clip(message) }) : ofConnection(code, host)
+}

@@ -1,0 +1,57 @@
+import { Duration } from "effect"
+import { maxAnswerParts } from "../../domain/chat/Answer.ts"
+import { AnswerTooLargeError, type ModelErrorReason } from "../../services/model/Model.ts"
+import { bounded, boundedEvents } from "./BoundedResponse.ts"
+
+/** Observes the HTTP exchange behind one request of the SDK, and bounds its answer. */
+
+/** Bytes of an answer: more than any model writes, images included. An endless answer is ended there. */
+const maxAnswerBytes = 32 * 1024 * 1024
+/** Bytes of the body of an error, of which a few hundred characters are shown. */
+const maxErrorBytes = 1024 * 1024
+
+/** What the errors of the SDK leave out of one request. Mutable: `observedFetch` writes it. */
+export interface Exchange {
+  sent: boolean
+  /** Undefined until the head of the answer has arrived. */
+  status: number | undefined
+  retryAfter: Duration.Duration | undefined
+  /** Whether the request failed because there is no such model. */
+  isNoModel: boolean
+  /** Why this side ended the answer. */
+  excess: ModelErrorReason | undefined
+}
+
+/** The header `retry-after`: seconds, or a date, which is compared with the server's own date and not with the local clock. */
+const retryAfter = (headers: Headers): Duration.Duration | undefined => {
+  const value = headers.get("retry-after")
+  if (value === null) return undefined
+  const seconds = /^\d+$/.test(value)
+    ? Number(value)
+    : (Date.parse(value) - Date.parse(headers.get("date") ?? "")) / 1000
+  return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
+}
+
+/** A `fetch` that writes to `exchange`, bounds the answer, and follows no redirection: the key is for this server alone. */
+export const observedFetch =
+  (exchange: Exchange, isStream: boolean): typeof fetch =>
+  (input, init) => {
+    exchange.sent = true
+    const exceeded = (unit: AnswerTooLargeError["unit"], limit: number): Error => {
+      const excess = new AnswerTooLargeError({ unit, limit })
+      exchange.excess = excess
+      return excess
+    }
+    const tooManyBytes = () => exceeded("bytes", maxAnswerBytes)
+    return fetch(input, { ...init, redirect: "manual" }).then((response) => {
+      exchange.status = response.status
+      exchange.retryAfter = retryAfter(response.headers)
+      // The status alone is enough where the body of an error is too large.
+      if (!response.ok) return bounded(response, maxErrorBytes, () => new Error("the body of the error is too large"))
+      if (!isStream) return bounded(response, maxAnswerBytes, tooManyBytes)
+      // A piece may have no part, so pieces are bounded as parts are.
+      return boundedEvents(response, { bytes: maxAnswerBytes, events: maxAnswerParts }, (what) =>
+        what === "bytes" ? tooManyBytes() : exceeded("parts", maxAnswerParts)
+      )
+    })
+  }

@@ -1,0 +1,288 @@
+import type { GenerateContentParameters, Models } from "@google/genai/web"
+import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
+import { wireContent } from "../../domain/content/WireContent.ts"
+import {
+  AuthenticationError,
+  Model,
+  type ModelAnswer,
+  type ModelChunk,
+  type ModelDescription,
+  type ModelError,
+  type ModelRequest,
+  TimeoutError
+} from "../../services/model/Model.ts"
+import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
+import { failed, isUnknownModel, messageOf, reasonOf } from "./GoogleErrors.ts"
+import { type Exchange, observedFetch } from "./GoogleExchange.ts"
+
+/**
+ * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
+ * configures it. It is loaded at the first call.
+ */
+
+/**
+ * Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. Node's `fetch` gives up by
+ * itself after 300 s without a head or without a piece of a body: longer limits have no effect there.
+ */
+export interface Timeouts {
+  /** For a whole answer of `generate`. */
+  readonly generate: Duration.Input
+  /** For each piece of `stream`: the first since the request, every other since the one before was taken. */
+  readonly chunk: Duration.Input
+  readonly countTokens: Duration.Input
+  /** For the description of a model. */
+  readonly describe: Duration.Input
+}
+
+const defaultTimeouts: Timeouts = {
+  generate: "120 seconds",
+  chunk: "60 seconds",
+  countTokens: "30 seconds",
+  describe: "5 seconds"
+}
+
+interface Settings {
+  /** Undefined when none is set. */
+  readonly key: Redacted.Redacted<string> | undefined
+  readonly baseUrl: URL
+}
+
+const defaultBaseUrl = "https://generativelanguage.googleapis.com"
+
+/** The first value that is not blank: shells and env files leave blank what is not set. */
+const firstFilled = (...values: ReadonlyArray<Option.Option<Redacted.Redacted<string>>>) =>
+  values
+    .flatMap(Option.toArray)
+    .map((value) => Redacted.make(Redacted.value(value).trim()))
+    .find((value) => Redacted.value(value) !== "")
+
+/** Without its scheme, `localhost:8080` would be a URL of the scheme `localhost`. */
+const Endpoint = Schema.Union([
+  Schema.Literal(""),
+  Schema.URL.check(Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol) || "a URL that starts with http"))
+])
+
+const settings: Config.Config<Settings> = Config.all({
+  gemini: Config.option(Config.Redacted("GEMINI_API_KEY")),
+  google: Config.option(Config.Redacted("GOOGLE_API_KEY")),
+  endpoint: Config.schema(Endpoint, "GOOGLE_GEMINI_BASE_URL").pipe(Config.withDefault(""))
+}).pipe(
+  Config.map(({ endpoint, gemini, google }) => ({
+    key: firstFilled(gemini, google),
+    baseUrl: endpoint === "" ? new URL(defaultBaseUrl) : endpoint
+  }))
+)
+
+/** Whether a key can be a header. `fetch` would refuse any other, with the key in its message. */
+const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
+
+/** The body of a request in the wire shape. The SDK's own shape would lose keys that the SDK does not know. */
+const bodyOf = ({
+  contents,
+  generation,
+  mustCall,
+  systemInstruction,
+  tools
+}: ModelRequest): Record<string, unknown> => ({
+  contents: contents.map(wireContent),
+  ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
+  ...(tools === undefined ? {} : { tools }),
+  ...(mustCall === true ? { toolConfig: { functionCallingConfig: { mode: "ANY" } } } : {}),
+  ...(generation === undefined ? {} : { generationConfig: generationConfig(generation) })
+})
+
+const generationConfig = ({ thinkingBudget, ...rest }: NonNullable<ModelRequest["generation"]>) => ({
+  ...rest,
+  ...(thinkingBudget === undefined ? {} : { thinkingConfig: { thinkingBudget } })
+})
+
+/** The SDK requires contents of its own type; `bodyOf` replaces them. */
+const placeholder = [{ role: "user", parts: [{ text: "" }] }]
+
+const parameters = (request: ModelRequest, abortSignal: AbortSignal): GenerateContentParameters => ({
+  model: request.model,
+  contents: placeholder,
+  // On by default, continuation makes several requests of one call.
+  config: { abortSignal, automaticContinuation: false, httpOptions: { extraBody: bodyOf(request) } }
+})
+
+/** What every call uses. */
+interface Client {
+  readonly baseUrl: URL
+  readonly key: string | undefined
+  readonly timeouts: Timeouts
+  /** Descriptions by model: they do not change while the program runs. Failures are not kept. */
+  readonly descriptions: Map<string, ModelDescription | undefined>
+}
+
+/** One request: the SDK's functions for it, and how to call them. */
+interface Call {
+  readonly exchange: Readonly<Exchange>
+  readonly models: Models
+  /** The signal it gives aborts the request until the promise settles, no longer. */
+  readonly run: <A>(call: (signal: AbortSignal) => Promise<A>) => Effect.Effect<A, ModelError>
+}
+
+/** Removes the key from a text. */
+const hideKey =
+  ({ key }: Client) =>
+  (text: string): string =>
+    key === undefined ? text : text.replaceAll(key, "<key>")
+
+const openCall = Effect.fnUntraced(function* (client: Client, isStream: boolean): Effect.fn.Return<Call, ModelError> {
+  const { baseUrl, key } = client
+  if (key === undefined) return yield* failed(new AuthenticationError({ kind: "MissingKey" }))
+  if (!isSendable(key)) return yield* failed(new AuthenticationError({ kind: "InvalidKey" }))
+  const { GoogleGenAI } = yield* Effect.promise(() => import("@google/genai/web"))
+  const exchange: Exchange = {
+    sent: false,
+    status: undefined,
+    retryAfter: undefined,
+    isNoModel: false,
+    excess: undefined
+  }
+  const { models } = new GoogleGenAI({
+    apiKey: key,
+    vertexai: false,
+    apiVersion: "v1beta",
+    httpOptions: { baseUrl: baseUrl.href, fetch: observedFetch(exchange, isStream) }
+  })
+  return {
+    exchange,
+    models,
+    run: (call) =>
+      Effect.tryPromise({
+        try: (signal) => call(signal),
+        catch: (error) => {
+          exchange.isNoModel = isUnknownModel(error)
+          return failed(reasonOf(error, hideKey(client)(messageOf(error)), exchange, baseUrl.host))
+        }
+      })
+  }
+})
+
+const within = (duration: Duration.Input) =>
+  Effect.timeoutOrElse({
+    duration,
+    orElse: () => Effect.fail(failed(new TimeoutError({ seconds: Duration.toSeconds(duration) })))
+  })
+
+const generate = Effect.fn("Model.generate")(
+  function* (client: Client, request: ModelRequest): Effect.fn.Return<ModelAnswer, ModelError> {
+    yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
+    const { models, run } = yield* openCall(client, false)
+    const response = yield* run((signal) => models.generateContent(parameters(request, signal)))
+    return yield* Effect.flatMap(toChunk(response, hideKey(client)), toAnswer)
+  },
+  (answer, { timeouts }) => within(timeouts.generate)(answer)
+)
+
+const countTokens = Effect.fn("Model.countTokens")(
+  function* (client: Client, { contents, model }: ModelRequest): Effect.fn.Return<number, ModelError> {
+    yield* Effect.annotateCurrentSpan({ model, contents: contents.length })
+    const { models, run } = yield* openCall(client, false)
+    const response = yield* run((abortSignal) =>
+      models.countTokens({
+        model,
+        contents: placeholder,
+        config: { abortSignal, httpOptions: { extraBody: { contents: contents.map(wireContent) } } }
+      })
+    )
+    const { totalTokens } = yield* readCountResponse(response).pipe(
+      Effect.mapError((error) => unusable(hideKey(client)(error.message)))
+    )
+    return totalTokens
+  },
+  (count, { timeouts }) => within(timeouts.countTokens)(count)
+)
+
+const describe = Effect.fn("Model.describe")(
+  function* (client: Client, model: string): Effect.fn.Return<ModelDescription | undefined, ModelError> {
+    yield* Effect.annotateCurrentSpan({ model })
+    const { descriptions } = client
+    if (descriptions.has(model)) return descriptions.get(model)
+    const { exchange, models, run } = yield* openCall(client, false)
+    const response = yield* run((abortSignal) => models.get({ model, config: { abortSignal } })).pipe(
+      Effect.catch((error) => (exchange.isNoModel ? Effect.undefined : Effect.fail(error)))
+    )
+    const limits =
+      response === undefined
+        ? undefined
+        : yield* readModelResponse(response).pipe(Effect.mapError((error) => unusable(hideKey(client)(error.message))))
+    if (limits !== undefined && limits.inputTokenLimit === undefined) {
+      return yield* unusable("it does not say how large a request may be")
+    }
+    const description =
+      limits?.inputTokenLimit === undefined
+        ? undefined
+        : { window: limits.inputTokenLimit, output: limits.outputTokenLimit }
+    descriptions.set(model, description)
+    return description
+  },
+  (description, { timeouts }) => within(timeouts.describe)(description)
+)
+
+/** The state of a stream: how to get its pieces, and whether one of them had a finish reason. */
+interface Progress {
+  readonly pieces: Effect.Effect<{ readonly next: Effect.Effect<IteratorResult<unknown>, ModelError> }, ModelError>
+  readonly finished: boolean
+}
+
+const openStream = (client: Client, request: ModelRequest, signal: AbortSignal): Progress["pieces"] =>
+  Effect.gen(function* () {
+    const { models, run } = yield* openCall(client, true)
+    const response = yield* run(() => models.generateContentStream(parameters(request, signal)))
+    const pieces = response[Symbol.asyncIterator]()
+    return { next: run(() => pieces.next()) }
+  })
+
+const pull = Effect.fnUntraced(
+  function* (
+    client: Client,
+    { finished, pieces }: Progress
+  ): Effect.fn.Return<readonly [ModelChunk, Progress] | undefined, ModelError> {
+    const opened = yield* pieces
+    const piece = yield* opened.next
+    if (piece.done === true) return finished ? undefined : yield* unusable(unfinished)
+    const chunk = yield* toChunk(piece.value, hideKey(client))
+    return [chunk, { pieces: Effect.succeed(opened), finished: finished || chunk.finishReason !== undefined }]
+  },
+  (chunk, { timeouts }) => within(timeouts.chunk)(chunk)
+)
+
+const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk, ModelError> =>
+  // The request outlives the promise that opens it, so the signal belongs to the scope of the stream.
+  Effect.abortSignal.pipe(
+    Effect.map((signal) => {
+      const start: Progress = { pieces: openStream(client, request, signal), finished: false }
+      return Stream.unfold(start, (progress) => pull(client, progress))
+    }),
+    Stream.unwrap,
+    Stream.withSpan("Model.stream", { attributes: { model: request.model, contents: request.contents.length } })
+  )
+
+const make = Effect.fnUntraced(function* (timeouts: Timeouts): Effect.fn.Return<Model["Service"], Config.ConfigError> {
+  const { baseUrl, key } = yield* settings
+  const secret = key === undefined ? undefined : Redacted.value(key)
+  const client: Client = { baseUrl, key: secret, timeouts, descriptions: new Map() }
+  return {
+    generate: (request) => generate(client, request),
+    stream: (request) => stream(client, request),
+    countTokens: (request) => countTokens(client, request),
+    describe: (model) => describe(client, model)
+  }
+})
+
+/**
+ * The Gemini API, with your own time limits.
+ *
+ * *Details*: the key is GEMINI_API_KEY, else GOOGLE_API_KEY; GOOGLE_GEMINI_BASE_URL names another endpoint (http or https). A
+ * blank value counts as not set, and nothing else of the environment is read. Building the layer loads nothing and needs no
+ * key: without one every call fails with `AuthenticationError`. It fails when the endpoint is not such a URL. The key appears
+ * in no error, log or span.
+ */
+export const layerWith = (timeouts: Partial<Timeouts>): Layer.Layer<Model, Config.ConfigError> =>
+  Layer.effect(Model, make({ ...defaultTimeouts, ...timeouts }))
+
+/** The Gemini API. Time limits: 120 s for an answer, 60 s for a piece of a stream, 30 s for a count, 5 s for a description. */
+export const layer: Layer.Layer<Model, Config.ConfigError> = layerWith({})

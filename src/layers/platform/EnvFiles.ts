@@ -1,0 +1,215 @@
+import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
+import { homedir } from "node:os"
+import { env } from "node:process"
+import { decode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
+import {
+  endpointVariable,
+  secretValues,
+  keyVariables,
+  type EnvFileOwner,
+  parseDotEnv,
+  promptVariable,
+  rejectedVariables,
+  acceptedVariables
+} from "../../domain/settings/DotEnv.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { inspect, read } from "../../services/platform/RegularFile.ts"
+import { Trust, withParents } from "../../services/workspace/Trust.ts"
+
+/** The largest `.env` file that is read. */
+const maxFileBytes = ByteSize.kibibytes(64)
+
+const decoded = (bytes: Uint8Array, shown: string): Result.Result<string, string> => {
+  const { text, valid } = decode(bytes)
+  return valid ? Result.succeed(text) : Result.fail(`${shown} is no text in UTF-8`)
+}
+
+/** Where files are searched. */
+export interface EnvFilesOptions {
+  /** The home folder of this program. */
+  readonly home: string
+  /** The user's own folder; `GEMINI_CLI_HOME` replaces it. */
+  readonly user?: string
+  readonly workspace?: string
+}
+
+/** A blank value counts as not set: the working folder must not pass for the user's own. */
+const ownFolder = (): string => {
+  const named = env["GEMINI_CLI_HOME"]?.trim()
+  return named === undefined || named === "" ? homedir() : named
+}
+
+/** A possible location of a file. */
+interface Place {
+  readonly file: string
+  /** The folder that has to be trusted; undefined for the user's own. */
+  readonly folder: string | undefined
+  readonly owner: EnvFileOwner
+}
+
+/** Whether the environment itself sets a variable. */
+const isSet = (name: string): Effect.Effect<boolean> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.map((value) => Option.isSome(value) && value.value.trim() !== ""),
+    Effect.orElseSucceed(() => false)
+  )
+
+const without = (variables: Readonly<Record<string, string>>, name: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(variables).filter(([one]) => one !== name))
+
+/** An address without its possible secrets. */
+const addressOf = (text: string): string => (URL.canParse(text) ? new URL(text).origin : "an address that is none")
+
+const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<EnvFilesOptions>) {
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const real = (folder: string) => Effect.orElseSucceed(fs.realPath(folder), () => path.resolve(folder))
+  const own = yield* real(user)
+  const chain = withParents(yield* real(workspace), path.dirname)
+  const below = chain.includes(own) ? chain.slice(0, chain.indexOf(own)) : chain
+  const at = (folder: string | undefined, owner: EnvFileOwner, ...parts: ReadonlyArray<string>): Place => ({
+    file: path.join(...parts),
+    folder,
+    owner
+  })
+  return [
+    ...below.flatMap((folder) => [
+      at(folder, "folder", folder, ".palimpsest", ".env"),
+      at(folder, "folder", folder, ".gemini", ".env"),
+      at(folder, "project", folder, ".env")
+    ]),
+    at(undefined, "person", path.resolve(home), ".env"),
+    at(undefined, "person", own, ".gemini", ".env"),
+    at(undefined, "person", own, ".env")
+  ]
+})
+
+const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const trust = yield* Trust
+  const notices: Array<string> = []
+  const untrusted: Array<string> = []
+  const none: Readonly<Record<string, string>> = {}
+
+  const standing = (folder: string) =>
+    trust.of(folder).pipe(
+      Effect.catch(({ message }) => {
+        if (!notices.includes(message)) notices.push(message)
+        return Effect.succeed("unknown" as const)
+      })
+    )
+
+  /** Returns whether a file named by a folder's `.env` file lies in that folder, and in no part of it that the user distrusts. */
+  const isInside = Effect.fnUntraced(function* (folder: string, name: string) {
+    const workspace = yield* Effect.orElseSucceed(fs.realPath(options.workspace), () => options.workspace)
+    const place = path.resolve(workspace, name.trim())
+    const real = yield* Effect.orElseSucceed(fs.realPath(place), () => place)
+    return (
+      !/^\s*~/.test(name) && isWithin(folder, real, path.sep) && (yield* standing(path.dirname(real))) !== "untrusted"
+    )
+  })
+
+  /**
+   * Selects the variables that a folder's file may set. An address counts only together with a key of its own, so that the user's key is
+   * never sent to an address that a folder chose; a prompt counts only from its own folder.
+   */
+  const heeded = Effect.fnUntraced(function* (
+    folder: string,
+    shown: string,
+    variables: Readonly<Record<string, string>>
+  ) {
+    let kept = variables
+    const endpoint = kept[endpointVariable]
+    if (endpoint !== undefined) {
+      const hasKey = keyVariables.some((name) => kept[name] !== undefined)
+      const others = yield* Effect.filter(keyVariables, isSet)
+      if (hasKey && others.length === 0) {
+        if (!(yield* isSet(endpointVariable))) {
+          notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
+        }
+      } else {
+        kept = without(kept, endpointVariable)
+        const why = hasKey ? `${others.join(" and ")} of the environment would go there` : "no key stands there with it"
+        notices.push(`${shown}: ${endpointVariable} was left out: ${why}; set it in the environment to use it`)
+      }
+    }
+    const prompt = kept[promptVariable]
+    if (prompt !== undefined && !(yield* isInside(folder, prompt))) {
+      kept = without(kept, promptVariable)
+      notices.push(
+        `${shown}: ${promptVariable} was left out: it leads out of ${quotedPath(folder)}; set it in the environment to use it`
+      )
+    }
+    return kept
+  })
+
+  /** The variables of a file; undefined when it cannot be read. */
+  const readFile = Effect.fnUntraced(function* ({ file, folder, owner }: Place) {
+    const place = yield* fs.realPath(file).pipe(
+      Effect.catchIf(isMissingPath, () => Effect.undefined),
+      Effect.catch((error) => Effect.sync(() => void notices.push(`${diskErrorText(error)}; it was left out`)))
+    )
+    if (place === undefined) return undefined
+    if (folder !== undefined) {
+      // A link may lead from a trusted folder to one that the user distrusts.
+      const isTrusted =
+        (yield* standing(folder)) === "trusted" && (yield* standing(path.dirname(place))) !== "untrusted"
+      if (!isTrusted) {
+        untrusted.push(file)
+        return undefined
+      }
+    }
+    const shown = quotedPath(file)
+    const text = yield* Effect.gen(function* () {
+      const { size } = yield* inspect(place, shown)
+      return ByteSize.isGreaterThan(size, maxFileBytes)
+        ? Result.fail(`${shown} has more than 64 KiB`)
+        : decoded(yield* read(place, shown), shown)
+    }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
+    if (Result.isFailure(text)) {
+      notices.push(`${text.failure}; it was left out`)
+      return undefined
+    }
+    const parsed = parseDotEnv(text.success)
+    const refused = rejectedVariables(parsed, owner)
+    if (refused.length > 0) {
+      notices.push(`${shown}: ${refused.join(", ")} ${refused.length === 1 ? "is" : "are"} not taken from such a file`)
+    }
+    const taken = acceptedVariables(parsed, owner)
+    const variables = folder === undefined ? taken : yield* heeded(folder, shown, taken)
+    if (Object.keys(variables).length === 0) return undefined
+    const [first, ...more] = parsed.problems
+    if (first !== undefined) {
+      const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
+      notices.push(`${shown}, line ${first.line}: ${first.message}; ${others}`)
+    }
+    return variables
+  })
+
+  for (const place of yield* places(options)) {
+    const variables = yield* readFile(place)
+    if (variables !== undefined) {
+      const { file, folder } = place
+      return { file, folder, variables, hidden: secretValues(variables), untrusted, notices }
+    }
+  }
+  return { file: undefined, folder: undefined, variables: none, hidden: [], untrusted, notices }
+})
+
+/**
+ * Reads the first `.env` file with variables for this program: from the working folder upward `.palimpsest/.env`,
+ * `.gemini/.env` and `.env` of each folder that is trusted, then those of this program's home and of the user's.
+ * The environment overrides it. A folder's file may set little, and never the file or address to which the user's own data
+ * goes. Files are read when the layer is built; it never fails.
+ */
+export const layer = ({
+  home,
+  user = ownFolder(),
+  workspace = "."
+}: EnvFilesOptions): Layer.Layer<EnvFiles, never, FileSystem.FileSystem | Path.Path | Trust> =>
+  ConfigProvider.layerAdd(Effect.map(EnvFiles, ({ variables }) => ConfigProvider.fromEnvRecord({ ...variables }))).pipe(
+    Layer.provideMerge(Layer.effect(EnvFiles, find({ home, user, workspace })))
+  )

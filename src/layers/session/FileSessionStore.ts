@@ -1,0 +1,200 @@
+import { Effect, Exit, FileSystem, Layer, Path, Scope } from "effect"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { LogLines } from "../../domain/session/Checkpoint.ts"
+import { encodeLine } from "../../domain/session/LogFormat.ts"
+import { applyEvent, emptySession, type Started } from "../../domain/session/Session.ts"
+import { titleOf } from "../../domain/session/SessionHead.ts"
+import {
+  badSessionId,
+  isSessionId,
+  type OpenSession,
+  sessionError,
+  SessionNotFound,
+  SessionStore,
+  type SessionStoreError,
+  sessionUnavailable
+} from "../../services/session/SessionStore.ts"
+import { BlobFolder } from "../../services/session/TempStore.ts"
+import { type Catalogue, forgetSession, makeCatalogue } from "./SessionCatalogue.ts"
+import {
+  blobFolder,
+  discard,
+  logFile,
+  openBlobs,
+  publishFile,
+  type SessionFolder,
+  sessionIds,
+  syncFolder,
+  titleFile
+} from "./SessionFolder.ts"
+import { lockNewId, lockSession, sweepAbandoned } from "./SessionLock.ts"
+import { readLog } from "./SessionLogReader.ts"
+import { openWriter } from "./SessionLogWriter.ts"
+import { withSessionErrors } from "./SessionStoreErrors.ts"
+import { notAFile, readLogRow, readTitle, summarize } from "./SessionSummaries.ts"
+
+const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
+
+/** Acquires resources in the outer scope as a unit: when `open` fails or is interrupted, none of them stays open. */
+const allOrNothing = <A, E, R>(open: Effect.Effect<A, E, R | Scope.Scope>): Effect.Effect<A, E, R | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const inner = yield* Scope.fork(yield* Effect.scope)
+      return yield* restore(Scope.provide(open, inner)).pipe(
+        Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
+      )
+    })
+  )
+
+const createSession = Effect.fnUntraced(function* (folder: SessionFolder, started: Started) {
+  const { fs } = folder
+  const id = started.session
+  const file = logFile(folder, id)
+  const line = `${encodeLine(started)}\n`
+  yield* lockNewId(folder, id)
+  const blobs = yield* openBlobs(folder, id)
+  const lines = new LogLines()
+  const size = Bytes.encode(line).length
+  lines.add(started, 0, size)
+  const state = { session: applyEvent(emptySession, started), lines, complete: true }
+  return yield* publishFile(folder, line, (temporary) =>
+    // A deleted session may have left its title, and a new one has none.
+    fs
+      .remove(titleFile(folder, id), { force: true })
+      .pipe(
+        Effect.andThen(fs.rename(temporary, file)),
+        Effect.andThen(syncFolder(folder)),
+        Effect.andThen(openWriter(folder, id, blobs, size, state))
+      )
+  ).pipe(Effect.onError(() => discard(folder, file)))
+})
+
+const openSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
+  const { fs } = folder
+  const file = logFile(folder, id)
+  if (!(yield* fs.exists(file))) return yield* notFound(id)
+  // Reading a pipe would never end.
+  if ((yield* fs.stat(file)).type !== "File") return yield* sessionUnavailable("open", notAFile(id))
+  yield* lockSession(folder, id)
+  const blobs = yield* openBlobs(folder, id)
+  const log = yield* readLog(folder, id, blobs)
+  const { complete, good, session, torn } = log
+  const cut = Effect.scoped(
+    Effect.flatMap(fs.open(file, { flag: "r+" }), (handle) => Effect.andThen(handle.truncate(good), handle.sync))
+  )
+  if (torn > 0) yield* Effect.uninterruptible(cut)
+  return { session, complete, torn, log: yield* openWriter(folder, id, blobs, good, log) } satisfies OpenSession
+})
+
+/** The names in the folder, after removing what killed processes left there. */
+const folderNames = (folder: SessionFolder) =>
+  folder.fs.readDirectory(folder.directory).pipe(
+    Effect.catchIf(isNotFound, () => Effect.succeed([])),
+    Effect.tap((names) => sweepAbandoned(folder, names))
+  )
+
+const listSummaries = Effect.fnUntraced(function* (folder: SessionFolder, catalogue: Catalogue) {
+  const names = yield* folderNames(folder)
+  const summaries = yield* summarize(folder, catalogue, sessionIds(names), new Set(names))
+  return summaries.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+})
+
+const summaryOf = Effect.fnUntraced(function* (folder: SessionFolder, catalogue: Catalogue, id: string) {
+  const names = new Set([`${id}.title`, `${id}.lock`])
+  const [summary] = isSessionId(id) ? yield* summarize(folder, catalogue, [id], names) : []
+  return summary ?? (yield* notFound(id))
+})
+
+const renameSession = Effect.fnUntraced(function* (
+  folder: SessionFolder,
+  catalogue: Catalogue,
+  id: string,
+  title: string
+) {
+  const { fs } = folder
+  if (!isSessionId(id) || !(yield* fs.exists(logFile(folder, id)))) return yield* notFound(id)
+  yield* publishFile(folder, `${titleOf(title)}\n`, (temporary) =>
+    Effect.andThen(fs.rename(temporary, titleFile(folder, id)), syncFolder(folder))
+  )
+  yield* forgetSession(catalogue, id)
+})
+
+/** Whether any file of a session is left, even of one whose removal was interrupted. */
+const anyFileLeft = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
+  for (const file of [logFile(folder, id), titleFile(folder, id), blobFolder(folder, id)]) {
+    if (yield* folder.fs.exists(file)) return true
+  }
+  return false
+})
+
+const removeSession = Effect.fnUntraced(function* (folder: SessionFolder, catalogue: Catalogue, id: string) {
+  const { fs } = folder
+  if (!isSessionId(id) || !(yield* anyFileLeft(folder, id))) return yield* notFound(id)
+  yield* lockSession(folder, id)
+  // The log is removed first, and durably: without it, the other files are no session.
+  yield* Effect.uninterruptible(Effect.andThen(fs.remove(logFile(folder, id), { force: true }), syncFolder(folder)))
+  yield* fs.remove(titleFile(folder, id), { force: true })
+  yield* fs.remove(blobFolder(folder, id), { recursive: true, force: true })
+  yield* forgetSession(catalogue, id)
+}, Effect.scoped)
+
+/** Runs `use` for a valid id; other ids fail. */
+const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+  isSessionId(id) ? use : Effect.fail(badSessionId())
+
+/**
+ * Sessions as files of `directory`, which is created (mode 0700) with the first session.
+ *
+ * Details: a session is `<id>.jsonl`, one event a line (mode 0600); `<id>.jsonl.blobs`, its parts of 8 KiB and more, written
+ * before their line; `<id>.title`, once it has a title; and `<id>.lock` while a process has it open. An append that succeeded
+ * is on disk. One that failed or was interrupted left the log as it was; when even that cannot be restored, the log takes no
+ * more appends until it is opened again, which cuts off the incomplete line.
+ */
+export const layer = (
+  directory: string
+): Layer.Layer<SessionStore, never, FileSystem.FileSystem | Path.Path | BlobFolder> =>
+  Layer.effect(
+    SessionStore,
+    Effect.gen(function* () {
+      const folder: SessionFolder = {
+        directory,
+        fs: yield* FileSystem.FileSystem,
+        path: yield* Path.Path,
+        blobFolders: yield* BlobFolder
+      }
+      const catalogue = yield* makeCatalogue(directory, { log: readLogRow(folder), title: readTitle(folder) })
+      return {
+        create: Effect.fn("SessionStore.create")(
+          (started) => withValidId(started.session, allOrNothing(createSession(folder, started))),
+          withSessionErrors("create")
+        ),
+        claim: Effect.fn("SessionStore.claim")(
+          (id) => withValidId(id, allOrNothing(lockNewId(folder, id))),
+          withSessionErrors("create")
+        ),
+        open: Effect.fn("SessionStore.open")(
+          (id) => (isSessionId(id) ? allOrNothing(openSession(folder, id)) : Effect.fail(notFound(id))),
+          withSessionErrors("open")
+        ),
+        list: folderNames(folder).pipe(
+          Effect.map(sessionIds),
+          withSessionErrors("list"),
+          Effect.withSpan("SessionStore.list")
+        ),
+        summaries: listSummaries(folder, catalogue).pipe(
+          withSessionErrors("list"),
+          Effect.withSpan("SessionStore.summaries")
+        ),
+        summary: Effect.fn("SessionStore.summary")((id) => summaryOf(folder, catalogue, id), withSessionErrors("list")),
+        rename: Effect.fn("SessionStore.rename")(
+          (id, title) => renameSession(folder, catalogue, id, title),
+          withSessionErrors("rename")
+        ),
+        remove: Effect.fn("SessionStore.remove")(
+          (id) => removeSession(folder, catalogue, id),
+          withSessionErrors("remove")
+        )
+      }
+    })
+  )

@@ -1,0 +1,157 @@
+import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
+import { Buffer } from "node:buffer"
+import { platform } from "node:process"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
+import { newTemporaryName } from "../../services/platform/Processes.ts"
+import {
+  BlobDamaged,
+  BlobFolder,
+  BlobMissing,
+  BlobUnavailable,
+  HandleAmbiguous,
+  TempStore,
+  TempStoreError
+} from "../../services/session/TempStore.ts"
+import * as Sha256 from "../platform/Sha256.ts"
+import * as ThisProcess from "../platform/ThisProcess.ts"
+
+const isHash = Schema.is(Hash)
+const isHandle = Schema.is(Handle)
+
+const missing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
+const damaged = (name: string) => new TempStoreError({ reason: new BlobDamaged({ name }) })
+const unavailable = (operation: string) => (cause: PlatformError.PlatformError) =>
+  new TempStoreError({ reason: new BlobUnavailable({ operation, message: diskErrorText(cause), cause }) })
+
+const isTagged = (tag: PlatformError.SystemErrorTag) => (error: PlatformError.PlatformError) =>
+  error.reason._tag === tag
+const isNotFound = isTagged("NotFound")
+
+/** A finalizer does not wait for a disk that hangs. */
+const finalizerDeadline = "5 seconds"
+
+/**
+ * Stores blobs as files of `directory`, named by their hash. The first put creates the folder (mode 0700); files have mode 0600. A
+ * put is durable when it returns; one that fails or is interrupted leaves neither a temporary file nor part of a blob. Putting
+ * stored bytes again writes nothing; putting over a damaged blob repairs it. Reading never leaves the folder, neither by name nor
+ * by link, and checks the bytes against the name.
+ */
+export const layer = (directory: string): Layer.Layer<TempStore, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    TempStore,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      /** Returns the content under a name; undefined when that is not a regular file of this folder. */
+      const content = Effect.fnUntraced(function* (
+        name: Hash
+      ): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
+        const home = yield* fs.realPath(directory)
+        const place = yield* fs.realPath(path.join(directory, name))
+        if (path.dirname(place) !== home) return undefined
+        // Reading a pipe or a device in a blob's place would never end.
+        if ((yield* fs.stat(place)).type !== "File") return undefined
+        return yield* fs.readFile(place)
+      })
+
+      /** Creates an empty file under a unique name, in the folder where it will be renamed. */
+      const claim = Effect.gen(function* (): Effect.fn.Return<string, PlatformError.PlatformError> {
+        for (;;) {
+          const file = path.join(directory, yield* ThisProcess.provide(newTemporaryName))
+          const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(
+            Effect.as(true),
+            Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
+          )
+          if (claimed) return file
+        }
+      })
+
+      const discard = (file: string) =>
+        fs
+          .remove(file, { force: true })
+          .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
+
+      const fill = Effect.fnUntraced(function* (file: string, bytes: Uint8Array) {
+        const handle = yield* fs.open(file, { flag: "r+" })
+        // An interrupted write would continue in the background, into whatever file gets this descriptor next.
+        yield* Effect.uninterruptible(handle.writeAll(bytes))
+        yield* handle.sync
+      }, Effect.scoped)
+
+      const write = Effect.fnUntraced(function* (name: Hash, bytes: Uint8Array) {
+        let renamed = false
+        yield* Effect.acquireUseRelease(
+          claim,
+          (file) =>
+            fill(file, bytes).pipe(
+              Effect.andThen(
+                Effect.uninterruptible(
+                  Effect.andThen(
+                    fs.rename(file, path.join(directory, name)),
+                    Effect.sync(() => {
+                      renamed = true
+                    })
+                  )
+                )
+              )
+            ),
+          (file) => (renamed ? Effect.void : discard(file))
+        )
+      })
+
+      /** A new name is durable when its folder is synced. Windows has no such call. */
+      const syncDirectory =
+        platform === "win32"
+          ? Effect.void
+          : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
+
+      return {
+        hash: Sha256.hash,
+        put: Effect.fn("TempStore.put")(
+          function* (bytes) {
+            const name = yield* Sha256.hash(bytes)
+            const there = yield* content(name).pipe(Effect.catchIf(isNotFound, () => Effect.void))
+            if (there === undefined || Buffer.compare(there, bytes) !== 0) {
+              // After an interruption, the folder could still be created after the cleanup.
+              yield* Effect.uninterruptible(fs.makeDirectory(directory, { recursive: true, mode: 0o700 }))
+              yield* write(name, bytes)
+            }
+            // Also for a stored blob: the process that renamed it may have been killed right after.
+            yield* syncDirectory
+            return name
+          },
+          Effect.mapError(unavailable("put"))
+        ),
+        get: Effect.fn("TempStore.get")(function* (name) {
+          if (!isHash(name)) return yield* missing(String(name))
+          const bytes = yield* content(name).pipe(
+            Effect.mapError((error) => (isNotFound(error) ? missing(name) : unavailable("get")(error)))
+          )
+          if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
+          return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+        }),
+        resolve: Effect.fn("TempStore.resolve")(function* (handle) {
+          if (!isHandle(handle)) return yield* missing(String(handle))
+          const names = yield* fs.readDirectory(directory).pipe(
+            Effect.catchIf(isNotFound, () => Effect.succeed([])),
+            Effect.mapError(unavailable("resolve"))
+          )
+          const [found, another] = names.flatMap((name) => (isHash(name) && matches(handle, name) ? [name] : []))
+          if (found === undefined) return yield* missing(handle)
+          if (another !== undefined) {
+            return yield* new TempStoreError({ reason: new HandleAmbiguous({ name: handle }) })
+          }
+          return found
+        })
+      }
+    })
+  )
+
+/** Opens the stores beside files, each in its own folder (see `layer`). */
+export const folders: Layer.Layer<BlobFolder, never, FileSystem.FileSystem | Path.Path> = Layer.effect(
+  BlobFolder,
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (platform) => ({
+    at: (folder: string) => Layer.provide(layer(folder), Layer.succeedContext(platform))
+  }))
+)

@@ -1,0 +1,333 @@
+import { Clock, Context, Effect, FileSystem, Option, Path, Semaphore } from "effect"
+import { statSync } from "node:fs"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import type { SessionHead } from "../../domain/session/SessionHead.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import { hash } from "../platform/Sha256.ts"
+import * as ThisProcess from "../platform/ThisProcess.ts"
+
+/**
+ * The catalogue of a folder of sessions: a cache of the rows of their list, so that listing thousands does not open every
+ * log. A row is valid only while the log and the title are the files it was made from. A catalogue that is missing, damaged
+ * or of another version is rebuilt from the logs. Several programs may list at once; each replaces the file as a whole.
+ */
+
+/** The state of a file at one time. */
+export interface FileStamp {
+  /** Changes whenever the file does. */
+  readonly mark: string
+  readonly isFile: boolean
+  readonly bytes: number
+  /** Milliseconds since 1970. `changedAt` also moves when the times or the name of a file are set. */
+  readonly updatedAt: number
+  readonly changedAt: number
+  /** Why its state could not be read. */
+  readonly problem?: string
+}
+
+/** Reads the states of many files; undefined for a file whose state could not be read this way. */
+export type StatFiles = (files: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FileStamp | undefined>>
+
+/** Files between two points where the fiber can be interrupted: about 2 ms. */
+const statSliceFiles = 500
+
+const stampAt = (file: string): FileStamp | undefined => {
+  const info = statSync(file, { throwIfNoEntry: false })
+  if (info === undefined) return undefined
+  return {
+    mark: `${info.dev} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`,
+    isFile: info.isFile(),
+    bytes: info.size,
+    updatedAt: Math.floor(info.mtimeMs),
+    changedAt: info.ctimeMs
+  }
+}
+
+/**
+ * Reads the states of files of the real disk synchronously, in slices: thousands take a tenth of the time they take through
+ * `FileSystem`, which uses the thread pool for each. Marks hold the time of the last change, which only the system can set.
+ */
+export const statFiles: StatFiles = Effect.fnUntraced(function* (files) {
+  const stamps: Array<FileStamp | undefined> = []
+  for (let from = 0; from < files.length; from += statSliceFiles) {
+    const some = files.slice(from, from + statSliceFiles)
+    const read = yield* Effect.option(Effect.try(() => some.map(stampAt)))
+    stamps.push(...Option.getOrElse(read, () => some.map(() => undefined)))
+    yield* Effect.yieldNow
+  }
+  return stamps
+})
+
+/** Reads the states of files for the catalogue. The default reads them one by one through `FileSystem`. */
+export const FileStats = Context.Reference<StatFiles>("palimpsest/layers/SessionCatalogue/FileLook", {
+  defaultValue: () => (files) => Effect.succeed(files.map(() => undefined))
+})
+
+/** The list's data about a log. */
+export interface LogRow extends SessionHead {
+  /** Why it cannot be opened. Such a row is not cached: the log may open later, or with another version. */
+  readonly problem: string | undefined
+}
+
+/** One session of the list. */
+export interface ListedSession extends LogRow {
+  readonly id: string
+  readonly title: string | undefined
+  readonly bytes: number
+  readonly updatedAt: number
+}
+
+/** Reads rows that the catalogue does not hold. */
+export interface RowSource {
+  /** Returns the row of a log; undefined when the log is gone. */
+  readonly log: (id: string, stamp: FileStamp) => Effect.Effect<LogRow | undefined>
+  /** Returns the title of a session; undefined when it has none. */
+  readonly title: (id: string) => Effect.Effect<string | undefined>
+}
+
+interface CachedRow {
+  readonly id: string
+  readonly log: LogRow
+  /** The mark of the log, and of the title where there is one. */
+  readonly mark: string
+  readonly titleMark: string | undefined
+  readonly title: string | undefined
+}
+
+/** The version of the catalogue. Increase it whenever the same log or title gives another row. */
+const version = 2
+const fileName = ".catalogue"
+/** A larger file is not a catalogue. */
+const maxFileBytes = 128 * 1024 * 1024
+/** The file is written again only after more changed rows than this: reading a few from their logs costs less. */
+const minRowsToRewrite = 32
+/** A file that changed this recently may change again and keep its mark, as file systems count time in ticks. */
+const settleMillis = 2_500
+const readConcurrency = 16
+const statConcurrency = 64
+
+const isText = (value: unknown): value is string | null => value === null || typeof value === "string"
+
+const cachedRow = (value: unknown): CachedRow | undefined => {
+  if (!Array.isArray(value)) return undefined
+  const [id, mark, firstPrompt, model, cwd, parent, startedAt, titleMark, title]: ReadonlyArray<unknown> = value
+  if (typeof id !== "string" || typeof mark !== "string") return undefined
+  if (!isText(firstPrompt) || !isText(model) || !isText(cwd) || !isText(parent)) return undefined
+  if (!isText(titleMark) || !isText(title) || (startedAt !== null && typeof startedAt !== "number")) return undefined
+  const log = {
+    firstPrompt: firstPrompt ?? undefined,
+    model: model ?? undefined,
+    cwd: cwd ?? undefined,
+    parent: parent ?? undefined,
+    startedAt: startedAt ?? undefined,
+    problem: undefined
+  }
+  return { id, log, mark, titleMark: titleMark ?? undefined, title: title ?? undefined }
+}
+
+const rowText = ({ id, log, mark, title, titleMark }: CachedRow): string =>
+  JSON.stringify([
+    id,
+    mark,
+    log.firstPrompt ?? null,
+    log.model ?? null,
+    log.cwd ?? null,
+    log.parent ?? null,
+    log.startedAt ?? null,
+    titleMark ?? null,
+    title ?? null
+  ])
+
+/** The catalogue of a folder of sessions. */
+export interface Catalogue {
+  readonly directory: string
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly stat: StatFiles
+  readonly source: RowSource
+  /** Held while the file is written. */
+  readonly mutex: Semaphore.Semaphore
+}
+
+/** Makes the catalogue of a folder. It reads and writes nothing before the first list. */
+export const makeCatalogue = Effect.fnUntraced(function* (directory: string, source: RowSource) {
+  return {
+    directory,
+    fs: yield* FileSystem.FileSystem,
+    path: yield* Path.Path,
+    stat: yield* FileStats,
+    source,
+    mutex: yield* Semaphore.make(1)
+  } satisfies Catalogue
+})
+
+const fileOf = ({ directory, path }: Catalogue, name: string): string => `${directory}${path.sep}${name}`
+
+/** Returns the state of a file through `FileSystem`; undefined when the file is gone. */
+const stampOf = (fs: FileSystem.FileSystem, file: string) =>
+  fs.stat(file).pipe(
+    Effect.map(({ dev, ino, mtime, size, type }): FileStamp => {
+      const updatedAt = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
+      const mark = [dev, Option.getOrElse(ino, () => 0n), size, updatedAt].join(" ")
+      return { mark, isFile: type === "File", bytes: Number(size), updatedAt, changedAt: updatedAt }
+    }),
+    Effect.catchIf(isNotFound, () => Effect.undefined),
+    // One file that cannot be read is one row with a problem.
+    Effect.catch((error) =>
+      Effect.succeed<FileStamp>({
+        mark: "",
+        isFile: false,
+        bytes: 0,
+        updatedAt: 0,
+        changedAt: Number.POSITIVE_INFINITY,
+        problem: diskErrorText(error)
+      })
+    )
+  )
+
+/** Returns the states of files: the fast way, then through `FileSystem` for those that it did not return. */
+const stampsOf = Effect.fnUntraced(function* ({ fs, stat }: Catalogue, files: ReadonlyArray<string>) {
+  const stamps = Array.from(yield* stat(files))
+  const missing = files.flatMap((file, index) => (stamps[index] === undefined ? [{ file, index }] : []))
+  const others = yield* Effect.forEach(missing, ({ file }) => stampOf(fs, file), { concurrency: statConcurrency })
+  missing.forEach(({ index }, at) => (stamps[index] = others[at]))
+  return stamps
+})
+
+/** The cached rows by session. Empty when the file is missing, damaged or of another version. */
+const readRows = Effect.fnUntraced(
+  function* (catalogue: Catalogue) {
+    const { fs } = catalogue
+    const rows = new Map<string, CachedRow>()
+    const file = fileOf(catalogue, fileName)
+    const { size, type } = yield* fs.stat(file)
+    if (type !== "File" || Number(size) > maxFileBytes) return rows
+    const text = Bytes.decode(yield* fs.readFile(file)).text
+    const end = text.indexOf("\n")
+    const body = text.slice(end + 1)
+    if (end < 0 || text.slice(0, end) !== `${version} ${yield* hash(body)}`) return rows
+    const values = parsedOrUndefined(body)
+    for (const value of Array.isArray(values) ? values : []) {
+      const row = cachedRow(value)
+      if (row !== undefined) rows.set(row.id, row)
+    }
+    return rows
+  },
+  Effect.orElseSucceed(() => new Map<string, CachedRow>())
+)
+
+const writeRows = Effect.fnUntraced(function* (catalogue: Catalogue, rows: ReadonlyArray<CachedRow>) {
+  const body = `[${rows.map(rowText).join(",\n")}]`
+  const bytes = Bytes.encode(`${version} ${yield* hash(body)}\n${body}`)
+  yield* AtomicFile.write(fileOf(catalogue, fileName), bytes, 0o600).pipe(
+    Effect.provideService(FileSystem.FileSystem, catalogue.fs),
+    Effect.provideService(Path.Path, catalogue.path),
+    ThisProcess.provide
+  )
+})
+
+/** Removes the row of a deleted or renamed session at once, because it may be private. */
+export const forgetSession = (catalogue: Catalogue, id: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { fs } = catalogue
+    const file = fileOf(catalogue, fileName)
+    if (!(yield* Effect.orElseSucceed(fs.exists(file), () => true))) return
+    const rows = yield* readRows(catalogue)
+    if (rows.size > 0 && !rows.has(id)) return
+    rows.delete(id)
+    yield* writeRows(catalogue, [...rows.values()]).pipe(
+      Effect.catch(() => Effect.ignore(fs.remove(file, { force: true })))
+    )
+  }).pipe(catalogue.mutex.withPermit)
+
+/** A session whose row has to be read again, with the states of its files. */
+interface StaleSession {
+  readonly id: string
+  readonly log: FileStamp
+  readonly title: FileStamp | undefined
+  readonly cached: CachedRow | undefined
+}
+
+const listed = ({ id, log, title }: CachedRow, { bytes, updatedAt }: FileStamp): ListedSession => ({
+  ...log,
+  id,
+  title,
+  bytes,
+  updatedAt
+})
+
+/** Reads the row of a session from its files; undefined when the log is gone. */
+const readRow = Effect.fnUntraced(function* ({ source }: Catalogue, { cached, id, log, title }: StaleSession) {
+  const row = cached?.mark === log.mark ? cached.log : yield* source.log(id, log)
+  if (row === undefined) return undefined
+  const name = title?.isFile === true ? yield* source.title(id) : undefined
+  return { id, log: row, mark: log.mark, titleMark: title?.mark, title: name } satisfies CachedRow
+})
+
+const isSettled = (stamp: FileStamp | undefined, now: number): boolean =>
+  stamp === undefined || now - stamp.changedAt > settleMillis
+
+/** Whether the cached row is out of date. */
+const isObsolete = ({ log, title }: CachedRow, cached: CachedRow | undefined): boolean =>
+  cached !== undefined && (cached.title !== title || cached.log.firstPrompt !== log.firstPrompt)
+
+/**
+ * Lists the sessions with these ids, without those that are gone by now. `names` are the names in the folder. Reads rows
+ * that are missing or changed, and writes the catalogue again when enough of them changed.
+ */
+export const listSessions = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  ids: ReadonlyArray<string>,
+  names: ReadonlySet<string>
+): Effect.fn.Return<ReadonlyArray<ListedSession>> {
+  const now = yield* Clock.currentTimeMillis
+  const cache = names.has(fileName) ? yield* readRows(catalogue) : new Map<string, CachedRow>()
+  const titled = ids.filter((id) => names.has(`${id}.title`))
+  // The states are read before the files, so a file that changes in between has another mark next time.
+  const logStamps = yield* stampsOf(
+    catalogue,
+    ids.map((id) => fileOf(catalogue, `${id}.jsonl`))
+  )
+  const titleStamps = yield* stampsOf(
+    catalogue,
+    titled.map((id) => fileOf(catalogue, `${id}.title`))
+  )
+  const titles = new Map(titled.map((id, index) => [id, titleStamps[index]]))
+  const sessions: Array<ListedSession> = []
+  const rows: Array<CachedRow> = []
+  const stale: Array<StaleSession> = []
+  for (const [index, id] of ids.entries()) {
+    const log = logStamps[index]
+    if (log === undefined) continue
+    const cached = cache.get(id)
+    const title = titles.get(id)
+    if (cached === undefined || cached.mark !== log.mark || cached.titleMark !== title?.mark) {
+      stale.push({ id, log, title, cached })
+      continue
+    }
+    rows.push(cached)
+    sessions.push(listed(cached, log))
+  }
+  let changed = 0
+  let obsolete = 0
+  const readAgain = yield* Effect.forEach(stale, (session) => readRow(catalogue, session), {
+    concurrency: readConcurrency
+  })
+  for (const [index, row] of readAgain.entries()) {
+    const session = stale[index]
+    if (row === undefined || session === undefined) continue
+    sessions.push(listed(row, session.log))
+    if (isObsolete(row, session.cached)) obsolete += 1
+    if (row.log.problem !== undefined || !isSettled(session.log, now) || !isSettled(session.title, now)) continue
+    rows.push(row)
+    changed += 1
+  }
+  const gone = cache.size === 0 ? 0 : [...cache.keys()].filter((id) => !names.has(`${id}.jsonl`)).length
+  // A folder that is not writable is listed from its logs every time.
+  if (gone + obsolete > 0 || changed > minRowsToRewrite) {
+    yield* Effect.ignore(catalogue.mutex.withPermit(writeRows(catalogue, rows)))
+  }
+  return sessions
+})

@@ -1,0 +1,268 @@
+import { ConfigProvider, Effect, FileSystem, Layer, Path, Predicate, Result, Semaphore } from "effect"
+import { ignoredInWorkspace, isHomeOnly, type SettingsFile } from "../../domain/settings/Settings.ts"
+import {
+  dotted,
+  isConcatenated,
+  mergeSettings,
+  mergeValues,
+  setValues,
+  unknownKeyText,
+  valueAt
+} from "../../domain/settings/SettingsKey.ts"
+import {
+  emptySettings,
+  type ParsedSettings,
+  type SettingsProblem,
+  withAllowed,
+  withoutSetting,
+  withSetting
+} from "../../domain/settings/SettingsText.ts"
+import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import {
+  type EffectiveSettings,
+  Settings,
+  type SettingsError,
+  type SettingsFileState,
+  type SettingsOrigin,
+  type SettingsPlace,
+  type SettingsSource,
+  type SettingsStates
+} from "../../services/settings/Settings.ts"
+import type { TrustState } from "../../services/workspace/Trust.ts"
+import { editFile, fileOf } from "./SettingsEditing.ts"
+import {
+  readEnvironment,
+  readFile,
+  type ReadFile,
+  readGeminiFile,
+  realPath,
+  settingsFile,
+  unknownVariables,
+  type Variables
+} from "./SettingsSources.ts"
+
+/** What reading settings depends on. */
+interface Sources {
+  readonly home: string
+  /** Whether a folder is trusted. */
+  readonly trust: (folder: string) => Effect.Effect<TrustState, { readonly message: string }>
+  /** The variables that `.env` files set. */
+  readonly dotEnv: Variables
+}
+
+type Files = FileSystem.FileSystem | Path.Path
+
+/** A settings file and whether it counts. */
+interface InspectedFile {
+  readonly state: SettingsFileState
+  readonly read: ParsedSettings
+}
+
+/** Merges the files of some places, or of all. Home-only settings count in the first file only. */
+const mergedFiles = (files: ReadonlyArray<InspectedFile>, ...of: ReadonlyArray<SettingsOrigin>): SettingsFile => {
+  const [first = {}, ...others] = files
+    .filter(({ state: { place } }) => of.length === 0 || of.includes(place))
+    .map(({ read: { settings } }) => settings)
+  return others.reduce(mergeSettings, first)
+}
+
+const mergedWithEnvironment = (files: ReadonlyArray<InspectedFile>, set: unknown): SettingsFile =>
+  mergeSettings(mergedFiles(files), mergeSettings({}, Predicate.isObject(set) ? set : {}))
+
+/** The variables that a folder's file may see: those that commands see too, without keys and without `.env` files. */
+const variablesForFolder =
+  ({ dotEnv }: Sources) =>
+  (values: Variables): Variables =>
+    childEnvironment(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== dotEnv[name])))
+
+const noticesOf = (
+  file: string,
+  { missing, unknown, withheld, written }: ReadFile,
+  /** The home folder's file; undefined when this is it. */
+  homeFile: string | undefined
+): ReadonlyArray<string> => [
+  ...unknown.map((key) => `${quotedPath(file)}: ${unknownKeyText(key)}; it was left out`),
+  ...missing.map(({ key, name }) => {
+    const why = withheld.has(name) ? "is for no folder's settings, as no command sees it" : "is not set"
+    return `${quotedPath(file)}, ${key}: $${name} ${why}; it stays as it is written`
+  }),
+  ...(homeFile === undefined ? [] : ignoredInWorkspace(written)).map(
+    (key) => `${quotedPath(file)}: ${key} counts in ${quotedPath(homeFile ?? "")} only; it was left out`
+  )
+]
+
+/** Why a working folder's file is ignored: the folder is not trusted, or the one that a link leads to. */
+const whyIgnored = Effect.fnUntraced(function* (
+  { home, trust }: Sources,
+  file: string
+): Effect.fn.Return<string | undefined, SettingsError, Files> {
+  const path = yield* Path.Path
+  const homeFile = settingsFile(path, home)
+  const [homeReal, fileReal] = [yield* realPath(homeFile), yield* realPath(file)]
+  if (homeFile === file || (fileReal !== undefined && homeReal === fileReal)) return "same"
+  const targets = fileReal === undefined ? [] : [path.dirname(fileReal)]
+  for (const [index, folder] of [path.resolve("."), ...targets].entries()) {
+    const state = yield* Effect.result(trust(folder))
+    if (Result.isFailure(state)) return `it is not known whether the folder is trusted: ${state.failure.message}`
+    if (state.success !== "trusted") {
+      return index === 0
+        ? "the folder is not trusted; to trust it: palimpsest trust"
+        : `it lies in ${quotedPath(folder)}, which is not trusted; to trust it: palimpsest trust`
+    }
+  }
+  return undefined
+})
+
+/** Reads a file if it counts. Errors become part of its state. */
+const inspect = Effect.fnUntraced(function* (
+  sources: Sources,
+  place: SettingsOrigin,
+  file: string
+): Effect.fn.Return<InspectedFile, never, Files> {
+  const path = yield* Path.Path
+  const result = (state: SettingsFileState["state"], read = emptySettings): InspectedFile => ({
+    state: { place, file, state },
+    read
+  })
+  return yield* Effect.gen(function* () {
+    if ((yield* realPath(file)) === undefined) return result({ _tag: "Absent" })
+    const why = place === "home" ? undefined : yield* whyIgnored(sources, file)
+    if (why !== undefined) return result({ _tag: "LeftOut", why })
+    const mayHave = place === "home" ? undefined : variablesForFolder(sources)
+    const read = yield* place === "gemini" ? readGeminiFile(file, mayHave) : readFile(file, mayHave)
+    if (read === undefined) return result({ _tag: "Absent" })
+    const notices = noticesOf(file, read, place === "home" ? undefined : settingsFile(path, sources.home))
+    const effective =
+      place === "home"
+        ? read
+        : {
+            ...read,
+            settings: mergeSettings({}, read.settings),
+            written: Object.fromEntries(Object.entries(read.written).filter(([name]) => !isHomeOnly(name)))
+          }
+    return result({ _tag: "Counts", settings: effective.settings, notices }, effective)
+  }).pipe(Effect.catch((error) => Effect.succeed(result({ _tag: "Broken", error }))))
+})
+
+/** Reads all files and the environment. */
+const inspectAll = Effect.fnUntraced(function* (sources: Sources) {
+  const path = yield* Path.Path
+  const homeFile = settingsFile(path, sources.home)
+  const own = yield* inspect(sources, "home", homeFile)
+  const gemini = yield* inspect(sources, "gemini", path.resolve(".gemini", "settings.json"))
+  const folder = yield* inspect(sources, "workspace", fileOf(path, sources.home, "workspace"))
+  const { ignored, ...environment } = yield* readEnvironment
+  const ignoredVariables = ignored.map(
+    ({ name, path: key }) => `${name}: ${key[0] ?? ""} counts in ${quotedPath(homeFile)} only; it was left out`
+  )
+  // Most folders have no settings of Gemini CLI; a missing file is not listed.
+  const isListed = ({ state: { state } }: InspectedFile) => !(state._tag === "LeftOut" && state.why === "same")
+  const files = [own, ...(gemini.state.state._tag === "Absent" ? [] : [gemini]), folder].filter(isListed)
+  const notices = files.flatMap(({ state: { file, state } }) =>
+    state._tag === "Counts"
+      ? state.notices
+      : state._tag === "LeftOut"
+        ? [`${quotedPath(file)} was left out: ${state.why}`]
+        : []
+  )
+  return {
+    files,
+    environment: { ...environment, notices: ignoredVariables },
+    notices: [...notices, ...ignoredVariables]
+  }
+})
+
+const readStates = Effect.fnUntraced(function* (sources: Sources): Effect.fn.Return<SettingsStates, never, Files> {
+  const { environment, files } = yield* inspectAll(sources)
+  return {
+    files: files.map(({ state }) => state),
+    variables: environment.set,
+    broken: environment.broken,
+    notices: [...environment.notices, ...(yield* unknownVariables)],
+    settings: mergedWithEnvironment(files, environment.settings)
+  }
+})
+
+const readEffective = Effect.fnUntraced(function* (
+  sources: Sources
+): Effect.fn.Return<EffectiveSettings, SettingsError, Files> {
+  const { environment, files, notices } = yield* inspectAll(sources)
+  for (const { state } of files) if (state.state._tag === "Broken") return yield* state.state.error
+  const [broken] = environment.broken
+  if (broken !== undefined) return yield* broken
+  const levels = [
+    ...files.map(({ read: { written }, state: { file, place } }) => ({
+      written,
+      sourceOf: (): SettingsSource => ({ place, name: file })
+    })),
+    {
+      written: environment.settings,
+      sourceOf: (key: string): SettingsSource => ({
+        place: "environment",
+        name: environment.set.find((one) => one.key === key)?.name ?? key
+      })
+    }
+  ]
+  const written = levels.reduce<unknown>((weak, level) => mergeValues(weak, level.written), {})
+  const sourcesByKey = setValues(written).map(({ path }) => {
+    const key = dotted(path)
+    const from = levels
+      .filter((level) => valueAt(level.written, path) !== undefined)
+      .map((level) => level.sourceOf(key))
+    return [key, isConcatenated(path) ? from : from.slice(-1)] as const
+  })
+  return {
+    settings: mergedWithEnvironment(files, environment.settings),
+    notices,
+    written,
+    sources: new Map(sourcesByKey),
+    files: { home: mergedFiles(files, "home"), workspace: mergedFiles(files, "gemini", "workspace") }
+  }
+})
+
+/**
+ * Settings from `settings.json` in the home folder, then, in a trusted working folder, from Gemini CLI's
+ * `.gemini/settings.json` and from `.palimpsest/settings.json`, then from the environment; later sources win. Files are
+ * read on each request, and none is created. The environment is the one at the time the layer is built, with the `.env`
+ * files beneath it.
+ */
+export const layer = (
+  home: string,
+  trust: (folder: string) => Effect.Effect<TrustState, { readonly message: string }>
+): Layer.Layer<Settings, never, EnvFiles | Files> =>
+  Layer.effect(
+    Settings,
+    Effect.gen(function* () {
+      const sources: Sources = { home, trust, dotEnv: (yield* EnvFiles).variables }
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const provider = yield* ConfigProvider.ConfigProvider
+      const provided = <A, E>(work: Effect.Effect<A, E, Files>): Effect.Effect<A, E> =>
+        work.pipe(
+          Effect.provideService(FileSystem.FileSystem, fs),
+          Effect.provideService(Path.Path, path),
+          Effect.provideService(ConfigProvider.ConfigProvider, provider)
+        )
+      const gate = yield* Semaphore.make(1)
+      const edit = (place: SettingsPlace, change: (text: string) => Result.Result<string, SettingsProblem>) =>
+        gate.withPermit(provided(editFile(home, place, change)))
+      return {
+        read: provided(readEffective(sources)).pipe(Effect.withSpan("Settings.read")),
+        states: provided(readStates(sources)).pipe(Effect.withSpan("Settings.states")),
+        allow: Effect.fn("Settings.allow")((grants: ReadonlyArray<string>) =>
+          Effect.asVoid(edit("home", (text) => withAllowed(text, grants)))
+        ),
+        set: Effect.fn("Settings.set")((place: SettingsPlace, key: ReadonlyArray<string>, value: unknown) =>
+          Effect.as(
+            edit(place, (text) => withSetting(text, key, value)),
+            fileOf(path, home, place)
+          )
+        ),
+        unset: Effect.fn("Settings.unset")((place: SettingsPlace, key: ReadonlyArray<string>) =>
+          edit(place, (text) => withoutSetting(text, key))
+        )
+      }
+    })
+  )

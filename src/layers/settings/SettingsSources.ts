@@ -1,0 +1,215 @@
+import {
+  ByteSize,
+  Config,
+  ConfigProvider,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  type PlatformError,
+  Predicate,
+  Result
+} from "effect"
+import { pathText, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
+import {
+  dotted,
+  homeOnlyVariables,
+  keyOf,
+  parseValue,
+  settingVariables,
+  withValue
+} from "../../domain/settings/SettingsKey.ts"
+import { environmentNames, jsonOf, type ParsedSettings, settingsOf } from "../../domain/settings/SettingsText.ts"
+import { decode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
+import { closestName } from "../../domain/text/SpellingSuggestion.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { read as readWhole } from "../../services/platform/RegularFile.ts"
+import { SettingsError } from "../../services/settings/Settings.ts"
+
+/** Reads the sources of settings: files and environment variables. */
+
+/** Largest settings file. */
+const maxFileSize = ByteSize.mebibytes(1)
+
+/** The content of a source is invalid. */
+export const invalid = (file: string, key: string | undefined, message: string) =>
+  new SettingsError({
+    file,
+    key,
+    isInput: true,
+    message: `${quotedPath(file)}${key === undefined ? "" : `, ${key}`}: ${message}`
+  })
+
+/** The disk refused to read or write a file. */
+export const diskError = (file: string, what: "read" | "written") => (error: PlatformError.PlatformError) =>
+  new SettingsError({
+    file,
+    key: undefined,
+    isInput: false,
+    message: `${quotedPath(file)}: cannot be ${what}: ${diskErrorText(error)}`
+  })
+
+/** Most words in the name of a variable. */
+const maxNameWords = 12
+
+/** The path of a file with links resolved; undefined when there is no file. */
+export const realPath = (file: string): Effect.Effect<string | undefined, SettingsError, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => fs.realPath(file)).pipe(
+    Effect.catchIf(isMissingPath, () => Effect.undefined),
+    Effect.mapError(diskError(file, "read"))
+  )
+
+/** The text of a settings file; undefined when there is no file. It must be a regular file of at most 1 MiB. */
+export const textOf = Effect.fnUntraced(function* (
+  file: string
+): Effect.fn.Return<string | undefined, SettingsError, FileSystem.FileSystem> {
+  const place = yield* realPath(file)
+  if (place === undefined) return undefined
+  const fs = yield* FileSystem.FileSystem
+  const { size, type } = yield* fs.stat(place).pipe(Effect.mapError(diskError(file, "read")))
+  if (type !== "File") return yield* invalid(file, undefined, "expected a regular file of settings; it is none")
+  if (ByteSize.isGreaterThan(size, maxFileSize)) {
+    return yield* invalid(file, undefined, "expected settings; it has more than 1 MiB")
+  }
+  const bytes = yield* readWhole(place, quotedPath(file)).pipe(
+    Effect.mapError(({ message }) => new SettingsError({ file, key: undefined, isInput: true, message }))
+  )
+  const { text, valid } = decode(bytes)
+  return valid ? text : yield* invalid(file, undefined, "expected text in UTF-8")
+})
+
+/** An environment variable. A blank value counts as not set, since shells and env files leave such values. */
+const variable = (name: string): Effect.Effect<string | undefined> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.orElseSucceed(Option.none<string>),
+    Effect.map(Option.filter((value) => value.trim() !== "")),
+    Effect.map(Option.getOrUndefined)
+  )
+
+/** Environment variables by name. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+/** A parsed settings file, with the variables it uses but must not see. */
+export interface ReadFile extends ParsedSettings {
+  readonly withheld: ReadonlySet<string>
+}
+
+/** Reads a settings file and expands the variables it may see. Undefined when there is no file. */
+export const readFile = Effect.fnUntraced(function* (
+  file: string,
+  mayHave: (values: Variables) => Variables = (values) => values
+): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+  const text = yield* textOf(file)
+  if (text === undefined) return undefined
+  const json = jsonOf(text)
+  if (Result.isFailure(json)) return yield* invalid(file, json.failure.key, json.failure.message)
+  return yield* filledIn(file, json.success, mayHave)
+})
+
+/** Expands the variables of a file's settings. */
+const filledIn = Effect.fnUntraced(function* (
+  file: string,
+  written: Readonly<Record<string, unknown>>,
+  mayHave: (values: Variables) => Variables
+): Effect.fn.Return<ReadFile, SettingsError> {
+  const names = environmentNames(written)
+  const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
+  const given = mayHave(Object.fromEntries(values))
+  const withheld = values.flatMap(([name, value]) => (value === undefined || given[name] !== undefined ? [] : [name]))
+  const read = settingsOf(written, given)
+  return Result.isFailure(read)
+    ? yield* invalid(file, read.failure.key, read.failure.message)
+    : { ...read.success, withheld: new Set(withheld) }
+})
+
+/**
+ * Reads Gemini CLI's settings of a folder: the keys that `config import gemini` translates. Values that cannot be
+ * converted are errors; all other keys are for Gemini CLI alone.
+ */
+export const readGeminiFile = Effect.fnUntraced(function* (
+  file: string,
+  mayHave: (values: Variables) => Variables = (values) => values
+): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+  const text = yield* textOf(file)
+  if (text === undefined) return undefined
+  const json = jsonOf(text)
+  if (Result.isFailure(json)) return yield* invalid(file, json.failure.key, json.failure.message)
+  const { left, taken } = translateGeminiSettings(json.success, {})
+  const unfit = left.find(({ why }) => why.startsWith("expected "))
+  if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), unfit.why)
+  const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})
+  return yield* filledIn(file, Predicate.isObject(own) ? { ...own } : {}, mayHave)
+})
+
+/** The settings file of a home folder. */
+export const settingsFile = (path: Path.Path, home: string): string => path.resolve(home, "settings.json")
+
+/** Whether folder trust is disabled: `folderTrust` is false in the home folder's file. An invalid file does not disable it. */
+export const isTrustOff = (home: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> =>
+  Path.Path.use((path) => readFile(settingsFile(path, home))).pipe(
+    Effect.map((read) => read?.settings.folderTrust === false),
+    Effect.orElseSucceed(() => false)
+  )
+
+/** The settings from environment variables. */
+export const readEnvironment = Effect.gen(function* () {
+  let settings: unknown = {}
+  const set: Array<{ readonly name: string; readonly key: string }> = []
+  const broken: Array<SettingsError> = []
+  for (const { name, path } of settingVariables) {
+    const isModel = path.length === 1 && path[0] === "model"
+    // Gemini CLI's own variable counts when ours is not set.
+    const [used, text] =
+      isModel && (yield* variable(name)) === undefined
+        ? (["GEMINI_MODEL", yield* variable("GEMINI_MODEL")] as const)
+        : ([name, yield* variable(name)] as const)
+    const key = text === undefined ? undefined : keyOf(dotted(path))
+    if (text === undefined || key === undefined || !("accepts" in key)) continue
+    const parsed = parseValue(key, text.trim())
+    if (parsed === undefined) {
+      broken.push(
+        new SettingsError({
+          file: used,
+          key: dotted(path),
+          isInput: true,
+          message: `${used}: expected ${key.expected}`
+        })
+      )
+      continue
+    }
+    settings = withValue(settings, path, parsed.value)
+    set.push({ name: used, key: dotted(path) })
+  }
+  const ignored = yield* Effect.filter(homeOnlyVariables, ({ name }) =>
+    Effect.map(variable(name), (value) => value !== undefined)
+  )
+  return { settings, set, broken, ignored }
+})
+
+/** Variables of this program that are not settings. */
+const nonSettingVariables = ["PALIMPSEST_HOME"]
+
+/** Warnings about variables that look like ours but are unknown. */
+export const unknownVariables = Effect.gen(function* () {
+  const provider = yield* ConfigProvider.ConfigProvider
+  const stray: Array<string> = []
+  const knownVariables = new Set([
+    ...[...settingVariables, ...homeOnlyVariables].map(({ name }) => name),
+    ...nonSettingVariables
+  ])
+  const walk = Effect.fnUntraced(function* (place: ReadonlyArray<string>): Effect.fn.Return<void> {
+    const node = yield* Effect.orElseSucceed(provider.load(place), () => undefined)
+    if (node === undefined) return
+    const name = place.join("_")
+    if (node.value !== undefined && place.length > 1 && !knownVariables.has(name)) stray.push(name)
+    if (node._tag === "Record" && place.length < maxNameWords) {
+      for (const word of node.keys) yield* walk([...place, word])
+    }
+  })
+  yield* walk(["PALIMPSEST"])
+  return stray.map((name) => {
+    const meant = closestName(name, [...knownVariables], 3)
+    return `${name} is no variable of this program${meant === undefined ? "" : ` (did you mean ${meant}?)`}`
+  })
+})

@@ -1,0 +1,47 @@
+import { Arbitrary, Effect, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+
+/**
+ * The test functions of a test runner. Those of vitest, Jest, Bun and `node:test` fit, so a contract suite depends on none of
+ * them.
+ *
+ * @example
+ * import { describe, it } from "vitest"
+ *
+ * sessionStoreContract({ describe, it }, { name: "MySessionStore", make, runs: 50 })
+ */
+export interface TestFunctions {
+  /** Defines a suite. */
+  readonly describe: (name: string, define: () => void) => unknown
+  /** Defines a test. */
+  readonly it: (name: string, run: () => Promise<void>) => unknown
+}
+
+/** One implementation of a service, as a contract suite tests it. */
+export interface ContractVariant<L> {
+  /** The name of the suite. */
+  readonly name: string
+  /** Makes a layer over fresh storage. Providing the layer again is a restart: what was stored is still there. */
+  readonly make: Effect.Effect<L, unknown, Scope.Scope>
+  /** Cases of each property. */
+  readonly runs: number
+}
+
+/** Runs the effect of a test in its own scope, with a `TestClock`. */
+export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
+  Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
+
+/** Checks a property for generated values. Fails with the smallest value that breaks it. */
+export const checkProperty = Effect.fnUntraced(function* <A, E>(
+  arbitrary: Arbitrary.Arbitrary<A>,
+  runs: number,
+  property: (value: A) => Effect.Effect<unknown, E>
+): Effect.fn.Return<void> {
+  const holds = (value: A) =>
+    Effect.as(
+      Effect.catchCause(property(value), (cause) => Effect.fail(cause)),
+      true
+    )
+  const failure = Arbitrary.formatCheckFailure(yield* Arbitrary.checkEffect(arbitrary, holds, { runs }))
+  if (failure !== undefined) return yield* Effect.die(new Error(failure))
+})

@@ -1,0 +1,216 @@
+import { Arbitrary, Schema } from "effect"
+import { call, isResponse, type Part, text as textPart } from "../../domain/content/Content.ts"
+import { Handle } from "../../domain/content/Handle.ts"
+import * as Conversation from "../../domain/conversation/Conversation.ts"
+import { type Entry, entryId } from "../../domain/conversation/Conversation.ts"
+import {
+  applyEvent,
+  emptySession,
+  logVersion,
+  type Session,
+  type SessionEvent,
+  type Started
+} from "../../domain/session/Session.ts"
+import * as Chain from "../../domain/text/PersistentList.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { storableText } from "./TempStoreContract.ts"
+
+/** Sessions for tests: single events by hand, and generated histories. */
+
+/** The first event of a session with this id. */
+export const started = (session: string): Started => ({
+  _tag: "Started",
+  version: logVersion,
+  session,
+  at: 1_763_000_000_000,
+  estimator: "test"
+})
+
+/** Makes an entry with this number: odd numbers are the user's, even ones the model's. */
+export const entry = (sequence: number, parts: ReadonlyArray<Part>, source?: Entry["source"]): Entry => ({
+  id: entryId(sequence),
+  content: { role: sequence % 2 === 1 ? "user" : "model", parts },
+  tokens: parts.map(() => 1),
+  handles: parts.map(() => Handle.make("h_aaaaaaaaaa")),
+  ...(source === undefined ? {} : { source })
+})
+
+/** The event that appends an entry with these parts. */
+export const appended = (sequence: number, ...parts: ReadonlyArray<Part>): SessionEvent => ({
+  _tag: "Appended",
+  entry: entry(sequence, parts)
+})
+
+/** Returns the session that results from these events. */
+export const sessionOf = (events: ReadonlyArray<SessionEvent>): Session => events.reduce(applyEvent, emptySession)
+
+/** The part of a session that the following requests depend on. */
+export const visibleState = (session: Session) => ({
+  started: session.started,
+  model: session.model,
+  pins: Chain.toArray(session.pins),
+  memory: session.memory,
+  next: session.conversation.next,
+  version: session.conversation.version,
+  tokens: Conversation.viewTokens(session.conversation),
+  view: Conversation.view(session.conversation).map((item) => ({
+    entry: item.entry,
+    parts: Conversation.itemParts(item),
+    tokens: Conversation.itemTokens(item)
+  }))
+})
+
+/** Makes one part of each kind from a text, with its exact JSON text where that differs. */
+const shapes: ReadonlyArray<(text: string) => { readonly part: Part; readonly source?: string }> = [
+  (text) => ({ part: textPart(text) }),
+  (text) => ({ part: { text, thought: true, thoughtSignature: "c2ln", later: [1, { a: null }] } }),
+  (text) => ({ part: call("shell", { command: text, depth: [[1.5e-7]] }, "c1") }),
+  (text) => ({ part: { functionResponse: { name: "shell", id: "c1", response: { output: text } } } }),
+  (text) => ({ part: { functionResponse: { name: "shell", response: { error: text } }, extra: text.length } }),
+  (text) => ({ part: { functionResponse: { name: "shell", response: text } } }),
+  (text) => ({ part: { functionResponse: { name: "shell", response: { output: text, exitCode: 0 } } } }),
+  (text) => ({ part: { functionResponse: { name: "shell", response: { output: "" }, parts: [{ text }] } } }),
+  (text) => ({ part: { inlineData: { mimeType: "text/plain", data: text } } }),
+  (text) => {
+    const source = `{ "functionCall": {"name":"f","args":{"n":9007199254740993,"t":${JSON.stringify(text)},"z":1.0}} }`
+    const args = { n: Number("9007199254740993"), t: text, z: 1 }
+    return { part: call("f", args), source }
+  },
+  () => ({ part: {} })
+]
+
+const shaped = Arbitrary.all({
+  shape: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: shapes.length - 1 }))),
+  text: storableText
+}).pipe(Arbitrary.map(({ shape, text }) => shapes[shape]?.(text) ?? { part: {} }))
+
+const kind = Arbitrary.schema(
+  Schema.Literals([
+    "Appended",
+    "Appended",
+    "Appended",
+    "Answered",
+    "Compressed",
+    "Compressed",
+    "CompressionFailed",
+    "Masked",
+    "ModelSwitched",
+    "Pinned",
+    "Undone",
+    "Redone"
+  ])
+)
+
+const number = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
+
+/** The random values from which an event is made. */
+interface EventSeed {
+  readonly kind: SessionEvent["_tag"]
+  readonly parts: ReadonlyArray<{ readonly part: Part; readonly source?: string }>
+  readonly numbers: ReadonlyArray<number>
+}
+
+/** Makes the event of a seed in a session. Its numbers refer to entries and parts, in the view or not. */
+const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): SessionEvent => {
+  const { next } = session.conversation
+  const at = 1_763_000_000_000 + next
+  const made = (sequence: number) => {
+    const sources = parts.flatMap(({ source }, index) => (source === undefined ? [] : [[String(index), source]]))
+    return entry(
+      sequence,
+      parts.map(({ part }) => part),
+      sources.length === 0 ? undefined : Object.fromEntries(sources)
+    )
+  }
+  const [first = 0, second = 0, ...rest] = numbers
+  const ids = Conversation.view(session.conversation).map((item) => item.entry.id)
+  const named = (n: number) => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
+  switch (kind) {
+    case "Started":
+    case "Appended": {
+      const plain = made(next)
+      // Some results are bounded when they are appended.
+      const bounded = Object.fromEntries(
+        plain.content.parts.flatMap((part, index) =>
+          isResponse(part)
+            ? [[String(index), { form: "head-tail-chars" as const, size: first, tokens: TokenCount.make(second) }]]
+            : []
+        )
+      )
+      return {
+        _tag: "Appended",
+        entry: Object.keys(bounded).length === 0 || first < 5 ? plain : { ...plain, bounded }
+      }
+    }
+    case "Answered":
+      return { _tag: "Answered", message: made(next), answer: { ...made(next + 1), model: "m" } }
+    case "Undone":
+    case "Redone":
+      return { _tag: kind, at }
+    case "CompressionFailed":
+      return {
+        _tag: kind,
+        at,
+        status: first < 5 ? "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" : "NOOP",
+        forced: second < 5,
+        tokens: TokenCount.make(next)
+      }
+    case "ModelSwitched":
+      return { _tag: kind, at, model: `model ${first}` }
+    case "Masked":
+      return {
+        _tag: kind,
+        at,
+        shorten: rest.map((n, index) => ({
+          entry: n === 9 ? entryId(next + 1) : named(n),
+          part: index % 2,
+          replacement: textPart(`masked ${next} ${n}`),
+          tokens: TokenCount.make(n)
+        }))
+      }
+    case "Pinned":
+      return { _tag: kind, at, pin: { entry: named(first), part: 0, start: 0, end: second } }
+    case "Compressed": {
+      const [from, to] = [first % Math.max(1, ids.length), second % Math.max(1, ids.length)].sort((a, b) => a - b)
+      return {
+        _tag: kind,
+        at,
+        status: "COMPRESSED",
+        strategy: "test",
+        trigger: first < 5 ? "auto" : "manual",
+        before: TokenCount.make(9),
+        after: TokenCount.make(3),
+        patch: {
+          ...(first === 9 ? {} : { drop: { from: named(from ?? 0), to: named(to ?? 0) } }),
+          insert: second === 9 ? [] : [{ ...made(next), author: "summary" }],
+          // Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet.
+          shorten: rest.map((n, index) => ({
+            entry: n === 9 ? entryId(next + 1) : n === 8 ? entryId(1) : named(n),
+            part: index % 2,
+            replacement: textPart(`shortened ${next} ${n}`),
+            tokens: TokenCount.make(n)
+          }))
+        }
+      }
+    }
+  }
+}
+
+/** Generated histories with every kind of event, for tests of stores and of all code that folds events. */
+export const histories: Arbitrary.Arbitrary<ReadonlyArray<SessionEvent>> = Arbitrary.array(
+  Arbitrary.all({
+    kind,
+    parts: Arbitrary.array(shaped, { maxLength: 3 }),
+    numbers: Arbitrary.array(number, { maxLength: 5 })
+  }),
+  { maxLength: 14 }
+).pipe(
+  Arbitrary.map((seeds) => {
+    let session = emptySession
+    return seeds.map((seed) => {
+      const event = eventOf(seed, session)
+      session = applyEvent(session, event)
+      return event
+    })
+  })
+)

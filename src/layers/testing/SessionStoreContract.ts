@@ -1,0 +1,290 @@
+import { Arbitrary, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import assert from "node:assert/strict"
+import { pid } from "node:process"
+import { call, text as textPart } from "../../domain/content/Content.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
+import { SessionStore } from "../../services/session/SessionStore.ts"
+import { checkProperty, type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
+import { appended, entry, sessionOf, histories, visibleState, started } from "./SessionHistories.ts"
+
+const closings = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
+
+/** Opens a session and reads all of it. */
+export const reopened = (id: string) =>
+  Effect.scoped(
+    SessionStore.use((store) =>
+      Effect.gen(function* () {
+        const { log, torn } = yield* store.open(id)
+        return { session: yield* log.whole, torn }
+      })
+    )
+  )
+
+/** Appends a history, closes and reopens the session at the positions in `stops`, and reads it back each time. */
+const readsBack = (
+  variant: ContractVariant<Layer.Layer<SessionStore>>,
+  events: ReadonlyArray<SessionEvent>,
+  stops: ReadonlyArray<number>
+) =>
+  Effect.gen(function* () {
+    const storage = yield* variant.make
+    const store = Context.get(yield* Layer.build(storage), SessionStore)
+    yield* Effect.scoped(store.create(started("s1")))
+    const cuts = [...new Set([...stops.map((stop) => stop % (events.length + 1)), events.length])]
+    let from = 0
+    for (const to of cuts.sort((a, b) => a - b)) {
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const opened = yield* store.open("s1")
+          const expected = sessionOf([started("s1"), ...events.slice(0, from)])
+          assert.deepStrictEqual(visibleState(opened.session), visibleState(expected))
+          if (opened.complete) assert.deepStrictEqual(opened.session, expected)
+          for (const event of events.slice(from, to)) yield* opened.log.append(event)
+          assert.deepStrictEqual(yield* opened.log.whole, sessionOf([started("s1"), ...events.slice(0, to)]))
+        })
+      )
+      from = to
+    }
+    const { complete, session, torn } = yield* Effect.scoped(store.open("s1"))
+    const expected = sessionOf([started("s1"), ...events])
+    assert.deepStrictEqual({ ...visibleState(session), torn }, { ...visibleState(expected), torn: 0 })
+    if (complete) assert.deepStrictEqual(session, expected)
+    assert.deepStrictEqual(yield* reopened("s1").pipe(Effect.provide(storage)), { session: expected, torn: 0 })
+  }).pipe(Effect.scoped)
+
+/**
+ * Defines the tests that every SessionStore passes.
+ *
+ * *When to use*: to test a SessionStore of your own. See `TestFunctions` for an example. The suite runs within this process: a
+ * store that other processes use too needs tests of its own for that.
+ */
+export const sessionStoreContract = (
+  { describe, it }: TestFunctions,
+  variant: ContractVariant<Layer.Layer<SessionStore>>
+) => {
+  describe(variant.name, () => {
+    const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))
+
+    test("creates, appends, closes, and reads back after a restart", () =>
+      Effect.gen(function* () {
+        const storage = yield* variant.make
+        const events = [appended(1, textPart("hello")), appended(2, textPart("x".repeat(9_000))), appended(3, {})]
+        yield* Effect.gen(function* () {
+          const store = yield* SessionStore
+          const log = yield* store.create(started("s1"))
+          assert.strictEqual(log.id, "s1")
+          for (const event of events) yield* log.append(event)
+        }).pipe(Effect.scoped, Effect.provide(storage))
+        const found = yield* reopened("s1").pipe(Effect.provide(storage))
+        assert.deepStrictEqual(found, { session: sessionOf([started("s1"), ...events]), torn: 0 })
+      }))
+
+    test("goes on where it stopped", () =>
+      Effect.gen(function* () {
+        const storage = yield* variant.make
+        const events = [1, 2, 3, 4, 5].map((n) => appended(n, textPart(`turn ${n}`)))
+        yield* Effect.scoped(SessionStore.use((store) => store.create(started("s1")))).pipe(Effect.provide(storage))
+        for (const event of events) {
+          yield* Effect.scoped(
+            SessionStore.use((store) => Effect.flatMap(store.open("s1"), ({ log }) => log.append(event)))
+          ).pipe(Effect.provide(storage))
+        }
+        const found = yield* reopened("s1").pipe(Effect.provide(storage))
+        assert.deepStrictEqual(found.session, sessionOf([started("s1"), ...events]))
+      }))
+
+    test("lists newest first, and nothing at first", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        assert.deepStrictEqual(yield* store.list, [])
+        for (const id of ["0193b", "0193c", "0193a"]) yield* store.create(started(id))
+        assert.deepStrictEqual(yield* store.list, ["0193c", "0193b", "0193a"])
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("refuses to create what exists, open or closed, and leaves it as it was", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const scope = yield* Scope.make()
+        const log = yield* store.create(started("s1")).pipe(Scope.provide(scope))
+        const create = Effect.flip(Effect.scoped(store.create(started("s1"))))
+        assert.strictEqual((yield* create).reason._tag, "SessionExists")
+        yield* log.append(appended(1, textPart("still mine")))
+        yield* Scope.close(scope, Exit.void)
+        assert.strictEqual((yield* create).reason._tag, "SessionExists")
+        const found = yield* Effect.scoped(store.open("s1"))
+        assert.deepStrictEqual(found.session, sessionOf([started("s1"), appended(1, textPart("still mine"))]))
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("says which session is not there", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const error = yield* Effect.flip(store.open("s1"))
+        assert.deepStrictEqual([error.reason._tag, error.message], ["SessionNotFound", "there is no session s1"])
+        assert.deepStrictEqual(yield* store.list, [])
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("takes no id that could be anything but a name", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        for (const id of ["", "..", "../s1", "a/b", "a\\b", "a.b", "a b", "é", "a\0", "a\n", "x".repeat(65)]) {
+          assert.strictEqual((yield* Effect.flip(store.open(id))).reason._tag, "SessionNotFound")
+          assert.strictEqual((yield* Effect.flip(store.create(started(id)))).reason._tag, "SessionUnavailable")
+        }
+        yield* store.create(started("x".repeat(64)))
+        yield* store.create(started("019a8b3c-7d1e-7000-8000-000000000000"))
+        assert.strictEqual((yield* store.list).length, 2)
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("has one writer a session, and another as soon as the first is done", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        yield* store.create(started("other"))
+        const first = yield* Scope.make()
+        yield* store.create(started("s1")).pipe(Scope.provide(first))
+        const second = yield* Scope.make()
+        for (let i = 0; i < 2; i += 1) {
+          const error = yield* store.open("s1").pipe(Scope.provide(second), Effect.flip)
+          assert.strictEqual(error.reason._tag, "SessionLocked")
+        }
+        yield* Scope.close(first, Exit.void)
+        // Reuses the scope of the earlier failure: a refusal leaves nothing behind.
+        yield* store.open("s1").pipe(Scope.provide(second))
+        assert.strictEqual((yield* Effect.flip(Effect.scoped(store.open("s1")))).reason._tag, "SessionLocked")
+        yield* Scope.close(second, Exit.void)
+        yield* Effect.scoped(store.open("s1"))
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("takes nothing from a writer whose scope is closed", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const log = yield* Effect.scoped(store.create(started("s1")))
+        const error = yield* Effect.flip(log.append(appended(1, textPart("too late"))))
+        assert.strictEqual(error.reason._tag, "SessionUnavailable")
+        assert.strictEqual(error.message, "session s1 was closed; open it again")
+        assert.deepStrictEqual((yield* reopened("s1")).session, sessionOf([started("s1")]))
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("appends in the order in which it was asked to, large and small", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const events = Array.from({ length: 30 }, (_, index) =>
+          appended(index + 1, textPart(index % 3 === 0 ? "x".repeat(20_000 + index) : `${index}`))
+        )
+        yield* Effect.scoped(
+          Effect.flatMap(store.create(started("s1")), (log) =>
+            Effect.forEach(events, log.append, { concurrency: "unbounded" })
+          )
+        )
+        assert.deepStrictEqual((yield* reopened("s1")).session, sessionOf([started("s1"), ...events]))
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("says of every session what a list shows, the one written last first", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        assert.deepStrictEqual(yield* store.summaries, [])
+        const long = `  please\n\tfix \u001b[31mthis\u001b[0m: ${"x".repeat(300)}`
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const log = yield* store.create({ ...started("0190a"), model: "m1", cwd: "/home" })
+            yield* log.append({ _tag: "Appended", entry: { ...entry(1, [textPart("where")]), author: "environment" } })
+            yield* log.append(appended(2, textPart("no person's words")))
+            yield* log.append(appended(3, call("shell", {})))
+            yield* log.append({ _tag: "Answered", message: entry(5, [textPart(long)]), answer: entry(6, []) })
+            yield* log.append(appended(7, textPart("later words")))
+          })
+        )
+        yield* TestClock.adjust("1 second")
+        yield* Effect.scoped(store.create(started("0190b")))
+        const found = yield* store.summaries
+        assert.deepStrictEqual(
+          found.map(({ id }) => id).sort(),
+          yield* Effect.map(store.list, (ids) => [...ids].sort())
+        )
+        assert.deepStrictEqual(yield* Effect.forEach(found, ({ id }) => store.summary(id)), found)
+        for (const id of ["nowhere", "../0190a"]) {
+          assert.strictEqual((yield* Effect.flip(store.summary(id))).reason._tag, "SessionNotFound")
+        }
+        const [a] = found.filter(({ id }) => id === "0190a")
+        const [b] = found.filter(({ id }) => id === "0190b")
+        assert.deepStrictEqual([a?.model, a?.cwd, a?.startedAt], ["m1", "/home", 1_763_000_000_000])
+        assert.deepStrictEqual(a?.firstPrompt, `please fix this: ${"x".repeat(183)}`)
+        assert.deepStrictEqual([a?.title, a?.holder, a?.problem], [undefined, undefined, undefined])
+        assert.ok((a?.bytes ?? 0) > (b?.bytes ?? Infinity))
+        assert.deepStrictEqual([b?.firstPrompt, b?.model, b?.cwd], [undefined, undefined, undefined])
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("says who writes a session at the moment", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        yield* TestClock.setTime(17)
+        const held = Effect.map(store.summaries, ([only]) => only?.holder)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* store.create(started("s1"))
+            assert.deepStrictEqual(yield* held, { pid, since: 17 })
+          })
+        )
+        assert.strictEqual(undefined, yield* held)
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("gives a session a title of one line, also while somebody writes it", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const title = Effect.map(store.summaries, ([only]) => only?.title)
+        const log = yield* store.create(started("s1"))
+        for (const [given, kept] of [
+          ["first", "first"],
+          ["  two\nlines\u0007\u001b[2J and \u202ea tab\t ", "two lines\\u{7} and \\u{202e}a tab"],
+          [`${"é".repeat(199)}😀`, "é".repeat(199)],
+          ["x".repeat(5_000), "x".repeat(200)]
+        ] as const) {
+          yield* store.rename("s1", given)
+          assert.strictEqual(yield* title, kept)
+        }
+        yield* log.append(appended(1, textPart("goes on")))
+        yield* store.rename("s1", " \n ")
+        assert.strictEqual(undefined, yield* title)
+        assert.strictEqual((yield* Effect.flip(store.rename("s2", "x"))).reason._tag, "SessionNotFound")
+        assert.strictEqual((yield* Effect.flip(store.rename("../s1", "x"))).reason._tag, "SessionNotFound")
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("deletes a session for good, but not while somebody writes it", () =>
+      Effect.gen(function* () {
+        const storage = yield* variant.make
+        yield* Effect.gen(function* () {
+          const store = yield* SessionStore
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const log = yield* store.create(started("s1"))
+              yield* log.append(appended(1, textPart("x".repeat(9_000))))
+              yield* store.rename("s1", "a title")
+              assert.strictEqual((yield* Effect.flip(store.remove("s1"))).reason._tag, "SessionLocked")
+              yield* log.append(appended(2, textPart("still there")))
+            })
+          )
+          yield* Effect.scoped(store.create(started("s2")))
+          yield* store.remove("s1")
+          assert.deepStrictEqual(yield* store.list, ["s2"])
+          assert.strictEqual((yield* Effect.flip(store.remove("s1"))).reason._tag, "SessionNotFound")
+          assert.strictEqual((yield* Effect.flip(store.remove(".."))).reason._tag, "SessionNotFound")
+        }).pipe(Effect.provide(storage))
+        yield* Effect.gen(function* () {
+          const store = yield* SessionStore
+          assert.strictEqual((yield* Effect.flip(store.open("s1"))).reason._tag, "SessionNotFound")
+          yield* Effect.scoped(store.create(started("s1")))
+          assert.deepStrictEqual((yield* store.summaries).map(({ id, title }) => [id, title]).sort(), [
+            ["s1", undefined],
+            ["s2", undefined]
+          ])
+        }).pipe(Effect.provide(storage))
+      }))
+
+    test("reads any history back equal, and shows the model the same, wherever it was closed and opened again", () =>
+      checkProperty(
+        Arbitrary.all([histories, Arbitrary.array(closings, { maxLength: 4 })]),
+        variant.runs,
+        ([events, stops]) => readsBack(variant, events, stops)
+      ))
+  })
+}

@@ -1,0 +1,135 @@
+import { Arbitrary, Effect, Layer, Schema, type Scope } from "effect"
+import assert from "node:assert/strict"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { Handle, handleOf, Hash } from "../../domain/content/Handle.ts"
+import { TempStore } from "../../services/session/TempStore.ts"
+import { checkProperty, type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
+
+/** SHA-256 of "abc" (FIPS 180-2) as base32. */
+const abc = Hash.make("xj4bnp4pahh6uqkbidpf3lrceoyagyndsylxvhfucd7wd4qacwwq")
+
+const nowhere = Hash.make("a".repeat(52))
+
+/** Texts of sizes around 8 KiB and 64 KiB, with every kind of character that an encoding could break. */
+export const storableText: Arbitrary.Arbitrary<string> = Arbitrary.all({
+  unit: Arbitrary.schema(
+    Schema.Literals([
+      "a",
+      "é",
+      "語",
+      "😀",
+      "\uDC80",
+      "\uDCFF",
+      "\uD800",
+      "\0",
+      '"\\\n',
+      "\uFEFF",
+      "\u2028",
+      "e\uDC28",
+      "\uDCC3\uDCA9"
+    ])
+  ),
+  size: Arbitrary.schema(Schema.Literals([0, 1, 40, 1_000, 8_192, 65_536])),
+  around: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -3, maximum: 3 })))
+}).pipe(
+  Arbitrary.map(({ around, size, unit }) => {
+    const length = Math.max(0, size + around)
+    const each = Bytes.encode(unit).length
+    return unit.repeat(Math.floor(length / each)) + "x".repeat(length % each)
+  })
+)
+
+/**
+ * Defines the tests that every TempStore passes.
+ *
+ * *When to use*: to test a TempStore of your own. See `TestFunctions` for an example.
+ */
+export const tempStoreContract = (
+  { describe, it }: TestFunctions,
+  variant: ContractVariant<Layer.Layer<TempStore>>
+) => {
+  describe(variant.name, () => {
+    const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))
+
+    test("names bytes by their SHA-256 in base32, without storing them", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        assert.strictEqual(yield* store.hash(Bytes.encode("abc")), abc)
+        const error = yield* Effect.flip(store.get(abc))
+        assert.strictEqual(error.reason._tag, "BlobMissing")
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("gives back what was put, also after a restart and after the caller changed its bytes", () =>
+      Effect.gen(function* () {
+        const storage = yield* variant.make
+        const bytes = Bytes.encode("abc")
+        const hash = yield* TempStore.use((store) => store.put(bytes)).pipe(Effect.provide(storage))
+        bytes[0] = 0
+        assert.strictEqual(hash, abc)
+        const stored = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
+        assert.strictEqual(Bytes.decode(stored).text, "abc")
+        stored[0] = 0
+        const again = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
+        assert.strictEqual(Bytes.decode(again).text, "abc")
+      }))
+
+    test("stores nothing as well as something, and the same bytes once", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        const empty = yield* store.put(new Uint8Array())
+        assert.strictEqual((yield* store.get(empty)).length, 0)
+        assert.strictEqual(yield* store.put(new Uint8Array()), empty)
+        assert.strictEqual(yield* store.resolve(handleOf(empty)), empty)
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("resolves handles of any length to the one hash they name", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        const hashes = yield* Effect.forEach(["one", "two", "three"], (name) => store.put(Bytes.encode(name)))
+        for (const hash of hashes) {
+          for (const length of [10, 11, 30, 51, 52]) {
+            assert.strictEqual(yield* store.resolve(Handle.make(`h_${hash.slice(0, length)}`)), hash)
+          }
+        }
+        const two = yield* store.get(yield* store.resolve(handleOf(hashes[1] ?? nowhere)))
+        assert.strictEqual(Bytes.decode(two).text, "two")
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("says what is missing, by hash and by handle, even before anything was put", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        const byHash = yield* Effect.flip(store.get(nowhere))
+        assert.deepStrictEqual(
+          [byHash.reason._tag, byHash.message],
+          ["BlobMissing", `nothing is stored under ${nowhere}`]
+        )
+        const byHandle = yield* Effect.flip(store.resolve(handleOf(nowhere)))
+        assert.strictEqual(byHandle.reason._tag, "BlobMissing")
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("takes many puts at once, of the same and of other bytes", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        const names = Array.from({ length: 40 }, (_, index) => `text ${index % 8}`)
+        const hashes = yield* Effect.forEach(names, (name) => store.put(Bytes.encode(name)), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(new Set(hashes).size, 8)
+        for (const [index, hash] of hashes.entries()) {
+          assert.strictEqual(Bytes.decode(yield* store.get(hash)).text, names[index])
+        }
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("gives every byte back", () =>
+      checkProperty(Arbitrary.array(storableText, { maxLength: 4 }), variant.runs, (texts) =>
+        Effect.gen(function* () {
+          const store = yield* TempStore
+          for (const text of texts) {
+            const bytes = Bytes.encode(text)
+            const stored = yield* store.get(yield* store.resolve(handleOf(yield* store.put(bytes))))
+            assert.ok(stored.length === bytes.length && stored.every((byte, index) => byte === bytes[index]))
+          }
+        }).pipe(Effect.provide(Layer.unwrap(variant.make)), Effect.scoped)
+      ))
+  })
+}

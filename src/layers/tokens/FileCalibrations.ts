@@ -1,0 +1,117 @@
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import type { Calibration } from "../../domain/tokens/Calibration.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import {
+  Calibrations,
+  usableCalibrations,
+  noCalibrations,
+  make,
+  StoredCalibrations
+} from "../../services/tokens/Calibrations.ts"
+import * as FileLock from "../../services/platform/FileLock.ts"
+import * as StaleFiles from "../../services/platform/StaleFiles.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import * as ThisProcess from "../platform/ThisProcess.ts"
+
+const StoredJson = fromJson(StoredCalibrations)
+/** The version field, to distinguish a newer file from a damaged one. */
+const Versioned = fromJson(Schema.Struct({ version: Schema.Natural }))
+
+/**
+ * Stores calibrations in one JSON file (mode 0600, its folder 0700). It is read when the layer is built and replaced as a whole after each
+ * observation: a reader sees the old file or the new one.
+ *
+ * *Details*: programs that run at the same time each add their own observations to the current content of the file, but read those of the others only
+ * at their next start. A damaged file, or one of a newer version, is renamed (`.damaged`, `.newer`) with one warning. A file that cannot be read or
+ * written causes one warning too. The layer never fails.
+ */
+export const layer = (file: string): Layer.Layer<Calibrations, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    Calibrations,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+      let warned = false
+
+      const warnOnce = (message: string) =>
+        Effect.suspend(() => {
+          if (warned) return Effect.void
+          warned = true
+          return Effect.logWarning(message)
+        })
+
+      const setAside = Effect.fnUntraced(function* (json: string) {
+        const versioned = yield* Effect.option(Schema.decodeEffect(Versioned)(json))
+        const newer = versioned._tag === "Some" && versioned.value.version > noCalibrations.version
+        const aside = `${file}.${newer ? "newer" : "damaged"}`
+        const why = newer ? "was written by a newer version" : "is damaged"
+        yield* fs.rename(file, aside)
+        yield* warnOnce(`${file} ${why}; it was set aside as ${aside}, and token counts are learned anew`)
+        return noCalibrations
+      })
+
+      const read = Effect.gen(function* () {
+        const json = yield* fs.readFileString(file)
+        const stored = yield* Effect.option(Schema.decodeEffect(StoredJson)(json))
+        return stored._tag === "Some" ? usableCalibrations(stored.value) : yield* setAside(json)
+      }).pipe(
+        Effect.catchIf(isNotFound, () => Effect.succeed(noCalibrations)),
+        Effect.catch((error) =>
+          // If the home is not a folder, there is nothing to lose; other code that needs it reports the problem.
+          Effect.flatMap(
+            Effect.orElseSucceed(fs.stat(path.dirname(file)), () => undefined),
+            (folder) =>
+              Effect.as(
+                folder?.type === "Directory"
+                  ? warnOnce(`${file} cannot be used (${diskErrorText(error)}); token counts are learned anew`)
+                  : Effect.void,
+                noCalibrations
+              )
+          )
+        )
+      )
+
+      /**
+       * The calibrations now in the file, which others may have changed; none if it is missing or damaged. A file that cannot be read is not written
+       * either.
+       */
+      const storedNow = fs.readFileString(file).pipe(
+        Effect.flatMap(Schema.decodeEffect(StoredJson)),
+        Effect.map((stored) => usableCalibrations(stored).models),
+        Effect.catchTag("SchemaError", () => Effect.succeed<StoredCalibrations["models"]>({})),
+        Effect.catchIf(isNotFound, () => Effect.succeed<StoredCalibrations["models"]>({}))
+      )
+
+      const own = new Map<string, Calibration>()
+      const save = Effect.fnUntraced(function* (
+        model: string,
+        learned: Calibration,
+        learn: (before: Calibration) => Calibration
+      ) {
+        own.set(model, learned)
+        const write = Effect.gen(function* () {
+          const models = { ...Object.fromEntries(own), ...(yield* storedNow) }
+          const before = models[model]
+          const stored = {
+            ...noCalibrations,
+            models: { ...models, [model]: before === undefined || before === learned ? learned : learn(before) }
+          }
+          const json = yield* Effect.orDie(Schema.encodeEffect(StoredJson)(stored))
+          yield* AtomicFile.writePrivate(file, json)
+          yield* StaleFiles.sweepLock(FileLock.lockFileOf(path, file))
+        })
+        yield* FileLock.withLock({ file, lock: FileLock.lockFileOf(path, file) }, write).pipe(
+          Effect.provideContext(context),
+          ThisProcess.provide,
+          Effect.catch((error) => {
+            const why = error._tag === "FileLocked" ? error.message : diskErrorText(error)
+            return warnOnce(`${file} cannot be written (${why}); what is learned of token counts is not kept`)
+          })
+        )
+      })
+
+      return yield* make(yield* read, save)
+    })
+  )

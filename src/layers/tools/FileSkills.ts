@@ -1,0 +1,158 @@
+import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
+import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
+import * as NoFollow from "../platform/NoFollow.ts"
+
+/** A folder that contains skills, one folder each. */
+export interface SkillFolder {
+  readonly folder: string
+  /** Whether the folder is the user's own and needs no trust. */
+  readonly isOwn: boolean
+}
+
+/**
+ * Returns the skill folders, in order of precedence: of two skills with one name the earlier counts. The user's folders come before
+ * those of the workspace, as with agents, so a foreign folder cannot replace the user's skills.
+ */
+export const skillFolders = (
+  workspace: string,
+  home: string
+): Effect.Effect<ReadonlyArray<SkillFolder>, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => {
+    const both = (base: string) => [
+      path.resolve(base, ".palimpsest", "skills"),
+      path.resolve(base, ".gemini", "skills")
+    ]
+    const own = both(home)
+    const shared = both(workspace).filter((folder) => !own.includes(folder))
+    return [...own.map((folder) => ({ folder, isOwn: true })), ...shared.map((folder) => ({ folder, isOwn: false }))]
+  })
+
+/** Maximum size of a skill. Instructions are never larger; a log or a device in their place is not read. */
+const maxSkillBytes = ByteSize.mebibytes(1)
+/** Maximum number of listed files of a skill's folder, and maximum depth of the listing. */
+const maxListedFiles = 200
+const maxFolderDepth = 8
+/** Folders whose files are never listed. */
+const skippedFolders = new Set(["node_modules", ".git"])
+
+/** Includes a path with a file in place of a folder. */
+const isNotThere = ({ reason }: PlatformError.PlatformError) =>
+  reason._tag === "NotFound" || reason._tag === "BadResource"
+
+interface FoundSkill {
+  readonly skill: Skill
+  readonly file: SkillFile
+}
+
+/**
+ * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
+ * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
+ */
+export const layer = (
+  places: ReadonlyArray<SkillFolder>,
+  isTrusted: (folder: string) => Effect.Effect<boolean>
+): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    Skills,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const { files } = yield* NoFollow.make
+      const safe = files(fs)
+
+      const elsewhere = (file: string, real: string) =>
+        `${file}: it lies in ${real}, which is not trusted; it was left out`
+
+      /** Reads a folder's skill. Returns a text that says why it cannot be used, or undefined when the folder is no skill. */
+      const read = Effect.fnUntraced(
+        function* (folder: string, isOwn: boolean) {
+          const file = path.join(folder, skillFile)
+          const place = isOwn ? file : yield* fs.realPath(file)
+          if (!isOwn) {
+            for (const real of new Set([yield* fs.realPath(folder), path.dirname(place)])) {
+              if (!(yield* isTrusted(real))) return elsewhere(file, real)
+            }
+          }
+          // Reads exactly the file whose trust was checked.
+          const opened = isOwn ? fs : safe
+          const { size, type } = yield* opened.stat(place)
+          if (type !== "File") return `${file}: expected a file`
+          if (ByteSize.isGreaterThan(size, maxSkillBytes)) return `${file}: expected at most 1 MiB`
+          const parsed = parseSkill(yield* opened.readFileString(place))
+          if (Result.isFailure(parsed)) return `${file}: ${parsed.failure}`
+          const { description, name } = parsed.success
+          return { skill: { name, description, folder }, file: parsed.success }
+        },
+        (work, folder): Effect.Effect<FoundSkill | string | undefined> =>
+          work.pipe(
+            Effect.catchIf(isNotThere, () => Effect.undefined),
+            Effect.catch((error) => Effect.succeed(`${path.join(folder, skillFile)}: ${diskErrorText(error)}`))
+          )
+      )
+
+      const inside = Effect.fnUntraced(function* ({ folder: place, isOwn }: SkillFolder) {
+        const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
+        if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
+        const names = yield* fs.readDirectory(place).pipe(
+          Effect.catchIf(isNotThere, () => Effect.succeed([])),
+          Effect.catch((error) => Effect.succeed(`${place}: ${diskErrorText(error)}`))
+        )
+        if (typeof names === "string") return [names]
+        return yield* Effect.forEach(names.toSorted(), (name) => read(path.join(place, name), isOwn), {
+          concurrency: 8
+        })
+      })
+
+      const find = Effect.gen(function* () {
+        const found = (yield* Effect.forEach(places, inside)).flat()
+        const skills = new Map<string, FoundSkill>()
+        for (const one of found) {
+          if (typeof one === "object" && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
+        }
+        return { skills, notices: found.filter((one) => typeof one === "string") }
+      })
+
+      /** Lists the files below a folder level by level, so that the deepest ones are left out first. */
+      const filesOf = Effect.fnUntraced(function* (folder: string) {
+        const files: Array<string> = []
+        let level: ReadonlyArray<string> = [""]
+        for (let depth = 0; depth < maxFolderDepth && level.length > 0 && files.length <= maxListedFiles; depth += 1) {
+          const next: Array<string> = []
+          for (const below of level) {
+            const names = yield* fs
+              .readDirectory(path.join(folder, below))
+              .pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))
+            for (const name of names.toSorted()) {
+              if (files.length > maxListedFiles) break
+              const here = below === "" ? name : `${below}/${name}`
+              const place = path.join(folder, here)
+              // Does not follow links: they may form cycles or lead anywhere.
+              const type = yield* fs.lstat(place).pipe(
+                Effect.map((info) => info.type),
+                Effect.orElseSucceed(() => undefined)
+              )
+              if (type === "File" && here !== skillFile) files.push(here)
+              if (type === "Directory" && !skippedFolders.has(name)) next.push(here)
+            }
+          }
+          level = next
+        }
+        return { files: files.slice(0, maxListedFiles), hasMore: files.length > maxListedFiles }
+      })
+
+      return {
+        all: Effect.map(find, ({ notices, skills }): KnownSkills => ({
+          notices,
+          skills: [...skills.values()].map(({ skill }) => skill).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        })).pipe(Effect.withSpan("Skills.all")),
+        load: Effect.fn("Skills.load")(function* (name): Effect.fn.Return<ActiveSkill | undefined> {
+          const found = (yield* find).skills.get(name)
+          if (found === undefined) return undefined
+          const { file, skill } = found
+          return { ...skill, instructions: file.instructions, ...(yield* filesOf(skill.folder)) }
+        })
+      }
+    })
+  )

@@ -1,0 +1,103 @@
+import { Duration, Effect, Schema } from "effect"
+import { textDisplay } from "../../domain/tools/ToolResult.ts"
+import { make as makeTool, type Tool } from "../tools/Tool.ts"
+import { type Children, ChildState, failed, firstLine } from "./AgentMessages.ts"
+import type { Mailbox } from "./Mailbox.ts"
+
+const sessionParameter = Schema.String.annotate({ description: "The session that sessions_spawn gave" })
+
+const spawnTool = (children: Children): Tool =>
+  makeTool({
+    name: "sessions_spawn",
+    description: `Starts an agent that works beside you and gives its session at once. Its result comes to you as a message when it is done: go on with other work, or wait for it with sessions_yield. It sees nothing of this conversation, so put all it needs into the task. Agents:\n${children.agents
+      .map(({ description, name }) => `- ${name}: ${description}`)
+      .join("\n")}`,
+    parameters: Schema.Struct({
+      agent: Schema.String.annotate({ description: "The name of the agent" }),
+      task: Schema.String.annotate({ description: "What it has to do, and all it needs to know for that" })
+    }),
+    result: Schema.Struct({ session: Schema.String, status: Schema.Literal("accepted") }),
+    kind: "execute",
+    title: ({ agent, task }) => `${agent}: ${firstLine(task)}`,
+    question: ({ agent, task }) => children.question(agent, task),
+    run: ({ agent, task }) =>
+      Effect.map(children.spawn(agent, task), (session) => ({
+        value: { session, status: "accepted" as const },
+        display: textDisplay(`${session} is at work`)
+      }))
+  })
+
+const sendTool = (children: Children): Tool =>
+  makeTool({
+    name: "sessions_send",
+    description:
+      "Says something to an agent that you started, while it works or after it has ended, and waits for its reply. With timeout_seconds 0 it does not wait: the reply comes as a message. Say REPLY_SKIP to end an exchange.",
+    parameters: Schema.Struct({
+      session: sessionParameter,
+      message: Schema.String.annotate({ description: "What to say" }),
+      timeout_seconds: Schema.optionalKey(
+        Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 3_600 }))
+      ).annotate({
+        description: "How long to wait for the reply: 30 unless told, 0 not at all"
+      })
+    }),
+    result: Schema.String,
+    kind: "execute",
+    // The tool bounds its waiting time itself.
+    timeout: "Infinity",
+    title: ({ message, session }) => `${session}: ${firstLine(message)}`,
+    question: ({ message, session }) => children.question(session, message),
+    run: ({ message, session, timeout_seconds = 30 }, context) =>
+      Effect.map(children.send(session, message, Duration.seconds(timeout_seconds), context), (value) => ({ value }))
+  })
+
+const listTool = (children: Children): Tool =>
+  makeTool({
+    name: "sessions_list",
+    description: "Lists the agents that you started, with what each was asked to do and what became of it.",
+    parameters: Schema.Struct({}),
+    result: Schema.Struct({ sessions: Schema.Array(ChildState) }),
+    kind: "read",
+    run: () => Effect.map(children.list, (sessions) => ({ value: { sessions } }))
+  })
+
+const historyTool = (children: Children): Tool =>
+  makeTool({
+    name: "sessions_history",
+    description:
+      "Shows what was said to and by an agent that you started, and what it did. Long entries are shortened, secrets left out.",
+    parameters: Schema.Struct({ session: sessionParameter }),
+    result: Schema.String,
+    kind: "read",
+    title: ({ session }) => session,
+    run: ({ session }) => Effect.map(children.history(session), (value) => ({ value }))
+  })
+
+const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
+  makeTool({
+    name: "sessions_yield",
+    description: "Waits until an agent that you started reports. Use it when you have nothing to do before that.",
+    parameters: Schema.Struct({}),
+    result: Schema.String,
+    kind: "read",
+    timeout: "Infinity",
+    run: Effect.fnUntraced(function* () {
+      // Waiting messages are delivered before the next turn, so there is nothing to wait for.
+      if (yield* mailbox.hasMail) return { value: "A message has come in already." }
+      if (!(yield* children.isBusy)) return yield* failed("no agent is at work, so none will report; go on yourself")
+      yield* Effect.raceFirst(mailbox.arrival, children.quiet)
+      if (yield* mailbox.hasMail) return { value: "An agent has reported." }
+      return {
+        value: "No agent is at work any more, and none has a message for you; sessions_list tells how they ended."
+      }
+    })
+  })
+
+/** The tools by which an agent starts other agents and exchanges messages with them. */
+export const tools = (children: Children, mailbox: Mailbox): ReadonlyArray<Tool> => [
+  spawnTool(children),
+  sendTool(children),
+  listTool(children),
+  historyTool(children),
+  yieldTool(children, mailbox)
+]

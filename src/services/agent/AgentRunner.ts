@@ -1,0 +1,75 @@
+import { Context, type Effect, Schema, type Scope } from "effect"
+import type { Activity } from "../../domain/chat/ChatEvent.ts"
+
+/** Why an agent's work ended. */
+export const TerminateReason = Schema.Literals([
+  "GOAL",
+  "ERROR",
+  "TIMEOUT",
+  "MAX_TURNS",
+  "ABORTED",
+  "ERROR_NO_COMPLETE_TASK_CALL"
+])
+export type TerminateReason = typeof TerminateReason.Type
+
+/** The result of an agent. Nothing else of its work returns to its caller. */
+export interface AgentResult {
+  /** What the agent found or did. If it did not reach its goal: what stopped it, and its partial work. */
+  readonly text: string
+  readonly reason: TerminateReason
+  readonly turns: number
+  /** The duration in milliseconds. */
+  readonly duration: number
+  /** The session that holds all of its work, if it is saved here. Its handles can be recalled. */
+  readonly session: string | undefined
+  /** What a reader must know to judge the text; goes to the model with it. Undefined: nothing. */
+  readonly note?: string | undefined
+  /** Where all of the agent's work can be read, in words for the caller. */
+  readonly work?: string | undefined
+}
+
+/** An agent could not be started or reached. The message says what a user or a model can do. */
+export class AgentFailure extends Schema.TaggedError<AgentFailure>()("AgentFailure", { message: Schema.String }) {}
+
+/** The task of an agent. */
+export interface Task {
+  readonly prompt: string
+  /** Arguments in addition to the prompt, by the names the definition declares. */
+  readonly inputs?: Readonly<Record<string, unknown>> | undefined
+  /** Receives each activity of the agent as it happens. */
+  readonly activity: (activity: Activity) => Effect.Effect<void>
+  /** Receives the text of the answer so far; each call replaces the previous text. */
+  readonly progress?: ((text: string) => Effect.Effect<void>) | undefined
+  /** Runs work that waits for the user; the caller does not count that time. */
+  readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+/** A running agent. */
+export interface Running {
+  /** The id of its session, process or remote task. */
+  readonly id: string
+  /** Its result, once it has ended. May be awaited more than once. */
+  readonly result: Effect.Effect<AgentResult, AgentFailure>
+  /** Sends a message while the agent works or after it has ended, and returns the reply. */
+  readonly send: (message: string) => Effect.Effect<string, AgentFailure>
+}
+
+/**
+ * Runs agents: in this process, in a process of their own, or remotely over A2A. Starting an agent does not wait for it; closing the scope ends it
+ * and everything it started.
+ */
+export interface AgentRunner {
+  /** Starts the work, which ends with the scope at the latest. */
+  readonly start: (task: Task) => Effect.Effect<Running, AgentFailure, Scope.Scope>
+}
+
+/** How deep agents may start agents, and how many may run at once, as in OpenClaw. */
+export interface AgentLimits {
+  readonly depth: number
+  readonly children: number
+}
+
+/** The limits of agents that start agents. Defaults apply unless they are provided. */
+export const AgentBounds = Context.Reference<AgentLimits>("palimpsest/services/agent/AgentRunner/AgentBounds", {
+  defaultValue: () => ({ depth: 2, children: 8 })
+})

@@ -1,0 +1,128 @@
+import { Effect, Option, Predicate, Schema } from "effect"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import { hookContext } from "../../domain/hooks/HookContext.ts"
+import { errorResponse } from "../../domain/tools/ToolResult.ts"
+import type { Hooked } from "../hooks/Hooked.ts"
+import type { CallAnswer } from "./ToolAnswer.ts"
+
+/** Hooks around one call of a tool: BeforeTool and AfterTool. */
+
+const decodeObject = Schema.decodeUnknownOption(fromJson(Schema.Record(Schema.String, Schema.Unknown)))
+
+/** The arguments as an object. Models sometimes send them as JSON text. */
+const inputOf = (args: unknown): Readonly<Record<string, unknown>> => {
+  if (typeof args === "string") return Option.getOrElse(decodeObject(args), () => ({}))
+  return Predicate.isObject(args) ? { ...args } : {}
+}
+
+/** A call in the form that hooks receive. */
+interface Told {
+  readonly tool: string
+  readonly args: unknown
+  /** The tool that the model called, if a hook runs this one after it. */
+  readonly instead: string | undefined
+}
+
+const asked = (instead: string | undefined) => (instead === undefined ? {} : { asked: instead })
+
+/** The maximum number of argument names in a note, and characters of each. */
+const maxNamedKeys = 10
+const maxKeyChars = 40
+
+/** The arguments of a call after the BeforeTool hooks. */
+export interface BeforeCall {
+  readonly args: unknown
+  /** A note for the model: which arguments hooks changed. Undefined: none. */
+  readonly note: string | undefined
+  /** Whether the user must be asked, even if the call would not ask otherwise. */
+  readonly asks: boolean
+}
+
+/** The arguments with the changes of the hooks. */
+const adjusted = (args: unknown, { asks, specific }: HookOutcome): BeforeCall => {
+  const given = specific["tool_input"]
+  const before = inputOf(args)
+  const changed = Predicate.isObject(given)
+    ? Object.entries(given).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]))
+    : []
+  if (changed.length === 0) return { args, note: undefined, asks }
+  const names = changed.slice(0, maxNamedKeys).map(([key]) => key.replace(/\s+/g, " ").slice(0, maxKeyChars))
+  const more = changed.length > maxNamedKeys ? ` and ${changed.length - maxNamedKeys} more` : ""
+  return {
+    args: { ...before, ...Object.fromEntries(changed) },
+    note: `[a hook changed what this was called with: ${names.join(", ")}${more}]`,
+    asks
+  }
+}
+
+const refusal = (message: string, display: CallAnswer["result"]): CallAnswer => ({
+  status: "error",
+  response: errorResponse(message),
+  // What the user saw did happen.
+  result: display?.display === undefined ? undefined : { value: message, display: display.display }
+})
+
+const stopped = (why: string, result: CallAnswer["result"]): CallAnswer => ({
+  ...refusal(`a hook stopped the work: ${why}`, result),
+  stops: why
+})
+
+/** Runs the BeforeTool hooks of a valid call. Returns the answer if they do not let it run. */
+export const before = Effect.fnUntraced(function* (
+  hooked: Hooked,
+  { args, instead, tool }: Told
+): Effect.fn.Return<BeforeCall | { readonly answer: CallAnswer }> {
+  if (!hooked.has("BeforeTool")) return { args, note: undefined, asks: false }
+  const outcome = yield* hooked.fire({ _tag: "BeforeTool", tool, input: inputOf(args), ...asked(instead) })
+  if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, undefined) }
+  if (outcome.blocked !== undefined) {
+    return { answer: refusal(`a hook did not let ${tool} run: ${outcome.blocked}`, undefined) }
+  }
+  return adjusted(args, outcome)
+})
+
+/** Appends a text to an answer, wherever the answer's own text stands. */
+export const withAddition = (answer: CallAnswer, addition: string): CallAnswer => {
+  const { added, response } = answer
+  const key = ["output", "error"].find((name) => typeof response[name] === "string")
+  const all = added === undefined ? addition : `${added}\n\n${addition}`
+  const more =
+    key !== undefined
+      ? { ...response, [key]: `${String(response[key])}\n\n${addition}` }
+      : "hooks" in response
+        ? { output: `${JSON.stringify(response)}\n\n${addition}` }
+        : { ...response, hooks: addition }
+  return { ...answer, response: more, added: all }
+}
+
+/** Another tool to run, whose result replaces the previous one. */
+export interface FollowUpCall {
+  readonly name: string
+  readonly args: unknown
+}
+
+const tailOf = (specific: Readonly<Record<string, unknown>>): FollowUpCall | undefined => {
+  const given = specific["tailToolCallRequest"]
+  if (!Predicate.isObject(given) || typeof given["name"] !== "string") return undefined
+  return { name: given["name"], args: given["args"] }
+}
+
+/** Runs the AfterTool hooks of a finished call and applies their changes to its answer. */
+export const after = Effect.fnUntraced(function* (
+  hooked: Hooked,
+  { args, instead, tool }: Told,
+  answer: CallAnswer
+): Effect.fn.Return<{ readonly answer: CallAnswer; readonly tail?: FollowUpCall | undefined }> {
+  const { response, result } = answer
+  const outcome = yield* hooked.fire({ _tag: "AfterTool", tool, input: inputOf(args), response, ...asked(instead) })
+  if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, result) }
+  if (outcome.blocked !== undefined) {
+    return { answer: refusal(`a hook withheld the result of ${tool}: ${outcome.blocked}`, result) }
+  }
+  const { context } = outcome
+  return {
+    answer: context === undefined ? answer : withAddition(answer, hookContext(context)),
+    tail: tailOf(outcome.specific)
+  }
+})

@@ -1,0 +1,122 @@
+import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import type { TerminateReason } from "./AgentRunner.ts"
+import * as CompleteTask from "./CompleteTask.ts"
+import type { Limits } from "./RunBounds.ts"
+
+/** Reads the progress of an agent from the events of its run: its end, its text, its activity. */
+
+/** How a run ended that submitted no result. */
+export interface RunEnd {
+  readonly reason: TerminateReason
+  /** What happened, as a continuation of "the agent". */
+  readonly words: string
+  /** Whether the agent gets one more turn to submit what it has. */
+  readonly hasGrace: boolean
+}
+
+const limitEnd = (event: Extract<ChatEvent, { readonly _tag: "LimitReached" }>, limits: Limits): RunEnd => {
+  switch (event.limit) {
+    case "turns":
+      return { reason: "MAX_TURNS", words: `reached its limit of ${limits.turns ?? "?"} turns`, hasGrace: true }
+    case "time":
+      return {
+        reason: "TIMEOUT",
+        words: `reached its limit of ${Math.round((limits.time ?? 0) / 6_000) / 10} minutes`,
+        hasGrace: true
+      }
+    case "tokens":
+    case "cost":
+      return { reason: "ERROR", words: `used up what it may (${event.message})`, hasGrace: false }
+  }
+}
+
+/** The end of a run that stopped by itself without a result. */
+export const silent: RunEnd = {
+  reason: "ERROR_NO_COMPLETE_TASK_CALL",
+  words: `stopped without handing in a result with ${CompleteTask.completeTask}`,
+  hasGrace: true
+}
+
+const headline = (event: Extract<ChatEvent, { readonly _tag: "Thought" }>): string =>
+  event.subject === "" ? event.description : event.subject
+
+/** The activity that represents an event. Undefined: none. */
+export const activityOf = (event: ChatEvent): Activity | undefined => {
+  switch (event._tag) {
+    case "Thought":
+      return { _tag: "Thought", text: headline(event) }
+    case "ToolCallStarted":
+      return { _tag: "CallStarted", id: event.id, name: event.name, title: event.title }
+    case "ToolCallResponse":
+      return { _tag: "CallEnded", id: event.id, name: event.name, status: event.status }
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+    case "Error":
+    case "LimitReached":
+      return { _tag: "Failed", message: event.message }
+    case "HookStopped":
+      return { _tag: "Failed", message: `stopped by a hook: ${event.message}` }
+    case "LoopDetected":
+      return { _tag: "Failed", message: event.detail }
+    default:
+      return undefined
+  }
+}
+
+/** The state of an agent's work, accumulated from its events. Mutable. */
+export class RunProgress {
+  turns = 0
+  /** For each handle, the conversation up to the end of a task, as a number of entries. */
+  readonly handles = new Map<Handle, number>()
+  /** How the run ended so far; `silent` until an event says otherwise. */
+  end: RunEnd = silent
+  private limits: Limits = {}
+  private answer = ""
+  private turnText = ""
+
+  /** Begins another run with these limits. */
+  begin(limits: Limits): void {
+    this.limits = limits
+    this.end = silent
+  }
+
+  /** The text of the last turn, even if it was stopped. */
+  get soFar(): string {
+    return this.answer.trim() === "" ? this.turnText : this.answer.trim()
+  }
+
+  /** Adds an event. Returns true if there is new text. */
+  push(event: ChatEvent): boolean {
+    switch (event._tag) {
+      case "ModelInfo":
+        this.turns += 1
+        this.turnText = this.soFar
+        this.answer = ""
+        return false
+      case "Retry":
+        this.answer = ""
+        return false
+      case "Content":
+        this.answer += event.text
+        return false
+      case "Finished":
+        return this.answer.trim() !== ""
+      case "LimitReached":
+        this.end = limitEnd(event, this.limits)
+        return false
+      case "LoopDetected":
+        if (event.halted)
+          this.end = { reason: "ERROR", words: `went round in circles (${event.detail})`, hasGrace: true }
+        return false
+      case "UserCancelled":
+        this.end = { reason: "ABORTED", words: "was stopped", hasGrace: false }
+        return false
+      case "HookStopped":
+        this.end = { reason: "ABORTED", words: `was stopped by a hook (${event.message})`, hasGrace: false }
+        return false
+      default:
+        return false
+    }
+  }
+}

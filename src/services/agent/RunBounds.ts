@@ -1,0 +1,118 @@
+import { Clock, Deferred, Effect } from "effect"
+import type { ChatEvent, LimitName } from "../../domain/chat/ChatEvent.ts"
+
+/** The limits of an agent run, and what ends it before its model is done. */
+
+/** The resources an agent may use before it stops. An absent limit is no limit. */
+export interface Limits {
+  /** Turns of one run, that is requests to the model. */
+  readonly turns?: number | undefined
+  /** Milliseconds of one run, without the time spent waiting for the user. */
+  readonly time?: number | undefined
+  /** Tokens sent and received in one run, as counted by the provider. */
+  readonly tokens?: number | undefined
+  /** Dollars of one run, by the price table. A model without a price costs nothing here. */
+  readonly cost?: number | undefined
+}
+
+/** Why a run ends before the model is done. */
+export type Stop =
+  | { readonly _tag: "Cancelled" }
+  | { readonly _tag: "Limit"; readonly limit: LimitName; readonly message: string }
+
+/** The text that the model receives for a call that was interrupted by this stop. */
+export const stopText = (stop: Stop): string =>
+  stop._tag === "Cancelled" ? "the person stopped this before it was done" : stop.message
+
+/** The last event of a run that was stopped. */
+export const stopEvent = (stop: Stop): ChatEvent =>
+  stop._tag === "Cancelled"
+    ? { _tag: "UserCancelled" }
+    : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
+
+/** A clock that pauses while the user is asked. Mutable. */
+class Stopwatch {
+  private waited = 0
+  private since = 0
+  private depth = 0
+
+  private readonly started: number
+
+  constructor(started: number) {
+    this.started = started
+  }
+
+  elapsed(now: number): number {
+    return now - this.started - this.waited - (this.depth === 0 ? 0 : now - this.since)
+  }
+
+  readonly waiting = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.acquireUseRelease(
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (this.depth === 0) this.since = now
+        this.depth += 1
+      }),
+      () => work,
+      () =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          this.depth -= 1
+          if (this.depth === 0) this.waited += now - this.since
+        })
+    )
+}
+
+const duration = (millis: number): string =>
+  millis >= 60_000 ? `${Math.round(millis / 6_000) / 10} minutes` : `${Math.round(millis / 100) / 10} seconds`
+
+const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" }> => ({
+  _tag: "Limit",
+  limit,
+  message: `the agent ${what}, which is its limit; another message goes on with the work`
+})
+
+/** The resources that a run has used so far. Mutable. */
+export interface ConsumedLimits {
+  turns: number
+  tokens: number
+  cost: number
+}
+
+/** The limit that the run has reached. Undefined: none. */
+export const exceededLimit = ({ cost, tokens, turns }: Limits, used: ConsumedLimits): Stop | undefined => {
+  if (turns !== undefined && used.turns >= turns) return reached("turns", `took ${used.turns} turns`)
+  if (tokens !== undefined && used.tokens >= tokens) return reached("tokens", `used ${used.tokens} tokens`)
+  if (cost !== undefined && used.cost >= cost) return reached("cost", `cost $${used.cost.toFixed(4)}`)
+  return undefined
+}
+
+/** Watches for cancellation by the user and for the time limit, as long as the fiber runs. */
+export const watchBounds = Effect.fnUntraced(function* (
+  { time }: Limits,
+  cancel: Effect.Effect<unknown> | undefined,
+  outer: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+) {
+  const watch = new Stopwatch(yield* Clock.currentTimeMillis)
+  const stopping = yield* Deferred.make<Stop>()
+  const stopped = Deferred.await(stopping)
+  const stop = (why: Stop) => Deferred.succeed(stopping, why)
+
+  if (cancel !== undefined) yield* Effect.forkChild(Effect.andThen(cancel, stop({ _tag: "Cancelled" })))
+  if (time !== undefined) {
+    const left = Effect.map(Clock.currentTimeMillis, (now) => time - watch.elapsed(now))
+    const over = Effect.gen(function* () {
+      for (let rest = yield* left; rest > 0; rest = yield* left) yield* Effect.sleep(rest)
+      yield* stop(reached("time", `worked for ${duration(time)}`))
+    })
+    yield* Effect.forkChild(over)
+  }
+  return {
+    /** Completes when the run must end before the model is done. */
+    stopped,
+    isStopped: Deferred.isDone(stopping),
+    /** Runs work that is abandoned when the run is stopped. */
+    unlessStopped: <A>(work: Effect.Effect<A>): Effect.Effect<A | undefined> =>
+      Effect.raceFirst(Effect.as(stopped, undefined), work),
+    /** Runs work that waits for the user, with the clock paused. */
+    waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => watch.waiting(outer(work))
+  }
+})

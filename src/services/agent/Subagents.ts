@@ -1,0 +1,221 @@
+import { Context, Effect, Ref, Schema, Scope } from "effect"
+import { type AgentDefinition, localDefaults, remotePlace, selectTools } from "../../domain/agent/AgentDefinition.ts"
+import { textDisplay } from "../../domain/tools/ToolResult.ts"
+import type { KnownAgent } from "./AgentDefinitions.ts"
+import { AgentBounds, AgentFailure, type AgentResult, type AgentRunner, type Task } from "./AgentRunner.ts"
+import * as LocalAgentRunner from "./LocalAgentRunner.ts"
+import * as Tool from "../tools/Tool.ts"
+import type { RecallSource } from "../tools/builtin/Recall.ts"
+
+/** The agents that an agent may start: one tool each, with the agent's name. */
+
+/** Which agents are offered, and what runs them. */
+export interface SubagentsOptions extends LocalAgentRunner.ParentAgent {
+  readonly agents: ReadonlyArray<KnownAgent>
+  /** The runner of agents that do not run in this process. An agent for which it returns undefined is not offered. */
+  readonly elsewhere?: ((agent: KnownAgent) => AgentRunner | undefined) | undefined
+  /** Names of opt-in agents to offer. */
+  readonly include?: ReadonlyArray<string> | undefined
+}
+
+/** The agents that can be started, as tools and by name. */
+export interface Subagents {
+  /** One tool per agent, in the order of the agents. */
+  readonly tools: ReadonlyArray<LocalAgentRunner.AgentTool>
+  /** The runner for an agent's name or the name of its tool. Undefined: no such agent can be started. */
+  readonly runner: (name: string) => AgentRunner | undefined
+  /** The conversations of the agents started last, for the parent's `recall`. */
+  readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
+}
+
+const alike = `It works in a conversation of its own and sees nothing of this one: the task has to hold all that matters. Only its result comes back.`
+
+const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
+
+/**
+ * The kind of an agent's tool. An agent that only reads runs beside others. An agent that may change things, itself or through an agent it starts,
+ * runs alone; the tools that change something ask for approval themselves.
+ */
+const kindOf = (
+  { definition, own }: KnownAgent,
+  { tools }: Pick<LocalAgentRunner.ParentAgent, "tools">,
+  agents: ReadonlyArray<KnownAgent>
+): Extract<Tool.ToolKind, "read" | "execute"> =>
+  definition.kind === "local" &&
+  definition.runner === "inside" &&
+  Object.keys(definition.mcpServers).length === 0 &&
+  own?.reads !== false &&
+  !agents.some((agent) => definition.tools?.includes(nameOf(agent)) === true) &&
+  selectTools(definition.tools, tools).every(({ kind }) => kind === "read")
+    ? "read"
+    : "execute"
+
+const inputsOf = (definition: AgentDefinition) =>
+  definition.kind === "local" ? definition.inputs : localDefaults.inputs
+
+/** The prompt of an agent, from the arguments of its tool. */
+const promptOf = (inputs: Readonly<Record<string, unknown>>): string => {
+  const query = inputs["query"]
+  if (typeof query === "string") return query
+  const [only, ...others] = Object.values(inputs)
+  return typeof only === "string" && others.length === 0 ? only : JSON.stringify(inputs)
+}
+
+/** The text the parent's model reads. It starts with how the agent ended, so that no text can fake another end. */
+const report = (name: string, { note, reason, text, turns, work }: AgentResult): string => {
+  const ended = `The agent ${name} ended with ${reason} after ${turns} ${turns === 1 ? "turn" : "turns"}.`
+  const all = work === undefined ? undefined : `All it did: ${work}.`
+  return `${[ended, note, all].filter((line) => line !== undefined).join(" ")}\n\n${text}`
+}
+
+/** The name of an agent's tool: the agent's own, unless the API does not accept its first character or its length. */
+export const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
+
+const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
+
+/** Tools that an agent may have beside those it inherits. No agent takes their names. */
+const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill"]
+
+const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): LocalAgentRunner.AgentTool => {
+  const { definition } = knownAgent
+  const { description = "An agent that runs elsewhere.", name } = definition
+  const tool = Tool.make({
+    name: toolName(name),
+    description: `${description} ${alike}`,
+    parameters: Schema.Struct(inputsOf(definition)),
+    result: Schema.String,
+    kind,
+    // The agent's own limits end it.
+    timeout: "Infinity",
+    title: (inputs) => promptOf(inputs),
+    // The user sees each message that leaves this machine.
+    question: isRemote(knownAgent)
+      ? (inputs) =>
+          Effect.succeed({
+            detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
+            grants: [],
+            covers: `tasks for the agent ${name}`
+          })
+      : undefined,
+    run: (inputs, { activity, progress, waiting }) =>
+      Effect.gen(function* () {
+        const task: Task = {
+          prompt: promptOf(inputs),
+          inputs,
+          activity: (what) => activity(name, what),
+          progress,
+          waiting
+        }
+        const { result } = yield* runner.start(task)
+        const ended = yield* result
+        // Work that was not submitted is not a result, whether the agent recovered or not.
+        if (ended.reason !== "GOAL") {
+          return yield* new Tool.ToolFailure({ message: report(name, ended), type: ended.reason })
+        }
+        return { value: report(name, ended), display: textDisplay(`${name} is done`) }
+      }).pipe(
+        Effect.scoped,
+        Effect.catchTag("AgentFailure", ({ message }) => new Tool.ToolFailure({ message, type: "agent_failure" }))
+      )
+  })
+  return { ...tool, isAgent: true }
+}
+
+/**
+ * Makes the agents that `options` names. `AgentBounds` limits how deep they may start others and how many may run at once; a start beyond a limit
+ * fails with a message that says so.
+ */
+export const make = Effect.fn("Subagents.make")(function* (
+  options: SubagentsOptions
+): Effect.fn.Return<Subagents, never, LocalAgentRunner.Runtime> {
+  // Without the scope of this function: an agent lives in the scope of its caller.
+  const context = Context.omit(Scope.Scope)(yield* Effect.context<LocalAgentRunner.Runtime>())
+  const { children, depth: maxDepth } = yield* AgentBounds
+  const atWork = yield* Ref.make<ReadonlySet<object>>(new Set())
+  const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
+  const parent: LocalAgentRunner.ParentAgent = {
+    ...options,
+    onConversation: (source) =>
+      Ref.update(sources, (before) => [source, ...before].slice(0, LocalAgentRunner.maxRecallSources))
+  }
+  const { elsewhere, include = [], tools } = options
+  const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
+  const agentsByName = new Map<string, KnownAgent>()
+  for (const agent of options.agents) {
+    const { definition, file = "it is built in" } = agent
+    const name = nameOf(agent)
+    const other = agentsByName.get(name)
+    if (other === undefined && !taken.has(name)) {
+      agentsByName.set(name, agent)
+      continue
+    }
+    const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
+    yield* Effect.logWarning(
+      `the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`
+    )
+  }
+  const agents = [...agentsByName.values()]
+
+  /** Reserves a place among the running agents; returns how to release it before the scope does. Undefined: all places are taken. */
+  const place = Effect.gen(function* () {
+    const mine = {}
+    const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
+    const hasRoom = yield* Effect.acquireRelease(
+      Ref.modify(atWork, (all) => (all.size < children ? [true, new Set([...all, mine])] : [false, all])),
+      () => leave
+    )
+    return hasRoom ? leave : undefined
+  })
+
+  const bounded = ({ start }: AgentRunner, depth: number): AgentRunner => ({
+    start: Effect.fn("Subagents.start")(function* (task) {
+      if (depth > maxDepth) {
+        return yield* new AgentFailure({
+          message: `agents may start agents ${maxDepth} deep at most, and this would be one deeper; do this part of the work yourself`
+        })
+      }
+      const leave = yield* place
+      if (leave === undefined) {
+        return yield* new AgentFailure({
+          message: `${children} agents are at work already, which is the most; wait until one has ended, or do this yourself`
+        })
+      }
+      const running = yield* start(task)
+      // The scope may stay open long after the agent ended, because the agent can still receive messages.
+      yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
+        startImmediately: true
+      })
+      return running
+    })
+  })
+
+  const runnerOf = (
+    agent: KnownAgent,
+    parent: LocalAgentRunner.ParentAgent,
+    depth: number
+  ): AgentRunner | undefined => {
+    const { definition } = agent
+    const runner =
+      definition.kind === "local" && definition.runner === "inside"
+        ? LocalAgentRunner.make(context, agent, definition, parent, (child) => toolsOf(child, depth + 1))
+        : elsewhere?.(agent)
+    return runner === undefined ? undefined : bounded(runner, depth)
+  }
+
+  const toolsOf = (parent: LocalAgentRunner.ParentAgent, depth: number): ReadonlyArray<LocalAgentRunner.AgentTool> =>
+    agents
+      .filter(({ definition, isOptIn = false }) => !isOptIn || include.includes(definition.name))
+      .flatMap((agent) => {
+        const runner = runnerOf(agent, parent, depth)
+        return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent, agents))]
+      })
+
+  return {
+    tools: toolsOf(parent, 1),
+    runner: (name) => {
+      const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
+      return agent === undefined ? undefined : runnerOf(agent, parent, 1)
+    },
+    sources: Ref.get(sources)
+  }
+})

@@ -1,0 +1,39 @@
+import type { CallStatus } from "../../domain/chat/ChatEvent.ts"
+import type { FunctionCall } from "../../domain/content/Content.ts"
+import { errorResponse, type ToolResult } from "../../domain/tools/ToolResult.ts"
+
+/** A call that the model requested. */
+export interface PendingCall {
+  readonly call: FunctionCall
+  /** The call's own id, or else one made from its place in the conversation. */
+  readonly id: string
+}
+
+/** The outcome of a call. */
+export interface CallAnswer {
+  readonly status: CallStatus
+  /** The `response` object that the model receives. */
+  readonly response: Readonly<Record<string, unknown>>
+  readonly result: ToolResult | undefined
+  /** The part of the response that hooks appended to the tool's own text. */
+  readonly added?: string | undefined
+  /** Why a hook stops the whole run. Undefined: no hook does. */
+  readonly stops?: string | undefined
+}
+
+/** The answer to a call that failed. */
+export const failedAnswer = (status: CallStatus, message: string): CallAnswer => ({
+  status,
+  response: errorResponse(message),
+  result: undefined
+})
+
+/** The answer to an abandoned call, with its output up to then. */
+export const abandonedAnswer = (why: string, partial: string | undefined): CallAnswer =>
+  failedAnswer(
+    "cancelled",
+    `[Operation Cancelled] ${why}${partial === undefined || partial === "" ? "" : `. What there was until then:\n${partial}`}`
+  )
+
+/** The reason in the answer to a call whose run was closed. */
+export const stoppedReason = "the program was stopped before it was done"

@@ -1,0 +1,110 @@
+import { Clock, Effect, Ref } from "effect"
+import { isMedia, isText, hasResponses, type Part, text, user } from "../../domain/content/Content.ts"
+import { type Draft, entries, type Entry, entryId, type Pin } from "../../domain/conversation/Conversation.ts"
+import { defaultBound } from "../../domain/conversation/ToolOutputBound.ts"
+import { type IncomingMessage, makeEntry, withBounds } from "../session/EntryBuilder.ts"
+import type { ChatState } from "./ChatState.ts"
+import { commit, readWhole } from "./Commit.ts"
+import { requestContext } from "./RequestContext.ts"
+import { type PendingMessage, requestSize, withIds } from "./RequestSize.ts"
+
+/** How messages enter a conversation, and how the user's words are pinned. */
+
+/** What a program adds to a message: the content of files it names, a hook's words. Not the user's own words. */
+export interface Attachment {
+  readonly parts: ReadonlyArray<Part>
+  /** The tokens that its texts and media may be shown with; the rest stays behind their handles. Default: all of it. */
+  readonly room?: number | undefined
+}
+
+/** The share of the window that the results of one answer's calls may take together. */
+const resultShare = 0.4
+
+/** No limit for a single part: only all parts together have one. */
+const unbounded = { ...defaultBound, most: Infinity }
+const isShortened = (part: Part): boolean => isText(part) || isMedia(part)
+
+const inRoom = (entry: Entry, room: number | undefined) =>
+  room === undefined ? Effect.succeed(entry) : withBounds(entry, {}, unbounded, room, isShortened)
+
+/** Appends one message. Tool results are bounded; their whole text stays behind handles. */
+export const appendMessage = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { instead = {}, room, ...draft }: IncomingMessage
+) {
+  const { conversation } = yield* Ref.get(chat.session)
+  const whole = yield* makeEntry(draft, entryId(conversation.next), chat.handles)
+  const { toolOutput } = yield* Ref.get(chat.settings)
+  const entry = hasResponses(draft.content)
+    ? yield* withBounds(
+        whole,
+        instead,
+        { ...defaultBound, ...toolOutput },
+        ((yield* requestContext(chat)).window.maxRequestTokens * resultShare) /
+          ((yield* requestSize(chat, false)).scale ?? 1)
+      )
+    : yield* inRoom(whole, room)
+  yield* commit(chat, { _tag: "Appended", entry })
+  return entry
+})
+
+/** Attachments as they will be shown. They have no place in the conversation yet. */
+export const attachedEntries = Effect.fnUntraced(function* (
+  chat: ChatState,
+  attachments: ReadonlyArray<Attachment>,
+  at: number
+) {
+  const { next } = (yield* Ref.get(chat.session)).conversation
+  return yield* Effect.forEach(
+    attachments,
+    Effect.fnUntraced(function* ({ parts, room }) {
+      const draft: Draft = { content: { role: "user", parts }, at, author: "program" }
+      return yield* inRoom(yield* makeEntry(draft, entryId(next + 1), chat.handles), room)
+    })
+  )
+})
+
+/** Commits an answer, together with its message where that is not in the conversation yet. */
+export const appendAnswer = Effect.fnUntraced(function* (
+  chat: ChatState,
+  pending: PendingMessage | undefined,
+  answer: Draft
+) {
+  const { next } = (yield* Ref.get(chat.session)).conversation
+  if (pending === undefined) {
+    const entry = yield* makeEntry(answer, entryId(next), chat.handles)
+    yield* commit(chat, { _tag: "Appended", entry })
+    return entry
+  }
+  const { at, author, content, tokens } = pending
+  const draft = { content, at, ...(author === undefined ? {} : { author }) }
+  const message = yield* makeEntry(draft, entryId(next), chat.handles, tokens)
+  const attached = withIds(pending.attached, next + 1)
+  const entry = yield* makeEntry(answer, entryId(next + 1 + attached.length), chat.handles)
+  yield* commit(chat, { _tag: "Answered", message, ...(attached.length === 0 ? {} : { attached }), answer: entry })
+  return entry
+})
+
+/** The latest place of these words of the user; without words, the latest message of the user. */
+const latestPin = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | undefined => {
+  if (words?.trim() === "") return undefined
+  for (const entry of [...log].reverse()) {
+    if (entry.content.role !== "user" || entry.author !== undefined) continue
+    for (const [part, each] of entry.content.parts.entries()) {
+      if (!isText(each) || each.text.trim() === "") continue
+      const start = words === undefined ? 0 : each.text.indexOf(words)
+      if (start >= 0) return { entry: entry.id, part, start, end: start + (words ?? each.text).length }
+    }
+  }
+  return undefined
+}
+
+/** Pins words of the user. Words that no message holds are appended first; both go into the log together. */
+export const pin = Effect.fnUntraced(function* (chat: ChatState, words: string | undefined) {
+  const at = yield* Clock.currentTimeMillis
+  const present = latestPin(entries((yield* readWhole(chat)).conversation), words)
+  if (present === undefined && (words === undefined || words.trim() === "")) return undefined
+  const pinned = present ?? latestPin([yield* appendMessage(chat, { content: user(text(words ?? "")), at })], words)
+  if (pinned !== undefined) yield* commit(chat, { _tag: "Pinned", at, pin: pinned })
+  return pinned
+}, Effect.uninterruptible)

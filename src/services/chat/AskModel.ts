@@ -1,0 +1,228 @@
+import { Context, Duration, Effect, Ref, Schedule, Schema, Stream } from "effect"
+import {
+  AnswerBuilder,
+  callId,
+  faultMessage,
+  isWorthRetrying,
+  type PlacedCall,
+  thoughtOf
+} from "../../domain/chat/Answer.ts"
+import { AnswerFault, type ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { isCall, isText, isThought, type Part, text } from "../../domain/content/Content.ts"
+import { type EntryId, sum } from "../../domain/conversation/Conversation.ts"
+import * as ModelHooks from "../hooks/ModelHooks.ts"
+import {
+  AnswerTooLargeError,
+  backoff,
+  Model,
+  type ModelChunk,
+  ModelError,
+  type ModelRequest,
+  retrySchedule
+} from "../model/Model.ts"
+import { Calibrations } from "../tokens/Calibrations.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { type ChatSettings, defaultTurnRetries } from "./ChatSettings.ts"
+import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
+import { windowLimits } from "./RequestContext.ts"
+import type { ReadyRequest } from "./RequestSize.ts"
+
+/** Asks the model for one answer: hooks around the request, the answer's events, and retries until an answer can be used. */
+
+/** No attempt gave an answer that can be used. The conversation did not change. */
+export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", {
+  fault: AnswerFault,
+  /** The text of the provider or of the protocol error, if any. */
+  detail: Schema.NullOr(Schema.String)
+}) {
+  override get message() {
+    return this.detail === null ? faultMessage[this.fault] : `${faultMessage[this.fault]} (${this.detail})`
+  }
+}
+
+/** A hook stopped the turn, or refused its request or its answer. The conversation did not change. */
+export class StoppedByHook extends Schema.TaggedError<StoppedByHook>()("StoppedByHook", { reason: Schema.String }) {
+  override get message() {
+    return this.reason.trim() === "" ? "a hook stopped this" : `a hook stopped this: ${this.reason}`
+  }
+}
+
+/** Attempts of all kinds together. */
+const maxAttempts = 10
+
+/** The share of the window that the calls of one answer may take, with the system instruction and the tools. */
+const callsShare = 0.75
+
+/** How many times its estimate a request may cost before calibration: additions by hooks stay below. */
+const hookSafetyFactor = 3
+
+/** An answer, and what it answers. */
+export interface Answered {
+  readonly arriving: AnswerBuilder
+  /** Whether the request was sent as it was made: hooks may have changed it. */
+  readonly isSame: boolean
+  /** The model that answered. */
+  readonly model: string
+}
+
+/** How one attempt ended. */
+interface Attempt {
+  readonly answered: Answered
+  readonly fault: AnswerFault | undefined
+  readonly detail: string | null
+  /** Why a hook ended it. */
+  readonly stopped: string | undefined
+}
+
+/** Asks until an answer can be used, as often as the settings allow. `answersTools`: only tool results are answered. */
+export const askModel = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext,
+  ready: ReadyRequest,
+  answersTools: boolean,
+  emit: Emit
+): Effect.fn.Return<Answered, ModelError | InvalidAnswer | StoppedByHook, AskServices> {
+  const settings = yield* Ref.get(chat.settings)
+  const { answer, call } = settings.retries ?? defaultTurnRetries
+  let attempts = 1
+  const hasMore = () => attempts < maxAttempts
+  const again = (reason: string, message: string, delay: Duration.Duration) =>
+    Effect.suspend(() => {
+      attempts += 1
+      return emit({ _tag: "Retry", attempt: attempts, delay: Duration.toMillis(delay), reason, message })
+    })
+  const calls = retrySchedule(call).pipe(
+    Schedule.while(hasMore),
+    Schedule.tap(({ duration, input }) => again(input.reason._tag, input.message, duration))
+  )
+  const answers = backoff(answer).pipe(
+    Schedule.setInputType<ModelError | InvalidAnswer>(),
+    Schedule.while(({ input }) => hasMore() && input._tag === "InvalidAnswer" && isWorthRetrying(input.fault)),
+    Schedule.tap(({ duration, input }) =>
+      again(input._tag === "InvalidAnswer" ? input.fault : input.reason._tag, input.message, duration)
+    )
+  )
+  const { answered, stopped } = yield* Effect.suspend(() =>
+    attempt(chat, context, settings, ready, answersTools, emit)
+  ).pipe(
+    Effect.retry(calls),
+    Effect.tap(({ detail, fault, stopped: reason }) =>
+      fault === undefined || reason !== undefined ? Effect.void : Effect.fail(new InvalidAnswer({ fault, detail }))
+    ),
+    Effect.retry(answers)
+  )
+  return stopped === undefined ? answered : yield* new StoppedByHook({ reason: stopped })
+})
+
+/** The services that asking the model needs. */
+type AskServices = Calibrations | Effect.Services<ReturnType<typeof hooksOf>> | Model | TokenCounter
+
+const attempt = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext,
+  { generation, systemInstruction, tools }: ChatSettings,
+  ready: ReadyRequest,
+  answersTools: boolean,
+  emit: Emit
+): Effect.fn.Return<Attempt, ModelError, AskServices> {
+  const { answer, contents, parts, tokens } = ready
+  const model = yield* Model
+  const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
+  const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
+  let arriving = new AnswerBuilder()
+  const take = (chunk: ModelChunk) => {
+    const calls = arriving.push(chunk)
+    const { excess } = arriving
+    // Not retried: a model that does this once would cost as much each time.
+    if (excess !== undefined) return Effect.fail(new ModelError({ reason: new AnswerTooLargeError(excess) }))
+    return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
+  }
+  const own: ModelRequest = { model: context.model, contents, generation, systemInstruction, tools }
+  const spare = Math.max(0, Math.floor(context.window.maxRequestTokens - tokens * hookSafetyFactor))
+  chat.requests.isChangedByHooks = false
+  const passed = yield* ModelHooks.before(hooks, own, spare, (name) =>
+    Effect.provideContext(fitsWindowOf(context.settings, name, parts()), services)
+  )
+  if (passed._tag !== "Passed") {
+    const answered = { arriving, isSame: false, model: context.model }
+    if (passed._tag === "Stopped" || passed.answer === undefined) {
+      return { answered, fault: undefined, detail: null, stopped: passed.why }
+    }
+    yield* take({ parts: [text(passed.answer)], finishReason: "STOP" })
+    return { answered, fault: arriving.fault(answersTools), detail: null, stopped: undefined }
+  }
+  const { isSame, request } = passed
+  chat.requests.isChangedByHooks = !isSame
+  const ending = yield* model.stream(request).pipe(
+    Stream.mapEffect((chunk) => ModelHooks.after(hooks, request, chunk)),
+    Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
+    Stream.runFoldEffect(
+      (): string | undefined => undefined,
+      (stopped, verdict) => {
+        if (verdict._tag === "Passed") return Effect.as(take(verdict.chunk), stopped)
+        if (verdict._tag === "Stopped" || verdict.answer === undefined) return Effect.succeed(verdict.why)
+        // A hook that answers in the model's place gives the whole answer: what arrived before is void.
+        arriving = new AnswerBuilder()
+        const voided: ChatEvent = { _tag: "Retry", attempt: 2, delay: 0, reason: "hook", message: verdict.why }
+        const whole = { parts: [text(verdict.answer)], finishReason: "STOP" }
+        return Effect.as(Effect.andThen(emit(voided), take(whole)), stopped)
+      }
+    ),
+    Effect.map((stopped) => ({ stopped, why: null })),
+    // An answer that broke off is judged by the part that arrived.
+    Effect.catchReason("ModelError", "InvalidResponseError", ({ detail: why }) =>
+      Effect.succeed({ stopped: undefined, why })
+    )
+  )
+  yield* refuseHugeCalls(context, ready, arriving)
+  const fault = arriving.fault(answersTools)
+  const { finishReason = "STOP" } = arriving
+  // A finish reason that no fault is named after would be lost.
+  const isReported = finishReason === "STOP" || fault?.startsWith(finishReason) === true
+  return {
+    answered: { arriving, isSame, model: request.model },
+    fault,
+    detail: ending.why ?? (isReported ? null : finishReason),
+    stopped: ending.stopped
+  }
+})
+
+/** Whether another model's window surely holds a request. */
+const fitsWindowOf = Effect.fnUntraced(function* (settings: ChatSettings, name: string, parts: ReadonlyArray<Part>) {
+  const calibrations = yield* Calibrations
+  const tokens = yield* calibrations.upperBound(name, parts)
+  const { reserve, window } = yield* windowLimits(settings, name)
+  return tokens <= window - reserve
+})
+
+/** Refuses calls that no later request could hold: a compression makes texts and results smaller, never calls. */
+const refuseHugeCalls = Effect.fnUntraced(function* (
+  { overheadTokens, window }: RequestContext,
+  ready: ReadyRequest,
+  arriving: AnswerBuilder
+): Effect.fn.Return<void, ModelError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const calls = arriving.content.parts.filter(isCall)
+  const limit = Math.floor(window.maxRequestTokens * callsShare)
+  // No token is shorter than a byte, so small calls need no count.
+  const chars = calls.reduce((size, { functionCall: { args } }) => size + (JSON.stringify(args) ?? "").length, 0)
+  if (chars < limit / 4) return
+  const counts = yield* Effect.orElseSucceed(counter.count(calls), () => [])
+  const scale = (yield* window.scaleOf(ready, false, false)) ?? 1
+  if ((sum(counts) + overheadTokens) * scale <= limit) return
+  return yield* new ModelError({ reason: new AnswerTooLargeError({ unit: "tokens", limit }) })
+})
+
+/** The events of a piece of an answer: thoughts, then text, then calls. */
+const eventsOf = (
+  { parts }: ModelChunk,
+  calls: ReadonlyArray<PlacedCall>,
+  answer: EntryId
+): ReadonlyArray<ChatEvent> => [
+  ...parts.filter(isThought).map((part): ChatEvent => ({ _tag: "Thought", ...thoughtOf(part.text ?? "") })),
+  ...parts
+    .filter(isText)
+    .filter((part) => part.text !== "")
+    .map((part): ChatEvent => ({ _tag: "Content", text: part.text })),
+  ...calls.map(({ call, part }): ChatEvent => ({ _tag: "ToolCallRequest", id: callId(call, answer, part), call }))
+]

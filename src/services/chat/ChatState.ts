@@ -1,0 +1,138 @@
+import { Effect, Ref, Semaphore } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Outcome } from "../../domain/compression/Compression.ts"
+import { ResultTokens } from "../../domain/conversation/Masking.ts"
+import { Outgoing } from "../../domain/conversation/Outgoing.ts"
+import type { Content, Part } from "../../domain/content/Content.ts"
+import { recallableOf, type Session } from "../../domain/session/Session.ts"
+import * as Hooked from "../hooks/Hooked.ts"
+import { HookSystem } from "../hooks/HookSystem.ts"
+import { HandleIndex } from "../session/EntryBuilder.ts"
+import type { OpenSession, SessionLog, SessionStoreError } from "../session/SessionStore.ts"
+import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
+import type { MeasuredRequest, WindowGuard } from "./WindowGuard.ts"
+
+/**
+ * The state of one conversation, passed to every function of this room. Only `Commit.ts` changes `session`; the other mutable
+ * fields are caches and notes that can be lost without losing a message.
+ */
+export interface ChatState {
+  readonly log: ChatLog
+  /** The session as the log has it. */
+  readonly session: Ref.Ref<Session>
+  /** The settings from the next turn on. */
+  readonly settings: Ref.Ref<ChatSettings>
+  /** The handles of the session and what they stand for. */
+  readonly handles: HandleIndex
+  /** Held by the one change in progress; see `exclusively`. */
+  readonly changing: Semaphore.Semaphore
+  /** Names the change in progress, for `ChatBusy`. */
+  readonly activity: Ref.Ref<string>
+  /** Held while a commit writes its line and swaps the state. */
+  readonly committing: Semaphore.Semaphore
+  /** Reads what the store left out when it opened the session; undefined once that is read. */
+  unread: Effect.Effect<Session, SessionStoreError> | undefined
+  /** A committed compression that no event has reported yet: a cancelled turn reports it. */
+  unreported: Outcome | undefined
+  /** Hook failures that were reported to the user already. */
+  readonly hookFailures: Set<string>
+  readonly requests: RequestState
+  readonly masking: MaskingState
+}
+
+/** The request state of this conversation: caches, and measurements of the last request. */
+export interface RequestState {
+  /** Made for the settings and the model that it names; replaced when either changes. */
+  context: RequestContext | undefined
+  /** The last request that was measured closely. Undefined: it says nothing of the next one. */
+  measured: MeasuredRequest | undefined
+  /** The view and the message of the request that was made last. */
+  last: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
+  /** The provider's count of the last request, and the view with its answer. */
+  reported: { readonly view: ViewChain; readonly prompt: number } | undefined
+  /** The view that the window's scale belongs to. Undefined: it belongs to another request. */
+  scaled: { readonly view: ViewChain } | undefined
+  /** The scale in views that the provider reported a count for: an undo brings them back. */
+  readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
+  /** Whether hooks changed the request that was sent last. */
+  isChangedByHooks: boolean
+  readonly outgoing: Outgoing
+  /** Held while `outgoing` follows a view: a reader may look at another view while a turn runs. */
+  readonly following: Semaphore.Semaphore
+}
+
+/** The model that is asked, its window, and what accompanies the conversation in every request. */
+export interface RequestContext {
+  readonly settings: ChatSettings
+  readonly model: string
+  /** The system instruction, the tool declarations and the environment message. */
+  readonly overheadParts: ReadonlyArray<Part>
+  /** Estimated tokens of `overheadParts`. */
+  readonly overheadTokens: number
+  /** The environment message, if any: it opens the request. */
+  readonly opening: ReadonlyArray<Content>
+  readonly window: WindowGuard
+  /** The share of the window that triggers a compression. */
+  readonly threshold: number
+}
+
+/** Tool results, and when masking them is worth another look. Estimated tokens. */
+export interface MaskingState {
+  readonly results: ResultTokens
+  /** Tokens of results when masking gained too little, and the total from which it is tried again. */
+  skipped: { readonly total: number; readonly next: number }
+}
+
+/** The view of a conversation, newest message first. */
+export type ViewChain = Session["conversation"]["view"]
+
+/** The log that a chat writes. Without `blobs`, the `TempStore` of the context keeps them. */
+export type ChatLog = Pick<SessionLog, "append"> & Partial<SessionLog>
+
+/** A session as the store opened it: its log, which only this chat may write from now on, and its content. */
+export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
+  readonly log: ChatLog
+  readonly session: Session
+  /** Default: `ChatDefaults`. */
+  readonly settings?: ChatSettings | undefined
+}
+
+/** Receives the events of a turn. It may make the turn wait. */
+export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
+
+/** The state of a conversation that nothing has changed yet. */
+export const makeState = Effect.fnUntraced(function* (options: ChatOptions): Effect.fn.Return<ChatState> {
+  const handles = new HandleIndex()
+  handles.restore(recallableOf(options.session).entries)
+  return {
+    log: options.log,
+    session: yield* Ref.make(options.session),
+    settings: yield* Ref.make(options.settings ?? (yield* ChatDefaults)),
+    handles,
+    changing: yield* Semaphore.make(1),
+    activity: yield* Ref.make("another change"),
+    committing: yield* Semaphore.make(1),
+    unread: options.complete === false ? options.log.whole : undefined,
+    unreported: undefined,
+    hookFailures: new Set(),
+    requests: {
+      context: undefined,
+      measured: undefined,
+      last: undefined,
+      reported: undefined,
+      scaled: undefined,
+      scales: new WeakMap(),
+      isChangedByHooks: false,
+      outgoing: new Outgoing(),
+      following: yield* Semaphore.make(1)
+    },
+    masking: { results: new ResultTokens(), skipped: { total: 0, next: 0 } }
+  }
+})
+
+/** The hooks, bound to the session and folder of this conversation. `reported` holds the failures that `emit` has already shown. */
+export const hooksOf = Effect.fnUntraced(function* (chat: ChatState, emit: Emit, reported?: Set<string>) {
+  const { started } = yield* Ref.get(chat.session)
+  const { cwd } = yield* Ref.get(chat.settings)
+  return Hooked.make(yield* HookSystem, { session: started?.session, cwd: cwd ?? started?.cwd }, emit, reported)
+})

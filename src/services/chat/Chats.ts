@@ -1,0 +1,69 @@
+import { Clock, Context, Effect, Exit, Layer, RcMap, Scope } from "effect"
+import { emptySession, applyEvent } from "../../domain/session/Session.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import { Chat } from "./Chat.ts"
+import { ChatDefaults, startedWith } from "./ChatSettings.ts"
+import type { Compression } from "../compression/Compression.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { Model } from "../model/Model.ts"
+import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+
+/**
+ * Opens conversations by id. All callers that open the same id share one `Chat`. Its session stays open, and locked against other processes, until
+ * the last scope closes. An unknown id begins a new session.
+ */
+export class Chats extends Context.Service<
+  Chats,
+  {
+    /** Opens the conversation with this id (1 to 64 letters, digits, hyphens or underscores) for as long as the scope is open. */
+    readonly open: (id: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
+  }
+>()("palimpsest/services/chat/Chats") {
+  /** Conversations in the `SessionStore`, with the settings of `ChatDefaults`. */
+  static readonly layer = Layer.effect(
+    Chats,
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      const settings = yield* ChatDefaults
+      // Each session has the scope of those who opened it, not the layer's.
+      const context = Context.omit(Scope.Scope)(
+        yield* Effect.context<Calibrations | Compression | HookSystem | Model | TokenCounter | TempStore>()
+      )
+
+      const begin = Effect.fnUntraced(function* (id: string) {
+        const started = startedWith(settings, id, yield* Clock.currentTimeMillis)
+        return { log: yield* store.create(started), session: applyEvent(emptySession, started), complete: true }
+      })
+
+      const chats = yield* RcMap.make({
+        lookup: (id: string) =>
+          store.open(id).pipe(
+            Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id)),
+            Effect.tap((opened) =>
+              "torn" in opened && opened.torn > 0
+                ? Effect.logWarning(
+                    `session ${id} ends in an incomplete line, as after a crash; its last ${opened.torn} bytes were removed, everything before them is intact`
+                  )
+                : Effect.void
+            ),
+            Effect.flatMap((opened) => Chat.make({ ...opened, settings })),
+            Effect.provideContext(context)
+          )
+      })
+      return {
+        // A failure must not stay in the caller's scope: every caller would get it until that scope closes.
+        open: (id) =>
+          Effect.uninterruptibleMask((restore) =>
+            Effect.gen(function* () {
+              const inner = yield* Scope.fork(yield* Scope.Scope)
+              return yield* restore(Scope.provide(RcMap.get(chats, id), inner)).pipe(
+                Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
+              )
+            })
+          )
+      }
+    })
+  )
+}

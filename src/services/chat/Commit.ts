@@ -1,0 +1,61 @@
+import { Effect, Option, Ref, Schema } from "effect"
+import { applyEvent, recallableOf, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { ChatState } from "./ChatState.ts"
+
+/** The one place where history changes: one line in the log, then the state. */
+
+/** Another change is in progress: a turn, a compression. Wait for it, or cancel it. */
+export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing: Schema.String }) {
+  override get message() {
+    return `the conversation is busy with ${this.doing}; wait for it to end, or cancel it`
+  }
+}
+
+/** Runs a change alone. Fails with `ChatBusy` at once while another change runs; it never waits for it. */
+export const exclusively = <A, E, R>(
+  chat: ChatState,
+  activity: string,
+  change: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | ChatBusy, R> =>
+  chat.changing
+    .withPermitsIfAvailable(1)(Effect.andThen(Ref.set(chat.activity, activity), change))
+    .pipe(
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.flatMap(Ref.get(chat.activity), (doing) => Effect.fail(new ChatBusy({ doing }))),
+          onSome: Effect.succeed
+        })
+      )
+    )
+
+/** Appends an event to the log and applies it to the state. Uninterruptible: a cancel that arrives now comes after it. */
+export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> =>
+  chat.log
+    .append(event)
+    .pipe(
+      Effect.andThen(Ref.update(chat.session, (session) => applyEvent(session, event))),
+      chat.committing.withPermit,
+      Effect.uninterruptible
+    )
+
+/** The complete session. Reads what the store left out, never between the two steps of a commit. */
+export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreError> =>
+  Effect.suspend(() =>
+    chat.unread === undefined
+      ? Ref.get(chat.session)
+      : chat.committing.withPermit(
+          Effect.flatMap(chat.unread, (session) =>
+            Effect.uninterruptible(
+              Effect.andThen(
+                Ref.set(chat.session, session),
+                Effect.sync(() => {
+                  chat.handles.restore(recallableOf(session).entries)
+                  chat.unread = undefined
+                  return session
+                })
+              )
+            )
+          )
+        )
+  )

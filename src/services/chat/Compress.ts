@@ -1,0 +1,340 @@
+import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
+import { Clock, Effect, Ref } from "effect"
+import {
+  callsOf,
+  Cancelled,
+  FailedInflatedTokenCount,
+  type Outcome,
+  paidRangeOf,
+  patchOf,
+  type Plan,
+  statusOf,
+  tokensOf,
+  withCounts
+} from "../../domain/compression/Compression.ts"
+import {
+  compressed,
+  type Conversation,
+  entryId,
+  environmentTokens,
+  view,
+  viewTokens
+} from "../../domain/conversation/Conversation.ts"
+import { projecting, requestTokens } from "../../domain/conversation/Projection.ts"
+import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
+import { Compression } from "../compression/Compression.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { TokenCountError } from "../tokens/TokenCounter.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
+import { commit, readWhole } from "./Commit.ts"
+import { requestContext } from "./RequestContext.ts"
+import { reportedTokens, requestSize } from "./RequestSize.ts"
+
+/** When and how a chat compresses. The workflow itself is `services/compression`; here its outcome is committed. */
+
+/** Options of one compression. */
+export interface CompressOptions {
+  /** Default: as the chat's settings say. */
+  readonly policy?: Policy | undefined
+  /** What the user wants kept. */
+  readonly focus?: string | undefined
+  /** Compress below the threshold and after failures, as when the user asks for it (default true). */
+  readonly forced?: boolean | undefined
+  /** When this completes first, the compression is given up and ends as `Cancelled`. */
+  readonly cancel?: Effect.Effect<unknown> | undefined
+  /** Carries out this plan instead of making one. */
+  readonly plan?: Plan | undefined
+  /** Receives the messages of hooks, one line each. */
+  readonly onNotice?: ((line: string) => Effect.Effect<void>) | undefined
+}
+
+/** What a turn passes along when it compresses before its request leaves. */
+export interface BeforeRequest {
+  /** Nothing can be sent without this compression, so no hook may refuse it. */
+  readonly mustFit: boolean
+  /** What the PreCompress hooks decided; undefined: they are asked now. */
+  readonly hookDecision: HookOutcome | undefined
+  readonly emit: Emit
+}
+
+/** Converts a policy for a strategy that uses the provider's counts: the whole window, and the last count. */
+export const inStrategyTerms = (chat: ChatState, { settings, threshold, window }: RequestContext, policy: Policy) =>
+  Effect.map(Ref.get(chat.session), (session): Policy => {
+    if (!countsByReport(policy.strategy)) return policy
+    const prompt = reportedTokens(chat, session)
+    return {
+      ...policy,
+      toolBudget: settings.policy?.toolBudget ?? defaultPolicy.toolBudget,
+      ...(settings.policy?.snapshotBudget === undefined ? {} : { snapshotBudget: settings.policy.snapshotBudget }),
+      limit: TokenCount.make(window.window),
+      threshold: Math.min(1, threshold),
+      ...(prompt === undefined ? {} : { promptTokens: TokenCount.make(prompt) })
+    }
+  })
+
+/** The policy of a compression that the user asks for: down to the request limit, in the estimator's tokens. */
+export const policyFor = Effect.fnUntraced(function* (chat: ChatState, { focus, policy }: CompressOptions) {
+  if (policy !== undefined) return policy
+  const context = yield* requestContext(chat)
+  const { conversation } = yield* Ref.get(chat.session)
+  const { scale = 1 } = yield* requestSize(chat, false)
+  const limit = Math.max(1, Math.floor(context.window.maxRequestTokens / scale))
+  const made: Policy = {
+    ...(yield* inStrategyTerms(chat, context, context.window.policy(limit, scale))),
+    overhead: TokenCount.make(Math.ceil(context.overheadTokens + environmentTokens(conversation)))
+  }
+  return focus === undefined ? made : { ...made, focus }
+})
+
+/**
+ * Whether a strategy that uses the provider's counts is due: by the last count or, without one (resumed, just compressed), by its own estimate.
+ * Undefined: the strategy does not use counts.
+ */
+export const isDueByReport = (chat: ChatState, { settings, threshold, window }: RequestContext) =>
+  Effect.map(Ref.get(chat.session), (session): boolean | undefined => {
+    if (!countsByReport(settings.policy?.strategy ?? defaultPolicy.strategy)) return undefined
+    if (viewTokens(session.conversation) < session.memory.waitUntil) return false
+    const prompt = reportedTokens(chat, session)
+    return prompt === undefined || prompt >= threshold * window.window
+  })
+
+/** The input of the compression workflow. */
+export const compressRequest = (
+  chat: ChatState,
+  session: Session,
+  policy: Policy,
+  forced: boolean
+): CompressRequest => ({
+  conversation: session.conversation,
+  memory: session.memory,
+  policy,
+  forced,
+  held: chat.handles,
+  pins: PersistentList.toArray(session.pins),
+  cwd: session.started?.cwd,
+  family: session.model ?? session.started?.model
+})
+
+/** Compresses because the user or a program asks for it. */
+export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, options: CompressOptions) {
+  const { cancel, forced = true, plan, policy } = options
+  if (policy === undefined && plan === undefined) {
+    // A text that a model summarises may also be sent to be counted, where nothing is known of the model.
+    const counted =
+      forced && (yield* policyFor(chat, options)).summarizer === "model" ? requestSize(chat, true) : Effect.void
+    yield* cancel === undefined ? counted : Effect.raceFirst(Effect.asVoid(counted), Effect.asVoid(cancel))
+  }
+  return yield* compressWith(chat, yield* policyFor(chat, options), options)
+})
+
+/** Compresses before a request leaves. `forced`: without this compression the request does not fit. */
+export const compressBefore = (chat: ChatState, policy: Policy, forced: boolean, turn: BeforeRequest) =>
+  Effect.catchTag(compressWith(chat, policy, { forced }, turn), "PlanRefused", Effect.die)
+
+const compressWith = Effect.fnUntraced(function* (
+  chat: ChatState,
+  policy: Policy,
+  options: CompressOptions,
+  turn?: BeforeRequest
+) {
+  const { cancel, forced = true, onNotice } = options
+  const { scale = 1, tokens: requestBefore } = yield* requestSize(chat, false)
+  const trigger = triggerOf({ forced, mustFit: turn?.mustFit })
+  const promptId = yield* promptIdOf(chat, trigger === "manual")
+  const hooks = yield* hooksOf(chat, (event) =>
+    event._tag !== "Notice"
+      ? Effect.void
+      : turn === undefined
+        ? (onNotice?.(event.message) ?? Effect.void)
+        : turn.emit(event)
+  )
+  const prepared = prepare(chat, policy, options, turn, promptId, hooks)
+  const { dropped, outcome: made } = yield* cancel === undefined
+    ? prepared
+    : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
+  const patch = patchOf(made)
+  const counted: Counted = { outcome: made, policy, isOwnPolicy: options.policy !== undefined, requestBefore, scale }
+  yield* record(chat, counted, forced, dropped, turn)
+  const unlessCancelled = (work: Effect.Effect<unknown>): Effect.Effect<unknown> =>
+    cancel === undefined ? work : Effect.raceFirst(work, cancel)
+  if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
+  const { scale: scaleAfter = 1, tokens: requestAfter } = yield* requestSize(chat, false)
+  const outcome = inModelTokens(counted, requestAfter, patch === undefined ? scale : scaleAfter)
+  const { after, before } = tokensOf(outcome)
+  yield* unlessCancelled(
+    hooks.fire({
+      _tag: "PostCompress",
+      trigger,
+      status: statusOf(made),
+      before: TokenCount.make(before),
+      after: TokenCount.make(after),
+      promptId,
+      calls: callsOf(outcome).map(({ model, promptId: id = promptId, purpose, usage }) => ({
+        promptId: id,
+        purpose,
+        model,
+        usage
+      }))
+    })
+  )
+  return outcome
+})
+
+const cancelled: CompressionResult = { outcome: Cancelled.make({}), dropped: undefined }
+
+/** Everything that may wait, fail or be cancelled. It changes nothing. */
+const prepare = Effect.fnUntraced(function* (
+  chat: ChatState,
+  policy: Policy,
+  { forced = true, plan }: CompressOptions,
+  turn: BeforeRequest | undefined,
+  promptId: string,
+  hooks: Effect.Success<ReturnType<typeof hooksOf>>
+): Effect.fn.Return<CompressionResult, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+  const compression = yield* Compression
+  const session = yield* readWhole(chat)
+  const { conversation } = session
+  const mustFit = turn?.mustFit ?? false
+  const hookDecision = turn?.hookDecision ?? (yield* firePreCompress(hooks, { conversation, forced, mustFit }))
+  const request: CompressRequest = {
+    ...compressRequest(chat, session, policy, forced),
+    hookDecision,
+    mustFit,
+    promptId
+  }
+  const { models } = yield* Ref.get(chat.settings)
+  const carriedOut = plan === undefined ? compression.compress(request) : compression.apply(request, plan)
+  // The user's windows hold for the model that summarises, too.
+  const result = yield* models === undefined
+    ? carriedOut
+    : Effect.provideService(carriedOut, ModelWindows.Overrides, models)
+  return turn === undefined ? result : yield* refuseInflated(session.conversation, result)
+})
+
+/**
+ * Refuses a compression that makes the request larger. A strategy that goes by the provider's counts compares such a count
+ * with its own estimate, so it may not notice.
+ */
+const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, result: CompressionResult) {
+  const { outcome } = result
+  if (outcome._tag !== "Compressed") return result
+  const before = requestTokens(yield* Work.run(projecting(view(conversation))))
+  const after = requestTokens(yield* Work.run(projecting(view(compressed(conversation, outcome.patch)))))
+  if (after <= before) return result
+  const { calls, plan } = outcome
+  const counts = { before: TokenCount.make(Math.round(before)), after: TokenCount.make(Math.round(after)) }
+  const failed = FailedInflatedTokenCount.make({ ...counts, reason: "inflated", plan, stubborn: [], calls })
+  return { outcome: failed, dropped: undefined }
+})
+
+/** Commits the result of a compression: its patch, or its failure. */
+const record = Effect.fnUntraced(function* (
+  chat: ChatState,
+  counted: Counted,
+  forced: boolean,
+  dropped: CompressionResult["dropped"],
+  turn: BeforeRequest | undefined
+) {
+  const { outcome, policy, scale } = counted
+  const at = yield* Clock.currentTimeMillis
+  const patch = patchOf(outcome)
+  const status = statusOf(outcome)
+  const { after, before } = tokensOf(outcome)
+  const paid = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
+  const calls = paid.length === 0 ? {} : { calls: paid }
+  if (patch !== undefined) {
+    const event: SessionEvent = {
+      _tag: "Compressed",
+      at,
+      status,
+      strategy: policy.strategy,
+      // In the log, manual means forced: by the user, or because nothing else would fit.
+      trigger: forced ? "manual" : "auto",
+      before: TokenCount.make(before),
+      after: TokenCount.make(after),
+      patch,
+      ...(dropped === undefined ? {} : { dropped }),
+      ...calls
+    }
+    const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
+      if (turn !== undefined)
+        chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
+    })
+    yield* Effect.uninterruptible(Effect.andThen(commit(chat, event), note))
+  } else if (status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER") {
+    const tried = paidRangeOf(outcome)
+    yield* commit(chat, {
+      _tag: "CompressionFailed",
+      at,
+      status,
+      forced,
+      tokens: TokenCount.make(before),
+      strategy: policy.strategy,
+      ...(tried === undefined ? {} : { tried }),
+      ...calls
+    })
+  }
+})
+
+/** An outcome in the estimator's tokens, and what is needed to convert it. */
+interface Counted {
+  readonly outcome: Outcome
+  readonly policy: Policy
+  /** The caller gave the policy: the outcome stays as its strategy counts. */
+  readonly isOwnPolicy: boolean
+  /** Estimated tokens of the request before. */
+  readonly requestBefore: number
+  /** The model's tokens for one estimated token, before. */
+  readonly scale: number
+}
+
+/**
+ * The outcome in the model's tokens. A strategy that goes by the provider's counts leaves instruction and tools out on one side:
+ * where something changed, the size of the request is reported instead.
+ */
+const inModelTokens = (
+  { isOwnPolicy, outcome, policy, requestBefore, scale }: Counted,
+  requestAfter: number,
+  scaleAfter: number
+): Outcome => {
+  if (isOwnPolicy) return outcome
+  if (countsByReport(policy.strategy)) {
+    return patchOf(outcome) === undefined
+      ? outcome
+      : withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
+  }
+  const { after, before } = tokensOf(outcome)
+  return withCounts(
+    outcome,
+    before * scale,
+    (outcome._tag === "FailedInflatedTokenCount" ? outcome.after : after) * scaleAfter
+  )
+}
+
+/**
+ * The id of a compression in telemetry: Gemini CLI's `compress-<ms>` for a requested compression, else the session and the entry that the turn
+ * continues with.
+ */
+const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked: boolean): Effect.fn.Return<string> {
+  if (isAsked) return `compress-${yield* Clock.currentTimeMillis}`
+  const { conversation, started } = yield* Ref.get(chat.session)
+  return `${started?.session ?? "chat"}:${entryId(conversation.next)}`
+})
+
+/** Rebuilds the environment message, if the settings define how. */
+const refreshEnvironment = Effect.fnUntraced(function* (chat: ChatState) {
+  const { refreshEnvironment: refresh } = yield* Ref.get(chat.settings)
+  if (refresh === undefined) return
+  const environment = yield* refresh
+  yield* Ref.update(chat.settings, (before) =>
+    before.environment === environment ? before : { ...before, environment }
+  )
+})

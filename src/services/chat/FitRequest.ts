@@ -1,0 +1,177 @@
+import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
+import { Effect, Ref, Schema } from "effect"
+import { Overflowing, type ChatEvent, Stubborn } from "../../domain/chat/ChatEvent.ts"
+import { type Outcome, patchOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
+import { hasResponses, plainText } from "../../domain/content/Content.ts"
+import { itemTokens, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { ChatSettings } from "./ChatSettings.ts"
+import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
+import { compressBefore, inStrategyTerms, isDueByReport } from "./Compress.ts"
+import {
+  buildRequest,
+  continues,
+  expectedTokens,
+  type PendingMessage,
+  pendingParts,
+  pendingTokens,
+  requestSize
+} from "./RequestSize.ts"
+import type { WindowOverflow } from "./WindowGuard.ts"
+
+/** Makes the next request of a chat fit the model's window, by compressing before it leaves. */
+
+/**
+ * A message, or tool results, that do not fit whatever is compressed. Nothing was sent, and the conversation did not change. All counts are the
+ * model's tokens: its own count, or a calibrated estimate.
+ */
+export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
+  what: Overflowing,
+  /** Tokens of what was about to be sent: the message, or without one the tool results that were to be answered. */
+  estimated: TokenCount,
+  /** Tokens that were left for it; always fewer. */
+  remaining: TokenCount,
+  limit: TokenCount,
+  /** The content that takes the room and cannot be made smaller, largest first. */
+  stubborn: Schema.Array(Stubborn),
+  /** The message's plain text. */
+  text: Schema.String
+}) {
+  override get message() {
+    const what =
+      this.what === "tool results"
+        ? "the tools' results do not fit: they have"
+        : `${this.estimated > this.limit ? "this message alone" : "the message"} does not fit: it has`
+    const mend = this.what === "tool results" ? "ask for less at once" : "shorten it"
+    return `${what} about ${this.estimated} tokens, and ${this.remaining} of the window of ${this.limit} are left; ${mend}, or use a model with a larger window`
+  }
+}
+
+/** The share of the free window that a message may take. Zero and less count as not set. */
+const messageShare = ({ overflowFactor = 1 }: ChatSettings): number =>
+  overflowFactor > 0 ? Math.min(1, overflowFactor) : 1
+
+/** Returns a request that fits, after compressing as often as necessary. `hookDecision`: the decision of the PreCompress hooks. */
+export const fitRequest = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext,
+  pending: PendingMessage | undefined,
+  hookDecision: HookOutcome | undefined,
+  emit: Emit
+) {
+  const { requests } = chat
+  const next = buildRequest(chat, pending, messageShare(yield* Ref.get(chat.settings)))
+  const first = yield* next
+  const { conversation, memory } = yield* Ref.get(chat.session)
+  // A measurement is void if the request lacks part of what was measured: after an undo or a failed turn.
+  if (requests.last === undefined || !continues(conversation.view, requests.last.view, requests.last.message)) {
+    requests.measured = undefined
+  }
+  requests.last = { view: conversation.view, message: pending?.content }
+  yield* requestSize(chat, false)
+  const isDue = yield* isDueByReport(chat, context)
+  if (isDue !== true && context.window.isSmall(first.tokens + (first.free ?? 0), requests.measured)) return first
+  const overhead = TokenCount.make(Math.ceil(context.overheadTokens + first.environment + pendingTokens(pending)))
+  let current = first
+  // From here on the request holds the message too.
+  requests.scaled = undefined
+  const fitting = yield* context.window
+    .fit(
+      {
+        request: next,
+        isDue,
+        compress: Effect.fnUntraced(function* (policy, forced) {
+          const before = yield* expectedTokens(context, current, false)
+          const outcome = yield* compressBefore(
+            chat,
+            { ...(yield* inStrategyTerms(chat, context, policy)), overhead },
+            forced && !countsByReport(policy.strategy),
+            { mustFit: forced, hookDecision, emit }
+          )
+          const isPatched = patchOf(outcome) !== undefined
+          if (isPatched) current = yield* next
+          const after = isPatched ? yield* expectedTokens(context, current, true) : before
+          yield* report(outcome, { before, after, limit: context.window.maxRequestTokens }, emit)
+          chat.unreported = undefined
+          return outcome
+        })
+      },
+      {
+        parts: () => [...context.overheadParts, ...pendingParts(pending)],
+        tokens: context.overheadTokens + pendingTokens(pending),
+        free: first.free ?? 0,
+        what: "what no compression can make smaller does not fit"
+      },
+      // The mark counts the view only; the rest of the request is added.
+      memory.waitUntil === 0 ? 0 : memory.waitUntil + first.tokens - viewTokens(conversation)
+    )
+    .pipe(
+      Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(chat, context, pending, over), Effect.fail))
+    )
+  requests.measured = fitting.measured
+  requests.last = { view: (yield* Ref.get(chat.session)).conversation.view, message: pending?.content }
+  return fitting.request
+})
+
+const report = (
+  outcome: Outcome,
+  counts: { readonly before: TokenCount; readonly after: TokenCount; readonly limit: number },
+  emit: Emit
+): Effect.Effect<unknown> => {
+  if (outcome._tag !== "Noop")
+    return emit({ ...compressedEvent(outcome, counts.limit), ...counts, limit: TokenCount.make(counts.limit) })
+  if (outcome.reason !== "vetoed by a hook") return Effect.void
+  const why = outcome.detail === undefined ? "" : `: ${outcome.detail}`
+  return emit({ _tag: "Notice", source: "hook", message: `a hook put the compression off${why}` })
+}
+
+/** The event that reports a compression, with the outcome's own counts. */
+export const compressedEvent = (outcome: Outcome, limit: number): Extract<ChatEvent, { _tag: "ChatCompressed" }> => {
+  const { after, before } = tokensOf(outcome)
+  return {
+    _tag: "ChatCompressed",
+    trigger: "auto",
+    status: statusOf(outcome),
+    before: TokenCount.make(before),
+    after: TokenCount.make(after),
+    limit: TokenCount.make(limit),
+    message: "degraded" in outcome ? (outcome.degraded?.message ?? null) : "message" in outcome ? outcome.message : null
+  }
+}
+
+/** The refusal, in the numbers that decided it, so that what did not fit is always larger than the room that was left. */
+const overflow = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { overheadTokens, window }: RequestContext,
+  pending: PendingMessage | undefined,
+  { estimated, tokens }: WindowOverflow
+) {
+  const { conversation } = yield* Ref.get(chat.session)
+  const items = view(conversation)
+  const scale = tokens / Math.max(1, estimated)
+  const counted = (size: number) => TokenCount.make(Math.max(0, Math.round(size * scale)))
+  const answers = items.slice(items.findLastIndex(({ entry }) => entry.content.role === "model") + 1)
+  const own = pending === undefined ? sum(answers.map(itemTokens)) : pendingTokens(pending)
+  const isResults = pending === undefined && answers.some(({ entry }) => hasResponses(entry.content))
+  const kept = new Set<string>(items.map(({ entry }) => entry.id))
+  const others: ReadonlyArray<Stubborn> = [
+    ...(pending === undefined ? [] : [{ entry: null, what: "this message", tokens: counted(own) }]),
+    ...(overheadTokens === 0
+      ? []
+      : [{ entry: null, what: "system instruction and tools", tokens: counted(overheadTokens) }]),
+    ...unshrinkable(conversation, kept).map((one) => ({ ...one, tokens: counted(one.tokens) }))
+  ]
+  const limit = window.maxRequestTokens
+  const size = Math.min(tokens, counted(own))
+  const share = messageShare(yield* Ref.get(chat.settings))
+  return new ContextOverflow({
+    what: isResults ? "tool results" : "message",
+    estimated: TokenCount.make(size),
+    remaining: TokenCount.make(Math.max(0, Math.min(Math.floor((limit - (tokens - size)) * share), size - 1))),
+    limit: TokenCount.make(limit),
+    stubborn: [...others].sort((one, other) => other.tokens - one.tokens).slice(0, 5),
+    text: pending === undefined ? "" : plainText(pending.content)
+  })
+})

@@ -1,0 +1,78 @@
+import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
+import { Context, Effect, Ref } from "effect"
+import { type Content, text } from "../../domain/content/Content.ts"
+import { sum } from "../../domain/conversation/Conversation.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import { isGoogleModel, reserveFor } from "../../domain/tokens/ModelLimits.ts"
+import { compressionThreshold, Experiments } from "../settings/Experiments.ts"
+import { Calibrations, countRequest, overheadParts } from "../tokens/Calibrations.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import { Model } from "../model/Model.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import type { ChatSettings } from "./ChatSettings.ts"
+import type { ChatState, RequestContext } from "./ChatState.ts"
+import * as WindowGuard from "./WindowGuard.ts"
+
+/** Which model a chat asks, how large its window is, and what accompanies the conversation in every request. */
+
+/** The model that a session asks: its own, unless an imported session names one that cannot be asked here. */
+export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
+  if (settings.routed !== undefined) return settings.routed
+  if (model === undefined) return settings.model
+  const isForeign = started?.importedFrom !== undefined && model === started.model && !isGoogleModel(model)
+  return isForeign ? settings.model : model
+}
+
+const overridesFor = ({ models }: ChatSettings, name: string) =>
+  models !== undefined && Object.hasOwn(models, name) ? models[name] : undefined
+
+/** A model's window, and the part of it that is kept for the answer. What the settings leave open is looked up. */
+export const windowLimits = (settings: ChatSettings, name: string) =>
+  Effect.map(
+    settings.window === undefined || overridesFor(settings, name)?.window !== undefined
+      ? ModelWindows.resolve(name, settings.models)
+      : Effect.succeed({ ...ModelWindows.resolveOffline(name), window: settings.window }),
+    ({ sharesWindow, window }) => ({
+      window,
+      reserve: settings.reserve ?? reserveFor({ sharesWindow }, window, settings.generation?.maxOutputTokens)
+    })
+  )
+
+/** The context of the next request. Kept until the settings or the model change. */
+export const requestContext = Effect.fnUntraced(function* (
+  chat: ChatState
+): Effect.fn.Return<RequestContext, TokenCountError, Calibrations | Model | TokenCounter> {
+  const settings = yield* Ref.get(chat.settings)
+  const model = askedModel(yield* Ref.get(chat.session), settings)
+  const before = chat.requests.context
+  if (before?.settings === settings && before.model === model) return before
+  const made = yield* makeContext(settings, model)
+  chat.requests.context = made
+  chat.requests.measured = undefined
+  return made
+})
+
+const makeContext = Effect.fnUntraced(function* (settings: ChatSettings, model: string) {
+  const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
+  const counter = yield* TokenCounter
+  const experiments = yield* Experiments
+  const declared = overheadParts({ ...settings, model, contents: [] })
+  const opening: ReadonlyArray<Content> =
+    settings.environment === undefined ? [] : [{ role: "user", parts: [text(settings.environment)] }]
+  const parts = [...declared, ...opening.flatMap((content) => content.parts)]
+  const share = overridesFor(settings, model)?.threshold ?? settings.threshold
+  const threshold = thresholdOf(share, yield* experiments.number(compressionThreshold))
+  const window = yield* WindowGuard.make({
+    model,
+    ...(yield* windowLimits(settings, model)),
+    threshold,
+    policy: settings.policy,
+    recount: (all) =>
+      Effect.map(
+        countRequest({ ...settings, model, contents: [{ role: "user", parts: all.slice(declared.length) }] }),
+        ({ tokens }) => tokens
+      ).pipe(Effect.provideContext(services))
+  })
+  const overheadTokens = sum(yield* counter.count(parts))
+  return { settings, model, overheadParts: parts, overheadTokens, opening, window, threshold }
+})

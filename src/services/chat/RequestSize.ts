@@ -1,0 +1,165 @@
+import { Effect, Ref } from "effect"
+import type { Content, Part } from "../../domain/content/Content.ts"
+import {
+  type Entry,
+  type EntryId,
+  entryId,
+  itemParts,
+  itemTokens,
+  sum,
+  viewItem
+} from "../../domain/conversation/Conversation.ts"
+import { Outgoing, type OutgoingRequest } from "../../domain/conversation/Outgoing.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { ChatState, RequestContext, ViewChain } from "./ChatState.ts"
+import { requestContext } from "./RequestContext.ts"
+import type { SizedRequest } from "./WindowGuard.ts"
+
+/** The next request of a chat, its estimated size, and how the model counts it. */
+
+/** A message that is not part of the conversation yet. */
+export interface PendingMessage {
+  readonly content: Content
+  readonly author?: "program" | undefined
+  readonly tokens: ReadonlyArray<number>
+  /** What a program attached to it. The ids are placeholders; see `withIds`. */
+  readonly attached: ReadonlyArray<Entry>
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** A request as it would leave now. */
+export interface ReadyRequest extends SizedRequest {
+  readonly contents: OutgoingRequest["contents"]
+  /** Estimated tokens of the environment changes within the conversation. */
+  readonly environment: OutgoingRequest["environment"]
+  /** The entry that the answer will be. */
+  readonly answer: EntryId
+}
+
+/** Attached entries with the ids that follow their message's. */
+export const withIds = (attached: ReadonlyArray<Entry>, next: number): ReadonlyArray<Entry> =>
+  attached.map((entry, index) => ({ ...entry, id: entryId(next + index) }))
+
+/** Estimated tokens of a message and its attachments, as they are shown. */
+export const pendingTokens = (pending: PendingMessage | undefined): number =>
+  pending === undefined ? 0 : sum(pending.tokens) + sum(pending.attached.map((entry) => itemTokens(viewItem(entry))))
+
+/** The parts of a message and its attachments, as they are shown. */
+export const pendingParts = (pending: PendingMessage | undefined): ReadonlyArray<Part> =>
+  pending === undefined
+    ? []
+    : [...pending.content.parts, ...pending.attached.flatMap((entry) => itemParts(viewItem(entry)))]
+
+/** Whether a view extends an earlier one, first of all by this message. */
+export const continues = (view: ViewChain, earlier: ViewChain, message: Content | undefined): boolean => {
+  let node = view
+  let next: ViewChain
+  while (node !== undefined && node.length > (earlier?.length ?? 0)) {
+    next = node
+    node = node.before
+  }
+  return node === earlier && (message === undefined || next?.value.entry.content === message)
+}
+
+/** The request as it would leave now. `share`: how much of the free window the message may take. */
+export const buildRequest = Effect.fnUntraced(function* (
+  chat: ChatState,
+  pending: PendingMessage | undefined,
+  share: number
+) {
+  const { conversation } = yield* Ref.get(chat.session)
+  // A compression may have changed what accompanies the request.
+  const { opening, overheadParts, overheadTokens } = yield* requestContext(chat)
+  const next =
+    pending === undefined
+      ? []
+      : [
+          viewItem({
+            id: entryId(conversation.next),
+            handles: [],
+            content: pending.content,
+            tokens: pending.tokens,
+            ...(pending.author === undefined ? {} : { author: pending.author })
+          }),
+          ...withIds(pending.attached, conversation.next + 1).map(viewItem)
+        ]
+  const { following, outgoing } = chat.requests
+  const { contents, environment, parts, tokens } = yield* following.withPermit(
+    Effect.map(Work.run(outgoing.follow(conversation.view, opening.length > 0)), () => outgoing.request(next))
+  )
+  const ready: ReadyRequest = {
+    contents: [...opening, ...contents],
+    environment,
+    answer: entryId(conversation.next + next.length),
+    parts: () => [...overheadParts, ...parts()],
+    tokens: overheadTokens + tokens,
+    free: pendingTokens(pending) * (1 / share - 1)
+  }
+  return ready
+})
+
+/** The messages that would be sent now, before the next message. */
+export const nextContents = Effect.fnUntraced(function* (chat: ChatState) {
+  const { conversation } = yield* Ref.get(chat.session)
+  const outgoing = new Outgoing()
+  yield* Work.run(outgoing.follow(conversation.view))
+  return outgoing.request().contents
+})
+
+const scaleIn = ({ requests }: ChatState, view: ViewChain, model: string): number | undefined => {
+  for (let node = view; node !== undefined; node = node.before) {
+    const scaled = requests.scales.get(node)
+    if (scaled?.model === model) return scaled.scale
+  }
+  return undefined
+}
+
+/**
+ * The size of the next request without its message: estimated tokens, and the model's tokens per estimated token. The scale is undefined while no
+ * count of the model is known; with `ask`, the model is then asked for a count (see `WindowGuard.scaleOf`).
+ */
+export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: boolean) {
+  const { requests } = chat
+  const { model, window } = yield* requestContext(chat)
+  const { conversation } = yield* Ref.get(chat.session)
+  const before = requests.scaled
+  const isNew = before === undefined || !continues(conversation.view, before.view, undefined)
+  const request = yield* buildRequest(chat, undefined, 1)
+  const reported = isNew ? scaleIn(chat, conversation.view, model) : undefined
+  const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, reported)
+  // A report that arrived meanwhile is newer.
+  if (requests.scaled === before) requests.scaled = { view: conversation.view }
+  return { tokens: request.tokens, scale }
+})
+
+/** The model's likely count of a request. `isNew`: it was not the last one measured. */
+export const expectedTokens = ({ window }: RequestContext, request: ReadyRequest, isNew: boolean) =>
+  Effect.map(window.scaleOf(request, isNew, false), (scale) =>
+    TokenCount.make(Math.round(request.tokens * (scale ?? 1)))
+  )
+
+/** The provider's count of the last request, as long as the view is that request's with more at its end. */
+export const reportedTokens = ({ requests }: ChatState, { conversation }: Session): number | undefined =>
+  requests.reported !== undefined && continues(conversation.view, requests.reported.view, undefined)
+    ? requests.reported.prompt
+    : undefined
+
+/** Learns from the provider's count of a request, once its answer is in the conversation. */
+export const learnCount = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { window }: RequestContext,
+  request: SizedRequest,
+  prompt: number
+) {
+  yield* window.learn(request, prompt)
+  const { view } = (yield* Ref.get(chat.session)).conversation
+  chat.requests.scaled = { view }
+  // A gateway may report only part of the count. A strategy that uses reports then makes its own estimate.
+  chat.requests.reported = isPlausibleCount(prompt, request.tokens) ? { view, prompt } : undefined
+  const scale = yield* window.scaleOf(request, false, false)
+  if (scale !== undefined && view !== undefined) chat.requests.scales.set(view, { model: window.model, scale })
+})

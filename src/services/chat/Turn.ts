@@ -1,0 +1,181 @@
+import { firePreCompress } from "../compression/PreCompress.ts"
+import { Clock, Effect, Ref, Schema } from "effect"
+import { type AnswerBuilder, unspecifiedReason } from "../../domain/chat/Answer.ts"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { type Content, hasResponses, isResponse, isText, type Part } from "../../domain/content/Content.ts"
+import type { Draft } from "../../domain/conversation/Conversation.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { ModelError } from "../model/Model.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { appendAnswer, appendMessage, attachedEntries, type Attachment } from "./AppendMessages.ts"
+import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
+import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
+import type { ChatBusy } from "./Commit.ts"
+import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
+import { maskOutputs } from "./MaskOutputs.ts"
+import { requestContext } from "./RequestContext.ts"
+import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
+
+/** One turn, from a message to its answer: made to fit, asked, committed. */
+
+/** There is nothing to answer: no message, and the conversation is empty or ends with an answer. */
+export class NothingToAsk extends Schema.TaggedError<NothingToAsk>()("NothingToAsk", {}) {
+  override get message() {
+    return "there is nothing to ask: give a message"
+  }
+}
+
+/** Why a turn failed. In each case the conversation did not change, but for tool results, which are kept. */
+export type TurnError =
+  | ChatBusy
+  | ContextOverflow
+  | InvalidAnswer
+  | StoppedByHook
+  | NothingToAsk
+  | ModelError
+  | SessionStoreError
+  | TokenCountError
+
+/** How one message is sent. */
+export interface SendOptions {
+  /** Cancels the turn if it completes before the answer: the last event is `UserCancelled`, not a failure. */
+  readonly cancel?: Effect.Effect<unknown> | undefined
+  /** `program`: the words are not the user's. */
+  readonly author?: "program" | undefined
+  /** Attachments of the message. They enter the conversation with it or not at all. */
+  readonly attached?: ReadonlyArray<Attachment> | undefined
+}
+
+/** Runs one turn and reports it to `emit`. See `Chat.send`. */
+export const runTurn = Effect.fn("Chat.turn")(function* (
+  chat: ChatState,
+  parts: ReadonlyArray<Part>,
+  { attached = [], author, cancel }: SendOptions,
+  emit: Emit
+) {
+  const at = yield* Clock.currentTimeMillis
+  const context = yield* requestContext(chat)
+  const limit = TokenCount.make(context.window.maxRequestTokens)
+  yield* emit({ _tag: "ModelInfo", model: context.model, limit })
+  // A cancel does not undo what a tool did, so its result is kept whatever becomes of the answer.
+  const results = parts.filter(isResponse)
+  if (results.length > 0) yield* appendMessage(chat, { content: { role: "user", parts: results }, at })
+  const words = parts.filter((part) => !isResponse(part))
+  const isSilent = words.every((part) => isText(part) && part.text.trim() === "")
+  // Without a message to go with, attachments are messages of their own.
+  if (isSilent) {
+    for (const { parts: attachedParts, room } of attached) {
+      yield* appendMessage(chat, { content: { role: "user", parts: attachedParts }, at, author: "program", room })
+    }
+  }
+  const last = (yield* Ref.get(chat.session)).conversation.view?.value.entry.content
+  if (isSilent && last?.role !== "user") return yield* new NothingToAsk({})
+  // Beside results there may be media that belong to them.
+  const answersTools = isSilent && last !== undefined && hasResponses(last)
+  yield* maskOutputs(chat, emit)
+  const work = Effect.gen(function* () {
+    const pending = isSilent
+      ? undefined
+      : yield* pendingMessage(chat, { role: "user", parts: words }, { attached, author }, at)
+    return { pending, ...(yield* answer(chat, context, pending, answersTools, emit)) }
+  })
+  const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
+  if (done === undefined) {
+    // Report what was committed before the cancellation.
+    const { unreported } = chat
+    chat.unreported = undefined
+    if (unreported !== undefined) yield* emit(compressedEvent(unreported, limit))
+    yield* emit({ _tag: "UserCancelled" })
+    return
+  }
+  const { arriving, isSame, model, pending, ready } = done
+  const entry = yield* Effect.uninterruptible(
+    appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
+  )
+  const { citations, finishReason = unspecifiedReason, usage } = arriving
+  if (usage !== null && usage.prompt > 0 && isSame) yield* learnCount(chat, context, ready, usage.prompt)
+  if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
+  const { scale = 1, tokens } = yield* requestSize(chat, false)
+  yield* emit({
+    _tag: "Finished",
+    reason: finishReason,
+    usage,
+    answer: entry.id,
+    tokens: TokenCount.make(Math.round(tokens * scale)),
+    limit
+  })
+})
+
+const pendingMessage = Effect.fnUntraced(function* (
+  chat: ChatState,
+  content: Content,
+  { attached = [], author }: SendOptions,
+  at: number
+) {
+  const counter = yield* TokenCounter
+  const tokens = yield* counter.count(content.parts)
+  const pending: PendingMessage = { content, at, author, tokens, attached: yield* attachedEntries(chat, attached, at) }
+  return pending
+})
+
+const draftOf = (arriving: AnswerBuilder, model: string, at: number): Draft => ({
+  content: arriving.content,
+  at,
+  model,
+  ...(arriving.usage === null ? {} : { usage: arriving.usage })
+})
+
+/** The answer to a request that fits. A request that the model finds too long all the same is shrunk once more. */
+const answer = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext,
+  pending: PendingMessage | undefined,
+  answersTools: boolean,
+  emit: Emit
+) {
+  const hookDecision = yield* askBeforeCompression(chat, emit)
+  const ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
+  const askAgain = Effect.fnUntraced(function* (error: ModelError) {
+    // A request that hooks changed teaches nothing about the original, and shrinking the original may not help.
+    if (chat.requests.isChangedByHooks) return yield* error
+    yield* context.window.learnTooLong(ready)
+    chat.requests.measured = undefined
+    const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)
+    const isSame = smaller.tokens === ready.tokens && smaller.contents.length === ready.contents.length
+    return isSame ? yield* error : { ready: smaller, ...(yield* askModel(chat, context, smaller, answersTools, emit)) }
+  })
+  return yield* askModel(chat, context, ready, answersTools, emit).pipe(
+    Effect.map((answered) => ({ ready, ...answered })),
+    Effect.catchIf(
+      (error): error is ModelError => error._tag === "ModelError" && error.reason._tag === "ContextLengthError",
+      askAgain
+    )
+  )
+})
+
+/** Asks the PreCompress hooks, as Gemini CLI does before it knows whether a compression is due. */
+const askBeforeCompression = Effect.fnUntraced(function* (chat: ChatState, emit: Emit) {
+  const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
+  const { conversation } = yield* Ref.get(chat.session)
+  return yield* firePreCompress(hooks, { conversation, forced: false })
+})
+
+/** The last event of a turn that failed. */
+export const failureEvent = (error: TurnError): ChatEvent => {
+  switch (error._tag) {
+    case "InvalidAnswer":
+      return { _tag: "InvalidStream", fault: error.fault, message: error.message }
+    case "StoppedByHook":
+      return { _tag: "HookStopped", message: error.message, refused: true }
+    case "ContextOverflow": {
+      const { estimated, limit, message, remaining, stubborn, text, what } = error
+      return { _tag: "ContextWindowWillOverflow", what, estimated, remaining, limit, stubborn, text, message }
+    }
+    case "ModelError":
+    case "SessionStoreError":
+      return { _tag: "Error", reason: error.reason._tag, message: error.message }
+    default:
+      return { _tag: "Error", reason: error._tag, message: error.message }
+  }
+}

@@ -1,0 +1,300 @@
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { Effect, Schema } from "effect"
+import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import type { Part } from "../../domain/content/Content.ts"
+import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Calibrations } from "../tokens/Calibrations.ts"
+
+/** A request, as large as it would be sent now. */
+export interface SizedRequest {
+  /** Estimated tokens of the whole request. */
+  readonly tokens: number
+  /** All of its parts, the same objects every time. */
+  readonly parts: () => ReadonlyArray<Part>
+  /** Tokens that have to stay free beside it and beside the answer's reserve. */
+  readonly free?: number
+}
+
+/** A request that may have to become smaller, and the way to do it. */
+export interface Shrinkable<A, E, R> {
+  /** The request as it would be sent now. */
+  readonly request: Effect.Effect<A, E, R>
+  /** Makes it smaller, once. `forced`: as it is, it does not fit. */
+  readonly compress: (policy: Policy, forced: boolean) => Effect.Effect<Outcome, E, R>
+  /** Whether its strategy wants to compress. Default: by the expected tokens of the request. */
+  readonly isDue?: boolean | undefined
+}
+
+/** What a request costs in the model's tokens: likely, and at most. */
+interface Cost {
+  readonly expectedTokens: number
+  readonly maxTokens: number
+}
+
+/** A request that was measured closely. */
+export interface MeasuredRequest extends Cost {
+  /** Estimated tokens. */
+  readonly tokens: number
+  /** The revision of the guard's knowledge at that time. A later revision makes this measurement void. */
+  readonly revision: number
+}
+
+/** A request that cannot be made to fit. Nothing was sent. */
+export class WindowOverflow extends Schema.TaggedError<WindowOverflow>()("WindowOverflow", {
+  /** The most tokens that it costs. */
+  tokens: Schema.Natural,
+  estimated: Schema.Natural,
+  window: Schema.Natural,
+  /** The window without the tokens that are kept for the answer. */
+  maxRequestTokens: Schema.Natural,
+  /** Why it cannot be smaller, if that is known. */
+  why: Schema.NullOr(Schema.String)
+}) {
+  override get message() {
+    return `the prompt is too long: up to ${this.tokens} tokens (estimated ${this.estimated}), where the window of ${this.window} less ${this.window - this.maxRequestTokens} for the answer has room for ${this.maxRequestTokens}${this.why === null ? "" : `; ${this.why}`}`
+  }
+}
+
+/** The window of one model, and how requests are made to fit it. Numbers in tokens. */
+export interface GuardOptions {
+  /** The model's name in `Calibrations`. */
+  readonly model: string
+  readonly window: number
+  /** Kept for the answer. */
+  readonly reserve: number
+  /** The share of the window that triggers a compression. */
+  readonly threshold: number
+  readonly policy: Partial<Policy> | undefined
+  /** The model's own count of a request, if available. Used if a request seems not to fit. */
+  readonly recount?: ((parts: ReadonlyArray<Part>) => Effect.Effect<number>) | undefined
+}
+
+/** How many times its estimate a request may cost while no count of the model is known; below that no closer look is needed. */
+const uncalibratedRatio = 3
+/** How much more than any request so far the next one may cost, as a factor. */
+const growthFactor = 1.5
+/** How many times its estimate a model may plausibly count. A refusal that would imply more means that its window is smaller than stated. */
+const maxPlausibleRatio = 5
+/** Compressions for one request: what is left after these cannot be made smaller. */
+const maxRounds = 4
+
+/** Shrinks without a model what a strategy left too large: this costs nothing and does not fail like the strategy. */
+const extractivePolicy = {
+  strategy: defaultPolicy.strategy,
+  outputForm: defaultPolicy.outputForm,
+  minGain: defaultPolicy.minGain,
+  preserve: defaultPolicy.preserve,
+  summarizer: "extractive",
+  ladder: true
+} as const
+
+/** Converts the model's tokens to estimated tokens, with `scale` of the model's tokens per estimated one. */
+const toEstimated = (tokens: number, scale: number): TokenCount => TokenCount.make(Math.round(tokens / scale))
+
+/** Keeps the requests to one model within its window: every request that is sent fits. Mutable: it learns from the provider's counts and refusals. */
+export class WindowGuard {
+  readonly model: string
+  readonly window: number
+  /** How large a request may be: the window without what is kept for the answer. */
+  readonly maxRequestTokens: number
+  /** Expected tokens from which a request is compressed. */
+  readonly trigger: number
+  private readonly options: GuardOptions
+  private readonly calibrations: Calibrations["Service"]
+  /** The highest observed cost of a request, as a multiple of its estimate. */
+  private maxRatio = uncalibratedRatio
+  /** Counts the requests that cost more than the guard had expected as a maximum. */
+  private revision = 0
+  /** The multiple of the estimate that a refused request proved to be too much. */
+  private refusedRatio = 0
+  /** The model's tokens per estimated token, in requests like the last one. Undefined: not known. */
+  private scale: number | undefined
+  /** Whether the model was asked for a count, and gave none. */
+  private isCountUnavailable = false
+
+  constructor(options: GuardOptions, calibrations: Calibrations["Service"]) {
+    this.options = options
+    this.calibrations = calibrations
+    this.model = options.model
+    this.window = options.window
+    this.maxRequestTokens = Math.max(0, Math.floor(options.window - options.reserve))
+    this.trigger = options.threshold * options.window
+  }
+
+  /** The policy to compress to so many estimated tokens, where `scale` of the model's tokens are one of these. */
+  policy(limit: number, scale = 1): Policy {
+    const base: Policy = { ...defaultPolicy, summarizer: "model", ...this.options.policy }
+    return {
+      ...base,
+      toolBudget: toEstimated(base.toolBudget, scale),
+      ...(base.snapshotBudget === undefined ? {} : { snapshotBudget: toEstimated(base.snapshotBudget, scale) }),
+      limit: TokenCount.make(limit),
+      threshold: Math.min(1, this.trigger / scale / Math.max(1, limit))
+    }
+  }
+
+  /**
+   * Whether a request of so many estimated tokens may be sent without a closer look: it is small, or adds little to one that
+   * was measured.
+   */
+  isSmall(tokens: number, measured: MeasuredRequest | undefined): boolean {
+    const isComparable = measured !== undefined && measured.revision === this.revision && tokens >= measured.tokens
+    const added = tokens - (measured?.tokens ?? 0)
+    const isBelowTrigger =
+      tokens * (this.scale ?? uncalibratedRatio) < this.trigger ||
+      (this.scale === undefined && isComparable && measured.expectedTokens + added * uncalibratedRatio < this.trigger)
+    return (
+      isBelowTrigger &&
+      (tokens * this.maxRatio <= this.maxRequestTokens ||
+        (isComparable && measured.maxTokens + added * this.maxRatio <= this.maxRequestTokens))
+    )
+  }
+
+  /**
+   * Compresses a request if that is due, and returns the one that may be sent. Fails before anything is sent if it cannot fit. The strategy has one
+   * attempt; a request that then does not fit is shrunk without a model, so that no second attempt is paid for.
+   *
+   * `fixed` is the part that no compression can change. `waiting`: below this number of estimated tokens, only a forced compression is tried.
+   */
+  fit<A extends SizedRequest, E, R>(
+    subject: Shrinkable<A, E, R>,
+    fixed: SizedRequest & { readonly what: string },
+    waiting: number
+  ): Effect.Effect<{ readonly request: A; readonly measured: MeasuredRequest }, E | WindowOverflow, R> {
+    return Effect.gen({ self: this }, function* () {
+      let why: string | undefined
+      let request = yield* subject.request
+      let cost = yield* this.costOf(request)
+      if (cost.maxTokens > this.maxRequestTokens) {
+        const fixedCost = yield* this.costOf(fixed)
+        yield* this.lookUpScale(request)
+        if (fixedCost.maxTokens > this.maxRequestTokens) {
+          return yield* this.overflow(fixedCost, fixed, request, fixed.what)
+        }
+      }
+      for (let round = 0; round < maxRounds; round += 1) {
+        const { free = 0, tokens } = request
+        this.maxRatio = Math.max(this.maxRatio, (cost.maxTokens / Math.max(1, tokens + free)) * growthFactor)
+        const forced = cost.maxTokens > this.maxRequestTokens
+        const isDue = subject.isDue ?? (cost.expectedTokens >= this.trigger && tokens >= waiting)
+        if (!forced && (round > 0 || !isDue)) break
+        // The planner counts in estimated tokens.
+        const limit = Math.max(1, Math.floor((this.maxRequestTokens * tokens) / Math.max(cost.maxTokens, tokens)))
+        const scale = cost.expectedTokens > free && tokens > 0 ? (cost.expectedTokens - free) / tokens : 1
+        const policy = this.policy(limit, scale)
+        const outcome = yield* subject.compress(round === 0 ? policy : { ...policy, ...extractivePolicy }, forced)
+        why = "degraded" in outcome ? outcome.degraded?.message : "message" in outcome ? outcome.message : undefined
+        if (patchOf(outcome) === undefined) {
+          if (round > 0) break
+          continue
+        }
+        request = yield* subject.request
+        this.scale = undefined
+        cost = yield* this.costOf(request)
+      }
+      if (cost.maxTokens > this.maxRequestTokens) return yield* this.overflow(cost, request, request, why)
+      return { request, measured: { tokens: request.tokens, ...cost, revision: this.revision } }
+    })
+  }
+
+  /** Learns from the provider's count of a request. */
+  learn({ parts, tokens }: SizedRequest, actual: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const all = parts()
+      if (tokens > 0) this.maxRatio = Math.max(this.maxRatio, (actual / tokens) * growthFactor)
+      if (actual > (yield* this.calibrations.upperBound(this.model, all))) this.revision += 1
+      yield* this.calibrations.observe(this.model, all, actual)
+      if (isPlausibleCount(actual, tokens)) this.scale = actual / tokens
+    })
+  }
+
+  /**
+   * Learns that a request did not fit although it seemed to: from now on every request is measured, and none as large is sent. If
+   * the model may count so many times the estimate, the refusal counts as one token more than the window. If not, the window is
+   * another one than stated, which says nothing of counting.
+   */
+  learnTooLong(request: SizedRequest): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.maxRatio = Infinity
+      this.revision += 1
+      const ratio = (this.window + 1) / Math.max(1, request.tokens)
+      if (ratio <= maxPlausibleRatio) return this.learn(request, this.window + 1)
+      this.refusedRatio = Math.max(this.refusedRatio, ratio)
+      return Effect.void
+    })
+  }
+
+  /**
+   * The model's tokens for one estimated token, in a request like this one. Undefined: nothing is known of the model. With `ask`
+   * the model is asked for a count then, once. `isNew`: the last report says nothing of this request; `reported` is the scale of
+   * an earlier report that does.
+   */
+  scaleOf(request: SizedRequest, isNew: boolean, ask: boolean, reported?: number): Effect.Effect<number | undefined> {
+    return Effect.gen({ self: this }, function* () {
+      if (isNew && reported !== undefined) this.scale = reported
+      else if (isNew || this.scale === undefined) yield* this.lookUpScale(request)
+      const { recount } = this.options
+      if (this.scale !== undefined || !ask || this.isCountUnavailable || recount === undefined) return this.scale
+      yield* recount(request.parts())
+      yield* this.lookUpScale(request)
+      this.isCountUnavailable = this.scale === undefined
+      return this.scale
+    })
+  }
+
+  /** Looks up the calibration for requests like this one. Returns 1 if there is none: the estimate stands. */
+  private lookUpScale(request: SizedRequest): Effect.Effect<number> {
+    return Effect.gen({ self: this }, function* () {
+      const expected = request.tokens > 0 ? yield* this.calibrations.expected(this.model, request.parts()) : undefined
+      this.scale = expected === undefined ? undefined : expected / request.tokens
+      return this.scale ?? 1
+    })
+  }
+
+  /**
+   * What a request costs. The model's own count decides where the upper bound is above the limit, and at first, where nothing
+   * is known of the model and a compression may be due.
+   */
+  private costOf(request: SizedRequest): Effect.Effect<Cost> {
+    return Effect.gen({ self: this }, function* () {
+      const { free = 0, tokens } = request
+      const { recount } = this.options
+      const parts = request.parts()
+      const refused = tokens * this.refusedRatio
+      const bound = Math.max(refused, yield* this.calibrations.upperBound(this.model, parts))
+      const expected = tokens * (this.scale ?? (yield* this.lookUpScale(request)))
+      const isOver = bound + free > this.maxRequestTokens
+      const isUnsure =
+        this.scale === undefined
+          ? isOver || (bound >= this.trigger && !this.isCountUnavailable)
+          : isOver && expected * 2 - bound + free <= this.maxRequestTokens
+      if (!isUnsure || recount === undefined) return { expectedTokens: expected + free, maxTokens: bound + free }
+      const counted = yield* recount(parts)
+      const scale = yield* this.lookUpScale(request)
+      this.isCountUnavailable = this.scale === undefined
+      return { expectedTokens: tokens * scale + free, maxTokens: Math.max(refused, counted) + free }
+    })
+  }
+
+  /** The refusal of a request, in the numbers of what was measured: the request, or a part of it that is too large alone. */
+  private overflow(
+    { expectedTokens, maxTokens }: Cost,
+    measured: SizedRequest,
+    { tokens }: SizedRequest,
+    why: string | undefined
+  ): WindowOverflow {
+    const cost = expectedTokens > this.maxRequestTokens ? expectedTokens : maxTokens
+    return new WindowOverflow({
+      tokens: Math.ceil(((cost - (measured.free ?? 0)) / Math.max(1, measured.tokens)) * tokens),
+      estimated: Math.ceil(tokens),
+      window: this.window,
+      maxRequestTokens: this.maxRequestTokens,
+      why: why ?? null
+    })
+  }
+}
+
+/** Makes a guard for one model, with the calibration from `Calibrations`. */
+export const make = (options: GuardOptions): Effect.Effect<WindowGuard, never, Calibrations> =>
+  Effect.map(Calibrations, (calibrations) => new WindowGuard(options, calibrations))

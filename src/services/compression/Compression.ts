@@ -1,0 +1,147 @@
+import { Context, Effect, Layer } from "effect"
+import type * as Domain from "../../domain/compression/Compression.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { append, type Draft, empty, entryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { HookSystem } from "../hooks/HookSystem.ts"
+import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import { TempStore } from "../session/TempStore.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { firePreCompress } from "./PreCompress.ts"
+import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
+import { runnerOf } from "./strategies/StrategyRunners.ts"
+import type { RunnerServices, StrategyRunner } from "./strategies/StrategyRunner.ts"
+import { Summarizer } from "./summary/Summarizer.ts"
+
+/**
+ * Makes a request for a program that manages its messages itself.
+ *
+ * The messages become the entries `e1`, `e2`, … of a conversation, with token counts and handles. Nothing is stored, and
+ * earlier failures are not remembered. A message without an author belongs to the user or the model, by its role. The
+ * request is not forced: below the policy's threshold nothing happens.
+ */
+export const requestFor: (
+  messages: ReadonlyArray<Draft>,
+  policy?: Policy
+) => Effect.Effect<CompressRequest, TokenCountError, TokenCounter | TempStore> = Effect.fn("Compression.requestFor")(
+  function* (messages, policy = defaultPolicy) {
+    const held = new HandleIndex()
+    let conversation = empty
+    for (const message of messages) {
+      conversation = append(conversation, yield* makeEntry(message, entryId(conversation.next), held))
+    }
+    return { conversation, policy, forced: false, memory: freshMemory, held }
+  }
+)
+
+/**
+ * Returns the runner of a strategy. Dies when there is none, so that an untyped program cannot get another strategy under
+ * that name.
+ */
+const existingRunner = (name: string): Effect.Effect<StrategyRunner> => {
+  const runner = runnerOf(name)
+  return runner === undefined
+    ? Effect.die(new Error(`no strategy is called ${name}; expected ${StrategyName.literals.join(" or ")}`))
+    : Effect.succeed(runner)
+}
+
+/** Adds the decision of hooks to the request. Hooks are asked once, and only count for a strategy that heeds them. */
+const withHookDecision = Effect.fnUntraced(function* (
+  runner: StrategyRunner,
+  request: CompressRequest
+): Effect.fn.Return<CompressRequest, never, HookSystem> {
+  const hooks = yield* HookSystem
+  const { cwd, policy } = request
+  const hookDecision =
+    request.hookDecision ??
+    (yield* firePreCompress({ has: hooks.has, fire: (event) => hooks.fire(event, { cwd }) }, request))
+  const focus = hookDecision.specific["focus"]
+  const isHeeded = runner.strategy.heedsHooks && policy.focus === undefined
+  return isHeeded && typeof focus === "string" && focus.trim() !== ""
+    ? { ...request, hookDecision, policy: { ...policy, focus } }
+    : { ...request, hookDecision }
+})
+
+/** Returns why hooks veto this compression, when they may. */
+const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
+  mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
+
+/**
+ * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
+ * program with its own strategy calls this function with its runner.
+ */
+export const compressWith = Effect.fn("Compression.compress")(function* (
+  runner: StrategyRunner,
+  original: CompressRequest
+): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
+  const { conversation, forced } = original
+  yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
+  if (view(conversation).length === 0) return noop("empty", 0)
+  const request = yield* withHookDecision(runner, original)
+  const veto = vetoOf(runner, request)
+  if (veto === undefined) return yield* runner.compress(request)
+  // When there was nothing to do, that is the reason, not the veto.
+  const decision = yield* runner.decide(request)
+  return decision._tag === "Skip"
+    ? noop(decision.reason, decision.before)
+    : noop("vetoed by a hook", decision.plan.before, veto)
+})
+
+/** Carries out an existing plan of this strategy. */
+export const applyWith = Effect.fn("Compression.apply")(function* (
+  runner: StrategyRunner,
+  original: CompressRequest,
+  plan: Domain.Plan
+): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
+  const { version } = original.conversation
+  if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
+  // Only a user's request leads to carrying out a plan.
+  const { forced } = original
+  const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
+  const veto = vetoOf(runner, request)
+  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
+})
+
+/**
+ * The workflow of a compression: hooks, plan, summary, audit, outcome.
+ *
+ * It changes nothing itself: the outcome carries a patch, which only `Chat` applies to the conversation. Every step can be
+ * interrupted.
+ */
+export class Compression extends Context.Service<
+  Compression,
+  {
+    /** Returns the plan for a request without carrying it out. */
+    readonly plan: (request: CompressRequest) => Effect.Effect<Domain.Decision>
+    /**
+     * Plans, carries out the plan, and returns the outcome. Never fails: a failure becomes an outcome, or is part of a
+     * successful one that used a fallback (`degraded`). With `policy.ladder`, stronger plans follow until the result fits
+     * the window.
+     */
+    readonly compress: (request: CompressRequest) => Effect.Effect<CompressionResult>
+    /** Carries out an existing plan. Fails when the conversation or the settings changed since the plan was made. */
+    readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<CompressionResult, PlanRefused>
+  }
+>()("palimpsest/services/compression/Compression") {
+  /** The workflow over these services. It keeps no state between compressions. */
+  static readonly layer = Layer.effect(
+    Compression,
+    Effect.gen(function* () {
+      const context = Context.mergeAll(
+        Context.make(HookSystem, yield* HookSystem),
+        Context.make(Summarizer, yield* Summarizer),
+        Context.make(TokenCounter, yield* TokenCounter),
+        Context.make(TempStore, yield* TempStore)
+      )
+      const provide = Effect.provideContext(context)
+      return {
+        plan: (request) => Effect.flatMap(existingRunner(request.policy.strategy), ({ decide }) => decide(request)),
+        compress: (request) =>
+          provide(Effect.flatMap(existingRunner(request.policy.strategy), (runner) => compressWith(runner, request))),
+        apply: (request, plan) =>
+          provide(Effect.flatMap(existingRunner(plan.strategy), (runner) => applyWith(runner, request, plan)))
+      }
+    })
+  )
+}

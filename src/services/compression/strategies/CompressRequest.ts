@@ -1,0 +1,86 @@
+import { Schema } from "effect"
+import type { Policy } from "../../../domain/compression/strategies/Policy.ts"
+import { Noop, type NoopReason, type Outcome, type SummaryCall } from "../../../domain/compression/Compression.ts"
+import type { Conversation, Pin } from "../../../domain/conversation/Conversation.ts"
+import type { HookOutcome } from "../../../domain/hooks/Hook.ts"
+import { type FailureMemory, isTried, type TriedRange } from "../../../domain/conversation/FailureMemory.ts"
+import type { Handle } from "../../../domain/content/Handle.ts"
+import { redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
+import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
+import { TokenCount } from "../../../domain/tokens/Tokens.ts"
+import type { HandleIndex } from "../../session/EntryBuilder.ts"
+
+/** The input of a compression. */
+export interface CompressRequest {
+  readonly conversation: Conversation
+  readonly policy: Policy
+  /** Compress regardless of the threshold and of earlier failures. */
+  readonly forced: boolean
+  readonly memory: FailureMemory
+  /** The user's pins, wherever they are in the log. */
+  readonly pins?: ReadonlyArray<Pin> | undefined
+  /** The handles that the session has assigned. */
+  readonly held: HandleIndex
+  readonly cwd?: string | undefined
+  /** The id of its model calls in telemetry. Absent: `compress`. */
+  readonly promptId?: string | undefined
+  /** The model of the conversation. */
+  readonly family?: string | undefined
+  /**
+   * The hooks' decision on PreCompress, when it was fired before: a veto (`stopped`, `blocked`), and in `specific` a `focus`
+   * for a policy that has none and the `snapshot` to use. Absent: the workflow fires it. See `Strategy.heedsHooks`.
+   */
+  readonly hookDecision?: HookOutcome | undefined
+  /** The next request would not fit otherwise, so no hook can veto the compression. */
+  readonly mustFit?: boolean | undefined
+}
+
+/** The outcome of a compression, and the handle that recalls everything it dropped. */
+export interface CompressionResult {
+  readonly outcome: Outcome
+  readonly dropped: Handle | undefined
+}
+
+/** Makes the result of a compression that changed nothing, with the reason. */
+export const noop = (reason: NoopReason, before: number, detail?: string): CompressionResult => ({
+  outcome: Noop.make({
+    reason,
+    before: TokenCount.make(before),
+    ...(detail === undefined || detail.trim() === "" ? {} : { detail })
+  }),
+  dropped: undefined
+})
+
+/** The plan was made for another state of the conversation or with other settings. A new plan is needed. */
+export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused", {
+  planned: Schema.Natural,
+  current: Schema.Natural
+}) {
+  override get message() {
+    return this.planned === this.current
+      ? "the plan was made with other settings than these; make a new plan, or give the same"
+      : `the plan was made for version ${this.planned} of the conversation, which is at version ${this.current}; make a new plan`
+  }
+}
+
+/**
+ * Whether a model was paid for this range before without a result and the user did not ask again. Such a range is not paid
+ * for twice.
+ */
+export const isTriedInVain = (
+  { forced, memory, mustFit = false, policy }: CompressRequest,
+  range: TriedRange
+): boolean => policy.summarizer === "model" && (!forced || mustFit) && isTried(memory, range)
+
+/** Redacts secrets in the answers of model calls, because outcomes are stored and printed. */
+export function* redactedCalls(
+  calls: ReadonlyArray<SummaryCall>,
+  secrets: ReadonlyArray<Secret>
+): SlicedWork<ReadonlyArray<SummaryCall>> {
+  const clean: Array<SummaryCall> = []
+  for (const call of calls) {
+    const { text } = yield* redacting(call.answer)
+    clean.push({ ...call, answer: yield* withoutValues(text, secrets) })
+  }
+  return clean
+}

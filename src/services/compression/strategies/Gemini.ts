@@ -1,0 +1,346 @@
+import { Effect } from "effect"
+import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
+import { encode } from "../../../domain/text/Bytes.ts"
+import * as Domain from "../../../domain/compression/Compression.ts"
+import { model, text, user } from "../../../domain/content/Content.ts"
+import {
+  entries,
+  type Entry,
+  entryId,
+  itemParts,
+  type Patch,
+  view,
+  type ViewItem
+} from "../../../domain/conversation/Conversation.ts"
+import { witnessOf } from "../../../domain/compression/Evidence.ts"
+import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
+import {
+  acknowledgement,
+  type Answers,
+  type ApiCount,
+  concluding,
+  countedParts,
+  finalSummary,
+  layoutOf
+} from "../../../domain/compression/strategies/gemini/Conclusion.ts"
+import {
+  deciding,
+  type GeminiDecision,
+  type Summarize
+} from "../../../domain/compression/strategies/gemini/Decision.ts"
+import { curatedItems, plan as planGemini, requestOf } from "../../../domain/compression/strategies/gemini/Plan.ts"
+import { estimate, needsApiCount } from "../../../domain/compression/strategies/gemini/TokenEstimate.ts"
+import { type Truncation } from "../../../domain/compression/strategies/gemini/ToolOutputs.ts"
+import { gemini as strategy } from "../../../domain/compression/strategies/gemini/Gemini.ts"
+import { redactedContents, redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
+import {
+  countSecrets,
+  redact,
+  redacting,
+  type Secret,
+  distinctiveSecrets,
+  withoutValues
+} from "../../../domain/text/Redaction.ts"
+import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
+import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
+import { TokenCount } from "../../../domain/tokens/Tokens.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import {
+  redactedCalls,
+  type CompressRequest,
+  type CompressionResult,
+  isTriedInVain,
+  noop,
+  PlanRefused
+} from "./CompressRequest.ts"
+import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { TempStore } from "../../session/TempStore.ts"
+import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+
+/**
+ * Carries out a compression as Gemini CLI did in March 2026: its split, counts, calls, statuses and layout. The guarantees
+ * of every strategy hold here too: nothing is lost, and every request is legal.
+ */
+
+const inputOf = (request: CompressRequest) => {
+  const items = curatedItems(request.conversation)
+  const { memory, policy } = request
+  const counted = policy.promptTokens ?? estimate(items.flatMap((item) => [...itemParts(item)]))
+  return { items, request: { forced: request.forced, memory, lastPromptTokens: counted } }
+}
+
+const decide = (request: CompressRequest): Effect.Effect<Domain.Decision> =>
+  Work.run(planGemini(request.conversation, request.policy, inputOf(request).request))
+
+/** Returns the outputs that were shortened, from the curated item `from` on. */
+const shortened = Effect.fnUntraced(function* (
+  items: ReadonlyArray<ViewItem>,
+  { outputs }: Truncation,
+  from: number
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const found: Array<Patch["shorten"][number]> = []
+  for (const { content, part, replacement } of outputs) {
+    const item = items[content]
+    if (item === undefined || replacement === undefined || content < from) continue
+    if (JSON.stringify(itemParts(item)[part]) === JSON.stringify(replacement)) continue
+    const [tokens = 0] = yield* counter.count([replacement])
+    found.push({ entry: item.entry.id, part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return found
+})
+
+/** Returns the summary of the slice: a model's two answers, or a text written by code. */
+const answersTo = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  decision: Summarize,
+  dropped: ReadonlyArray<Entry>,
+  secrets: ReadonlyArray<Secret>
+): Effect.fn.Return<
+  { readonly answers: Answers; readonly calls: ReadonlyArray<Domain.SummaryCall> },
+  SummarizerError,
+  Summarizer
+> {
+  const { family, policy } = request
+  const summarizer = yield* Summarizer
+  const promptId = request.promptId ?? "compress"
+  const isRedacted = policy.redactSecrets !== false
+  const summaryRequest: SummaryRequest = {
+    entries: isRedacted ? (yield* Work.run(redactedEntries(dropped, secrets))).entries : dropped,
+    kept: [],
+    budget: policy.snapshotBudget ?? 8_000,
+    focus: policy.focus === undefined ? undefined : redact(policy.focus),
+    cwd: request.cwd,
+    pins: { original: undefined, latest: undefined },
+    said: witnessOf(entries(request.conversation), secrets),
+    secrets,
+    verify: false,
+    by: policy.summarizer,
+    fallback: false,
+    model: policy.model,
+    family,
+    promptId
+  }
+  if (policy.summarizer === "extractive" || summarizer.answers === undefined) {
+    const { calls = [], text: written } =
+      policy.summarizer === "extractive"
+        ? yield* extractiveSummary(summaryRequest)
+        : yield* summarizer.summarize(summaryRequest)
+    return { answers: { summary: written, verified: "" }, calls }
+  }
+  const first = firstCall(decision, promptId)
+  const generate = isRedacted ? (yield* Work.run(redactedContents(first.contents, secrets))).contents : first.contents
+  const answered = yield* summarizer.answers({
+    model: policy.model,
+    family,
+    promptId,
+    system: first.system,
+    generate,
+    verify: (summary) => {
+      const second = secondCall(decision, promptId, summary).contents
+      // Everything except the summary is known from the first call.
+      return isRedacted ? Work.runSync(redactedContents(second, secrets)).contents : second
+    }
+  })
+  return { answers: answered, calls: answered.calls }
+})
+
+/**
+ * Returns the API's count of the new history. As in the original, only media are counted, and without a model there is no
+ * count. A failed count ends the compression with the status that exists for it. The original continues with its estimate
+ * (Gemini CLI, March 2026), which can be wrong by any factor for media.
+ */
+const apiCount = Effect.fnUntraced(function* (
+  { family, policy }: CompressRequest,
+  decision: Summarize,
+  answers: Answers
+): Effect.fn.Return<{ readonly tokens: ApiCount; readonly problem: string }, never, Summarizer> {
+  const summary = finalSummary(answers)
+  const parts = countedParts(decision, layoutOf(decision, summary))
+  if (policy.summarizer !== "model" || summary === "" || !needsApiCount(parts))
+    return { tokens: undefined, problem: "" }
+  const { count } = yield* Summarizer
+  if (count === undefined) return { tokens: undefined, problem: "" }
+  return yield* Effect.match(count({ family, contents: [{ role: "user", parts }] }), {
+    onSuccess: (tokens) => ({ tokens, problem: "" }),
+    onFailure: ({ message }) => ({ tokens: "failed" as const, problem: message })
+  })
+})
+
+const summarised = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  items: ReadonlyArray<ViewItem>,
+  decision: Summarize,
+  plan: Domain.Plan
+): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+  const step = plan.steps.find((candidate) => candidate._tag === "Summarize")
+  const all = view(request.conversation)
+  const from = all.findIndex((item) => item.entry.id === step?.from)
+  const to = all.findIndex((item) => item.entry.id === step?.to)
+  // The original pays again for an empty summary on every turn.
+  if (step !== undefined && isTriedInVain(request, step)) {
+    return noop("already tried", plan.before)
+  }
+  const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
+  const { secrets } = yield* Work.run(redactedEntries(dropped))
+  // A value that was named as a secret stays one after its name has left the window.
+  const everySecret = yield* Work.run(secretsOf(entries(request.conversation).map(({ content }) => content)))
+  const { answers: given, calls: made } = yield* answersTo(request, decision, dropped, everySecret)
+  // No secret enters a snapshot, whoever wrote it.
+  const summary = yield* Work.run(redacting(given.summary))
+  const verified = yield* Work.run(redacting(given.verified))
+  const telling = distinctiveSecrets(everySecret)
+  const answers: Answers = {
+    summary: yield* Work.run(withoutValues(summary.text, telling)),
+    verified: yield* Work.run(withoutValues(verified.text, telling))
+  }
+  const calls = yield* Work.run(redactedCalls(made, telling))
+  const counted = yield* apiCount(request, decision, answers)
+  const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
+  const before = TokenCount.make(conclusion.before)
+  if (!("summary" in conclusion)) {
+    return {
+      outcome:
+        conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
+          ? Domain.FailedEmptySummary.make({ before, plan, calls })
+          : Domain.FailedTokenCountError.make({ before, message: counted.problem, plan, calls }),
+      dropped: undefined
+    }
+  }
+  if (step === undefined) return noop("nothing to compress", conclusion.before)
+  const after = TokenCount.make(conclusion.after)
+  if (conclusion.status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT") {
+    return {
+      outcome: Domain.FailedInflatedTokenCount.make({
+        reason: "inflated",
+        before,
+        after,
+        plan,
+        stubborn: unshrinkable(request.conversation, new Set(items.slice(decision.split).map(({ entry }) => entry.id))),
+        calls
+      }),
+      dropped: undefined
+    }
+  }
+  const { held } = request
+  const next = request.conversation.next
+  // The original made the decision; quotes of the model that the user never wrote are marked as the model's.
+  const snapshot = asModelWrote(conclusion.summary, witnessOf(entries(request.conversation), everySecret))
+  const insert = [
+    yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
+    yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
+  ]
+  const shorten = yield* shortened(items, decision.truncation, decision.split)
+  const keptOut = [...secrets, ...summary.secrets, ...verified.secrets]
+  const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
+  return {
+    outcome: Domain.Compressed.make({
+      before,
+      after,
+      plan,
+      patch,
+      degraded: null,
+      by: calls.length === 0 ? "extractive" : "model",
+      snapshot,
+      audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+      calls,
+      doubts: { removed: [], unknown: [] },
+      ...(keptOut.length === 0 ? {} : { secrets: countSecrets(keptOut) })
+    }),
+    dropped: yield* rangeHandle(dropped)
+  }
+})
+
+const onlyTruncated = Effect.fnUntraced(function* (
+  items: ReadonlyArray<ViewItem>,
+  decision: Extract<GeminiDecision, { _tag: "ContentTruncated" }>,
+  plan: Domain.Plan
+): Effect.fn.Return<CompressionResult, TokenCountError, TokenCounter> {
+  const patch: Patch = { insert: [], shorten: yield* shortened(items, decision.truncation, 0) }
+  const { after, before } = plan
+  return {
+    outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null, calls: [] }),
+    dropped: undefined
+  }
+})
+
+/**
+ * Decides, after saving every output that the decision shortens. An output that cannot be saved stays unchanged, and the
+ * decision about the rest is made again.
+ */
+const decided = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  items: ReadonlyArray<ViewItem>,
+  given: ReturnType<typeof inputOf>["request"]
+): Effect.fn.Return<
+  { readonly decision: GeminiDecision; readonly failedSaves: ReadonlySet<number> },
+  never,
+  TempStore
+> {
+  const store = yield* TempStore
+  const failedSaves = new Set<number>()
+  let saved = 0
+  for (;;) {
+    const decision = yield* Work.run(deciding(requestOf(items, request.policy, { ...given, failedSaves })))
+    const outputs = "truncation" in decision ? (decision.truncation?.outputs ?? []) : []
+    let again = false
+    for (const { file, number, saved: isSaved, text: whole } of outputs.filter((output) => output.number > saved)) {
+      saved = number
+      if (!isSaved) continue
+      const put = yield* Effect.result(store.put(encode(whole)))
+      if (put._tag === "Success") continue
+      yield* Effect.logDebug(`${file} was not saved: ${put.failure.message}`)
+      failedSaves.add(number)
+      again = true
+      break
+    }
+    if (!again) return { decision, failedSaves }
+  }
+})
+
+const compress = Effect.fn("Compression.gemini")(function* (
+  request: CompressRequest
+): Effect.fn.Return<CompressionResult, never, Summarizer | TokenCounter | TempStore> {
+  const { items, request: given } = inputOf(request)
+  const { decision, failedSaves } = yield* decided(request, items, given)
+  const planned = yield* Work.run(planGemini(request.conversation, request.policy, { ...given, failedSaves }))
+  if (decision._tag === "Noop") return noop(decision.reason, decision.before)
+  if (planned._tag === "Skip" || decision._tag === "SplitRefused") {
+    return noop("nothing to compress", decision.before)
+  }
+  const { plan } = planned
+  const work =
+    decision._tag === "ContentTruncated"
+      ? onlyTruncated(items, decision, plan)
+      : summarised(request, items, decision, plan)
+  return yield* work.pipe(
+    Effect.catchTags({
+      TokenCountError: ({ message }) =>
+        Effect.succeed<CompressionResult>({
+          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message }),
+          dropped: undefined
+        }),
+      SummarizerError: ({ calls, message, reason }) =>
+        Effect.succeed<CompressionResult>({
+          outcome: Domain.FailedSummarizer.make({ before: plan.before, plan, reason, message, calls }),
+          dropped: undefined
+        })
+    })
+  )
+})
+
+/** Decision and execution are one step, so a plan is compared with the current decision. */
+const apply = Effect.fnUntraced(function* (
+  original: CompressRequest,
+  plan: Domain.Plan
+): Effect.fn.Return<CompressionResult, PlanRefused, RunnerServices> {
+  const request = { ...original, forced: true }
+  const now = yield* decide(request)
+  const isSame = now._tag === "Go" && JSON.stringify(now.plan.steps) === JSON.stringify(plan.steps)
+  if (isSame) return yield* compress(request)
+  return yield* new PlanRefused({ planned: plan.version, current: request.conversation.version })
+})
+
+/** The runner of the strategy `gemini`. */
+export const gemini: StrategyRunner = { strategy, decide, compress, apply }

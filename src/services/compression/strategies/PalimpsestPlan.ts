@@ -1,0 +1,284 @@
+import { Effect } from "effect"
+import * as Domain from "../../../domain/compression/Compression.ts"
+import { type Span, witnessOf } from "../../../domain/compression/Evidence.ts"
+import { responseText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
+import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
+import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
+import type { Handle } from "../../../domain/content/Handle.ts"
+import {
+  compressed,
+  type Conversation,
+  entries,
+  type Entry,
+  entryId,
+  itemParts,
+  type Patch,
+  view
+} from "../../../domain/conversation/Conversation.ts"
+import { projecting, requestTokens } from "../../../domain/conversation/Projection.ts"
+import { redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
+import {
+  countSecrets,
+  redact,
+  redacting,
+  redactSpan,
+  type Secret,
+  strongSecrets,
+  distinctiveSecrets,
+  withoutValues
+} from "../../../domain/text/Redaction.ts"
+import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { TokenCount } from "../../../domain/tokens/Tokens.ts"
+import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import type { TempStore } from "../../session/TempStore.ts"
+import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
+import { Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { snapshotFromHook, type VerifiedSnapshot, verifySnapshot } from "../summary/WrittenSnapshot.ts"
+import { type CompressionResult, type CompressRequest, isTriedInVain, noop, redactedCalls } from "./CompressRequest.ts"
+
+/** Carries out one plan of the default strategy: shortens, requests the snapshot, checks the gain. */
+
+const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
+
+const opening = (from: string, to: string, dropped: Handle): string =>
+  `${runtimeMark} The messages ${from} to ${to} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
+
+/** Carries out one plan. Failures of the summarizer and of counting become outcomes. */
+export const carryOut = Effect.fn("Compression.attempt")(
+  function* (
+    request: CompressRequest,
+    plan: Domain.Plan
+  ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+    const { conversation, policy } = request
+    const items = view(conversation)
+    const shorten = yield* shortened(request, plan)
+    const summarize = plan.steps.find((step) => step._tag === "Summarize")
+    const layout = plan.steps.find((step) => step._tag === "Layout")
+    if (summarize === undefined || layout === undefined) {
+      return yield* conclude(request, plan, { insert: [], shorten }, undefined)
+    }
+    const from = items.findIndex((item) => item.entry.id === summarize.from)
+    const to = items.findIndex((item) => item.entry.id === summarize.to)
+    const dropped = items.slice(from, to + 1).filter((item) => item.entry.author !== "environment")
+    const replaced = new Map(shorten.map((one) => [`${one.entry}:${one.part}`, one.replacement]))
+    const kept = items.slice(to + 1).map((item) =>
+      itemParts(item)
+        .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
+        .join("\n")
+    )
+    const isInVain = isTriedInVain(request, summarize)
+    if (isInVain && !policy.ladder) {
+      return noop("already tried", plan.before)
+    }
+    const whole = dropped.map((item) => item.entry)
+    // A value that was named as a secret stays one after its name has left the window.
+    const log = entries(conversation)
+    const secretsOfAll = yield* Work.run(secretsOf(log.map(({ content }) => content)))
+    const telling = distinctiveSecrets(secretsOfAll)
+    const clean = yield* Work.run(redactedEntries(whole, secretsOfAll))
+    const summaryRequest: SummaryRequest = {
+      entries: policy.redactSecrets === false ? whole : clean.entries,
+      kept,
+      budget: summarize.budget,
+      focus: policy.focus === undefined ? undefined : redact(policy.focus),
+      cwd: request.cwd,
+      pins: pinsOf(plan, conversation, strongSecrets(telling)),
+      said: witnessOf(log, secretsOfAll),
+      secrets: secretsOfAll,
+      verify: summarize.verify,
+      // Above the first rung, the model has had its chance.
+      by: plan.rung === 0 && !isInVain ? policy.summarizer : "extractive",
+      fallback: policy.ladder,
+      model: policy.model,
+      family: request.family,
+      promptId: request.promptId
+    }
+    const summary = yield* summaryOf(request, plan, summaryRequest)
+    if (summary.text.trim() === "") {
+      return {
+        outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
+        dropped: undefined
+      }
+    }
+    const range = yield* rangeHandle(whole)
+    // No secret enters a snapshot, whoever wrote it.
+    const { secrets, text: snapshot } = yield* Work.run(redacting(summary.text))
+    const calls = yield* Work.run(redactedCalls(summary.calls, telling))
+    const insert: Array<Entry> = []
+    const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
+      { role: "user", text: `${opening(summarize.from, summarize.to, range)}${snapshot}` },
+      ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
+    ]
+    for (const message of messages) {
+      const draft = { content: { role: message.role, parts: [text(message.text)] }, author: "summary" as const }
+      insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
+    }
+    const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
+    const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
+    return yield* conclude(request, plan, patch, made)
+  },
+  (effect, _request, plan) =>
+    Effect.catchTags(effect, {
+      TokenCountError: (error) =>
+        Effect.succeed<CompressionResult>({
+          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message: error.message }),
+          dropped: undefined
+        }),
+      SummarizerError: (error) =>
+        Effect.succeed<CompressionResult>({
+          outcome: Domain.FailedSummarizer.make({
+            before: plan.before,
+            plan,
+            reason: error.reason,
+            message: error.message,
+            calls: error.calls
+          }),
+          dropped: undefined
+        })
+    })
+)
+
+/** Why code writes the snapshot and not the model: an earlier summary failed, and the user did not ask for another. */
+const failedBefore = {
+  reason: "failed before",
+  message: "a summary failed before, so that no model was asked for another one"
+} as const
+
+/** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */
+const summaryOf = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  wanted: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+  if (wanted.by === "model" && request.memory.failed && !request.forced) {
+    const summary = yield* writeSummary(request, plan, { ...wanted, by: "extractive" })
+    return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
+  }
+  return yield* writeSummary(request, plan, wanted)
+})
+
+const writeSummary = Effect.fnUntraced(function* (
+  { hookDecision: advice }: CompressRequest,
+  { rung }: Domain.Plan,
+  wanted: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+  const snapshot = advice?.specific["snapshot"]
+  const made = rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, wanted) : undefined
+  if (made !== undefined && typeof made !== "string") return made
+  const summarizer = yield* Summarizer
+  const summary = yield* verifySnapshot(yield* summarizer.summarize(wanted), wanted)
+  return made === undefined
+    ? summary
+    : { ...summary, degraded: summary.degraded ?? { reason: "InvalidOutputError", message: made } }
+})
+
+const partText = (part: Part): string =>
+  part.functionCall === undefined
+    ? part.functionResponse === undefined
+      ? (part.text ?? "")
+      : responseText(part, undefined)
+    : `${part.functionCall.name} ${JSON.stringify(part.functionCall.args ?? {})}`
+
+/** Returns the parts that a plan shortens, in the form that the view will show. */
+const shortened = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const items = new Map(view(request.conversation).map((item) => [item.entry.id, item]))
+  const parts: Array<Patch["shorten"][number]> = []
+  for (const step of plan.steps) {
+    if (step._tag !== "Shorten") continue
+    const item = items.get(step.entry)
+    const original = item?.entry.content.parts[step.part]
+    if (item === undefined || original === undefined) continue
+    const output = shortenedText(item, step.part, step.form, sizeOf(plan, step.form))
+    if (output === undefined) continue
+    const replacement = withOutput(original, output)
+    const [tokens = 0] = yield* counter.count([replacement])
+    parts.push({ entry: step.entry, part: step.part, replacement, tokens: TokenCount.make(tokens) })
+  }
+  return parts
+})
+
+const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: ReadonlyArray<Secret>) => {
+  const pins = plan.steps.filter((step) => step._tag === "Pin")
+  const named = new Set<string>(pins.map(({ entry }) => entry))
+  const log = new Map(
+    pins.length === 0
+      ? []
+      : [...view(conversation).map(({ entry }) => entry), ...entries(conversation)]
+          .filter(({ id }) => named.has(id))
+          .map((entry) => [entry.id, entry])
+  )
+  const spans = (why: (typeof pins)[number]["why"]): ReadonlyArray<Span> =>
+    pins
+      .filter((pin) => pin.why === why)
+      .map(({ end, entry: id, part, start }) => {
+        const entry = log.get(id)
+        const whole = entry?.content.parts[part]?.text ?? ""
+        return {
+          entry: id,
+          part,
+          start,
+          end,
+          text: Work.runSync(withoutValues(redactSpan(whole, start, end), secrets)),
+          handle: entry?.handles[part]
+        }
+      })
+  return {
+    original: spans("original request")[0],
+    latest: spans("latest request")[0],
+    asked: spans("pinned by the user")
+  }
+}
+
+interface MadeSummary extends VerifiedSnapshot {
+  readonly range: Handle
+  /** The secrets that were left out of the snapshot. */
+  readonly secrets: ReadonlyArray<Secret>
+}
+
+/** Returns the result of a plan: counts both sides the same way and checks the gain. */
+const conclude = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  patch: Patch,
+  summary: MadeSummary | undefined
+): Effect.fn.Return<CompressionResult> {
+  const { policy } = request
+  const next = compressed(request.conversation, patch)
+  const before = plan.before
+  const sent = yield* Work.run(projecting(view(next)))
+  const after = TokenCount.make(policy.overhead + requestTokens(sent))
+  const enough = after < before && after <= before * (1 - policy.minGain)
+  if (!enough) {
+    const kept = new Set(view(next).map((item) => item.entry.id))
+    return {
+      outcome: Domain.FailedInflatedTokenCount.make({
+        reason: after >= before ? "inflated" : "below minimum gain",
+        before,
+        after,
+        plan,
+        stubborn: unshrinkable(request.conversation, kept),
+        calls: summary?.calls ?? []
+      }),
+      dropped: undefined
+    }
+  }
+  const common = { before, after, plan, patch, degraded: summary?.degraded ?? null, calls: summary?.calls ?? [] }
+  return summary === undefined
+    ? { outcome: Domain.ContentTruncated.make(common), dropped: undefined }
+    : {
+        outcome: Domain.Compressed.make({
+          ...common,
+          by: summary.by,
+          snapshot: summary.text,
+          audit: summary.audit,
+          doubts: summary.doubts,
+          ...(summary.secrets.length === 0 ? {} : { secrets: countSecrets(summary.secrets) })
+        }),
+        dropped: summary.range
+      }
+})

@@ -1,0 +1,141 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import type { Content } from "../../../domain/content/Content.ts"
+import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import type { UserWordsWitness, Span } from "../../../domain/compression/Evidence.ts"
+import { type AnchorAudit, extractSnapshot } from "../../../domain/compression/Extractive.ts"
+import type { Secret } from "../../../domain/text/Redaction.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+
+/** The summarizer gave no summary. */
+export class SummarizerError extends Schema.TaggedError<SummarizerError>()("SummarizerError", {
+  /** Named like the reasons of errors in `effect/ai`. */
+  reason: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect(),
+  /** The calls answered before the failure. */
+  calls: Schema.Array(SummaryCall)
+}) {}
+
+/** The input of a summary. */
+export interface SummaryRequest {
+  /**
+   * The entries that leave the window, oldest first, as they were before any shortening. Secrets are redacted unless the
+   * policy says otherwise (`redactSecrets`).
+   */
+  readonly entries: ReadonlyArray<Entry>
+  /** Texts that stay in the window. */
+  readonly kept: ReadonlyArray<string>
+  /** Upper bound for the snapshot, in tokens. */
+  readonly budget: number
+  readonly focus: string | undefined
+  readonly cwd: string | undefined
+  /** The user's words that have to be shown exactly. `asked`: the user pinned them. */
+  readonly pins: {
+    readonly original: Span | undefined
+    readonly latest: Span | undefined
+    readonly asked?: ReadonlyArray<Span> | undefined
+  }
+  /** Tells whether the user wrote these words in that entry, from the whole log. Claims of earlier snapshots are not proof. */
+  readonly said: UserWordsWitness
+  /** Secrets of the whole conversation. The snapshot shows none of their values. */
+  readonly secrets?: ReadonlyArray<Secret> | undefined
+  readonly verify: boolean
+  readonly by: "model" | "extractive"
+  /** Whether code may write the snapshot when the model cannot. */
+  readonly fallback: boolean
+  /** The summarizing model, when one was named. */
+  readonly model: string | undefined
+  /** The conversation's own model. Its family decides when no model was named. */
+  readonly family: string | undefined
+  /** The id of the calls in telemetry. Absent: `compress`. */
+  readonly promptId?: string | undefined
+}
+
+/**
+ * The result of a summarizer. It is not trusted: the workflow parses the text, marks quotes that the user never wrote,
+ * removes exact facts that do not occur in the conversation, cuts it to the budget, and adds what it omitted
+ * (`WrittenSnapshot.verified`).
+ */
+export interface Summary {
+  /** A `<state_snapshot>` or plain text. Blank: nothing usable came back. */
+  readonly text: string
+  /** The model calls, in order. */
+  readonly calls?: ReadonlyArray<SummaryCall> | undefined
+  /** The failure that led to a fallback. */
+  readonly degraded?: Degraded | null | undefined
+}
+
+/** Summaries that code wrote from the evidence, with the request that they were written for. */
+const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; readonly audit: AnchorAudit }>()
+
+/** Writes a snapshot by code. It needs no verification unless it is changed. */
+export const extractiveSummary = Effect.fnUntraced(function* (
+  request: SummaryRequest,
+  rest: Pick<Summary, "degraded" | "calls"> = {}
+): Effect.fn.Return<Summary> {
+  const { audit, text } = yield* Work.run(extractSnapshot(request.entries, request))
+  const summary: Summary = Object.freeze({ ...rest, text })
+  writtenByCode.set(summary, { request, audit })
+  return summary
+})
+
+/** Returns the audit of a summary that `extractive` wrote for this very request; undefined for any other summary. */
+export const auditOfOwnSummary = (summary: Summary, request: SummaryRequest): AnchorAudit | undefined => {
+  const own = writtenByCode.get(summary)
+  return own?.request === request ? own.audit : undefined
+}
+
+/** Input for two calls, the second of which is made from the first answer. */
+export interface AnswersRequest {
+  readonly model: string | undefined
+  readonly family: string | undefined
+  readonly promptId?: string | undefined
+  readonly system: string
+  readonly generate: ReadonlyArray<Content>
+  /** Makes the messages of the second call from the first answer. */
+  readonly verify: (summary: string) => ReadonlyArray<Content>
+}
+
+/** Both answers, unchanged. */
+export interface SummaryAnswers {
+  readonly summary: string
+  readonly verified: string
+  readonly calls: ReadonlyArray<SummaryCall>
+}
+
+/** Messages to count, and the model to count them for. */
+export interface CountRequest {
+  readonly family: string | undefined
+  readonly contents: ReadonlyArray<Content>
+}
+
+const noModel = () =>
+  new SummarizerError({
+    reason: "AuthenticationError",
+    message: "no model is configured; set GEMINI_API_KEY, or use --summarizer extractive",
+    cause: "no model",
+    calls: []
+  })
+
+/** Writes the text that replaces the entries that leave the window. Your own summarizer needs `summarize` only. */
+export class Summarizer extends Context.Service<
+  Summarizer,
+  {
+    /** Writes the text. With `fallback`, a summarizer may let code write it (`extractive`); else it fails when it cannot. */
+    readonly summarize: (request: SummaryRequest) => Effect.Effect<Summary, SummarizerError>
+    /** Returns the two answers of a model unchanged, for the strategy `gemini`, which otherwise uses `summarize`. */
+    readonly answers?: (request: AnswersRequest) => Effect.Effect<SummaryAnswers, SummarizerError>
+    /** Counts these messages as the conversation's model does. Used when there are media. */
+    readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
+  }
+>()("palimpsest/services/compression/summary/Summarizer") {
+  /** Snapshots written by code from evidence: no model, no network, the same text for the same conversation. */
+  static readonly layerExtractive = Layer.succeed(Summarizer, {
+    summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
+      return request.by === "extractive" || request.fallback ? yield* extractiveSummary(request) : yield* noModel()
+    }),
+    answers: () => Effect.fail(noModel()),
+    count: () => Effect.fail(noModel())
+  })
+}

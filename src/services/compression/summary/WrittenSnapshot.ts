@@ -1,0 +1,99 @@
+import { Effect } from "effect"
+import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { checkFacts } from "../../../domain/compression/FactCheck.ts"
+import { gatherEvidence } from "../../../domain/compression/Evidence.ts"
+import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/Extractive.ts"
+import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
+import {
+  isSnapshot,
+  parseSnapshot,
+  plainSnapshot,
+  type Snapshot,
+  attributeWords
+} from "../../../domain/compression/Snapshot.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import {
+  auditOfOwnSummary,
+  extractiveSummary,
+  type Summary,
+  SummarizerError,
+  type SummaryRequest
+} from "./Summarizer.ts"
+
+/**
+ * Verifies a snapshot from a model, a hook or another program's summarizer. Secrets, words that the user never wrote and
+ * exact facts that do not occur in the conversation are removed, and code adds what the snapshot omitted.
+ */
+
+/** A snapshot that may enter the conversation, its author, and the result of its verification. */
+export interface VerifiedSnapshot {
+  /** The rendered snapshot; empty when nothing usable came back. */
+  readonly text: string
+  readonly audit: AnchorAudit
+  readonly by: "model" | "extractive" | "hook"
+  readonly degraded: Degraded | null
+  readonly calls: ReadonlyArray<SummaryCall>
+  readonly doubts: UnsupportedFacts
+}
+
+const nothing: Pick<VerifiedSnapshot, "audit" | "doubts"> = {
+  audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+  doubts: { removed: [], unknown: [] }
+}
+
+/** Checks a snapshot against the conversation. */
+const checked = Effect.fn("WrittenSnapshot.checked")(function* (
+  snapshot: Snapshot,
+  request: SummaryRequest
+): Effect.fn.Return<Pick<VerifiedSnapshot, "text" | "audit" | "doubts">> {
+  const evidence = yield* Work.run(gatherEvidence(request.entries, request.said, request.secrets))
+  // In an oversized answer, only the beginning of each section is checked.
+  const bounded = fitToBudget(snapshot, request.budget * 4)
+  const { doubts, snapshot: clean } = yield* Work.run(
+    checkFacts(attributeWords(bounded, request.said), request.entries)
+  )
+  const { audit, text } = yield* Work.run(completeSnapshot(clean, evidence, request))
+  return { text, audit, doubts }
+})
+
+function* safe(text: string, { secrets = [] }: SummaryRequest): Work.SlicedWork<string> {
+  return yield* withoutValues((yield* redacting(text)).text, distinctiveSecrets(secrets))
+}
+
+/** Maximum characters read from another author's snapshot. */
+const maxSnapshotChars = 1_000_000
+
+/** Verifies a summarizer's result. An unreadable result is a failure, or code writes the snapshot if the request allows it. */
+export const verifySnapshot = Effect.fn("WrittenSnapshot.verified")(function* (
+  summary: Summary,
+  request: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot, SummarizerError> {
+  const { calls = [], degraded = null, text } = summary
+  const audit = auditOfOwnSummary(summary, request)
+  if (audit !== undefined) return { ...nothing, text, audit, by: "extractive", degraded, calls }
+  if (text.trim() === "") return { ...nothing, text: "", by: "model", degraded, calls }
+  const clean = text.length > maxSnapshotChars ? "" : yield* Work.run(safe(text, request))
+  const read = text.length > maxSnapshotChars ? `it has ${text.length} characters` : parseSnapshot(clean)
+  const snapshot = read === "no snapshot" ? plainSnapshot(clean) : read
+  if (typeof snapshot !== "string") {
+    return { ...(yield* checked(snapshot, request)), by: "model", degraded, calls }
+  }
+  const problem = {
+    reason: "InvalidOutputError",
+    message: `the summarizer returned no usable snapshot (${snapshot})`
+  }
+  if (!request.fallback) return yield* new SummarizerError({ ...problem, cause: snapshot, calls })
+  return yield* verifySnapshot(yield* extractiveSummary(request, { degraded: problem, calls }), request)
+})
+
+/** Verifies the snapshot that a hook supplied, or returns why it is unusable. */
+export const snapshotFromHook = Effect.fn("WrittenSnapshot.given")(function* (
+  text: string,
+  request: SummaryRequest
+): Effect.fn.Return<VerifiedSnapshot | string> {
+  if (text.length > maxSnapshotChars)
+    return `a hook's snapshot has ${text.length} characters, more than ${maxSnapshotChars}`
+  const snapshot = parseSnapshot(yield* Work.run(safe(text, request)))
+  if (!isSnapshot(snapshot)) return `a hook gave a snapshot that cannot be used (${snapshot})`
+  return { ...(yield* checked(snapshot, request)), by: "hook", degraded: null, calls: [] }
+})

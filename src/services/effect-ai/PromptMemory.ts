@@ -1,0 +1,246 @@
+import { Effect, Semaphore } from "effect"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Chain from "../../domain/text/PersistentList.ts"
+import type { Hash } from "../../domain/content/Handle.ts"
+import { messageText } from "../../domain/conversation/MessageName.ts"
+import { beginning, follow, type Standing } from "../../domain/effect-ai/PromptRepair.ts"
+import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import { TempStore } from "../session/TempStore.ts"
+import type { MeasuredRequest } from "../chat/WindowGuard.ts"
+
+/**
+ * Remembers the conversations of one language model. A conversation has no id: each of its beginnings is named by the hash of its messages, and a
+ * prompt is found by its longest remembered beginning. Messages are not held for long, because the history that the caller sends contains the text
+ * behind every handle.
+ */
+
+/** Sums over the messages of a conversation, from its beginning. */
+export interface Mark {
+  /** Tokens of all messages except system messages. */
+  readonly said: number
+  /** Tokens of system messages. */
+  readonly system: number
+  readonly standing: Standing
+}
+
+/** The sums of an empty prompt. */
+export const noMark: Mark = { said: 0, system: 0, standing: beginning }
+
+/** A compression: the replacement for the first messages of a conversation. */
+export interface Head {
+  /** The number of messages it replaces, and their sums. */
+  readonly at: number
+  readonly mark: Mark
+  /** The replacement; a number is the index of one of the caller's own messages. Absent: the messages themselves. */
+  readonly items: ReadonlyArray<number | Prompt.Message> | undefined
+  /** Tokens of `items` without system messages. */
+  readonly tokens: number
+  /** The next compression waits for this many tokens. */
+  readonly waiting: number
+  /** The events of the session's compressions so far, each with the number of messages the session then held. */
+  readonly events: Chain.PersistentList<{ readonly at: number; readonly event: SessionEvent }>
+}
+
+/** The state of a conversation at one prompt. */
+export interface Place {
+  readonly name: Hash | undefined
+  readonly length: number
+  readonly mark: Mark
+  head: Head | undefined
+  /** The last request that was measured, and what it consisted of. */
+  measured: (MeasuredRequest & { readonly head: Head | undefined; readonly beside: number }) | undefined
+  /** Held during a compression. */
+  readonly turn: Semaphore.Semaphore
+}
+
+/** A map that drops the least recently used entries. */
+export class Recent<K, V> {
+  private readonly held = new Map<K, V>()
+  private readonly size: number
+
+  constructor(size: number) {
+    this.size = Math.max(1, size)
+  }
+
+  /** The value, if it is still held. */
+  get(key: K): V | undefined {
+    return this.held.get(key)
+  }
+
+  /** Adds a value as the most recently used one. */
+  set(key: K, value: V): void {
+    this.held.delete(key)
+    this.held.set(key, value)
+    if (this.held.size <= this.size) return
+    for (const oldest of this.held.keys()) {
+      this.held.delete(oldest)
+      break
+    }
+  }
+
+  /** Removes a value. */
+  delete(key: K): void {
+    this.held.delete(key)
+  }
+}
+
+/** How much is remembered. */
+export interface Bounds {
+  /** Conversations held completely. */
+  readonly whole: number
+  /** Conversations whose compressions and token counts are held. */
+  readonly known: number
+}
+
+/** Places of one conversation in addition to that of its latest prompt: those at which it was compressed. */
+const placesEach = 2
+
+type Messages = ReadonlyArray<Prompt.Message>
+
+const isBeginning = (one: Messages, of: Messages): boolean =>
+  one.length <= of.length && one.every((message, at) => message === of[at])
+
+/** Makes the function that names the beginnings of prompts. A message object that recurs after the same beginning is not hashed again. */
+export const makeNames = Effect.map(TempStore, ({ hash }) => {
+  const named = new WeakMap<Prompt.Message, { readonly after: Hash | ""; readonly name: Hash }>()
+
+  const nameAfter = (after: Hash | "", message: Prompt.Message): Hash | Effect.Effect<Hash> => {
+    const before = named.get(message)
+    if (before?.after === after) return before.name
+    return Effect.map(hash(`${after}\n${messageText(message)}`), (name) => {
+      named.set(message, { after, name })
+      return name
+    })
+  }
+
+  /** The name of each beginning, by number of messages minus one. Those before `from` are left out. */
+  return Effect.fnUntraced(function* (content: Messages, from = 0, after: Hash | "" = "") {
+    const names: Array<Hash> = []
+    let last = after
+    for (let at = from; at < content.length; at += 1) {
+      const message = content[at]
+      if (message === undefined) continue
+      const name = nameAfter(last, message)
+      last = typeof name === "string" ? name : yield* name
+      names[at] = last
+    }
+    return names
+  })
+})
+
+/** Names the beginnings of prompts. */
+export type Names = Effect.Success<typeof makeNames>
+
+/** Makes the memory of one language model. `count` counts a message's tokens. */
+export const make = <E>(names: Names, count: (message: Prompt.Message) => Effect.Effect<number, E>, bounds: Bounds) => {
+  const places = new Recent<Hash, Place>(bounds.known * placesEach)
+  /** The prompts sent last, as they were given, by where they end. */
+  const prompts = new Recent<Place, Messages>(bounds.whole)
+  const ends = new WeakMap<Prompt.Message, Place>()
+  const sessions = new Recent<Head, Session>(bounds.whole)
+
+  /** The sums after some more messages. */
+  const marked = Effect.fnUntraced(function* (from: Mark, messages: Messages) {
+    let { said, standing, system } = from
+    for (const message of messages) {
+      const tokens = yield* count(message)
+      if (message.role === "system") system += tokens
+      else said += tokens
+      standing = follow(standing, message)
+    }
+    return { said, system, standing }
+  })
+
+  /** The place at which the same message objects ended before. Callers that keep a history keep its message objects. */
+  const continued = (content: Messages): Place | undefined => {
+    for (let at = content.length - 1; at >= 0; at -= 1) {
+      const message = content[at]
+      const place = message === undefined ? undefined : ends.get(message)
+      if (place?.length !== at + 1) continue
+      const before = prompts.get(place)
+      if (before !== undefined && isBeginning(before, content)) return place
+    }
+    return undefined
+  }
+
+  /** The longest known beginning, of those longer than `least`. */
+  const longestKnown = (beginnings: ReadonlyArray<Hash>, least = 0): Place | undefined => {
+    for (let length = beginnings.length; length > least; length -= 1) {
+      const name = beginnings[length - 1]
+      const place = name === undefined ? undefined : places.get(name)
+      if (place !== undefined) return place
+    }
+    return undefined
+  }
+
+  /** Finds the place of a prompt, or makes one. Nothing changes before everything is counted. */
+  const place = Effect.fnUntraced(function* (content: Messages): Effect.fn.Return<Place, E> {
+    const same = continued(content)
+    const beginnings = yield* names(content, same?.length ?? 0, same?.name ?? "")
+    const from = same ?? longestKnown(beginnings)
+    const length = from?.length ?? 0
+    if (from !== undefined && length === content.length) return keep(from, content)
+    const mark = yield* marked(from?.mark ?? noMark, content.slice(length))
+    const name = beginnings[content.length - 1]
+    // Another fiber may have added the same prompt meanwhile.
+    const other = name === undefined ? undefined : places.get(name)
+    if (other !== undefined) return keep(other, content)
+    const isHead = from === undefined || from.head?.at === length
+    const made: Place = {
+      name,
+      length: content.length,
+      mark,
+      head: from?.head,
+      measured: from?.measured,
+      turn: isHead ? Semaphore.makeUnsafe(1) : from.turn
+    }
+    // A prompt that was continued is not looked up again. At a compression, conversations may branch.
+    if (!isHead && from.name !== undefined) {
+      places.delete(from.name)
+      prompts.delete(from)
+    }
+    return keep(made, content)
+  })
+
+  const keep = (self: Place, content: Messages): Place => {
+    const last = content.at(-1)
+    if (self.name === undefined || last === undefined) return self
+    places.set(self.name, self)
+    prompts.set(self, content)
+    ends.set(last, self)
+    return self
+  }
+
+  /** Uses a compression by another caller if it covers a longer beginning of this prompt than the place's own. */
+  const caughtUp = Effect.fnUntraced(function* (self: Place, content: Messages) {
+    const least = self.head?.at ?? 0
+    const beginnings = yield* names(content)
+    for (let length = content.length; length > least; length -= 1) {
+      const name = beginnings[length - 1]
+      const head = name === undefined ? undefined : places.get(name)?.head
+      if (head?.at === length) {
+        self.head = head
+        return
+      }
+    }
+  })
+
+  /** Remembers a compression for a prompt, and for all prompts with the same beginning. */
+  const remember = (self: Place, head: Head, session: Session, name: Hash | undefined) => {
+    self.head = head
+    sessions.set(head, session)
+    if (name === undefined) return
+    const before = places.get(name)
+    // A prompt that was continued meanwhile replaced this one. The continuation finds the compression here.
+    if (name === self.name) places.set(name, self)
+    else if (before === undefined) {
+      const { at, mark } = head
+      places.set(name, { name, length: at, mark, head, measured: undefined, turn: Semaphore.makeUnsafe(1) })
+    } else if ((before.head?.at ?? 0) < head.at) before.head = head
+  }
+
+  return { place, marked, caughtUp, remember, session: (head: Head) => sessions.get(head) }
+}
+
+/** The memory of the conversations of one language model. */
+export type PromptMemory<E> = ReturnType<typeof make<E>>

@@ -1,0 +1,101 @@
+import { Context, Effect } from "effect"
+import type * as Prompt from "effect/ai/Prompt"
+import { payload } from "../../domain/content/Content.ts"
+import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import { type Handle, type Hash, matches } from "../../domain/content/Handle.ts"
+import { toContent } from "../../domain/effect-ai/PromptContent.ts"
+import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import { rangeText } from "../../domain/conversation/Recall.ts"
+import type { Names } from "./PromptMemory.ts"
+import {
+  type BadPattern,
+  ConversationNotNamed,
+  HandleNotHeld,
+  select,
+  TempStore,
+  TempStoreError
+} from "../session/TempStore.ts"
+
+/**
+ * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
+ * beginning of the conversation that it ends. Both are found in any history that contains them, and nothing is stored.
+ */
+
+/** The prompts in which handles are looked up: that of the innermost call first, then those of the surrounding calls. */
+const RecallPrompts = Context.Reference<ReadonlyArray<Prompt.Prompt>>("palimpsest/services/PromptRecall/Prompts", {
+  defaultValue: () => []
+})
+
+/** A context in which handles are looked up in a prompt, and then in those of the surrounding calls. */
+export const within =
+  (prompt: Prompt.Prompt) =>
+  <R>(context: Context.Context<R>): Context.Context<R> =>
+    Context.add(context, RecallPrompts, [prompt, ...Context.get(context, RecallPrompts)])
+
+type Messages = ReadonlyArray<Prompt.Message>
+
+const advice =
+  "copy a handle exactly as it is shown; if its message is no longer sent, send the whole history, or run again what gave it"
+
+const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice }) })
+
+/** Makes recall within prompts, given the names of their beginnings. */
+export const make = Effect.fnUntraced(function* (names: Names) {
+  const store = yield* TempStore
+  const hashes = new WeakMap<Prompt.Message, ReadonlyArray<Hash>>()
+  /** The last prompt, as long as each prompt continued or repeated the one before. */
+  let only: Prompt.Prompt | undefined
+  let areSeveral = false
+
+  /** Notes a prompt that is sent. Outside of a call, recall works if there is only one conversation. */
+  const seen = (prompt: Prompt.Prompt): Prompt.Prompt => {
+    if (areSeveral) return prompt
+    const before = only?.content ?? []
+    // A shorter prompt was either shortened by its caller or belongs to another conversation with the same beginning. These cases cannot be
+    // distinguished.
+    areSeveral = sharedPrefix(before, prompt.content).shared < before.length
+    only = areSeveral ? undefined : prompt
+    return prompt
+  }
+
+  const textsOf = (message: Prompt.Message): ReadonlyArray<string> =>
+    message.role === "system" ? [] : toContent(message).parts.map((part) => payload(part).text)
+
+  const hashesOf = Effect.fnUntraced(function* (message: Prompt.Message) {
+    const before = hashes.get(message)
+    if (before !== undefined) return before
+    const made = yield* Effect.forEach(textsOf(message), store.hash)
+    hashes.set(message, made)
+    return made
+  })
+
+  /** The text that a handle stands for in a history. If two parts match, the first one does: the other got a longer handle. */
+  const find = Effect.fnUntraced(function* (content: Messages, handle: Handle) {
+    for (const message of content) {
+      const part = (yield* hashesOf(message)).findIndex((hash) => matches(handle, hash))
+      if (part >= 0) return textsOf(message)[part]
+    }
+    const beginnings = yield* names(content)
+    const last = beginnings.findIndex((name) => matches(handle, name))
+    if (last < 0) return undefined
+    const range = content.slice(0, last + 1).flatMap((message) => (message.role === "system" ? [] : [message]))
+    return rangeText(range.map((message) => ({ content: toContent(message) })))
+  })
+
+  const recall = Effect.fn("Recall.recall")(function* (
+    handle: Handle,
+    selection: Selection = {}
+  ): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
+    const around = yield* RecallPrompts
+    if (around.length === 0 && areSeveral) {
+      return yield* new TempStoreError({ reason: new ConversationNotNamed({ name: handle }) })
+    }
+    for (const { content } of around.length === 0 && only !== undefined ? [only] : around) {
+      const text = yield* find(content, handle)
+      if (text !== undefined) return yield* select(text, selection)
+    }
+    return yield* notHeld(handle)
+  })
+
+  return { seen, recall }
+})

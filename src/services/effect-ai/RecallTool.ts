@@ -1,0 +1,96 @@
+import { Context, Effect, Schema } from "effect"
+import * as Prompt from "effect/ai/Prompt"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import { type Handle, isHandle } from "../../domain/content/Handle.ts"
+import { markStart, redacting } from "../../domain/text/Redaction.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import * as PromptRecall from "./PromptRecall.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import { type BadPattern, select, type TempStoreError } from "../session/TempStore.ts"
+
+/** Reads content that a compression removed from a prompt. */
+export class Recall extends Context.Service<
+  Recall,
+  {
+    /**
+     * Returns the text behind a handle, exactly, or the requested part of it.
+     *
+     * *Details*: over a `CompressedLanguageModel` the handle is looked up in the prompt of the call for which a tool runs, or else in the prompt
+     * given to `Recall.within`, or else in the only conversation, that is while each prompt continued the one before. As soon as a prompt did not,
+     * even if it was only shorter, nothing is found outside of a call without `Recall.within`. A program with several conversations must always name
+     * the one it means: two conversations with the same beginning cannot be told apart until they differ.
+     */
+    readonly recall: (
+      handle: Handle,
+      selection?: Selection
+    ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
+  }
+>()("palimpsest/services/RecallTool/Recall") {
+  /**
+   * Looks up handles in this history, for tools that run outside of the model's call and for programs that recall by themselves. Pass the whole
+   * history as it is sent to the model.
+   */
+  static readonly within =
+    (prompt: Prompt.RawInput) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.updateContext(effect, PromptRecall.within(Prompt.make(prompt)))
+}
+
+/** The maximum number of tokens that one call of the tool returns, so that recalling does not fill the window again. */
+const maxRecallTokens = 4_000
+
+/** The tool by which a model reads content that it sees only as a handle. */
+export const recallTool = Tool.make("recall", {
+  description:
+    "Reads back exactly what left the conversation. Give a handle (h_…) as a snapshot or a shortened output shows it; of long texts ask for lines, or for lines that match.",
+  parameters: Schema.Struct({
+    handle: Schema.String.annotate({ description: "The handle, for example h_abcdefghij" }),
+    from: Schema.optionalKey(Schema.Natural).annotate({ description: "The first line wanted, counted from 1" }),
+    to: Schema.optionalKey(Schema.Natural).annotate({ description: "The last line wanted" }),
+    grep: Schema.optionalKey(Schema.String).annotate({ description: "A regular expression that the lines match" })
+  }),
+  success: Schema.String,
+  failure: Schema.String,
+  failureMode: "return"
+})
+
+/** A toolkit with this tool only. `Toolkit.merge(mine, recallToolkit)` adds it to others. */
+export const recallToolkit = Toolkit.make(recallTool)
+
+/** Appended to a text from which secrets were removed. */
+const secretsNote = "\n(secrets in this text are left out; the program that keeps it can read them)"
+
+/**
+ * Runs the tool by the `Recall` service of the context. Failures go to the model as text. Secrets are removed from what the model receives, unless
+ * `redactSecrets` is false; a program that calls `Recall` itself gets everything exactly.
+ */
+export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets: boolean }) =>
+  recallToolkit.toLayer(
+    Effect.map(Recall, (service) =>
+      recallToolkit.of({
+        recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
+          if (!isHandle(handle)) return yield* Effect.fail(`${handle} is no handle`)
+          const selection: Selection = {
+            maxTokens: maxRecallTokens,
+            ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
+            ...(grep === undefined ? {} : { grep })
+          }
+          const { omittedLines, text } = yield* Effect.gen(function* () {
+            if (!redactSecrets) return yield* service.recall(handle, selection)
+            // The whole text is read: a selection before redaction could separate secrets from their names.
+            const whole = yield* service.recall(handle)
+            return yield* select((yield* Work.run(redacting(whole.text))).text, selection)
+          }).pipe(Effect.mapError((error) => error.message))
+          const note = redactSecrets && text.includes(markStart) ? secretsNote : ""
+          return omittedLines === 0
+            ? `${text}${note}`
+            : `${text}\n(${omittedLines} more lines; ask for them by number)${note}`
+        })
+      })
+    )
+  )
+
+/** The tool, with secrets removed from its results. */
+export const layerRecallTool = layerRecallToolWith({ redactSecrets: true })

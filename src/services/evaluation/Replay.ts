@@ -1,0 +1,202 @@
+import { type TurnError } from "../chat/Turn.ts"
+import { type ContextOverflow } from "../chat/FitRequest.ts"
+import { type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { Clock, Effect, Layer, type Scope, Stream } from "effect"
+import {
+  type FactsAfterReplay,
+  factsKept,
+  type RequestSize,
+  type RecordedTurn
+} from "../../domain/evaluation/Replay.ts"
+import {
+  emptySession,
+  logVersion,
+  type Session,
+  type SessionEvent,
+  type Started,
+  applyEvent
+} from "../../domain/session/Session.ts"
+import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { Calibrations, noCalibrations, make as makeCalibrations } from "../tokens/Calibrations.ts"
+import { Chat } from "../chat/Chat.ts"
+import { Compression } from "../compression/Compression.ts"
+import { HookSystem } from "../hooks/HookSystem.ts"
+import { Model, type ModelError } from "../model/Model.ts"
+import { ReplayModel } from "./ReplayModel.ts"
+import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { Summarizer } from "../compression/summary/Summarizer.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+
+/** Options of a replay. */
+export interface ReplayOptions {
+  /** The id of the new session. */
+  readonly session: string
+  /** The window of the model, in tokens. */
+  readonly window: number
+  /** Share of the window above which the conversation is compressed. */
+  readonly threshold: number
+  /** The compression policy. Code writes the snapshots. */
+  readonly policy: Partial<Omit<Policy, "limit" | "threshold" | "overhead" | "promptTokens" | "summarizer">>
+  /** The recorded conversation. */
+  readonly recording: Session
+}
+
+/** One compression of a replay. Tokens are those of the request. */
+export interface ReplayedCompression {
+  /** The exchange before whose request it was done, counted from 1. */
+  readonly turn: number
+  readonly status: string
+  /** `threshold`: due by the threshold. `guard`: forced, because the request might not have fitted. */
+  readonly trigger: "threshold" | "guard"
+  /** Why a stronger plan was needed or what failed; null otherwise. */
+  readonly message: string | null
+  readonly before: number
+  readonly after: number
+}
+
+/** The result of a replay. */
+export interface ReplayResult {
+  readonly requests: ReadonlyArray<RequestSize>
+  /**
+   * Exchanges, counted from 1, that were left out (tool results stay): either the message did not fit at all and its answer
+   * was copied, or the answer has calls that no request could hold.
+   */
+  readonly refused: ReadonlyArray<number>
+  /** Those of `refused` that were sent and have a request: their answer was too large. */
+  readonly unanswered: ReadonlyArray<number>
+  readonly compressions: ReadonlyArray<ReplayedCompression>
+  readonly kept: FactsAfterReplay
+  /** Time that the runtime took in milliseconds, without the measurement of kept facts. */
+  readonly millis: number
+}
+
+/** A runtime without outside effects: no model, no network, no user hooks. */
+const runtime = Compression.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, Summarizer.layerExtractive, HookSystem.layer))
+)
+
+/** What a replay learns is discarded at its end. */
+const calibrations = Layer.effect(
+  Calibrations,
+  makeCalibrations(noCalibrations, () => Effect.void)
+)
+
+/** One attempt only: a recorded answer does not change on a retry. */
+const once = { attempts: 1, initialDelayMillis: 0, maxDelayMillis: 0 }
+
+const triggerOf = (event: SessionEvent): ReplayedCompression["trigger"] | undefined => {
+  // A replay has no manual compressions: the guard forces them.
+  if (event._tag === "Compressed") return event.trigger === "manual" ? "guard" : "threshold"
+  if (event._tag === "CompressionFailed") return event.forced ? "guard" : "threshold"
+  return undefined
+}
+
+const isTooLarge = (error: TurnError): error is ModelError =>
+  error._tag === "ModelError" && error.reason._tag === "AnswerTooLargeError"
+
+const isRefusal = (error: TurnError): error is ContextOverflow | ModelError =>
+  error._tag === "ContextOverflow" || isTooLarge(error)
+
+/**
+ * Replays a recorded conversation, exchange by exchange, through the real chat in a window of this size. The chat appends
+ * everything to a new session of the store. The replay ends when the first message does not fit, because the rest depends on
+ * it. A later message that does not fit is left out, as when a user reads the refusal and goes on, and so is an exchange
+ * whose calls are too large.
+ */
+export const playRecording = Effect.fn("Replay.play")(
+  function* (
+    turns: ReadonlyArray<RecordedTurn>,
+    options: ReplayOptions
+  ): Effect.fn.Return<
+    ReplayResult,
+    TurnError | SessionStoreError,
+    SessionStore | TempStore | Compression | HookSystem | TokenCounter | Calibrations | Scope.Scope
+  > {
+    const store = yield* SessionStore
+    const replay = yield* ReplayModel.make(turns)
+    const { recording } = options
+    const cwd = recording.started?.cwd
+    const model = recording.model ?? "recorded"
+    const started: Started = {
+      _tag: "Started",
+      version: logVersion,
+      session: options.session,
+      at: recording.started?.at ?? 0,
+      estimator: estimatorVersion,
+      model,
+      ...(cwd === undefined ? {} : { cwd })
+    }
+    const log = yield* store.create(started)
+
+    const triggers: Array<ReplayedCompression["trigger"]> = []
+    const moments: Array<Session> = []
+    let session = applyEvent(emptySession, started)
+    const watched = {
+      ...log,
+      append: (event: SessionEvent) =>
+        Effect.tap(log.append(event), () =>
+          Effect.sync(() => {
+            session = applyEvent(session, event)
+            const trigger = triggerOf(event)
+            if (trigger !== undefined) triggers.push(trigger)
+            if (event._tag === "Compressed") moments.push(session)
+          })
+        )
+    }
+    const chat = yield* Chat.make({
+      log: watched,
+      session,
+      settings: {
+        model,
+        window: options.window,
+        threshold: options.threshold,
+        policy: { ...options.policy, summarizer: "extractive" },
+        retries: { call: { ...once, maxServerDelayMillis: 0 }, answer: once }
+      }
+    }).pipe(Effect.provideService(Model, replay.model))
+
+    const refused: Array<number> = []
+    const unanswered: Array<number> = []
+    const compressions: Array<ReplayedCompression> = []
+    const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
+      yield* chat.append(one.before)
+      const sent = chat.send(one.message).pipe(
+        Stream.runForEach((event) =>
+          Effect.sync(() => {
+            if (event._tag !== "ChatCompressed") return
+            const { after, before, message, status } = event
+            const trigger = triggers[compressions.length] ?? "threshold"
+            compressions.push({ turn, status, trigger, message, before, after })
+          })
+        )
+      )
+      yield* Effect.catchIf(
+        sent,
+        (error): error is ContextOverflow | ModelError => isRefusal(error) && turn > 1,
+        Effect.fnUntraced(function* (error) {
+          refused.push(turn)
+          // After a completed answer, the recording has already advanced.
+          if ((yield* replay.next) === one) yield* replay.skip
+          if (isTooLarge(error)) unanswered.push(turn)
+          else yield* chat.append([{ content: one.answer }])
+        })
+      )
+    })
+    const from = yield* Clock.monotonicTimeNanos
+    yield* Effect.forEach(turns, (turn, index) => playOne(turn, index + 1), { discard: true })
+    const millis = Number((yield* Clock.monotonicTimeNanos) - from) / 1e6
+    return {
+      requests: yield* replay.requests,
+      refused,
+      unanswered,
+      compressions,
+      kept: yield* Work.run(factsKept(moments, session.conversation)),
+      millis
+    }
+  },
+  // Built anew: the program's layers are the same values, but with other services behind them.
+  Effect.provide(Layer.mergeAll(runtime, calibrations), { local: true }),
+  Effect.scoped
+)

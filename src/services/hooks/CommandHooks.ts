@@ -1,0 +1,199 @@
+import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, type Scope, Stream } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
+import { answerOf, type HookAnswer } from "../../domain/hooks/HookAnswer.ts"
+import type { HookEvent } from "../../domain/hooks/Hook.ts"
+import { hookInput } from "../../domain/hooks/HookInput.ts"
+import {
+  type CommandHook,
+  enabledHooks,
+  hookName,
+  type HooksConfigSettings,
+  hooksOf,
+  type HooksSettings,
+  defaultHookTimeoutMillis,
+  sourcePriority,
+  uniqueHooks
+} from "../../domain/hooks/HookSettings.ts"
+import type { KeptOutput } from "../../domain/text/HeadAndTail.ts"
+import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { awaitOutput, emptyOutput, signalOf, captureOutput } from "../platform/ChildOutput.ts"
+import { Environment } from "../platform/Environment.ts"
+import type { Hook, HookPlace } from "./HookSystem.ts"
+import { makeProgramFinder } from "../platform/ProgramLookup.ts"
+
+/** Runs hook commands from settings with Gemini CLI's protocol: the event as JSON on stdin, the answer on stdout. */
+
+/** Where hook commands run and what they receive. */
+export interface CommandHooksOptions {
+  /** The working folder where an event has none. */
+  readonly cwd: string
+  /** Whether the workspace's hooks may run; checked before each of them. */
+  readonly isTrusted: Effect.Effect<boolean>
+  /** Variables passed to commands although they look like keys. */
+  readonly passed: ReadonlyArray<string>
+  /** The path of a session file by id. Absent: commands receive none. */
+  readonly transcript?: ((session: string) => string) | undefined
+  /** The folder of plans. */
+  readonly plans?: string | undefined
+  /** Default time limit in milliseconds (60,000). */
+  readonly timeout?: number | undefined
+  /** How long processes may take to exit before they are killed (5 s). */
+  readonly grace?: Duration.Input | undefined
+}
+
+/** What running a command requires. */
+type Needs = ChildProcessSpawner.ChildProcessSpawner | Environment | FileSystem.FileSystem | Path.Path
+
+/** Bytes kept of each output stream. */
+const maxOutputBytes = 1024 * 1024
+
+/** Longest command name shown, in characters. */
+const maxNameChars = 80
+
+/**
+ * The shell replaces itself with the command, so that its process id is that of the group. `--norc`: bash takes a
+ * socket as input, which Node creates, for a remote connection and would read the user's .bashrc first.
+ */
+const script = `if [ -n "$2" ]; then exec "$2" --norc -c "$1" bash; else exec /bin/sh -c "$1"; fi`
+
+const decoder = new TextDecoder()
+
+/** The captured output; of a longer one, its beginning. */
+const textOf = ({ dropped, head, tail }: KeptOutput): string => {
+  if (dropped > 0 || tail.length === 0) return decoder.decode(head)
+  const all = new Uint8Array(head.length + tail.length)
+  all.set(head)
+  all.set(tail, head.length)
+  return decoder.decode(all)
+}
+
+/** A hook's name, or the beginning of its command. */
+const shownName = (definition: CommandHook): string => {
+  const [line = ""] = hookName(definition).trim().split("\n")
+  return quotedPath(line.length > maxNameChars ? `${firstUnits(line, maxNameChars - 1)}…` : line)
+}
+
+const notStarted = (why: string): string => `it could not be started: ${quotedPath(why)}`
+
+const failureOf = ({ reason }: PlatformError.PlatformError): string =>
+  notStarted(reason._tag === "BadArgument" ? (reason.description ?? reason.message) : reason.message)
+
+/** A folder with links resolved, so that programs are not looked up in it. */
+const realFolder = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.realPath(folder), () => folder))
+
+/** Creates hooks that run commands, each in its own process group that ends with the event. */
+export const make = Effect.fn("CommandHooks.make")(function* (
+  definitions: ReadonlyArray<CommandHook>,
+  options: CommandHooksOptions
+): Effect.fn.Return<ReadonlyArray<Hook>, never, Needs> {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const find = yield* makeProgramFinder([yield* realFolder(options.cwd)])
+  const environment = yield* Environment
+
+  const started = Effect.fnUntraced(function* (
+    { command, env }: CommandHook,
+    event: HookEvent,
+    { cwd = options.cwd, session = "" }: HookPlace
+  ): Effect.fn.Return<ChildProcessSpawner.ChildProcessHandle, string, Scope.Scope> {
+    const own = {
+      GEMINI_PROJECT_DIR: cwd,
+      CLAUDE_PROJECT_DIR: cwd,
+      GEMINI_CWD: cwd,
+      GEMINI_SESSION_ID: session,
+      ...(options.plans === undefined ? {} : { GEMINI_PLANS_DIR: options.plans })
+    }
+    const timestamp = DateTime.formatIso(yield* DateTime.now)
+    const transcript = session === "" ? "" : (options.transcript?.(session) ?? "")
+    const input = yield* Effect.try({
+      try: () => new TextEncoder().encode(JSON.stringify(hookInput(event, { cwd, session, timestamp, transcript }))),
+      catch: () => "what happened cannot be written as JSON"
+    })
+    // The command stays as written: the shell expands variables, and an expansion is never parsed as a command.
+    const given = childEnvironment(yield* environment.variables, options.passed)
+    // Relative entries of PATH contain programs of the folder.
+    const variables = (yield* options.isTrusted) ? given : withAbsolutePath(given)
+    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command, (yield* find("bash")) ?? ""], {
+      cwd,
+      env: { ...variables, ...own, ...env },
+      // A command that does not read stdin gets no broken-pipe error: Effect's spawner drops it.
+      stdin: Stream.make(input),
+      detached: true,
+      forceKillAfter: options.grace ?? "5 seconds"
+    })
+    return yield* spawner.spawn(handed).pipe(
+      Effect.mapError(failureOf),
+      Effect.catchDefect((defect) => Effect.fail(notStarted(defect instanceof Error ? defect.message : String(defect))))
+    )
+  })
+
+  const answered = Effect.fnUntraced(function* (
+    definition: CommandHook,
+    event: HookEvent,
+    place: HookPlace
+  ): Effect.fn.Return<HookAnswer, string, Scope.Scope> {
+    if (definition.source === "workspace" && !(yield* options.isTrusted)) {
+      return yield* Effect.fail("it was not run: its folder is not trusted")
+    }
+    const handle = yield* started(definition, event, place)
+    const output = yield* emptyOutput(maxOutputBytes)
+    yield* captureOutput(handle, output, yield* Effect.scope)
+    const exit = yield* Effect.exit(handle.exitCode)
+    yield* awaitOutput(output)
+    if (!Exit.isSuccess(exit)) return yield* Effect.fail(`it was ended by ${signalOf(exit) ?? "a signal"}`)
+    // What it left running on purpose continues, as after any command.
+    if (exit.value === 0) yield* Effect.ignore(handle.unref)
+    const [out, err] = [output.out.kept(), output.err.kept()]
+    return answerOf({
+      stdout: textOf(out),
+      stderr: textOf(err),
+      code: exit.value,
+      isCut: out.dropped > 0 || err.dropped > 0
+    })
+  })
+
+  return definitions.map((definition) => ({
+    name: shownName(definition),
+    event: definition.event,
+    matcher: definition.matcher,
+    sequential: definition.sequential,
+    priority: sourcePriority[definition.source],
+    timeout: Duration.millis(definition.timeout ?? options.timeout ?? defaultHookTimeoutMillis),
+    run: (event, place) => Effect.scoped(answered(definition, event, place))
+  }))
+})
+
+/** The hooks of one settings level. */
+export interface HookLevel {
+  readonly hooks?: HooksSettings | undefined
+  readonly hooksConfig?: HooksConfigSettings | undefined
+}
+
+/** The hooks of all levels, and what was wrong with their settings. */
+export interface SettingsHooks {
+  readonly hooks: ReadonlyArray<Hook>
+  readonly definitions: ReadonlyArray<CommandHook>
+  /** One line each. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/**
+ * The enabled command hooks of the folder's settings, then those of the user's. The user's `hooksConfig` applies to all
+ * of them, the folder's to its own only. Pass the folder's settings only when the folder is trusted.
+ */
+export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
+  { home, workspace }: { readonly home: HookLevel; readonly workspace: HookLevel },
+  options: CommandHooksOptions
+): Effect.fn.Return<SettingsHooks, never, Needs> {
+  const { hooksConfig: ours = {} } = home
+  const { hooksConfig: theirs = {} } = workspace
+  const there = hooksOf(workspace.hooks ?? {}, "workspace")
+  const own = hooksOf(home.hooks ?? {}, "home")
+  const within = enabledHooks(there.hooks, theirs).map((hook) => ({ ...hook, timeout: hook.timeout ?? theirs.timeout }))
+  const definitions = uniqueHooks(enabledHooks([...within, ...own.hooks], ours))
+  const hooks = yield* make(definitions, { ...options, timeout: ours.timeout ?? options.timeout })
+  return { hooks, definitions, warnings: [...there.warnings, ...own.warnings] }
+})

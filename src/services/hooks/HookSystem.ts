@@ -1,0 +1,221 @@
+import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, type Scope } from "effect"
+import {
+  type HookEvent,
+  type HookEventName,
+  type HookFailure,
+  type HookOutcome,
+  type HookOutput,
+  emptyOutcome
+} from "../../domain/hooks/Hook.ts"
+import type { HookAnswer } from "../../domain/hooks/HookAnswer.ts"
+import { changedBy, type HookReply, matchesEvent, outcomeOf } from "../../domain/hooks/HookOutcome.ts"
+
+/** Where an event happens. Absent fields: the working folder, no session. */
+export interface HookPlace {
+  /** The session id. */
+  readonly session?: string | undefined
+  /** The absolute folder of the conversation. */
+  readonly cwd?: string | undefined
+  /** The caller reports failures itself, so none is logged. */
+  readonly isTold?: boolean | undefined
+}
+
+/** Receives each event; its result counts as a hook's answer. A failure does not affect other hooks. */
+export type Subscriber = (
+  event: HookEvent,
+  place: HookPlace
+) => Effect.Effect<HookOutput | HookAnswer | undefined | void, unknown>
+
+/** A registered receiver of events, as a value. */
+export interface Hook {
+  /** The name used in failure reports. */
+  readonly name: string
+  /** The event it receives. Absent: all. */
+  readonly event?: HookEventName | undefined
+  /** Which occurrences it receives; see `matchesEvent`. */
+  readonly matcher?: string | undefined
+  /** Runs in sequence with all other hooks of the event, each seeing the changes of the one before. */
+  readonly sequential?: boolean | undefined
+  /** Smaller numbers run first: 0 in this process, 1 workspace, 2 user, 4 extensions. */
+  readonly priority: number
+  /** Time limit for one event. Absent: the default of the system. */
+  readonly timeout?: Duration.Input | undefined
+  readonly run: Subscriber
+}
+
+/**
+ * Sends events to hooks and merges their answers. Never fails, and never waits for a hook longer than its time limit.
+ */
+export class HookSystem extends Context.Service<
+  HookSystem,
+  {
+    /** Subscribes to all events until the scope closes. */
+    readonly subscribe: (name: string, subscriber: Subscriber) => Effect.Effect<void, never, Scope.Scope>
+    /** Adds hooks until the scope closes. Hooks still running then are interrupted and awaited. */
+    readonly add: (hooks: ReadonlyArray<Hook>) => Effect.Effect<void, never, Scope.Scope>
+    /** Whether any hook receives this event. Free of cost. */
+    readonly has: (event: HookEventName) => boolean
+    /** Runs the matching hooks and returns their merged answer. Free of cost when there are none. */
+    readonly fire: (event: HookEvent, place?: HookPlace) => Effect.Effect<HookOutcome>
+  }
+>()("palimpsest/services/hooks/HookSystem") {
+  /** Hooks within this process, each limited to `timeout` per event. */
+  static readonly layerWith = (options: { readonly timeout: Duration.Input }) =>
+    Layer.sync(HookSystem, () => {
+      const registered = new Map<symbol, ReadonlyArray<Registered>>()
+      // Lookups since the last change: events fire for every chunk of an answer.
+      const lookups = new Map<HookEventName, ReadonlyArray<Registered>>()
+      const warned = new Set<string>()
+      const concerned = (name: HookEventName): ReadonlyArray<Registered> => {
+        const before = lookups.get(name)
+        if (before !== undefined) return before
+        const hooks = [...registered.values()]
+          .flat()
+          .filter(({ hook: { event } }) => event === undefined || event === name)
+          .sort((one, other) => one.hook.priority - other.hook.priority)
+        lookups.set(name, hooks)
+        return hooks
+      }
+      const add = (hooks: ReadonlyArray<Hook>) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const key = Symbol("hooks")
+            const added = hooks.map((hook) => ({ hook, running: new Set<Running>() }))
+            registered.set(key, added)
+            lookups.clear()
+            return { added, key }
+          }),
+          ({ added, key }) =>
+            Effect.suspend(() => {
+              registered.delete(key)
+              lookups.clear()
+              return ended(added.flatMap(({ running }) => [...running]))
+            })
+        ).pipe(Effect.asVoid)
+      /** Warns once for each hook and event. */
+      const warn = (event: HookEventName, failures: ReadonlyArray<HookFailure>): Effect.Effect<void> =>
+        Effect.forEach(
+          failures.filter(({ hook }) => !warned.has(`${event} ${hook}`)),
+          ({ hook, message }) => {
+            warned.add(`${event} ${hook}`)
+            return Effect.logWarning(`hook ${hook} failed on ${event}: ${message}`)
+          },
+          { discard: true }
+        )
+      const tell = Effect.fn("HookSystem.fire")(function* (
+        hooks: ReadonlyArray<Registered>,
+        event: HookEvent,
+        place: HookPlace
+      ): Effect.fn.Return<HookOutcome> {
+        const isChained = hooks.some(({ hook }) => hook.sequential === true)
+        const reports = isChained
+          ? yield* runInOrder(hooks, event, place, options.timeout)
+          : yield* Effect.forEach(hooks, (each) => runHook(each, event, place, options.timeout), {
+              concurrency: "unbounded"
+            })
+        const failures = reports.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
+        const said = reports.flatMap(({ said }) => (said === undefined ? [] : [said]))
+        if (place.isTold !== true) yield* warn(event._tag, failures)
+        return outcomeOf(event._tag, said, failures, isChained)
+      })
+      return {
+        add,
+        subscribe: (name, run) => add([{ name, priority: 0, run }]),
+        has: (name) => concerned(name).length > 0,
+        fire: (event, place = {}) =>
+          Effect.suspend(() => {
+            const hooks = concerned(event._tag)
+            if (hooks.length === 0) return Effect.succeed(emptyOutcome)
+            const meant = hooks.filter(({ hook }) => matchesEvent(event, hook.matcher))
+            return meant.length === 0 ? Effect.succeed(emptyOutcome) : tell(meant, event, place)
+          })
+      }
+    })
+
+  /** `layerWith` a time limit of 60 s. */
+  static readonly layer = HookSystem.layerWith({ timeout: "60 seconds" })
+}
+
+type Running = Fiber.Fiber<unknown, unknown>
+
+/** A registered hook with its running work. */
+interface Registered {
+  readonly hook: Hook
+  readonly running: Set<Running>
+}
+
+/** One hook's result for one event. */
+interface Report {
+  readonly said: HookReply | undefined
+  /** Whether the next hook receives its changes. */
+  readonly succeeded: boolean
+  readonly failure: HookFailure | undefined
+}
+
+/** How long interrupted work may take to end: the processes of a command have 5 s, and killing them takes some more. */
+const interruptTimeout = Duration.seconds(8)
+
+const ended = (running: ReadonlyArray<Running>): Effect.Effect<void> => {
+  if (running.length === 0) return Effect.void
+  for (const fiber of running) fiber.interruptUnsafe()
+  return Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(running), interruptTimeout))
+}
+
+/** Runs hooks in sequence. A failure does not end the sequence. */
+const runInOrder = Effect.fnUntraced(function* (
+  hooks: ReadonlyArray<Registered>,
+  event: HookEvent,
+  place: HookPlace,
+  timeout: Duration.Input
+): Effect.fn.Return<ReadonlyArray<Report>> {
+  const reports: Array<Report> = []
+  let current = event
+  for (const each of hooks) {
+    const report = yield* runHook(each, current, place, timeout)
+    reports.push(report)
+    if (report.succeeded && report.said !== undefined) current = changedBy(current, report.said.output)
+  }
+  return reports
+})
+
+const isAnswer = (value: HookOutput | HookAnswer): value is HookAnswer => "_tag" in value && value._tag === "HookAnswer"
+
+const runHook = Effect.fnUntraced(function* (
+  { hook, running }: Registered,
+  event: HookEvent,
+  place: HookPlace,
+  defaultTimeout: Duration.Input
+): Effect.fn.Return<Report> {
+  const timeout = hook.timeout ?? defaultTimeout
+  const exit = yield* Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      // In its own fiber, so that a hook that cannot be interrupted does not block us.
+      const fiber = yield* Effect.forkDetach(Effect.suspend(() => hook.run(event, place)))
+      running.add(fiber)
+      fiber.addObserver(() => running.delete(fiber))
+      const letGo = Effect.sync(() => fiber.interruptUnsafe())
+      return yield* Fiber.await(fiber).pipe(
+        Effect.timeoutOrElse({
+          duration: timeout,
+          orElse: () =>
+            Effect.as(letGo, Exit.fail(`no answer within ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
+        }),
+        restore,
+        Effect.onInterrupt(() => letGo)
+      )
+    })
+  )
+  if (Exit.isSuccess(exit)) {
+    const value = exit.value ?? undefined
+    if (value === undefined) return { said: undefined, succeeded: true, failure: undefined }
+    const answer = isAnswer(value) ? value : { output: value, succeeded: true, problem: undefined }
+    return {
+      said: answer.output === undefined ? undefined : { hook: hook.name, output: answer.output },
+      succeeded: answer.succeeded,
+      failure: answer.problem === undefined ? undefined : { hook: hook.name, message: answer.problem }
+    }
+  }
+  const error = Cause.hasInterruptsOnly(exit.cause) ? "it was interrupted" : Cause.squash(exit.cause)
+  const message = error instanceof Error ? error.message : String(error)
+  return { said: undefined, succeeded: false, failure: { hook: hook.name, message } }
+})

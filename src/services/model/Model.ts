@@ -1,0 +1,295 @@
+import { Context, Duration, Effect, Layer, Random, Schedule, Schema, Stream } from "effect"
+import { Content, Part } from "../../domain/content/Content.ts"
+import { Usage } from "../../domain/tokens/Tokens.ts"
+
+/** The contract of a language model. Error reasons have the names of `effect/ai`'s `AiError`. */
+
+/** The connection failed or broke: no network, unknown host, refused, TLS, a body that ended too early. */
+export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", { detail: Schema.String }) {
+  override get message() {
+    return `the model could not be reached (${this.detail}); check the network and the endpoint`
+  }
+}
+
+/** No answer within this program's time limit. */
+export class TimeoutError extends Schema.TaggedError<TimeoutError>()("TimeoutError", { seconds: Schema.Finite }) {
+  override get message() {
+    return `the model did not answer within ${this.seconds} s; try again, or allow more time`
+  }
+}
+
+/** Too many requests for now. */
+export class RateLimitError extends Schema.TaggedError<RateLimitError>()("RateLimitError", {
+  /** When the server allows another attempt. */
+  retryAfter: Schema.optionalKey(Schema.Duration)
+}) {
+  override get message() {
+    const when = this.retryAfter === undefined ? "in a while" : `in ${Duration.format(this.retryAfter)}`
+    return `the model refuses more requests for now; try again ${when}`
+  }
+}
+
+/** A quota is used up, and waiting a little will not help. */
+export class QuotaExhaustedError extends Schema.TaggedError<QuotaExhaustedError>()("QuotaExhaustedError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the quota of the key is used up (${this.detail}); wait for the next day, or use another key or model`
+  }
+}
+
+/** The key is missing or not accepted for this. */
+export class AuthenticationError extends Schema.TaggedError<AuthenticationError>()("AuthenticationError", {
+  kind: Schema.Literals(["MissingKey", "InvalidKey", "InsufficientPermissions"])
+}) {
+  override get message() {
+    return this.kind === "MissingKey"
+      ? "there is no key; set GEMINI_API_KEY (https://aistudio.google.com/apikey), or work without a model: --summarizer extractive"
+      : this.kind === "InvalidKey"
+        ? "the key is not accepted; check GEMINI_API_KEY"
+        : "the key may not use this model; check its permissions, or name another model"
+  }
+}
+
+/** The provider refuses to answer: safety, recitation, a blocked prompt. */
+export class ContentPolicyError extends Schema.TaggedError<ContentPolicyError>()("ContentPolicyError", {
+  /** The provider's own word: SAFETY, RECITATION, … */
+  finishReason: Schema.String
+}) {
+  override get message() {
+    return `the model refused to answer (${this.finishReason}); rephrase, or use another model`
+  }
+}
+
+/** The request is invalid, and a retry does not help. */
+export class InvalidRequestError extends Schema.TaggedError<InvalidRequestError>()("InvalidRequestError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the model does not accept the request: ${this.detail}`
+  }
+}
+
+/** The request is larger than the model's window. */
+export class ContextLengthError extends Schema.TaggedError<ContextLengthError>()("ContextLengthError", {
+  /** Tokens, if the server states them. */
+  tokens: Schema.optionalKey(Schema.Natural),
+  limit: Schema.optionalKey(Schema.Natural)
+}) {
+  override get message() {
+    return `the request is larger than the model's window${this.tokens === undefined ? "" : ` (${this.tokens} of ${this.limit ?? "?"} tokens)`}`
+  }
+}
+
+/** The provider failed on its side. */
+export class InternalProviderError extends Schema.TaggedError<InternalProviderError>()("InternalProviderError", {
+  status: Schema.Natural,
+  /** When the server allows another attempt. */
+  retryAfter: Schema.optionalKey(Schema.Duration)
+}) {
+  override get message() {
+    return `the model's server failed (${this.status}); try again`
+  }
+}
+
+/** An invalid answer: no candidates, no finish reason, or a violation of the protocol. */
+export class InvalidResponseError extends Schema.TaggedError<InvalidResponseError>()("InvalidResponseError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the model's answer cannot be used: ${this.detail}; try again`
+  }
+}
+
+/** The message for each kind of excess. */
+const excessText = {
+  bytes: (limit: number) => `more than ${limit / 1024 / 1024} MiB`,
+  parts: (limit: number) => `more than ${limit.toLocaleString("en-US")} parts`,
+  calls: (limit: number) => `more than ${limit} calls of tools, none of which was carried out`,
+  tokens: (limit: number) =>
+    `calls of tools of more than ${limit.toLocaleString("en-US")} tokens, which the model's own window has no room for`,
+  levels: (limit: number) => `arguments nested deeper than ${limit.toLocaleString("en-US")} levels`,
+  extras: (limit: number) => `more than ${limit / 1024 / 1024} MiB beside its words and calls`,
+  media: (limit: number) => `more than ${limit / 1024 / 1024} MiB of images and other media`,
+  name: (limit: number) => `a call with a name or an id of more than ${limit.toLocaleString("en-US")} characters`
+}
+
+/** An answer larger than any model intends. It was aborted, and none of it is used. */
+export class AnswerTooLargeError extends Schema.TaggedError<AnswerTooLargeError>()("AnswerTooLargeError", {
+  unit: Schema.Literals(["bytes", "parts", "calls", "tokens", "extras", "media", "levels", "name"]),
+  limit: Schema.Natural
+}) {
+  override get message() {
+    return `the model's answer was ended and thrown away: it has ${excessText[this.unit](this.limit)}; try again, or use another model`
+  }
+}
+
+/** Why a call failed. The message of each says what to do. */
+export const ModelErrorReason = Schema.Union([
+  NetworkError,
+  TimeoutError,
+  RateLimitError,
+  QuotaExhaustedError,
+  AuthenticationError,
+  ContentPolicyError,
+  InvalidRequestError,
+  ContextLengthError,
+  InternalProviderError,
+  InvalidResponseError,
+  AnswerTooLargeError
+])
+export type ModelErrorReason = typeof ModelErrorReason.Type
+
+/** A model call failed. The message says what to do. */
+export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", { reason: ModelErrorReason }) {
+  override get message() {
+    return this.reason.message
+  }
+}
+
+/** Whether the same call may succeed later. */
+export const isRetryable = ({ reason }: ModelError): boolean =>
+  reason._tag === "NetworkError" || reason._tag === "RateLimitError" || reason._tag === "InternalProviderError"
+
+/** A request to a model. */
+export interface ModelRequest {
+  readonly model: string
+  readonly contents: ReadonlyArray<Content>
+  readonly systemInstruction?: string | undefined
+  /** Tool declarations in the wire shape of the Gemini API. */
+  readonly tools?: ReadonlyArray<Readonly<Record<string, unknown>>> | undefined
+  /** Whether the model must call a tool. Default: it may. */
+  readonly mustCall?: boolean | undefined
+  readonly generation?: Generation | undefined
+}
+
+/** Generation parameters. What is absent is the provider's choice; none is ever derived from token counts. */
+export const Generation = Schema.Struct({
+  temperature: Schema.optionalKey(Schema.Finite),
+  topP: Schema.optionalKey(Schema.Finite),
+  topK: Schema.optionalKey(Schema.Finite),
+  maxOutputTokens: Schema.optionalKey(Schema.Natural),
+  thinkingBudget: Schema.optionalKey(Schema.Int)
+})
+export type Generation = typeof Generation.Type
+
+/** The results of a provider's own search: pages, and the UTF-8 byte of the answer's text after which each is cited. */
+export const Grounding = Schema.Struct({
+  sources: Schema.Array(Schema.Struct({ uri: Schema.String, title: Schema.String })),
+  supports: Schema.Array(Schema.Struct({ end: Schema.Natural, sources: Schema.Array(Schema.Natural) }))
+})
+export type Grounding = typeof Grounding.Type
+
+/** A provider's description of a model. Tokens. */
+export interface ModelDescription {
+  /** The largest request. */
+  readonly window: number
+  /** The longest answer. Undefined if the provider does not state it. */
+  readonly output: number | undefined
+}
+
+/** A piece of an answer as it arrives. */
+export const ModelChunk = Schema.Struct({
+  parts: Schema.Array(Part),
+  finishReason: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage),
+  /** Addresses that the answer quotes, with their titles. */
+  citations: Schema.optionalKey(Schema.Array(Schema.String)),
+  grounding: Schema.optionalKey(Grounding)
+})
+export type ModelChunk = typeof ModelChunk.Type
+
+/** A whole answer. It ended properly: an answer without a finish reason is an error. */
+export const ModelAnswer = Schema.Struct({
+  content: Content,
+  /** `STOP`, `MAX_TOKENS`, … as the provider names it. */
+  finishReason: Schema.String,
+  usage: Schema.NullOr(Usage),
+  grounding: Schema.optionalKey(Grounding)
+})
+export type ModelAnswer = typeof ModelAnswer.Type
+
+/**
+ * A language model. Every call is interruptible: the request is aborted at the socket. No call retries by itself; the caller decides with
+ * `Effect.retry` and `isRetryable`.
+ */
+export class Model extends Context.Service<
+  Model,
+  {
+    /** The whole answer. One that ended without a finish reason is an `InvalidResponseError`. */
+    readonly generate: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError>
+    /** The answer in pieces. The request is aborted when the stream's scope closes. */
+    readonly stream: (request: ModelRequest) => Stream.Stream<ModelChunk, ModelError>
+    /** Tokens of the request's contents as the provider counts them. */
+    readonly countTokens: (request: ModelRequest) => Effect.Effect<number, ModelError>
+    /**
+     * The provider's description of a model; undefined: it has no such model. Descriptions are cached. Absent where the provider
+     * cannot be asked.
+     */
+    readonly describe?: (model: string) => Effect.Effect<ModelDescription | undefined, ModelError>
+  }
+>()("palimpsest/services/model/Model") {
+  /** The layer without a configured model: every call fails with a message that says so. */
+  static readonly layerUnavailable = Layer.suspend(() => Layer.succeed(Model, unavailableModel))
+}
+
+/** The model where none is configured: every call fails with `AuthenticationError`. */
+export const unavailableModel: Model["Service"] = {
+  generate: () => Effect.fail(missingKey()),
+  stream: () => Stream.fail(missingKey()),
+  countTokens: () => Effect.fail(missingKey())
+}
+
+const missingKey = () => new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
+
+/** How often and after which delays a call is retried. */
+export interface RetryPolicy {
+  /** The number of calls, including the first. */
+  readonly attempts: number
+  /** The delay before the second call; it doubles each time, with jitter. */
+  readonly initialDelayMillis: number
+  /** The longest delay of the doubling. */
+  readonly maxDelayMillis: number
+  /** The longest delay that a server may request. If it requests more, its error is final. */
+  readonly maxServerDelayMillis: number
+}
+
+/** For unimportant calls that the user waits for. */
+export const briefRetries: RetryPolicy = {
+  attempts: 3,
+  initialDelayMillis: 1_000,
+  maxDelayMillis: 15_000,
+  maxServerDelayMillis: 15_000
+}
+
+/** A schedule of this many attempts, with doubling delays and jitter. */
+export const backoff = ({
+  attempts,
+  initialDelayMillis: first,
+  maxDelayMillis: maxDelay
+}: Omit<RetryPolicy, "maxServerDelayMillis">): Schedule.Schedule<unknown> =>
+  Schedule.exponential(first).pipe(
+    Schedule.modifyDelay(({ duration }) =>
+      Effect.map(Random.next, (random) =>
+        Duration.millis(Math.min(Duration.toMillis(duration) * (0.75 + random * 0.5), maxDelay))
+      )
+    ),
+    Schedule.while(({ attempt }) => attempt < attempts)
+  )
+
+/**
+ * Retries what may succeed later (`isRetryable`), with doubling delays and jitter, or the delay that the server requests. Pass it to `Effect.retry`;
+ * every delay is interruptible.
+ */
+export const retrySchedule = (patience: RetryPolicy): Schedule.Schedule<unknown, ModelError> =>
+  backoff(patience).pipe(
+    Schedule.setInputType<ModelError>(),
+    Schedule.modifyDelay(({ duration, input: { reason } }) =>
+      Effect.succeed("retryAfter" in reason ? (reason.retryAfter ?? duration) : duration)
+    ),
+    Schedule.while(
+      ({ duration, input }) =>
+        isRetryable(input) &&
+        Duration.toMillis(duration) <= Math.max(patience.maxServerDelayMillis, patience.maxDelayMillis)
+    )
+  )

@@ -1,0 +1,246 @@
+import { ByteSize, Clock, Effect, FileSystem, type Path, Result } from "effect"
+import { sum } from "../../domain/conversation/Conversation.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { plural } from "../../domain/text/Counts.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { formatReference, parse, readings, rebuild, type ReferenceSegment } from "../../domain/workspace/AtReference.ts"
+import { defaultMaxLines, maxLineChars } from "../../domain/workspace/FileText.ts"
+import { inspect, maxFileBytes } from "../platform/RegularFile.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { maxFiles, maxTotalBytes } from "../tools/builtin/ReadManyFiles.ts"
+import { Workspace } from "../workspace/Workspace.ts"
+import { type AtNote, type Expanded, leftOut, unexpanded, uniqueNotes } from "./ExpandedMessage.ts"
+import { AtReferenceError, partsOf, readFile, type ReadFile, type WantedFile } from "./ReferencedFile.ts"
+import * as ReferenceResolver from "./ReferenceResolver.ts"
+
+/** Expands `@` references of a message into the files they name. Each file is read once, when the message is sent. */
+
+/** Options for expanding references. */
+export interface AtReferenceOptions {
+  /** Names of agents: `@name` then does not refer to a file. */
+  readonly agents?: ReadonlyArray<string> | undefined
+  /** Most lines shown of a text. Default: 2,000. */
+  readonly lines?: number | undefined
+  /** Longest line shown, in characters. Default: 2,000. */
+  readonly lineLength?: number | undefined
+  /** Largest file read, in bytes. Default and maximum: 20 MiB. */
+  readonly bytes?: number | undefined
+  /** Whether Git's ignore rules apply. Default: true. */
+  readonly respectGitIgnore?: boolean | undefined
+  /** Whether the workspace's own ignore rules apply. Default: true. */
+  readonly respectGeminiIgnore?: boolean | undefined
+  /** Whether a path that does not exist is searched by name. Default: true. */
+  readonly search?: boolean | undefined
+}
+
+/** Most references in one message; a paste with more is not a list of files. */
+const maxReferences = 100
+/** Longest title in characters; the result follows it on the line. */
+const maxTitleChars = 80
+/** Files read concurrently. */
+const readConcurrency = 8
+
+const mebibytes = (bytes: number): string => `${Math.round((bytes / 1_048_576) * 10) / 10} MiB`
+
+/** The references in one line. */
+const titleOf = (references: ReadonlyArray<ReferenceSegment>): string => {
+  const names = references.map(({ raw }) => firstUnits(quotedPath(raw), maxTitleChars))
+  let text = names[0] ?? ""
+  let at = 1
+  while (at < names.length && text.length + (names[at] ?? "").length < maxTitleChars) text += ` ${names[at++] ?? ""}`
+  return at < names.length ? `${text} and ${names.length - at} more` : text
+}
+
+/** A reference as shown: without punctuation after it. */
+const nameOf = ({ path, raw }: ReferenceSegment): string => {
+  const shortest = readings(path).findLast(({ rest }) => !ReferenceResolver.hasLetters(rest))
+  const name = shortest === undefined || shortest.path === path ? raw : (formatReference(shortest.path) ?? raw)
+  return firstUnits(quotedPath(name), maxTitleChars)
+}
+
+/** The files that references name, and what is to be said about the references. */
+interface Listed {
+  /** Each file once, in order of reference. */
+  readonly files: ReadonlyArray<WantedFile>
+  /** New source texts of references to files found elsewhere, by path. */
+  readonly instead: ReadonlyMap<string, string>
+  readonly groups: ReadonlyArray<{
+    readonly group: ReferenceResolver.Group
+    readonly places: ReadonlyArray<string>
+  }>
+  readonly notes: ReadonlyArray<AtNote>
+}
+
+/** Resolves references to files. */
+const listFiles = Effect.fnUntraced(function* (
+  all: ReadonlyArray<ReferenceSegment>,
+  { respectGeminiIgnore: own = true, respectGitIgnore: git = true, search = true }: AtReferenceOptions
+): Effect.fn.Return<Listed, never, FileSystem.FileSystem | Path.Path | Workspace> {
+  const resolver = yield* ReferenceResolver.make({ git, own })
+  const { path, workspace } = resolver
+  const references = all.slice(0, maxReferences)
+  const resolved = new Map<string, ReferenceResolver.ResolvedReference>()
+  for (const each of references) resolved.set(each.path, yield* ReferenceResolver.resolve(resolver, each.path))
+  const missing = references.filter((each) => resolved.get(each.path)?._tag === "Missing").map((each) => each.path)
+  const { places: elsewhere, remark } = yield* ReferenceResolver.search(resolver, search ? missing : [])
+
+  const filesByPlace = new Map<string, WantedFile>()
+  const instead = new Map<string, string>()
+  const groups: Array<Listed["groups"][number]> = []
+  const notes: Array<AtNote> = []
+  for (const reference of references) {
+    const place = elsewhere.get(reference.path)
+    const meant = resolved.get(reference.path) ?? { _tag: "Missing" }
+    if (place !== undefined) {
+      const shown = workspace.shown(place)
+      const rest = readings(reference.path).find((each) => ReferenceResolver.fitsName(shown, each.path))?.rest ?? ""
+      // A name with control characters is not put into the user's text.
+      const isOdd = shown !== path.relative(workspace.root, place).replaceAll(path.sep, "/") && shown !== place
+      const isInQuotes = reference.raw.startsWith('@"') && !shown.includes('"')
+      const spec = isOdd ? undefined : isInQuotes ? `@"${shown}"` : formatReference(shown)
+      if (spec !== undefined) instead.set(reference.path, `${spec}${rest}`)
+      notes.push({ kind: "remark", text: `${nameOf(reference)} was taken as ${shown}${remark}` })
+      if (!filesByPlace.has(place)) filesByPlace.set(place, { reference, place, shown, isNamed: true })
+    } else if (meant._tag === "Files") {
+      const { group, places } = meant
+      const isNamed = group === undefined
+      if (group !== undefined) groups.push({ group, places })
+      for (const each of places) {
+        const present = filesByPlace.get(each)
+        if (present === undefined) {
+          filesByPlace.set(each, { reference, place: each, shown: workspace.shown(each), isNamed })
+        } else if (isNamed && !present.isNamed) filesByPlace.set(each, { ...present, reference, isNamed })
+      }
+    } else if (meant._tag === "Skipped") {
+      notes.push(leftOut(quotedPath(reference.path), meant.why))
+    } else {
+      notes.push({ kind: "missing", text: `${nameOf(reference)} names no file here${remark}` })
+    }
+  }
+  if (all.length > references.length) {
+    const more = all.length - references.length
+    const why = `only the first ${maxReferences} of a message are read`
+    notes.push(leftOut(plural(more, "more reference", "more references"), why, more))
+  }
+  return { files: [...filesByPlace.values()], instead, groups, notes }
+})
+
+/** Files within the limit of a message. Those named explicitly are not displaced by a folder. */
+const withinCount = (files: ReadonlyArray<WantedFile>): ReadonlyArray<WantedFile> => {
+  let others = maxFiles - files.filter(({ isNamed }) => isNamed).length
+  return files.filter(({ isNamed }) => isNamed || (others -= 1) >= 0)
+}
+
+/** Files within the limits of size, decided before any is read, and notes about the others. */
+const withinSize = Effect.fnUntraced(function* (files: ReadonlyArray<WantedFile>, maxBytes: number) {
+  const inspected = yield* Effect.forEach(files, ({ place, shown }) => Effect.result(inspect(place, shown)), {
+    concurrency: readConcurrency
+  })
+  let total = 0
+  const chosen: Array<WantedFile> = []
+  const notes: Array<AtNote> = []
+  for (const [i, file] of files.entries()) {
+    const info = inspected[i]
+    if (info === undefined) continue
+    const size = Result.isSuccess(info) ? ByteSize.toNumberUnsafe(info.success.size) : 0
+    if (size > maxBytes) {
+      notes.push(leftOut(file.shown, `larger than ${mebibytes(maxBytes)}`))
+    } else if (total + size > maxTotalBytes) {
+      notes.push(leftOut(file.shown, `${mebibytes(maxTotalBytes)} are read for one message, and that is used up`))
+    } else {
+      total += size
+      chosen.push(file)
+    }
+  }
+  return { chosen, notes }
+})
+
+/** Notes about folders and patterns of which not everything was read. */
+const groupNotes = (
+  groups: Listed["groups"],
+  taken: ReadonlySet<string>,
+  read: ReadonlySet<string>
+): ReadonlyArray<AtNote> =>
+  groups.flatMap(({ group, places }): ReadonlyArray<AtNote> => {
+    const isCut = places.some((place) => !taken.has(place))
+    const isPart = isCut || !group.isWhole
+    const count = `${places.filter((place) => read.has(place)).length.toLocaleString("en-US")} of ${places.length.toLocaleString("en-US")}${group.isWhole ? "" : "+"} files were read`
+    const limit = isCut ? ` (${maxFiles.toLocaleString("en-US")} are the most for a message)` : ""
+    const remarks = [...(isPart ? [`${count}${limit}`] : []), ...group.remarks]
+    return remarks.length === 0
+      ? []
+      : [{ kind: isPart ? "partly" : "remark", text: `of ${group.shown}: ${remarks.join("; ")}` }]
+  })
+
+const isRead = (result: ReadFile | AtNote | undefined): result is ReadFile => result !== undefined && "shown" in result
+
+/**
+ * Expands the references of a message.
+ *
+ * Each file is read once. Reads regular files in the workspace only. What is left out is reported. Fails when a file
+ * named explicitly cannot be read: the message would not say what the user meant.
+ */
+export const expand = Effect.fn("AtReferences.expand")(function* (
+  message: string,
+  options: AtReferenceOptions = {}
+): Effect.fn.Return<Expanded, AtReferenceError, FileSystem.FileSystem | Path.Path | Workspace | TokenCounter> {
+  const segments = parse(message)
+  const references = new Map<string, ReferenceSegment>()
+  for (const each of segments)
+    if (each._tag === "Reference" && !references.has(each.path)) references.set(each.path, each)
+  if (references.size === 0) return unexpanded(message)
+
+  const began = yield* Clock.currentTimeMillis
+  const workspace = yield* Workspace
+  const counter = yield* TokenCounter
+  const { lineLength = maxLineChars, lines = defaultMaxLines } = options
+  const agentOf = (given: string) => readings(given).find((each) => options.agents?.includes(each.path) === true)?.path
+  const agents = [...new Set([...references.keys()].flatMap((given) => agentOf(given) ?? []))]
+  const all = [...references.values()].filter((each) => agentOf(each.path) === undefined)
+
+  const listed = yield* listFiles(all, options)
+  const taken = withinCount(listed.files)
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const { chosen, notes: tooLarge } = yield* withinSize(
+    taken,
+    Math.min(options.bytes ?? maxFileBytes, maxFileBytes)
+  ).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+  const results = yield* Effect.forEach(chosen, (file) => readFile(file, { lineLength, lines }), {
+    concurrency: readConcurrency
+  }).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+  const files = results.filter(isRead)
+  const read = new Set(chosen.flatMap(({ place }, i) => (isRead(results[i]) ? [place] : [])))
+  const notes = uniqueNotes([
+    ...listed.notes,
+    ...groupNotes(listed.groups, new Set(taken.map(({ place }) => place)), read),
+    ...tooLarge,
+    ...results.flatMap((each) => (isRead(each) ? (each.note ?? []) : each))
+  ])
+
+  const title = titleOf([...references.values()])
+  const duration = Effect.map(Clock.currentTimeMillis, (now) => now - began)
+  if (files.length === 0) return { ...unexpanded(message), notes, agents, title, duration: yield* duration }
+  const { at, parts } = partsOf(files)
+  const tokens = yield* counter.count(parts).pipe(
+    Effect.mapError(
+      ({ message: why }) =>
+        new AtReferenceError({
+          reference: title,
+          message: `the tokens of the files could not be counted: ${why}; nothing was sent`
+        })
+    )
+  )
+  return {
+    text: rebuild(segments, (reference) => listed.instead.get(reference.path)),
+    parts,
+    files: files.map(({ bytes, extent, kind, shown }, i) => {
+      const part = at[i]
+      return { shown, kind, bytes, part, extent, tokens: part === undefined ? 0 : (tokens[part] ?? 0) }
+    }),
+    notes,
+    agents,
+    title,
+    tokens: sum(tokens),
+    duration: yield* duration
+  }
+})

@@ -1,0 +1,225 @@
+import { Effect, Path, Ref, type Scope } from "effect"
+import { plainText } from "../../domain/content/Content.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import type { Answer } from "../../domain/tools/Approval.ts"
+import * as Agent from "../agent/Agent.ts"
+import { HookSystem } from "../hooks/HookSystem.ts"
+import type { Memory } from "../memory/Memory.ts"
+import { SessionFiles } from "../session/SessionFiles.ts"
+import { blobFolderOf } from "../session/TempStore.ts"
+import { Settings } from "../settings/Settings.ts"
+import { Approval, type ApprovalQuestion } from "../tools/Approval.ts"
+import { Plans } from "../tools/Plans.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import * as AgentContext from "./AgentContext.ts"
+import * as AgentEquipment from "./AgentEquipment.ts"
+import {
+  type AgentHandlers,
+  type AgentHost,
+  type HostOptions,
+  type HostSession,
+  mainAgent,
+  type RuntimeServices
+} from "./AgentHost.ts"
+import { modelRoute, outputGuards } from "./AgentProfile.ts"
+import { isTrusted, untrustedNotice } from "./FolderTrust.ts"
+import * as MessageSender from "./MessageSender.ts"
+import { type HostError, WorkspaceFolderError } from "./RuntimeError.ts"
+import { message, type Notify } from "./RuntimeNotice.ts"
+import { RuntimePlatform } from "./RuntimePlatform.ts"
+import * as SessionObservers from "./SessionObservers.ts"
+
+/** Assembles an agent from an open session. `Runtime.host` loads this module, and with it all tools, when it is needed. */
+
+/** Folders beside the working folder. */
+interface AddedFolders {
+  /** From the settings, which hold in every folder: one that does not exist is reported and left out. */
+  readonly configured: ReadonlyArray<string>
+  /** From the caller: each has to exist. */
+  readonly requested: ReadonlyArray<string>
+}
+
+/** Opens the workspace. Tools may also read stored outputs and plans, and write the plan. */
+const openWorkspace = Effect.fnUntraced(function* (
+  id: string | undefined,
+  { configured, requested }: AddedFolders,
+  plans: Plans["Service"] | undefined,
+  notify: Notify
+): Effect.fn.Return<Workspace["Service"], WorkspaceFolderError, RuntimePlatform | Path.Path | SessionFiles> {
+  const { workspace } = yield* RuntimePlatform
+  const path = yield* Path.Path
+  const { of } = yield* SessionFiles
+  const readable = [...(id === undefined ? [] : [blobFolderOf(of(id))]), ...(plans === undefined ? [] : [plans.kept])]
+  const writable = plans === undefined ? [] : [plans.file]
+  const root = path.resolve(".")
+  const existing = yield* Effect.filter(configured, (folder) =>
+    Effect.matchEffect(workspace({ root, added: [folder], readable: [], writable: [] }), {
+      onFailure: (error) => Effect.as(notify(message(`includeDirectories: ${error.message}; it was left out`)), false),
+      onSuccess: () => Effect.succeed(true)
+    })
+  )
+  return yield* workspace({ root, added: [...existing, ...requested], readable, writable }).pipe(
+    Effect.mapError((error) => new WorkspaceFolderError({ message: error.message }))
+  )
+})
+
+/**
+ * Denies a call that no user can approve. Reports a call that the approval mode seems to allow but that needs approval for another reason, because
+ * the user would not expect that.
+ */
+const deny =
+  (notify: Notify) =>
+  ({ because, title }: ApprovalQuestion): Effect.Effect<Answer> =>
+    Effect.as(because === undefined ? Effect.void : notify({ _tag: "ApprovalUnavailable", title, because }), {
+      _tag: "No",
+      words: ""
+    })
+
+/** The approvals of this agent: which calls run without approval, and who approves the rest. */
+const makeApproval = Effect.fnUntraced(function* (
+  settings: SettingsFile,
+  { approve }: HostOptions,
+  { ask, notify }: AgentHandlers,
+  planFile: string | undefined
+) {
+  const { allow } = yield* Settings
+  return yield* Approval.make({
+    mode: approve ?? settings.approve ?? "none",
+    granted: settings.allowed ?? [],
+    planFile,
+    ask: ask ?? deny(notify),
+    keep: (grants) =>
+      Effect.catch(allow(grants), (error) => notify(message(`It is allowed for this session only: ${error.message}`)))
+  })
+})
+
+/** Problems of memory files that are reported one by one. */
+const maxNamedProblems = 5
+
+/** Reports what is wrong with memory files: the first few one by one, then how many more there are. */
+const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Service"], notify: Notify) {
+  const { problems } = yield* memory.load
+  const more = problems.length - maxNamedProblems
+  for (const line of problems.slice(0, maxNamedProblems)) yield* notify(message(line))
+  if (more > 0) yield* notify({ _tag: "MoreMemoryProblems", count: more })
+})
+
+/** Why the session starts, as hooks get it. */
+const startSource = (isCleared: boolean, isNew: boolean) => (isCleared ? "clear" : isNew ? "startup" : "resume")
+
+/** Assembles an agent for an open session. What it starts ends with the scope. */
+export const make = Effect.fn("AgentAssembly.make")(function* (
+  session: HostSession,
+  options: HostOptions,
+  handlers: AgentHandlers
+): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
+  const { chat, files, id, settings } = session
+  const { notify } = handlers
+  const path = yield* Path.Path
+  const platform = yield* RuntimePlatform
+  const all = withDefaults(settings)
+
+  // The workspace, its trust and the plans.
+  const plans =
+    id === undefined ? undefined : yield* Plans.make({ folder: path.join(platform.home, "plans"), session: id })
+  const folders = { configured: all.includeDirectories, requested: options.addDir ?? [] }
+  const workspace = yield* openWorkspace(id, folders, plans, notify)
+  const { root } = workspace
+  const trusted = yield* isTrusted
+  const isRootTrusted = yield* trusted(root)
+  const untrusted = isRootTrusted ? undefined : yield* untrustedNotice(root)
+  if (untrusted !== undefined) yield* notify(untrusted)
+  const approval = yield* makeApproval(settings, options, handlers, plans?.file)
+  const added = workspace.folders.filter((folder) => folder !== root)
+  const memory = yield* platform.memory({ root, added, settings: all, own: withDefaults(files.home) })
+
+  // Hooks and telemetry.
+  yield* SessionObservers.addHooks(session, notify, trusted(root))
+  const telemetry = yield* SessionObservers.telemetry(session)
+  const source = startSource(options.isCleared === true, session.isNew)
+  const observed =
+    options.isPreview === true
+      ? SessionObservers.unobserved
+      : yield* SessionObservers.session(session.session, source, notify)
+
+  // Memory, tools and context.
+  const { agents, background, definitions, skills, tools } =
+    options.tools === false
+      ? AgentEquipment.noEquipment
+      : yield* AgentEquipment.make({
+          session,
+          handlers,
+          approval,
+          workspace,
+          memory,
+          plans,
+          isTrusted: isRootTrusted
+        })
+  const context = yield* AgentContext.make({
+    chat,
+    settings,
+    approval,
+    workspace,
+    isTrusted: isRootTrusted,
+    interactive: handlers.ask !== undefined,
+    memory,
+    ide: all.ide.enabled ? yield* platform.ide(root, all.ide) : undefined,
+    plans,
+    agents: agents.tools.map(({ description, name }) => ({ name, description })),
+    skills,
+    tools: tools.map(({ name }) => name),
+    platform: platform.platform,
+    outputs: id === undefined ? undefined : blobFolderOf((yield* SessionFiles).of(id))
+  })
+
+  // The profile of the loop.
+  const hooks = yield* HookSystem
+  const clearing = yield* Ref.make<{ readonly next: string | undefined } | undefined>(undefined)
+  const profile: Agent.Profile = {
+    name: mainAgent,
+    chat,
+    tools,
+    limits: { turns: all.maxTurns },
+    hooks,
+    ...(handlers.canRestart === true ? { onClear: (next) => Ref.set(clearing, { next }) } : {}),
+    ...(yield* outputGuards(settings)),
+    ...(yield* modelRoute({ chat, settings })),
+    ...background,
+    // Between two turns a plan may be approved, a fact remembered, the conversation compressed.
+    inbox: (use) => Effect.andThen(Effect.ignore(context.refresh), background.inbox?.(use) ?? Effect.void)
+  }
+  yield* reportMemoryProblems(memory, notify)
+  const notices = yield* context.refresh
+  yield* Effect.forEach(notices, (line) => notify(message(line)), { discard: true })
+  // The window's fill before the first message counts the tools, too.
+  yield* Agent.equip(profile)
+
+  const run = yield* MessageSender.make({
+    profile,
+    approval,
+    context,
+    references: {
+      chat,
+      workspace,
+      files: all.files,
+      search: handlers.ask !== undefined,
+      agents: agents.tools.map(({ name }) => name),
+      confirmShortening: handlers.confirmShortening
+    },
+    opening: observed.opening
+  })
+  return {
+    agents,
+    definitions,
+    approval,
+    tools,
+    context,
+    recent: telemetry.recent,
+    clearing: Ref.getAndSet(clearing, undefined),
+    leave: observed.leave,
+    run: (sent, sendOptions) => {
+      const text = typeof sent === "string" ? sent : plainText({ role: "user", parts: sent })
+      return telemetry.watch(id, text, run(sent, sendOptions))
+    }
+  }
+})

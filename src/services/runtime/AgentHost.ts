@@ -1,0 +1,105 @@
+import type { TurnError } from "../chat/Turn.ts"
+import type { Effect, Stdio, Stream } from "effect"
+import type { HttpClient } from "effect/http/HttpClient"
+import type { Dns } from "effect/net/Dns"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Part } from "../../domain/content/Content.ts"
+import type { RecentActivity } from "../../domain/telemetry/Telemetry.ts"
+import type { ApprovalMode } from "../../domain/tools/Approval.ts"
+import type { RunOptions } from "../agent/Agent.ts"
+import type { KnownAgents } from "../agent/AgentDefinitions.ts"
+import type * as LocalAgentRunner from "../agent/LocalAgentRunner.ts"
+import type { Subagents } from "../agent/Subagents.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { Environment } from "../platform/Environment.ts"
+import type { LineMatcher } from "../platform/LineMatcher.ts"
+import type { SessionFiles } from "../session/SessionFiles.ts"
+import type { SessionStore } from "../session/SessionStore.ts"
+import type { Settings } from "../settings/Settings.ts"
+import type { Closed } from "../terminal/ChatTerminal.ts"
+import type { Approval, ApprovalOptions } from "../tools/Approval.ts"
+import type { Tool } from "../tools/Tool.ts"
+import type { UserQuestion } from "../tools/UserPrompt.ts"
+import type { Trust } from "../workspace/Trust.ts"
+import type { AgentContext } from "./AgentContext.ts"
+import type { Notify } from "./RuntimeNotice.ts"
+import type { RuntimePlatform } from "./RuntimePlatform.ts"
+import type { OpenSession } from "./SessionOpening.ts"
+
+/** The parts of an open session that an agent works with. */
+export type HostSession = Pick<OpenSession, "chat" | "files" | "id" | "isNew" | "session" | "settings">
+
+/** Options of an agent. What is absent comes from the settings. */
+export interface HostOptions {
+  /** Which calls run without asking. */
+  readonly approve?: ApprovalMode | undefined
+  /** False: the agent has no tools and only answers. */
+  readonly tools?: boolean | undefined
+  /** Folders beside the working folder that tools may use; each has to exist. */
+  readonly addDir?: ReadonlyArray<string> | undefined
+  /** The session takes the place of another one that was cleared; hooks get that as its source. */
+  readonly isCleared?: boolean | undefined
+  /** The agent sends nothing: its context is only inspected, and session hooks do not run. */
+  readonly isPreview?: boolean | undefined
+}
+
+/** The callbacks by which an agent reaches its user. All except `notify` may be absent; the user cannot be asked then. */
+export interface AgentHandlers {
+  /** Receives notices that are not part of an answer. */
+  readonly notify: Notify
+  /** Decides about a call that needs approval. Absent: such calls are denied. */
+  readonly ask?: ApprovalOptions["ask"]
+  /** Answers a question of the model. Absent: the model has no tool to ask with. */
+  readonly answer?: ((question: UserQuestion) => Effect.Effect<string, Closed>) | undefined
+  /** Asks whether referenced files that do not fit are sent shortened. `sizes` lists what does not fit. Absent: they are. */
+  readonly confirmShortening?: ((sizes: string) => Effect.Effect<boolean>) | undefined
+  /** Whether the program can replace the conversation by a new one. Absent: a hook's request for one is refused. */
+  readonly canRestart?: boolean | undefined
+}
+
+/** Options of one message. */
+export interface SendOptions extends Pick<RunOptions, "author" | "cancel"> {
+  /** The start of the message that the user typed: only there `@` references count. Absent: all of it. */
+  readonly typed?: string | undefined
+}
+
+/** An agent at a conversation. */
+export interface AgentHost {
+  /** Works on a message until nothing is left to do (`Agent.run`). */
+  readonly run: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
+  readonly tools: ReadonlyArray<Tool>
+  readonly approval: Approval["Service"]
+  readonly agents: Subagents
+  /** The definitions of all agents that are offered here, and the problems of invalid ones. */
+  readonly definitions: KnownAgents
+  /** The agent's context outside the conversation. */
+  readonly context: AgentContext
+  /** The latest events, by kind. */
+  readonly recent: Effect.Effect<RecentActivity>
+  /**
+   * Whether a hook asked for a new conversation since the last look, and which message is to follow in it. Looking resets it.
+   */
+  readonly clearing: Effect.Effect<{ readonly next: string | undefined } | undefined>
+  /** Sets the reason that session hooks get when the session ends. Unset, it is `exit`. */
+  readonly leave: (reason: "clear" | "exit") => Effect.Effect<void>
+}
+
+/** The services that an agent is assembled from. */
+export type RuntimeServices =
+  | ChildProcessSpawner
+  | Dns
+  | Environment
+  | Exclude<LocalAgentRunner.Runtime, Approval>
+  | HookSystem
+  | HttpClient
+  | LineMatcher
+  | RuntimePlatform
+  | SessionFiles
+  | SessionStore
+  | Settings
+  | Stdio.Stdio
+  | Trust
+
+/** The name under which the agent that talks with the user asks for approval. */
+export const mainAgent = "palimpsest"

@@ -1,0 +1,50 @@
+import { Effect } from "effect"
+import type { SettingsFile } from "../../domain/settings/Settings.ts"
+import type { KnownAgent, KnownAgents } from "../agent/AgentDefinitions.ts"
+import type { AgentRunner } from "../agent/AgentRunner.ts"
+import { message, type Notify } from "./RuntimeNotice.ts"
+import { RuntimePlatform } from "./RuntimePlatform.ts"
+
+/** The agent without its MCP servers, if it comes from the workspace: only the user may start those. */
+const withoutServers = (agent: KnownAgent): KnownAgent =>
+  agent.source === "project" && agent.definition.kind === "local" && Object.keys(agent.definition.mcpServers).length > 0
+    ? { ...agent, definition: { ...agent.definition, mcpServers: {} } }
+    : agent
+
+/** Whether an agent of the workspace would get one of the user's keys: the author of the folder chose where it goes. */
+const takesKey = ({ definition, source }: KnownAgent): boolean =>
+  source === "project" && definition.kind === "remote" && definition.auth !== undefined
+
+const isOffered =
+  ({ agents = {} }: SettingsFile) =>
+  ({ definition: { name } }: KnownAgent): boolean =>
+    agents[name] !== false
+
+/** The agents that are offered in a folder, and the runners of those outside this process. */
+export const availableAgents = Effect.fnUntraced(function* (
+  root: string,
+  isRootTrusted: boolean,
+  settings: SettingsFile,
+  notify: Notify
+) {
+  const platform = yield* RuntimePlatform
+  const { all } = yield* platform.agents(root, isRootTrusted)
+  const { agents, problems } = yield* all
+  const offered = agents.filter(isOffered(settings))
+  const refused = offered.flatMap((agent) => {
+    const { definition, file } = agent
+    const where = `in your own agents only, not in ${file ?? "this folder"}`
+    if (takesKey(agent)) return [`the agent ${definition.name} is sent a key ${where}; it was left out`]
+    if (withoutServers(agent) === agent) return []
+    return [`the agent ${definition.name} starts MCP servers ${where}; it goes without`]
+  })
+  const lines = [...problems.map((problem) => problem.message), ...refused]
+  yield* Effect.forEach(lines, (line) => notify(message(line)), { discard: true })
+  const definitions: KnownAgents = { agents: offered.filter((agent) => !takesKey(agent)).map(withoutServers), problems }
+  const runners = new Map<string, AgentRunner>()
+  for (const agent of definitions.agents) {
+    const runner = yield* platform.externalRunner(agent)
+    if (runner !== undefined) runners.set(agent.definition.name, runner)
+  }
+  return { definitions, runners }
+})

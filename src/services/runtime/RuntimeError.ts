@@ -1,0 +1,60 @@
+import type { ChatBusy } from "../chat/Commit.ts"
+import { Schema } from "effect"
+import { missingModelText } from "../model/ModelWindows.ts"
+import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { SettingsError } from "../settings/Settings.ts"
+
+/** The provider does not have the model. */
+export class UnknownModelError extends Schema.TaggedError<UnknownModelError>()("UnknownModelError", {
+  model: Schema.String,
+  /** A known name that is spelled alike. */
+  suggestion: Schema.UndefinedOr(Schema.String),
+  /** Whether the caller named the model; else the settings or the defaults did. */
+  isRequested: Schema.Boolean
+}) {
+  override get message() {
+    return missingModelText(this.model, this.suggestion)
+  }
+}
+
+/** Why a name selects no session. */
+export const SelectionProblem = Schema.TaggedUnion({
+  /** The store is empty. */
+  NoSessions: {},
+  Unknown: {},
+  Ambiguous: { ids: Schema.Array(Schema.String) },
+  /** There is no such session, and none can start under this name: an id is 1 to 64 letters, digits, hyphens, underscores. */
+  InvalidId: {}
+})
+export type SelectionProblem = typeof SelectionProblem.Type
+
+/** A name that selects no session, or several. */
+export class SessionSelectionError extends Schema.TaggedError<SessionSelectionError>()("SessionSelectionError", {
+  name: Schema.String,
+  problem: SelectionProblem
+}) {
+  override get message() {
+    return SelectionProblem.match(this.problem, {
+      NoSessions: () => "no sessions yet",
+      Unknown: () => `there is no session ${this.name}`,
+      Ambiguous: ({ ids }) => `${this.name} names ${ids.length} sessions: ${ids.join(", ")}`,
+      InvalidId: () =>
+        `there is no session ${this.name}, and none can start under this name: an id is 1 to 64 letters, digits, hyphens or underscores`
+    })
+  }
+}
+
+/** A folder of the workspace cannot be used; the message names it. */
+export class WorkspaceFolderError extends Schema.TaggedError<WorkspaceFolderError>()("WorkspaceFolderError", {
+  message: Schema.String
+}) {}
+
+/** Everything that can go wrong while a session is opened. */
+export type OpenError = ChatBusy | SessionSelectionError | SessionStoreError | SettingsError | UnknownModelError
+
+/** Everything that can go wrong while an agent is assembled for an open session. */
+export type HostError = ChatBusy | SessionStoreError | SystemPromptError | WorkspaceFolderError
+
+/** Everything that can go wrong before the first message. Catch single ones by their tag. */
+export type RuntimeError = HostError | OpenError

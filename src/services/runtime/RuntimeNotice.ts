@@ -1,0 +1,38 @@
+import type { Effect } from "effect"
+
+/**
+ * Something a user should know that is not part of an answer. It says what happened; a program adds what its user can do
+ * about it.
+ */
+export type RuntimeNotice =
+  /** A complete sentence: a broken file, a server that did not start, a hook that is new. */
+  | { readonly _tag: "Message"; readonly text: string }
+  /** The folder is not trusted, so these of its files were not loaded. `more`: how many others. */
+  | { readonly _tag: "UntrustedFolder"; readonly files: ReadonlyArray<string>; readonly more: number }
+  /** Memory files have `count` problems beside those already reported. */
+  | { readonly _tag: "MoreMemoryProblems"; readonly count: number }
+  /** A call was denied: it needs approval for the reason `because`, and there is no one to ask. */
+  | { readonly _tag: "ApprovalUnavailable"; readonly title: string; readonly because: string }
+
+/** Receives notices as they happen. */
+export type Notify = (notice: RuntimeNotice) => Effect.Effect<void>
+
+/** A notice of one sentence. */
+export const message = (text: string): RuntimeNotice => ({ _tag: "Message", text })
+
+/** A notice in one line. Text from files and servers stands in it as it is: print it escaped on a terminal. */
+export const noticeText = (notice: RuntimeNotice): string => {
+  switch (notice._tag) {
+    case "Message":
+      return notice.text
+    case "UntrustedFolder": {
+      const more = notice.more > 0 ? ` and ${notice.more} more` : ""
+      const verb = notice.files.length === 1 && notice.more === 0 ? "is" : "are"
+      return `this folder is not trusted, so ${notice.files.join(", ")}${more} ${verb} not loaded`
+    }
+    case "MoreMemoryProblems":
+      return `${notice.count} more memory files have problems`
+    case "ApprovalUnavailable":
+      return `${notice.title} needs approval, because ${notice.because}`
+  }
+}

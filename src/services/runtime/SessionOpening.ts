@@ -1,0 +1,281 @@
+import { strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import { entries } from "../../domain/conversation/Conversation.ts"
+import { applyEvent, emptySession } from "../../domain/session/Session.ts"
+import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Chat } from "../chat/Chat.ts"
+import { ChatDefaults, type ChatSettings, defaultTurnRetries, startedWith } from "../chat/ChatSettings.ts"
+import { Chats } from "../chat/Chats.ts"
+import type { Compression } from "../compression/Compression.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { Model } from "../model/Model.ts"
+import { EnvFiles } from "../platform/EnvFiles.ts"
+import * as SessionRetention from "../session/SessionRetention.ts"
+import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import { type EffectiveSettings, Settings, type SettingsError } from "../settings/Settings.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { type OpenError, type SelectionProblem, SessionSelectionError, UnknownModelError } from "./RuntimeError.ts"
+import { message, type Notify } from "./RuntimeNotice.ts"
+
+/** Opens conversations: from options and settings to a chat. */
+
+/** The session to work in. */
+export type SessionChoice =
+  /** An existing one, by its id, its title, the start of its id, its number in the list, or `latest`. */
+  | { readonly _tag: "Resume"; readonly name: string }
+  /** The one with this id or title; if there is none, a new one with this id. */
+  | { readonly _tag: "Named"; readonly name: string }
+
+/** Options of a conversation; what is absent comes from the settings, then from `ChatDefaults`. */
+export interface SessionOptions {
+  readonly model?: string | undefined
+  /** Share of the window, above 0 up to 1, from which on the conversation is compressed. */
+  readonly threshold?: number | undefined
+  /** Absent: a new session. */
+  readonly session?: SessionChoice | undefined
+}
+
+/** Callbacks while a session opens. */
+export interface OpenHandlers {
+  readonly notify: Notify
+  /** Wraps a wait of some seconds, to show that it goes on. */
+  readonly progress?: (<A, E, R>(label: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
+}
+
+/** An open conversation. */
+export interface OpenSession {
+  readonly chat: Chat["Service"]
+  /** The id of the stored session; undefined when the conversation is not stored. */
+  readonly id: string | undefined
+  /** The id that hooks receive: `id`, or one that lasts as long as the conversation. */
+  readonly session: string
+  /** The title, when it has one already. */
+  readonly title: string | undefined
+  /** Whether the session is new. */
+  readonly isNew: boolean
+  readonly settings: SettingsFile
+  /** The settings file by file. */
+  readonly files: EffectiveSettings["files"]
+}
+
+/** The services that a chat runs on. */
+export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter
+
+/** Reads the settings of all places and reports what is wrong with them. */
+export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
+  notify: Notify
+): Effect.fn.Return<Pick<EffectiveSettings, "files" | "settings">, SettingsError, EnvFiles | Settings> {
+  const { read } = yield* Settings
+  const { files, notices, settings } = yield* read
+  const { notices: ofVariables } = yield* EnvFiles
+  yield* Effect.forEach([...ofVariables, ...notices], (text) => notify(message(text)), { discard: true })
+  return { files, settings }
+})
+
+/** A share that counts. 0 means "not set". */
+const positive = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
+
+const chatSettings = Effect.fnUntraced(function* (
+  options: SessionOptions,
+  settings: SettingsFile
+): Effect.fn.Return<ChatSettings, never, Path.Path> {
+  const path = yield* Path.Path
+  const { model: defaultModel, ...defaults } = yield* ChatDefaults
+  const { masking, models = {}, overflowFactor, toolOutput, window } = settings
+  const { attempts, minGain, preserve, redactSecrets, strategy, toolBudget } = withDefaults(settings)
+  // An option holds for every model.
+  const threshold = positive(options.threshold) ?? positive(settings.compressionThreshold)
+  const own = Object.entries(models).map(([name, one]) => [
+    name,
+    { window: one.window, threshold: positive(options.threshold) ?? positive(one.compressionThreshold) }
+  ])
+  return {
+    ...defaults,
+    model: options.model ?? settings.model ?? defaultModel,
+    cwd: path.resolve("."),
+    policy: {
+      ...strategyDefaults(strategy),
+      ...defaults.policy,
+      preserve,
+      minGain,
+      toolBudget: TokenCount.make(toolBudget),
+      redactSecrets
+    },
+    retries: {
+      call: { ...defaultTurnRetries.call, attempts: attempts.calls },
+      answer: { ...defaultTurnRetries.answer, attempts: attempts.answers }
+    },
+    ...(own.length === 0 ? {} : { models: Object.fromEntries(own) }),
+    ...(threshold === undefined ? {} : { threshold }),
+    ...(overflowFactor === undefined ? {} : { overflowFactor }),
+    ...(window === undefined ? {} : { window }),
+    ...(toolOutput === undefined ? {} : { toolOutput }),
+    ...(masking === undefined ? {} : { masking })
+  }
+})
+
+/**
+ * Rejects a model that the provider does not have, before any work starts. For a model that neither the table nor the provider knows, reports the
+ * assumed window: a new model must stay usable offline.
+ */
+export const checkModel = Effect.fn("SessionOpening.checkModel")(function* (
+  { model, models, window }: Pick<ChatSettings, "model" | "models" | "window">,
+  isRequested: boolean,
+  { notify, progress = (_label, work) => work }: OpenHandlers
+): Effect.fn.Return<void, UnknownModelError, Model> {
+  const availability = yield* progress("asking about the model", ModelWindows.availability(model, models))
+  if (availability._tag === "Missing") {
+    return yield* new UnknownModelError({ model, suggestion: availability.nearest, isRequested })
+  }
+  if (availability._tag === "Unknown") {
+    yield* notify(message(ModelWindows.unknownModelText(model, window ?? availability.window)))
+  }
+})
+
+const selectionError = (name: string, problem: SelectionProblem) => new SessionSelectionError({ name, problem })
+
+/** The session of a match, or the error that describes why there is none. */
+export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.Effect<S, SessionSelectionError> => {
+  switch (match._tag) {
+    case "Found":
+      return Effect.succeed(match.session)
+    case "Ambiguous":
+      return Effect.fail(selectionError(name, { _tag: "Ambiguous", ids: match.ids }))
+    case "Unknown":
+      return Effect.fail(selectionError(name, { _tag: "Unknown" }))
+  }
+}
+
+/** Finds the stored session that a name selects (`SessionChoice.Resume`). */
+export const findSession = Effect.fn("SessionOpening.findSession")(function* (
+  name: string
+): Effect.fn.Return<SessionSummary, SessionSelectionError | SessionStoreError, SessionStore> {
+  const sessions = yield* SessionStore.use((store) => store.summaries)
+  if (sessions.length === 0) return yield* selectionError(name, { _tag: "NoSessions" })
+  return yield* orSelectionError(name, matchName(name, sessions))
+})
+
+const isId = (name: string) => /^[A-Za-z0-9_-]{1,64}$/.test(name)
+
+const newId = Effect.gen(function* () {
+  const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
+  return yield* random.uuidV7()
+})
+
+/** The id to open, and the session that is stored under it, if there is one. */
+interface Selection {
+  readonly id: string
+  readonly stored: SessionSummary | undefined
+}
+
+const select = Effect.fnUntraced(function* (
+  choice: SessionChoice | undefined
+): Effect.fn.Return<Selection, SessionSelectionError | SessionStoreError, SessionStore> {
+  if (choice === undefined) return { id: yield* newId, stored: undefined }
+  const { name } = choice
+  if (choice._tag === "Resume") {
+    const stored = yield* findSession(name)
+    return { id: stored.id, stored }
+  }
+  const store = yield* SessionStore
+  // The name is nearly always an id. Then the other sessions, possibly thousands, are not read.
+  const own = yield* Effect.catchReason(
+    store.summary(name),
+    "SessionStoreError",
+    "SessionNotFound",
+    () => Effect.undefined
+  )
+  if (own !== undefined) return { id: own.id, stored: own }
+  const match = matchExactName(name, yield* store.summaries)
+  if (match._tag === "Unknown") {
+    return isId(name) ? { id: name, stored: undefined } : yield* selectionError(name, { _tag: "InvalidId" })
+  }
+  const stored = yield* orSelectionError(name, match)
+  return { id: stored.id, stored }
+})
+
+/** Deletes the sessions that the settings no longer retain, and reports which. Without such settings it does nothing. */
+const enforceRetention = Effect.fnUntraced(function* (
+  { sessionRetention }: SettingsFile,
+  current: string,
+  notify: Notify
+): Effect.fn.Return<void, never, SessionStore> {
+  if (sessionRetention === undefined) return
+  const done = yield* SessionRetention.enforce(sessionRetention, current).pipe(
+    Effect.catch((error) =>
+      Effect.as(notify(message(`old sessions were not deleted: ${error.message}`)), { deleted: [], kept: [] })
+    )
+  )
+  const names = done.deleted.map(({ id, title }) => title ?? id)
+  if (names.length > 0) {
+    const count = names.length === 1 ? "1 session was" : `${names.length} sessions were`
+    yield* notify(message(`${count} deleted, as sessionRetention says: ${names.join(", ")}`))
+  }
+  for (const { error } of done.kept) yield* notify(message(`an old session was not deleted: ${error.message}`))
+})
+
+/**
+ * Opens a stored session, or starts one. It stays open, and locked against other processes, until the scope closes. A session
+ * that started here and got no message is deleted then.
+ */
+export const open = Effect.fn("SessionOpening.open")(function* (
+  options: SessionOptions,
+  handlers: OpenHandlers
+): Effect.fn.Return<
+  OpenSession & { readonly id: string },
+  OpenError,
+  ChatServices | EnvFiles | Path.Path | Scope.Scope | SessionStore | Settings
+> {
+  const { files, settings } = yield* readSettings(handlers.notify)
+  const { id, stored } = yield* select(options.session)
+  const initial = yield* chatSettings(options, settings)
+  // A stored session's own model was checked when the session got it.
+  if (options.model !== undefined || stored === undefined) {
+    yield* checkModel(initial, options.model !== undefined, handlers)
+  }
+  yield* enforceRetention(settings, id, handlers.notify)
+  const store = yield* SessionStore
+  let isEmpty = false
+  // Added first, so that it runs last: after the session has been closed.
+  yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
+  const chats = yield* Layer.build(Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, initial))))
+  const chat = yield* Context.get(chats, Chats).open(id)
+  const isNew = stored === undefined
+  if (isNew) {
+    yield* Effect.addFinalizer(() =>
+      Effect.map(chat.conversation, (conversation) => {
+        isEmpty = entries(conversation).length === 0
+      })
+    )
+  } else if (options.model !== undefined) {
+    yield* chat.configure({ model: options.model })
+  }
+  return { chat, id, session: id, title: stored?.title, isNew, settings, files }
+})
+
+/**
+ * Starts a conversation that is held in memory and never stored. `isPreview`: nothing will be sent, so the provider is not
+ * asked whether it has the model.
+ */
+export const openTemporary = Effect.fn("SessionOpening.openTemporary")(function* (
+  options: Omit<SessionOptions, "session">,
+  handlers: OpenHandlers,
+  isPreview = false
+): Effect.fn.Return<OpenSession, SettingsError | UnknownModelError, ChatServices | EnvFiles | Path.Path | Settings> {
+  const { files, settings } = yield* readSettings(handlers.notify)
+  const initial = yield* chatSettings(options, settings)
+  if (!isPreview) yield* checkModel(initial, options.model !== undefined, handlers)
+  const session = yield* newId
+  const chat = yield* Chat.make({
+    log: { append: () => Effect.void },
+    session: applyEvent(emptySession, startedWith(initial, session, yield* Clock.currentTimeMillis)),
+    settings: initial
+  })
+  return { chat, id: undefined, session, title: undefined, isNew: true, settings, files }
+})

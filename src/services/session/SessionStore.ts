@@ -1,0 +1,192 @@
+import { Context, type Effect, Schema, type Scope } from "effect"
+import { type LineProblem, lineProblemText } from "../../domain/session/LogFormat.ts"
+import type { Session, SessionEvent, Started } from "../../domain/session/Session.ts"
+import type { TempStore } from "./TempStore.ts"
+
+/** No session has this id. */
+export class SessionNotFound extends Schema.TaggedError<SessionNotFound>()("SessionNotFound", { id: Schema.String }) {
+  override get message() {
+    return `there is no session ${this.id}`
+  }
+}
+
+/** A session with this id exists already. */
+export class SessionExists extends Schema.TaggedError<SessionExists>()("SessionExists", { id: Schema.String }) {
+  override get message() {
+    return `session ${this.id} exists already`
+  }
+}
+
+/** Another process writes this session. */
+export class SessionLocked extends Schema.TaggedError<SessionLocked>()("SessionLocked", {
+  id: Schema.String,
+  pid: Schema.Int,
+  /** Milliseconds since 1970. */
+  since: Schema.Finite
+}) {
+  override get message() {
+    return `session ${this.id} is in use by process ${this.pid}; end it, or use another session`
+  }
+}
+
+/** Another program changed the log. Nothing was written. */
+export class SessionChanged extends Schema.TaggedError<SessionChanged>()("SessionChanged", {
+  id: Schema.String,
+  /** Bytes. */
+  expected: Schema.Natural,
+  found: Schema.Natural
+}) {
+  override get message() {
+    return `session ${this.id} was changed by another program (${this.expected} bytes expected, ${this.found} found); reopen it`
+  }
+}
+
+/** The log was written by a newer version of this program. */
+export class SessionTooNew extends Schema.TaggedError<SessionTooNew>()("SessionTooNew", {
+  id: Schema.String,
+  version: Schema.Natural
+}) {
+  override get message() {
+    return `session ${this.id} was written by a newer version (log format ${this.version}); update palimpsest to read it`
+  }
+}
+
+/** A line of the log cannot be read. */
+export class SessionCorrupt extends Schema.TaggedError<SessionCorrupt>()("SessionCorrupt", {
+  id: Schema.String,
+  line: Schema.Natural,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `session ${this.id}, line ${this.line}: ${this.detail}`
+  }
+}
+
+/** The disk failed. What was acknowledged before is untouched. */
+export class SessionUnavailable extends Schema.TaggedError<SessionUnavailable>()("SessionUnavailable", {
+  operation: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** A session could not be opened, read or written. The message says what the user can do. */
+export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("SessionStoreError", {
+  reason: Schema.Union([
+    SessionNotFound,
+    SessionExists,
+    SessionLocked,
+    SessionChanged,
+    SessionTooNew,
+    SessionCorrupt,
+    SessionUnavailable
+  ])
+}) {
+  override get message() {
+    return this.reason.message
+  }
+}
+
+/** A failure with this reason. */
+export const sessionError = (reason: SessionStoreError["reason"]): SessionStoreError =>
+  new SessionStoreError({ reason })
+
+/** A failure of the disk during an operation. */
+export const sessionUnavailable = (operation: string, message: string, cause: unknown = message): SessionStoreError =>
+  sessionError(new SessionUnavailable({ operation, message, cause }))
+
+/** A line of a log that cannot be read. */
+export const corruptLine = (id: string, line: number, detail: string): SessionStoreError =>
+  sessionError(new SessionCorrupt({ id, line, detail }))
+
+/** A log whose first line is not `Started`. */
+export const headlessLog = (id: string): SessionStoreError => corruptLine(id, 1, "the log does not begin with Started")
+
+/** Returns the failure for a problem of a line. */
+export const lineError = (id: string, line: number, problem: LineProblem): SessionStoreError =>
+  problem._tag === "NewerVersion"
+    ? sessionError(new SessionTooNew({ id, version: problem.version }))
+    : corruptLine(id, line, lineProblemText(problem))
+
+/** Whether a text can be the id of a session. Ids come from outside and become file names. */
+export const isSessionId = Schema.is(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)))
+
+/** The failure to create a session under an invalid id. */
+export const badSessionId = (): SessionStoreError =>
+  sessionUnavailable("create", "a session id has 1 to 64 letters, digits, hyphens or underscores")
+
+/** The one writer of one session. */
+export interface SessionLog {
+  readonly id: string
+  /**
+   * Appends one event: first its large parts to the blob store, then one line to the log. After a success, the event is on
+   * disk. After a failure or an interruption, the log is unchanged.
+   */
+  readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
+  /** The blobs of this session. */
+  readonly blobs: TempStore["Service"]
+  /** Reads the whole log as it is now, including the part that `open` skipped. */
+  readonly whole: Effect.Effect<Session, SessionStoreError>
+}
+
+/** An open session. */
+export interface OpenSession {
+  readonly log: SessionLog
+  /**
+   * The state of the session. When `complete` is false, only the content of the view was read: the view and its tokens are
+   * those of the whole session, but entries that left the view, compressions to undo and their ranges are missing.
+   */
+  readonly session: Session
+  readonly complete: boolean
+  /** Bytes of an incomplete last line, which was cut off. */
+  readonly torn: number
+}
+
+/** The list's data about a session, without reading all of it. Times are milliseconds since 1970. */
+export interface SessionSummary {
+  readonly id: string
+  /** The title that the user or a model gave it. */
+  readonly title: string | undefined
+  /** The beginning of the user's first message, in one line, if it is near the beginning of the log. */
+  readonly firstPrompt: string | undefined
+  readonly model: string | undefined
+  readonly cwd: string | undefined
+  /** The session whose agent started this one; undefined for a session that the user started. */
+  readonly parent: string | undefined
+  readonly startedAt: number
+  readonly updatedAt: number
+  /** The size of the log, without its blobs. */
+  readonly bytes: number
+  /** The process that has it open. */
+  readonly holder: { readonly pid: number; readonly since: number } | undefined
+  /** Why it cannot be opened, if its beginning shows that. */
+  readonly problem: string | undefined
+}
+
+/** Stores sessions as append-only logs. A session has one writer at a time, until the scope of `create` or `open` closes. */
+export class SessionStore extends Context.Service<
+  SessionStore,
+  {
+    /** Creates a session with the id in `started` and locks it for this writer. Fails with `SessionExists` when it exists. */
+    readonly create: (started: Started) => Effect.Effect<SessionLog, SessionStoreError, Scope.Scope>
+    /**
+     * Reserves an id for a session that an import writes as a whole file, until the scope closes. Fails with `SessionExists` when
+     * the session exists, with `SessionLocked` when another writer is about to create it.
+     */
+    readonly claim: (id: string) => Effect.Effect<void, SessionStoreError, Scope.Scope>
+    /** Locks a session for this writer and reads it. Fails with `SessionNotFound`, or `SessionLocked` while another has it open. */
+    readonly open: (id: string) => Effect.Effect<OpenSession, SessionStoreError, Scope.Scope>
+    /** Ids of all sessions, newest first. */
+    readonly list: Effect.Effect<ReadonlyArray<string>, SessionStoreError>
+    /** Summaries of all sessions, the one written last first. Reads a bounded piece of each, however long it is. */
+    readonly summaries: Effect.Effect<ReadonlyArray<SessionSummary>, SessionStoreError>
+    /** The summary of one session, without reading the others. Fails with `SessionNotFound`. */
+    readonly summary: (id: string) => Effect.Effect<SessionSummary, SessionStoreError>
+    /** Gives a session a title of one line, clipped; an empty one removes it. Works while the session is open. */
+    readonly rename: (id: string, title: string) => Effect.Effect<void, SessionStoreError>
+    /**
+     * Deletes a session, its blobs and its title for good. Fails with `SessionLocked` while it is open. A session whose removal was
+     * cut short is not listed; removing it again finishes it.
+     */
+    readonly remove: (id: string) => Effect.Effect<void, SessionStoreError>
+  }
+>()("palimpsest/services/session/SessionStore") {}

@@ -1,0 +1,113 @@
+import { Context, Effect, type Layer, Schema } from "effect"
+import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
+import type { Handle, Hash } from "../../domain/content/Handle.ts"
+
+/** Nothing is stored under this name. */
+export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {
+  override get message() {
+    return `nothing is stored under ${this.name}`
+  }
+}
+
+/** The stored bytes do not match their name. */
+export class BlobDamaged extends Schema.TaggedError<BlobDamaged>()("BlobDamaged", { name: Schema.String }) {
+  override get message() {
+    return `what is stored under ${this.name} is not what was put there`
+  }
+}
+
+/** The store could not be read or written: no space, no permission, a failing disk. */
+export class BlobUnavailable extends Schema.TaggedError<BlobUnavailable>()("BlobUnavailable", {
+  operation: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Two or more blobs match this handle. */
+export class HandleAmbiguous extends Schema.TaggedError<HandleAmbiguous>()("HandleAmbiguous", { name: Schema.String }) {
+  override get message() {
+    return `${this.name} names more than one stored text; give more of its characters`
+  }
+}
+
+/** The conversation holds nothing under this handle, even if the store does. */
+export class HandleNotHeld extends Schema.TaggedError<HandleNotHeld>()("HandleNotHeld", {
+  name: Schema.String,
+  /** Advice for the user. */
+  advice: Schema.String
+}) {
+  override get message() {
+    return `this conversation holds nothing under ${this.name}: ${this.advice}`
+  }
+}
+
+/** A handle was used while several conversations are open, without naming one. */
+export class ConversationNotNamed extends Schema.TaggedError<ConversationNotNamed>()("ConversationNotNamed", {
+  name: Schema.String
+}) {
+  override get message() {
+    return `${this.name} belongs to one of several conversations: recall it in a tool that runs for a call, or say which conversation with Recall.within(prompt)`
+  }
+}
+
+/** The pattern of a selection is not a regular expression. */
+export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
+
+/** Bytes could not be stored or read back. */
+export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempStoreError", {
+  reason: Schema.Union([
+    BlobMissing,
+    BlobDamaged,
+    BlobUnavailable,
+    HandleAmbiguous,
+    HandleNotHeld,
+    ConversationNotNamed
+  ])
+}) {
+  override get message() {
+    return this.reason.message
+  }
+}
+
+/**
+ * Stores bytes under the hash of their content. They stay readable until the store is deleted. Putting the same bytes again
+ * writes nothing. A blob is stored whole or not at all.
+ */
+export class TempStore extends Context.Service<
+  TempStore,
+  {
+    /** The hash of bytes or of a text (as encoded by Bytes.ts), without storing them. */
+    readonly hash: (bytes: Uint8Array | string) => Effect.Effect<Hash>
+    /** Stores bytes. They are durable when this returns. */
+    readonly put: (bytes: Uint8Array) => Effect.Effect<Hash, TempStoreError>
+    /** Reads the bytes with this hash, and checks them against it. */
+    readonly get: (hash: Hash) => Effect.Effect<Uint8Array, TempStoreError>
+    /**
+     * Finds the one stored hash that a handle names. Conversations may share a store, so a hit does not mean that a conversation
+     * holds the bytes: to recall within one, use `Chat.recall` or `Recall`.
+     */
+    readonly resolve: (handle: Handle) => Effect.Effect<Hash, TempStoreError>
+  }
+>()("palimpsest/services/session/TempStore") {}
+
+/** Opens the blob stores beside files: `<file>.blobs`. */
+export class BlobFolder extends Context.Service<
+  BlobFolder,
+  {
+    /** The store in this folder, which is empty when there is no such folder. Reading creates nothing. */
+    readonly at: (folder: string) => Layer.Layer<TempStore>
+  }
+>()("palimpsest/services/BlobFolder") {}
+
+/** The folder of the blobs of a file. */
+export const blobFolderOf = (file: string): string => `${file}.blobs`
+
+/** The selected part of a text (see `Selection`). */
+export const select = Effect.fnUntraced(function* (
+  text: string,
+  selection: Selection
+): Effect.fn.Return<Excerpt, BadPattern> {
+  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
+  if (typeof pattern === "string") return yield* new BadPattern({ message: pattern })
+  return excerpt(text, selection, pattern)
+})

@@ -1,0 +1,506 @@
+import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
+import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import { decode, encode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { pathText, type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
+import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
+import { defaults } from "../../domain/settings/Settings.ts"
+import { dotted, valueAt } from "../../domain/settings/SettingsKey.ts"
+import { jsonOf, parseSettings, withSetting } from "../../domain/settings/SettingsText.ts"
+import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as FileLock from "../platform/FileLock.ts"
+import * as StaleFiles from "../platform/StaleFiles.ts"
+import { inspect, read } from "../platform/RegularFile.ts"
+import * as AtomicFile from "../platform/AtomicFile.ts"
+
+/**
+ * Imports a user's Gemini CLI folder: settings, memory, agents and skills.
+ *
+ * One file: the steps share one report, and every entry of the folder must get exactly one row in it.
+ */
+
+/** What a row of the report is about. */
+export const ImportKind = Schema.Literals(["setting", "memory", "agent", "skill", "file"])
+export type ImportKind = typeof ImportKind.Type
+
+/** The result for everything in the folder. `from` is a settings key, or a path below the folder. */
+export const ImportReport = Schema.Struct({
+  /** The folder, links resolved. */
+  from: Schema.String,
+  /** The home folder of this program. */
+  home: Schema.String,
+  /** Whether nothing was written. */
+  dryRun: Schema.Boolean,
+  /** `to` is a settings key here, or a file. */
+  taken: Schema.Array(
+    Schema.Struct({ kind: ImportKind, from: Schema.String, to: Schema.String, note: Schema.NullOr(Schema.String) })
+  ),
+  /** Already present here and unchanged. */
+  kept: Schema.Array(Schema.Struct({ kind: ImportKind, from: Schema.String, to: Schema.String, why: Schema.String })),
+  notTaken: Schema.Array(Schema.Struct({ kind: ImportKind, from: Schema.String, why: Schema.String }))
+})
+export type ImportReport = typeof ImportReport.Type
+
+/** The folder cannot be imported. One line: what is wrong, and what to do. */
+export class GeminiImportError extends Schema.TaggedError<GeminiImportError>()("GeminiImportError", {
+  message: Schema.String,
+  /** `NoFolder` and `Invalid` are wrong input; `NotWritten` is a failure to write. */
+  reason: Schema.Literals(["NoFolder", "Invalid", "NotWritten"])
+}) {}
+
+/** What to import. */
+export interface ImportOptions {
+  /** The folder. Default: the user's own. */
+  readonly from?: string | undefined
+  /** Reports without writing. */
+  readonly dryRun: boolean
+}
+
+/** Imports a Gemini CLI folder. */
+export class GeminiImport extends Context.Service<
+  GeminiImport,
+  {
+    /**
+     * Imports everything that can be translated. Existing settings and files stay unchanged, nothing outside the folder
+     * is read, and a second run imports nothing more.
+     */
+    readonly run: (options: ImportOptions) => Effect.Effect<ImportReport, GeminiImportError>
+  }
+>()("palimpsest/services/settings/GeminiImport") {
+  /** The import between two folders. */
+  static readonly layer = (places: ImportPlaces): Layer.Layer<GeminiImport, never, FileSystem.FileSystem | Path.Path> =>
+    Layer.effect(
+      GeminiImport,
+      Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => ({
+        run: Effect.fn("GeminiImport.run")((options: ImportOptions) =>
+          Effect.provideContext(
+            options.dryRun ? importFolder(places, options) : withLock(places, importFolder(places, options)),
+            context
+          )
+        )
+      }))
+    )
+}
+
+/** The folders involved. */
+export interface ImportPlaces {
+  /** The home folder of this program. */
+  readonly home: string
+  /** The user's Gemini CLI folder. */
+  readonly gemini: string
+}
+
+/** Largest text file imported. */
+const maxFileSize = ByteSize.mebibytes(1)
+/** Limits of a skill: total bytes, files and depth. */
+const maxSkillSize = ByteSize.mebibytes(20)
+const maxSkillFiles = 500
+const maxSkillDepth = 8
+/** Most files that memory may import. */
+const maxImports = 1_000
+
+/** Runs with the lock on the settings file. */
+const withLock = Effect.fnUntraced(function* <A, R>(
+  places: ImportPlaces,
+  work: Effect.Effect<A, GeminiImportError, R>
+) {
+  const path = yield* Path.Path
+  const file = path.resolve(places.home, "settings.json")
+  yield* FileLock.acquire({ file, lock: FileLock.lockFileOf(path, file) }).pipe(
+    Effect.mapError((error) => notDone(error._tag === "FileLocked" ? error.message : diskErrorText(error)))
+  )
+  return yield* work
+}, Effect.scoped)
+
+const invalidInput = (message: string) => new GeminiImportError({ message, reason: "Invalid" })
+const notDone = (message: string) => new GeminiImportError({ message, reason: "NotWritten" })
+
+/** A file to write. */
+interface Copy {
+  readonly target: string
+  readonly bytes: Uint8Array
+  readonly mode: number
+}
+
+/** Why other files of the folder are skipped. */
+const reasons: Readonly<Record<string, string>> = {
+  commands: "commands of one's own are not known here; a skill can say the same",
+  extensions: "extensions are not taken over; memory, skills and servers that they bring can be copied one by one",
+  tmp: "sessions stay where they are and are read there",
+  history: "what Gemini CLI keeps to put files back means nothing here",
+  "trustedFolders.json": "trust is not taken over; each folder is trusted here by itself",
+  "oauth_creds.json": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "google_accounts.json": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "mcp-oauth-tokens.json": "how to sign in is not taken over",
+  "mcp-oauth-tokens-v2.json": "how to sign in is not taken over",
+  policies: "what may run unasked is not taken over; approve and allowed say it here",
+  ".env": "may hold keys and is not copied; the one in your own .gemini folder is read where it is"
+}
+
+/** One import: the folders, and what has been decided so far. */
+interface ImportRun {
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  /** The Gemini CLI folder, links resolved. */
+  readonly folder: string
+  /** This program's home folder, links resolved. */
+  readonly home: string
+  /** The names in the folder, sorted. */
+  readonly entries: ReadonlyArray<string>
+  readonly taken: Array<ImportReport["taken"][number]>
+  readonly kept: Array<ImportReport["kept"][number]>
+  readonly notTaken: Array<ImportReport["notTaken"][number]>
+  /** Files to write. */
+  readonly copies: Array<Copy>
+}
+
+const skip = ({ notTaken }: ImportRun, kind: ImportKind, from: string, why: string) =>
+  void notTaken.push({ kind, from, why })
+
+const joined = (...parts: ReadonlyArray<string>) => parts.join("/")
+
+/** The bytes of a file below the folder, or why it cannot be read. */
+const readSource = Effect.fnUntraced(function* (run: ImportRun, file: string, maxSize = maxFileSize) {
+  const { folder, fs, path } = run
+  const resolved = yield* Effect.result(fs.realPath(path.join(folder, file)))
+  if (Result.isFailure(resolved)) {
+    return Result.fail(isNotFound(resolved.failure) ? "there is no such file" : diskErrorText(resolved.failure))
+  }
+  const inside = path.relative(folder, resolved.success)
+  if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
+    return Result.fail("leads out of the folder")
+  }
+  return yield* Effect.gen(function* () {
+    const info = yield* inspect(resolved.success, "it")
+    if (ByteSize.isGreaterThan(info.size, maxSize)) return Result.fail(`has more than ${ByteSize.format(maxSize)}`)
+    return Result.succeed({ bytes: yield* read(resolved.success, "it"), mode: info.mode })
+  }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
+})
+
+/** The state of a file that would be written. */
+const targetState = Effect.fnUntraced(function* ({ fs }: ImportRun, target: string, bytes: Uint8Array) {
+  const there = yield* Effect.result(fs.lstat(target))
+  if (Result.isFailure(there)) {
+    return isNotFound(there.failure) ? ("missing" as const) : ("other" as const)
+  }
+  const existing = yield* fs.realPath(target).pipe(
+    Effect.flatMap((real) => read(real, "it")),
+    Effect.option
+  )
+  if (Option.isNone(existing) || existing.value.length !== bytes.length) return "other" as const
+  return existing.value.every((byte, at) => byte === bytes[at]) ? ("same" as const) : ("other" as const)
+})
+
+const targetOf = ({ home, path }: ImportRun, file: string) => path.join(home, ...file.split("/"))
+
+const addCopy = ({ copies }: ImportRun, target: string, bytes: Uint8Array, mode: number) => {
+  if (!copies.some((copy) => copy.target === target)) copies.push({ target, bytes, mode })
+}
+
+/** Imports one file; returns whether it exists here afterwards. */
+const importFile = Effect.fnUntraced(function* (run: ImportRun, kind: ImportKind, file: string, bytes: Uint8Array) {
+  const target = targetOf(run, file)
+  switch (yield* targetState(run, target, bytes)) {
+    case "missing":
+      addCopy(run, target, bytes, 0o600)
+      run.taken.push({ kind, from: file, to: target, note: null })
+      return true
+    case "same":
+      run.kept.push({ kind, from: file, to: target, why: "is so here already" })
+      return true
+    case "other":
+      skip(run, kind, file, `${quotedPath(target)} is there and differs`)
+      return false
+  }
+})
+
+/** Translates the settings. Returns the text of our settings file before and after. */
+const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
+  const { entries, folder, fs, home, path } = run
+  const homeFile = path.join(home, "settings.json")
+  const before = yield* fs.realPath(homeFile).pipe(
+    Effect.flatMap((real) => read(real, quotedPath(homeFile))),
+    Effect.map((bytes) => decode(bytes).text),
+    Effect.catchIf(
+      (error) => error._tag === "PlatformError" && isNotFound(error),
+      () => Effect.succeed("")
+    ),
+    Effect.mapError((error) => invalidInput(error._tag === "PlatformError" ? diskErrorText(error) : error.message))
+  )
+  const ours = before.trim() === "" ? Result.succeed({}) : Result.map(parseSettings(before), ({ written }) => written)
+  if (Result.isFailure(ours)) {
+    const { key, message } = ours.failure
+    return yield* invalidInput(`${quotedPath(homeFile)}${key === undefined ? "" : `, ${key}`}: ${message}`)
+  }
+  let settings: ReadonlyArray<TranslatedKey> = []
+  if (entries.includes("settings.json")) {
+    const shown = quotedPath(path.join(folder, "settings.json"))
+    const source = yield* readSource(run, "settings.json")
+    if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${source.failure}`)
+    const json = jsonOf(decode(source.success.bytes).text)
+    if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${json.failure.message}`)
+    const rows = translateGeminiSettings(json.success, ours.success)
+    settings = rows.taken
+    for (const { from: key, note, to } of rows.taken) {
+      run.taken.push({ kind: "setting", from: pathText(key), to: dotted(to), note: note ?? null })
+    }
+    for (const { from: key, to, why } of rows.kept)
+      run.kept.push({ kind: "setting", from: pathText(key), to: dotted(to), why })
+    for (const { from: key, why } of rows.left) skip(run, "setting", pathText(key), why)
+  }
+  const merged = settings.reduce<ReturnType<typeof withSetting>>(
+    (text, { to, value }) => Result.flatMap(text, (so) => withSetting(so, to, value)),
+    Result.succeed(before)
+  )
+  if (Result.isFailure(merged)) {
+    return yield* invalidInput(`${quotedPath(homeFile)}, ${merged.failure.key ?? ""}: ${merged.failure.message}`)
+  }
+  const names =
+    settings.find(({ to }) => dotted(to) === "memory.fileNames")?.value ??
+    valueAt(ours.success, ["memory", "fileNames"])
+  return { file: homeFile, before, after: merged.success, memoryNames: isNames(names) ? names : [] }
+})
+
+const isNames = Schema.is(Schema.Array(Schema.String))
+
+/** Imports memory files with their imports. Returns the paths examined. */
+const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: ReadonlySet<string>) {
+  const { entries, folder, fs, path } = run
+  const waiting = entries.filter((name) => names.has(name)).map((file) => ({ file, by: file }))
+  const seen = new Set(waiting.map(({ file }) => file))
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const { by, file } = next
+    const source = yield* readSource(run, file)
+    if (Result.isFailure(source)) {
+      skip(run, "memory", by, source.failure)
+      continue
+    }
+    if (!(yield* importFile(run, "memory", file, source.success.bytes))) continue
+    for (const { path: importPath } of importTokens(decode(source.success.bytes).text)) {
+      const what = `${file}: @${importPath}`
+      const target = path.normalize(path.join(path.dirname(file), importPath)).replaceAll(path.sep, "/")
+      if (seen.has(target)) continue
+      seen.add(target)
+      const isThere = yield* Effect.orElseSucceed(fs.exists(path.join(folder, target)), () => true)
+      // A name without a dot or a slash is rather a person's than a file's.
+      if (!isThere && !/[./]/.test(importPath)) continue
+      if (isAddress(importPath)) skip(run, "memory", what, "is an address; only files are copied")
+      else if (path.isAbsolute(importPath))
+        skip(run, "memory", what, "is no path below the file that names it; it is not copied")
+      else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, "leads out of the folder")
+      else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target))
+        skip(run, "memory", what, "only texts are copied: .md, .mdx, .markdown, .txt")
+      else if (seen.size > maxImports) skip(run, "memory", what, `only ${maxImports} imports are followed`)
+      else waiting.push({ file: target, by: what })
+    }
+  }
+  return seen
+})
+
+/** The sorted names in a folder below the imported one; none when it cannot be read. */
+const namesIn = ({ folder, fs, path }: ImportRun, name: string) =>
+  Effect.map(
+    Effect.orElseSucceed(fs.readDirectory(path.join(folder, name)), (): ReadonlyArray<string> => []),
+    (names) => names.toSorted()
+  )
+
+/** The type of an entry below the folder, without following links. */
+const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string) {
+  const info = yield* Effect.option(fs.lstat(path.join(folder, file)))
+  return Option.getOrUndefined(info)?.type
+})
+
+/** Imports agent definitions. */
+const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
+  if (run.entries.includes("agents") && (yield* typeOf(run, "agents")) === "Directory") {
+    for (const name of yield* namesIn(run, "agents")) {
+      const file = joined("agents", name)
+      if (!name.endsWith(".md")) {
+        skip(run, "agent", file, "is no definition of an agent, which ends in .md")
+        continue
+      }
+      const source = yield* readSource(run, file)
+      const parsed = Result.isFailure(source)
+        ? Result.fail(source.failure)
+        : name.startsWith("_")
+          ? Result.succeed([])
+          : parseDefinitions(decode(source.success.bytes).text)
+      if (Result.isFailure(parsed)) skip(run, "agent", file, parsed.failure)
+      else if (Result.isSuccess(source)) yield* importFile(run, "agent", file, source.success.bytes)
+    }
+  }
+})
+
+/** All files of a skill. Anything else is skipped with a row. */
+const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
+  const files: Array<string> = []
+  let level: ReadonlyArray<string> = [skill]
+  for (let depth = 0; depth < maxSkillDepth && level.length > 0; depth += 1) {
+    const further: Array<string> = []
+    for (const at of level) {
+      for (const name of yield* namesIn(run, at)) {
+        const file = joined(at, name)
+        const type = yield* typeOf(run, file)
+        if (type === "File") files.push(file)
+        else if (type === "Directory" && name !== ".git" && name !== "node_modules") further.push(file)
+        else
+          skip(
+            run,
+            "skill",
+            file,
+            type === "Directory" ? "is not part of a skill" : "is no regular file; links are not followed"
+          )
+      }
+    }
+    if (files.length > maxSkillFiles) return Result.fail(`has more than ${maxSkillFiles} files`)
+    level = further
+  }
+  return level.length > 0 ? Result.fail(`has folders more than ${maxSkillDepth} deep`) : Result.succeed(files)
+})
+
+/** Imports a skill with all its files, or nothing of it. */
+const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
+  const main = yield* readSource(run, joined(skill, skillFile))
+  const parsed = Result.flatMap(main, ({ bytes }) => parseSkill(decode(bytes).text))
+  if (Result.isFailure(parsed)) return skip(run, "skill", skill, `${skillFile}: ${parsed.failure}`)
+  const files = yield* skillFiles(run, skill)
+  if (Result.isFailure(files)) return skip(run, "skill", skill, files.failure)
+  const missing: Array<Copy> = []
+  let size = 0
+  for (const file of files.success) {
+    const source = yield* readSource(run, file, maxSkillSize)
+    if (Result.isFailure(source)) return skip(run, "skill", skill, `${file}: ${source.failure}`)
+    const { bytes, mode } = source.success
+    size += bytes.length
+    if (size > ByteSize.toNumberUnsafe(maxSkillSize)) {
+      return skip(run, "skill", skill, `has more than ${ByteSize.format(maxSkillSize)}`)
+    }
+    const target = targetOf(run, file)
+    const state = yield* targetState(run, target, bytes)
+    if (state === "other") return skip(run, "skill", skill, `${quotedPath(target)} is there and differs`)
+    // Scripts stay executable.
+    if (state === "missing") missing.push({ target, bytes, mode: (mode & 0o100) === 0 ? 0o600 : 0o700 })
+  }
+  const to = targetOf(run, skill)
+  if (missing.length === 0) return void run.kept.push({ kind: "skill", from: skill, to, why: "is so here already" })
+  for (const { bytes, mode, target } of missing) addCopy(run, target, bytes, mode)
+  const count = missing.length
+  run.taken.push({ kind: "skill", from: skill, to, note: `${count} ${count === 1 ? "file" : "files"}` })
+})
+
+/** Imports skills. */
+const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
+  if (run.entries.includes("skills") && (yield* typeOf(run, "skills")) === "Directory") {
+    for (const name of yield* namesIn(run, "skills")) {
+      const skill = joined("skills", name)
+      if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
+      else skip(run, "skill", skill, "is no folder of a skill; links are not followed")
+    }
+  }
+})
+
+/** Reports what is not imported. `examined` are paths that already have a row. */
+const skipOthers = Effect.fnUntraced(function* (
+  run: ImportRun,
+  names: ReadonlySet<string>,
+  examined: ReadonlySet<string>
+) {
+  for (const name of run.entries) {
+    const isDone =
+      name === "settings.json" ||
+      names.has(name) ||
+      ((name === "agents" || name === "skills") && (yield* typeOf(run, name)) === "Directory")
+    if (isDone || examined.has(name)) continue
+    const isPart = [...run.taken, ...run.kept].some(
+      ({ from: file, kind }) => kind === "memory" && file.startsWith(`${name}/`)
+    )
+    skip(
+      run,
+      "file",
+      name,
+      reasons[name] ?? (isPart ? "beside what memory imports nothing of it is taken" : "means nothing here")
+    )
+  }
+})
+
+const importFolder = Effect.fnUntraced(function* (
+  places: ImportPlaces,
+  { dryRun, from }: ImportOptions
+): Effect.fn.Return<ImportReport, GeminiImportError, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const given = path.resolve(from ?? places.gemini)
+  const folder = yield* fs
+    .realPath(given)
+    .pipe(
+      Effect.mapError((error) =>
+        isNotFound(error)
+          ? new GeminiImportError({ message: `there is no folder ${quotedPath(given)}`, reason: "NoFolder" })
+          : invalidInput(diskErrorText(error))
+      )
+    )
+  const home = yield* Effect.orElseSucceed(fs.realPath(places.home), () => path.resolve(places.home))
+  if (folder === home) return yield* invalidInput(`${quotedPath(folder)} is the home folder of this program itself`)
+  const entries = yield* fs.readDirectory(folder).pipe(
+    Effect.map((names) => names.toSorted()),
+    Effect.mapError((error) => invalidInput(diskErrorText(error)))
+  )
+
+  const run: ImportRun = { fs, path, folder, home, entries, taken: [], kept: [], notTaken: [], copies: [] }
+  const { memoryNames, ...settings } = yield* importSettings(run)
+  const names = new Set([...memoryNames, "GEMINI.md", ...defaults.memory.fileNames])
+  const examined = yield* importMemory(run, names)
+  yield* importAgents(run)
+  yield* importSkills(run)
+  yield* skipOthers(run, names, examined)
+  if (!dryRun) yield* commit(run.copies, settings).pipe(Effect.scoped)
+  return { from: folder, home, dryRun, taken: run.taken, kept: run.kept, notTaken: run.notTaken }
+})
+
+/** Writes everything, each file atomically, the settings last. An interrupted import can be repeated. */
+const commit = Effect.fnUntraced(function* (
+  copies: ReadonlyArray<Copy>,
+  settings: { readonly file: string; readonly before: string; readonly after: string }
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const written = Effect.fnUntraced(
+    function* ({ bytes, mode, target }: Copy) {
+      const parent = path.dirname(target)
+      yield* fs.makeDirectory(parent, { recursive: true, mode: 0o700 })
+      const temporary = yield* Effect.acquireRelease(AtomicFile.claim(target, 0o600), (file) =>
+        fs.remove(file, { force: true }).pipe(Effect.retry({ times: 2 }), Effect.ignore)
+      )
+      yield* Effect.uninterruptible(AtomicFile.fill(temporary, bytes, mode & 0o777))
+      return temporary
+    },
+    Effect.mapError((error) => notDone(`${diskErrorText(error)}; what was taken over so far stays, do it again then`))
+  )
+  const changed = (file: string) => notDone(`${quotedPath(file)} was changed meanwhile; do it again`)
+  const move = (temporary: string, target: string) =>
+    Effect.mapError(fs.rename(temporary, target), (error) => notDone(`${diskErrorText(error)}; do it again then`))
+  /** Creates the file without replacing one created meanwhile, where the file system has hard links. */
+  const place = (temporary: string, target: string) =>
+    Effect.catch(fs.link(temporary, target), ({ reason }) =>
+      reason._tag === "AlreadyExists" ? changed(target) : move(temporary, target)
+    )
+
+  for (const copy of copies) {
+    const temporary = yield* written(copy)
+    // Files created while we read are kept too.
+    if (yield* Effect.orElseSucceed(fs.exists(copy.target), () => true)) return yield* changed(copy.target)
+    yield* place(temporary, copy.target)
+  }
+  if (settings.after === settings.before) return
+  // A user who links to the file finds the change at its target.
+  const target = yield* Effect.orElseSucceed(fs.realPath(settings.file), () => settings.file)
+  const temporary = yield* written({ target, bytes: encode(settings.after), mode: 0o600 })
+  const now = yield* Effect.orElseSucceed(
+    Effect.map(fs.readFile(target), (bytes) => decode(bytes).text),
+    () => ""
+  )
+  if (now !== settings.before) return yield* changed(target)
+  yield* move(temporary, target)
+  yield* StaleFiles.sweepLock(FileLock.lockFileOf(path, path.resolve(settings.file)))
+})

@@ -1,0 +1,158 @@
+import { Context, Effect, Schema, Semaphore } from "effect"
+import * as Calibration from "../../domain/tokens/Calibration.ts"
+import * as TextFeatures from "../../domain/tokens/TextFeatures.ts"
+import { outputText, type Part, text } from "../../domain/content/Content.ts"
+import { estimatorVersion, partTokens } from "../../domain/tokens/Tokens.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { Model, type ModelError, type ModelRequest } from "../model/Model.ts"
+
+/**
+ * The learned corrections of the token estimate for each model.
+ *
+ * *Details*: the counts stored with entries are always the estimator's (`TokenCounter.layerEstimate`), so that they remain comparable. This service
+ * alone estimates how far they may fall short of one model's counts.
+ */
+export class Calibrations extends Context.Service<
+  Calibrations,
+  {
+    /**
+     * The tokens that the model's own count of these parts does not exceed (see `Calibration.upperBound`). A part is read only
+     * once. Never fails.
+     */
+    readonly upperBound: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number>
+    /**
+     * The model's likely count of these parts, in tokens: shown to the user and compared with the threshold. Undefined while no
+     * count of this model is known. Never fails.
+     */
+    readonly expected: (model: string, parts: ReadonlyArray<Part>) => Effect.Effect<number | undefined>
+    /**
+     * Learns from a count that the API reported for exactly these parts: every part of the request, including the system instruction and tool
+     * declarations if the count includes them (see `partsOf`). If the observation cannot be stored, it is used until the program ends, with one
+     * warning. Never fails.
+     */
+    readonly observe: (model: string, parts: ReadonlyArray<Part>, actual: number) => Effect.Effect<void>
+  }
+>()("palimpsest/services/tokens/Calibrations") {}
+
+/** Calibrations by model, as they are stored: JSON with a version. */
+export const StoredCalibrations = Schema.Struct({
+  version: Schema.Literal(1),
+  /** The version of the features: factors learned with another version mean nothing. */
+  features: Schema.String,
+  models: Schema.Record(Schema.String, Calibration.Calibration)
+})
+export type StoredCalibrations = typeof StoredCalibrations.Type
+
+const features = `${estimatorVersion}/${TextFeatures.featuresVersion}`
+
+/** No calibration of any model. */
+export const noCalibrations: StoredCalibrations = { version: 1, features, models: {} }
+
+/** Stored calibrations, or none where the estimator has changed since. */
+export const usableCalibrations = (stored: StoredCalibrations): StoredCalibrations =>
+  stored.features === features ? stored : noCalibrations
+
+/**
+ * Makes calibrations that begin with `initial` and pass every change to `save`, one at a time: the model, its new calibration, and the observation as
+ * a function that applies to calibrations stored by others meanwhile. An interrupted `observe` has both learned and saved, or neither.
+ */
+export const make = (
+  initial: StoredCalibrations,
+  save: (
+    model: string,
+    learned: Calibration.Calibration,
+    learn: (before: Calibration.Calibration) => Calibration.Calibration
+  ) => Effect.Effect<void>
+): Effect.Effect<Calibrations["Service"]> =>
+  Effect.gen(function* () {
+    const turn = yield* Semaphore.make(1)
+    const cache = new WeakMap<Part, TextFeatures.Features>()
+    const models = new Map(Object.entries(initial.models))
+
+    const featuresOf = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>) {
+      const collected: Array<TextFeatures.Features> = []
+      for (const part of parts) {
+        const features = cache.get(part) ?? (yield* Work.run(TextFeatures.partFeatures(part)))
+        cache.set(part, features)
+        collected.push(features)
+      }
+      return TextFeatures.sumFeatures(collected)
+    })
+    const of = (model: string) => models.get(model) ?? Calibration.uncalibrated
+
+    return {
+      upperBound: Effect.fn("Calibrations.upperBound")(function* (model, parts) {
+        return Calibration.upperBound(of(model), yield* featuresOf(parts))
+      }),
+      expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
+        return Calibration.expected(of(model), yield* featuresOf(parts))
+      }),
+      observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
+        const features = yield* featuresOf(parts)
+        yield* turn.withPermits(1)(
+          Effect.uninterruptible(
+            Effect.suspend(() => {
+              const learn = (before: Calibration.Calibration) => Calibration.observe(before, features, actual)
+              const learned = learn(of(model))
+              models.set(model, learned)
+              return save(model, learned, learn)
+            })
+          )
+        )
+      })
+    }
+  })
+
+/** The parts of a request outside its contents: the system instruction and the tool declarations. */
+export const overheadParts = ({ systemInstruction, tools = [] }: ModelRequest): ReadonlyArray<Part> => [
+  ...(systemInstruction === undefined ? [] : [text(systemInstruction)]),
+  ...tools.map((tool) => text(JSON.stringify(tool)))
+]
+
+/** The parts of a request's contents, in order. */
+export const contentParts = ({ contents }: ModelRequest): ReadonlyArray<Part> =>
+  contents.flatMap((content) => content.parts)
+
+/** All parts of a request: what its usage reports as the prompt. */
+export const requestParts = (request: ModelRequest): ReadonlyArray<Part> => [
+  ...overheadParts(request),
+  ...contentParts(request)
+]
+
+/** The estimated tokens of a request's contents, for models that cannot count. */
+export const estimateContents = Effect.fnUntraced(function* (request: ModelRequest): Effect.fn.Return<number> {
+  let tokens = 0
+  for (const part of contentParts(request)) tokens += yield* Work.run(partTokens(part, outputText(part)))
+  return tokens
+})
+
+/** The tokens of a request. */
+export interface RequestCount {
+  /** An upper bound of the model's count, as far as it is known. */
+  readonly tokens: number
+  /** How the contents were counted. Instruction and tools are always an upper bound, because `countTokens` does not count them. */
+  readonly by: "model" | "bound"
+  /** Why the model's own count failed. Null: it succeeded or was not tried. */
+  readonly countError: ModelError | null
+}
+
+/**
+ * Counts a whole request. The model counts the contents; if that fails, the upper bound is used, and the result holds the failure. A count by the
+ * model is learned. Never fails; interruptible.
+ */
+export const countRequest = Effect.fn("Calibrations.count")(function* (
+  request: ModelRequest
+): Effect.fn.Return<RequestCount, never, Calibrations | Model> {
+  const calibrations = yield* Calibrations
+  const model = yield* Model
+  const beside = overheadParts(request)
+  const within = contentParts(request)
+  const counted = yield* Effect.result(model.countTokens(request))
+  if (counted._tag === "Failure") {
+    const tokens = yield* calibrations.upperBound(request.model, [...beside, ...within])
+    return { tokens, by: "bound", countError: counted.failure }
+  }
+  yield* calibrations.observe(request.model, within, counted.success)
+  const rest = beside.length === 0 ? 0 : yield* calibrations.upperBound(request.model, beside)
+  return { tokens: counted.success + rest, by: "model", countError: null }
+})

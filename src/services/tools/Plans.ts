@@ -1,0 +1,73 @@
+import { Context, Effect, FileSystem, Path } from "effect"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { ToolFailure } from "./Tool.ts"
+import * as AtomicFile from "../platform/AtomicFile.ts"
+
+/** Options of a plan store. */
+export interface PlansOptions {
+  /** The folder of all plans: `plans` in the program's home folder. It need not exist. */
+  readonly folder: string
+  /** The id of the session. */
+  readonly session: string
+}
+
+/** The plan of one conversation: the file in which it is written, and a copy of each approved version. */
+export class Plans extends Context.Service<
+  Plans,
+  {
+    /** The file of the plan, the one file that may be changed in plan mode. Absolute, links followed. */
+    readonly file: string
+    /** The folder of approved plans, which tools only read. Absolute, links followed. */
+    readonly kept: string
+    /** The path of the last approved plan; undefined when there is none. It survives restarts and compression. */
+    readonly approved: Effect.Effect<string | undefined>
+    /** Stores a text as the approved plan, completely or not at all, and returns its path. */
+    readonly approve: (text: string) => Effect.Effect<string, ToolFailure>
+  }
+>()("palimpsest/services/tools/Plans") {
+  /** Makes the service for this session. Creates nothing before there is something to store. */
+  static readonly make = Effect.fn("Plans.make")(function* ({
+    folder,
+    session
+  }: PlansOptions): Effect.fn.Return<Plans["Service"], never, FileSystem.FileSystem | Path.Path> {
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+
+    /** Follows links as far as the path exists. */
+    const real: (place: string) => Effect.Effect<string> = (place) =>
+      Effect.catch(fs.realPath(place), () => {
+        const parent = path.dirname(place)
+        return parent === place
+          ? Effect.succeed(place)
+          : Effect.map(real(parent), (above) => path.join(above, path.basename(place)))
+      })
+    const place = yield* real(path.resolve(folder))
+    const name = session.replace(/[^\w.-]/g, "_")
+    const file = path.join(place, `${name}.md`)
+    const kept = path.join(place, `${name}.approved.md`)
+
+    return {
+      file,
+      kept,
+      approved: fs.stat(kept).pipe(
+        Effect.map(({ type }) => (type === "File" ? kept : undefined)),
+        Effect.orElseSucceed(() => undefined)
+      ),
+      approve: Effect.fn("Plans.approve")(function* (text): Effect.fn.Return<string, ToolFailure> {
+        yield* AtomicFile.writePrivate(kept, text).pipe(
+          Effect.provideContext(context),
+          Effect.mapError(
+            (error) =>
+              new ToolFailure({
+                message: `the approved plan was not kept in ${quotedPath(kept)}: ${diskErrorText(error)}`,
+                type: "file_write_failure"
+              })
+          )
+        )
+        return kept
+      })
+    }
+  })
+}

@@ -1,0 +1,72 @@
+import { Effect, Schema } from "effect"
+import { firstUnits } from "../../../domain/text/Bytes.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { type Skill, Skills } from "../Skills.ts"
+import { make, type Tool, ToolFailure } from "../Tool.ts"
+
+/** Maximum length of a skill's description in the description of the tool. */
+const maxDescriptionChars = 300
+
+/** Maximum number of listed skills, and length of a name: a folder full of skills would fill every request. */
+const maxListedSkills = 100
+const maxNameChars = 100
+
+const listed = (skills: ReadonlyArray<Skill>): string =>
+  [
+    ...skills
+      .slice(0, maxListedSkills)
+      .map(
+        ({ description, name }) =>
+          `- ${firstUnits(name, maxNameChars)}: ${firstUnits(description, maxDescriptionChars)}`
+      ),
+    ...(skills.length > maxListedSkills ? [`… and ${skills.length - maxListedSkills} more, by their names`] : [])
+  ].join("\n")
+
+const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
+  new ToolFailure({
+    type: "skill_not_found",
+    message:
+      skills.length === 0
+        ? `there is no skill ${name}: there are none here; go on without`
+        : `there is no skill ${name}; there are: ${skills
+            .slice(0, maxListedSkills)
+            .map((skill) => firstUnits(skill.name, maxNameChars))
+            .join(", ")}`
+  })
+
+/** The `activate_skill` tool: reads the instructions of a skill. Its description lists the skills. */
+export const activateSkill: Effect.Effect<Tool, never, Skills> = Effect.gen(function* () {
+  const service = yield* Skills
+  const { skills } = yield* service.all
+  return make({
+    name: "activate_skill",
+    description: `Reads the instructions of a skill. Activate a skill before you begin work that it is made for, and follow it.\n${
+      skills.length === 0 ? "There are none at the moment." : `There are:\n${listed(skills)}`
+    }`,
+    parameters: Schema.Struct({ name: Schema.String.annotate({ description: "The name of the skill, as listed" }) }),
+    result: Schema.Struct({
+      skill: Schema.String,
+      instructions: Schema.String,
+      folder: Schema.String,
+      files: Schema.Array(Schema.String)
+    }),
+    kind: "read",
+    keeps: true,
+    title: ({ name }) => name,
+    run: ({ name }) =>
+      Effect.gen(function* () {
+        const found = yield* service.load(name.trim())
+        if (found === undefined) return yield* unknown(name, (yield* service.all).skills)
+        const { files, folder, hasMore, instructions } = found
+        return {
+          value: {
+            skill: found.name,
+            instructions,
+            folder,
+            files: hasMore ? [...files, "… and more"] : files
+          },
+          display: textDisplay(`${found.name}: ${found.description}`)
+        }
+      })
+  })
+})

@@ -1,0 +1,248 @@
+import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
+import { editGrant, fileGrant } from "../../../domain/tools/Approval.ts"
+import { decode, encode } from "../../../domain/text/Bytes.ts"
+import { diskErrorText, isNotFound } from "../../../domain/text/DiskErrors.ts"
+import { type FileDiff, fileDiff } from "../../../domain/tools/FileDiff.ts"
+import {
+  hooksFolder,
+  hooksReason,
+  isPackageFile,
+  packageReason,
+  type SteeringOptions,
+  steeringReason
+} from "../../../domain/tools/SteeringFiles.ts"
+import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { isWithin } from "../../../domain/text/WorkspacePath.ts"
+import { read } from "../../platform/RegularFile.ts"
+import { fileReadFailure, pathArgument, type Question, ToolFailure } from "../Tool.ts"
+import * as StaleFiles from "../../platform/StaleFiles.ts"
+import * as AtomicFile from "../../platform/AtomicFile.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
+
+/** The answer to the model, as Gemini CLI has it. */
+export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })
+export type FileChangeResult = typeof FileChangeResult.Type
+
+/** A file as it was when it was read. */
+export interface FileState {
+  /** The path as the model gave it. */
+  readonly given: string
+  /** Absolute, links followed. */
+  readonly path: string
+  /** The path as shown to the user. */
+  readonly shown: string
+  /** Undefined: the file does not exist. */
+  readonly text: string | undefined
+  readonly mode: number
+}
+
+/** A planned change of a file. */
+export interface Change {
+  readonly seen: FileState
+  readonly after: string
+  readonly diff: FileDiff
+}
+
+/** Reads and changes files of the workspace. */
+export interface FileChanges {
+  /** The file as it is now. A failure says why it cannot be changed as text. */
+  readonly look: (given: string) => Effect.Effect<FileState, ToolFailure>
+  /** The change that gives a file this text. Writes nothing. */
+  readonly plan: (seen: FileState, after: string) => Change
+  /** The question before a change is written. Undefined where nothing changes. */
+  readonly question: (change: Change) => Effect.Effect<Question | undefined>
+  /**
+   * Writes a change completely or not at all, and creates missing folders. Writes nothing when the file changed since it was
+   * read.
+   */
+  readonly write: (change: Change) => Effect.Effect<ToolResult<FileChangeResult>, ToolFailure>
+}
+
+/** Longer paths may be cut in a title, so the question repeats them. */
+const maxTitlePathChars = 100
+
+/** Which edits ask even where edits may run without asking. */
+export interface Steering extends SteeringOptions {
+  /** More files that run code or steer programs here, absolute, each with the reason; evaluated at each edit. Default: none. */
+  readonly named?: Effect.Effect<ReadonlyArray<readonly [place: string, why: string]>> | undefined
+}
+
+/** The edits that ask. Default: those that SteeringFiles.ts lists. */
+export const SteeringSettings = Context.Reference<Steering>("palimpsest/services/tools/FileChange/SteeringSettings", {
+  defaultValue: () => ({ memoryNames: [], buildFiles: false })
+})
+
+/** Attempts to remove a temporary file: its folder may have another name for a moment. */
+const removeAttempts = 20
+
+/** Lets one agent write at a time, so that no other edit comes between the last check and the rename. */
+const Gate = Context.Reference<Semaphore.Semaphore>("palimpsest/services/tools/FileChange/Gate", {
+  defaultValue: () => Semaphore.makeUnsafe(1)
+})
+
+const failureType = (trouble: string, { reason }: PlatformError.PlatformError): string => {
+  if (reason._tag === "PermissionDenied") return "permission_denied"
+  return trouble.includes("no space") ? "no_space_left" : "file_write_failure"
+}
+
+/** Makes `FileChanges` for this workspace. */
+export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const path = yield* Path.Path
+    const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
+    const context = Context.make(FileSystem.FileSystem, fs).pipe(Context.add(Path.Path, path))
+    const gate = yield* Gate
+    const steering = yield* SteeringSettings
+
+    const look = Effect.fn("FileChange.look")(function* (given: string): Effect.fn.Return<FileState, ToolFailure> {
+      const place = yield* pathArgument(workspace, given, "write")
+      const shown = workspace.shown(place)
+      const info = yield* fs.stat(place).pipe(
+        Effect.catchIf(isNotFound, () => Effect.undefined),
+        Effect.mapError(
+          (error) =>
+            new ToolFailure({
+              message: `${shown} cannot be read: ${diskErrorText(error)}`,
+              type: "read_content_failure"
+            })
+        )
+      )
+      if (info === undefined) return { given, path: place, shown, text: undefined, mode: 0 }
+      const bytes = yield* read(place, shown).pipe(
+        Effect.provideService(FileSystem.FileSystem, fs),
+        Effect.mapError(fileReadFailure)
+      )
+      return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
+    })
+
+    const changed = ({ shown }: FileState) =>
+      new ToolFailure({
+        message: `${shown} was changed by somebody else meanwhile, so it was not written; read it again`,
+        type: "file_changed"
+      })
+
+    const isOwn = (place: string) => workspace.isOwn?.(place) ?? Effect.succeed(false)
+
+    const replace = ({ after, seen }: Change, mode: number | undefined) =>
+      Effect.acquireUseRelease(
+        // The replacement of a private file is private from the beginning; a new file gets the default mode.
+        AtomicFile.claim(seen.path, mode === undefined ? undefined : 0o600),
+        (file) =>
+          Effect.gen(function* () {
+            yield* AtomicFile.fill(file, encode(after), mode)
+            yield* fs.rename(file, seen.path)
+            yield* StaleFiles.sweep(path.dirname(file))
+            // An interrupted write would continue in the background.
+          }).pipe(Effect.uninterruptible),
+        (file, exit) =>
+          exit._tag === "Success"
+            ? Effect.void
+            : Effect.ignore(Effect.retry(fs.remove(file, { force: true }), { times: removeAttempts - 1 }))
+      ).pipe(Effect.provideContext(context))
+
+    /** The whole change as the user sees it, with the path where the title does not show it in full. */
+    const detailOf = ({ after, diff: { diff }, seen }: Change): string => {
+      const { given, path: place, shown, text = "" } = seen
+      if (diff === "") return `${shown} is made, empty`
+      const isPlain = path.resolve(workspace.root, given) === place && given.length <= maxTitlePathChars
+      const where = isPlain ? "" : `The file is ${shown}:\n`
+      // A diff only says that binary files differ.
+      const isBinary = text.includes("\0") || after.includes("\0")
+      return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
+    }
+
+    const resultOf = ({ diff: { added, diff, removed }, seen }: Change): ToolResult<FileChangeResult> => ({
+      value: { fileDiff: diff, fileName: path.basename(seen.path) },
+      display:
+        diff === ""
+          ? textDisplay(`${seen.shown} reads so already`)
+          : { _tag: "Diff", file: seen.shown, diff, added, removed }
+    })
+
+    const folderOf = (place: string): string =>
+      workspace.folders
+        .filter((folder) => isWithin(folder, place, path.sep))
+        .reduce((innermost, folder) => (folder.length > innermost.length ? folder : innermost), "")
+
+    /**
+     * Returns why this edit asks even where edits may run without asking. Checks both the real path and the given name, because a link may
+     * stand for either.
+     */
+    const reasonOf = Effect.fnUntraced(function* ({ after, seen }: Change): Effect.fn.Return<string | undefined> {
+      const places = [seen.path, path.resolve(workspace.root, seen.given)]
+      const names = new Set(places.map((place) => place.toLowerCase()))
+      const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.has(place.toLowerCase()))
+      if (named !== undefined) return named[1]
+      for (const folder of workspace.folders) {
+        // In worktrees `.git` is a file that names another folder; the default names cover those.
+        const config = yield* Effect.orElseSucceed(fs.readFileString(path.join(folder, ".git", "config")), () => "")
+        const hooks = hooksFolder(config)
+        if (hooks === undefined) continue
+        const held = path.resolve(folder, hooks).toLowerCase()
+        if ([...names].some((name) => isWithin(held, name, path.sep))) return hooksReason
+      }
+      for (const place of places) {
+        const reason = steeringReason(place, folderOf(place), steering)
+        if (reason !== undefined) return reason
+      }
+      return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
+    })
+
+    const questionOf = Effect.fnUntraced(function* (change: Change): Effect.fn.Return<Question> {
+      const { path: place, shown } = change.seen
+      const because = yield* reasonOf(change)
+      const asked = { detail: detailOf(change), touches: [place] }
+      if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
+      return {
+        ...asked,
+        because,
+        grants: [fileGrant(place)],
+        covers: `edits of ${shown}`,
+        otherwise: "leave this file as it is, and say in your answer what should be changed in it"
+      }
+    })
+
+    return {
+      look,
+      plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
+      question: (change) => (change.after === change.seen.text ? Effect.undefined : questionOf(change)),
+      write: Effect.fn("FileChange.write")(function* (
+        change
+      ): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
+        const { after, seen } = change
+        const now = yield* look(seen.given)
+        if (now.path !== seen.path || now.text !== seen.text) {
+          return yield* changed(seen)
+        }
+        if (after === seen.text) return resultOf(change)
+        const writing = Effect.gen(function* () {
+          if (seen.text === undefined) {
+            const folder = path.dirname(seen.path)
+            if (!(yield* isOwn(seen.path))) {
+              yield* fs.makeDirectory(folder, { recursive: true })
+              return yield* replace(change, undefined)
+            }
+            // A plan is private, as everything in the program's home folder is.
+            yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+            return yield* replace(change, 0o600)
+          }
+          // A rename would also replace a read-only file.
+          yield* fs.access(seen.path, { writable: true })
+          yield* replace(change, seen.mode)
+        })
+        yield* writing.pipe(
+          Effect.mapError((error) => {
+            if (error instanceof ToolFailure) return error
+            const trouble = diskErrorText(error)
+            return new ToolFailure({
+              message: `${seen.shown} was not written: ${trouble}`,
+              type: failureType(trouble, error)
+            })
+          })
+        )
+        return resultOf(change)
+      }, gate.withPermit)
+    }
+  }
+)

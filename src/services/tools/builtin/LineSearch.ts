@@ -1,0 +1,175 @@
+import { Effect, FileSystem, Path, type Scope, Stream } from "effect"
+import type { ChildProcessSpawner } from "effect/process"
+import type { SearchPattern } from "../../../domain/tools/SearchPattern.ts"
+import { decodeFile, encodingOf } from "../../../domain/workspace/FileText.ts"
+import type { Environment } from "../../platform/Environment.ts"
+import { LineMatcher, type MatchedLine, type Matcher } from "../../platform/LineMatcher.ts"
+import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
+
+/** Searches files line by line with JavaScript's regular expressions. Works everywhere; ripgrep is faster (RipgrepSearch.ts). */
+
+/** The matches of one file. */
+export interface FileMatches {
+  /** Absolute. */
+  readonly place: string
+  readonly lines: ReadonlyArray<MatchedLine>
+}
+
+/** What to search for, and where. */
+export interface Search {
+  readonly pattern: SearchPattern
+  /** A folder, or one file. */
+  readonly target: string
+  readonly isFile: boolean
+  readonly choice: IgnoreChoice | undefined
+  /** Whether to search a file, by its path from the target. */
+  readonly isWanted: (relative: string) => boolean
+  /** `isWanted` as a glob for ripgrep. Absent where ripgrep might read the pattern differently. */
+  readonly include: string | undefined
+  /** Maximum matches per file. */
+  readonly perFile: number
+  /** Maximum matches in all; a search may return a few more. */
+  readonly total: number
+}
+
+/** The services that a search uses. */
+export type Needs =
+  | FileSystem.FileSystem
+  | Path.Path
+  | Workspace
+  | LineMatcher
+  | Environment
+  | ChildProcessSpawner.ChildProcessSpawner
+
+/** The files with matches, up to the first one with which there are more than `total` lines. */
+export const takeMatches = <E, R>(total: number, files: Stream.Stream<FileMatches, E, R>) =>
+  Stream.suspend(() => {
+    let count = 0
+    return files.pipe(
+      Stream.filter(({ lines }) => lines.length > 0),
+      Stream.takeUntil(({ lines }) => {
+        count += lines.length
+        return count > total
+      })
+    )
+  }).pipe(Stream.runCollect)
+
+/** Tells whether the ignore rules leave a file in. Reads the rules of each folder once. */
+export const ignoreFilter = (rules: FolderRules | undefined) => {
+  const rulesByFolder = new Map<string, FolderRules | undefined>([["", rules]])
+  /** The rules in a folder. Undefined: the folder itself is ignored. */
+  const rulesIn = (folder: string): Effect.Effect<FolderRules | undefined> =>
+    Effect.suspend(() => {
+      if (rulesByFolder.has(folder)) return Effect.succeed(rulesByFolder.get(folder))
+      const cut = folder.lastIndexOf("/")
+      const name = folder.slice(cut + 1)
+      return rulesIn(cut < 0 ? "" : folder.slice(0, cut)).pipe(
+        Effect.flatMap((above) =>
+          above === undefined || above.ignores(name, true)
+            ? Effect.undefined
+            : Effect.andThen(above.pause, above.enter(name))
+        ),
+        Effect.tap((found) => Effect.sync(() => rulesByFolder.set(folder, found)))
+      )
+    })
+  return (relative: string): Effect.Effect<boolean> => {
+    if (rules === undefined) return Effect.succeed(true)
+    const cut = relative.lastIndexOf("/")
+    return Effect.flatMap(rulesIn(cut < 0 ? "" : relative.slice(0, cut)), (found) =>
+      found === undefined
+        ? Effect.succeed(false)
+        : Effect.as(found.pause, !found.ignores(relative.slice(cut + 1), false))
+    )
+  }
+}
+
+/** Bytes read, and characters matched, at a time. */
+const chunkBytes = 1_048_576
+/** Files searched at the same time. */
+export const concurrentFiles = 8
+
+/** Searches one file, chunk by chunk. A file that has a NUL byte, or cannot be read, has no matches. */
+export const searchOne = Effect.fnUntraced(function* (place: string, matcher: Matcher, maxMatches: number) {
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const matches: Array<MatchedLine> = []
+  let decoder: InstanceType<typeof TextDecoder> | undefined
+  let whole: Array<Uint8Array> | undefined
+  let rest = ""
+  let before = 0
+  let isBinary = false
+
+  const take = Effect.fnUntraced(function* (text: string) {
+    if (matches.length < maxMatches) {
+      const lines = yield* matcher.lines(text, maxMatches - matches.length)
+      for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
+    }
+    let at = text.indexOf("\n")
+    while (at >= 0) {
+      before += 1
+      at = text.indexOf("\n", at + 1)
+    }
+  })
+
+  yield* fs.stream(place, { chunkSize: chunkBytes }).pipe(
+    Stream.takeUntil(() => isBinary || matches.length >= maxMatches),
+    Stream.runForEach((bytes) =>
+      Effect.gen(function* () {
+        if (decoder === undefined && whole === undefined) {
+          const mark = encodingOf(bytes)?.encoding ?? "utf-8"
+          // Rare, so such a file is read whole.
+          if (mark.startsWith("utf-32")) whole = []
+          else decoder = new TextDecoder(mark)
+        }
+        if (whole !== undefined) {
+          whole.push(bytes.slice())
+          return
+        }
+        if (decoder?.encoding === "utf-8" && bytes.includes(0)) {
+          isBinary = true
+          return
+        }
+        const text = rest + (decoder?.decode(bytes, { stream: true }) ?? "")
+        const end = text.lastIndexOf("\n")
+        if (end >= 0) yield* take(text.slice(0, end + 1))
+        // A line longer than a chunk is matched by its beginning.
+        rest = text.slice(end + 1).slice(0, chunkBytes)
+      })
+    ),
+    Effect.ignore
+  )
+  if (isBinary) return []
+  if (whole !== undefined) rest = decodeFile(new Uint8Array(whole.flatMap((each) => [...each])))
+  else rest += decoder?.decode() ?? ""
+  if (rest !== "") yield* take(rest)
+  return matches
+})
+
+/** Searches a folder or file without ripgrep. */
+export const searchWithoutRipgrep = Effect.fnUntraced(function* (
+  search: Search
+): Effect.fn.Return<ReadonlyArray<FileMatches>, never, Needs | Scope.Scope> {
+  const path = yield* Path.Path
+  const { choice, isFile, isWanted, pattern, perFile, target, total } = search
+  const files: Array<string> = []
+  if (isFile) files.push(target)
+  else {
+    yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
+      Stream.runForEach((found) =>
+        Effect.sync(() => {
+          for (const file of found.files) if (isWanted(file)) files.push(path.join(target, file))
+        })
+      )
+    )
+  }
+  files.sort()
+  const matchers = yield* LineMatcher
+  const matcher = yield* matchers.make(pattern.source, pattern.flags)
+  const searched = Stream.fromIterable(files).pipe(
+    Stream.mapEffect((place) => Effect.map(searchOne(place, matcher, perFile), (lines) => ({ place, lines })), {
+      concurrency: concurrentFiles
+    })
+  )
+  return yield* takeMatches(total, searched)
+})

@@ -1,0 +1,114 @@
+import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect"
+import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { FileLimits } from "../../workspace/FileLimits.ts"
+import { rulesOf } from "../../workspace/IgnoreRules.ts"
+import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
+import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
+
+const parameters = Schema.Struct({
+  dir_path: Schema.String.annotate({ description: "The folder, absolute or from the root of the workspace" }),
+  ignore: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+    description: "Glob patterns of names to leave out, for example *.log"
+  }),
+  file_filtering_options: filterOptions
+})
+
+/** Accepts the older name `path`. */
+const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
+  withoutNulls({ ...rest, dir_path: dir_path ?? path })
+
+interface Entry {
+  readonly name: string
+  readonly isFolder: boolean
+  /** The text behind the name. */
+  readonly note: string
+}
+
+const byName = (one: Entry, other: Entry): number =>
+  one.isFolder === other.isFolder ? (one.name < other.name ? -1 : 1) : one.isFolder ? -1 : 1
+
+/** Concurrent `stat` calls. */
+const concurrentStats = 16
+
+/** The `list_directory` tool: lists one folder, folders first, files with their sizes. */
+export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
+    const path = yield* Path.Path
+    const workspace = yield* Workspace
+    const fs = workspace.files(yield* FileSystem.FileSystem)
+    const limits = yield* FileLimits
+
+    /** A link is listed as its target; one that is broken or leads out of the workspace is marked as such. */
+    const entryOf = Effect.fnUntraced(function* (folder: string, { name, type }: FileSystem.DirectoryEntry) {
+      const here = path.join(folder, name)
+      const place =
+        type === "SymbolicLink" ? yield* workspace.path(here, "read").pipe(Effect.option) : Option.some(here)
+      if (Option.isNone(place)) return { name, isFolder: false, note: "a link out of the workspace" }
+      const info = yield* fs.stat(place.value).pipe(Effect.option)
+      if (Option.isNone(info))
+        return { name, isFolder: false, note: type === "SymbolicLink" ? "a broken link" : "unreadable" }
+      const isFolder = info.value.type === "Directory"
+      const size = ByteSize.toNumberUnsafe(info.value.size)
+      return { name, isFolder, note: info.value.type === "File" ? `${size} bytes` : "no regular file" }
+    })
+
+    return make({
+      name: "list_directory",
+      description:
+        "Names what lies in one folder, folders first, files with their sizes. Files that the ignore rules leave out are counted only.",
+      parameters,
+      result: Schema.String,
+      kind: "read",
+      adaptArguments: older,
+      title: ({ dir_path }) => dir_path,
+      run: Effect.fn("ListDirectory.run")(function* ({ dir_path, file_filtering_options, ignore = [] }) {
+        const folder = yield* pathArgument(workspace, dir_path, "read")
+        const shown = workspace.shown(folder)
+        const entries = yield* fs.readDirectoryEntries(folder).pipe(
+          Effect.mapError((error) =>
+            error.reason._tag === "NotFound"
+              ? new ToolFailure({ message: `there is no folder ${shown}`, type: "file_not_found" })
+              : error.reason._tag === "BadResource"
+                ? new ToolFailure({
+                    message: `${shown} is no folder; read_file reads a file`,
+                    type: "path_is_not_a_directory"
+                  })
+                : new ToolFailure({
+                    message: `${shown} could not be listed: ${diskErrorText(error)}`,
+                    type: "ls_execution_error"
+                  })
+          )
+        )
+        if (entries.length === 0)
+          return { value: `Directory ${quotedPath(folder)} is empty.`, display: textDisplay("empty") }
+        const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options, limits), vendored: false }).pipe(
+          Effect.provideContext(platform)
+        )
+        const globs = ignore.map((pattern) => Glob.make(pattern, { dot: true }))
+        const visible = entries.filter(({ name }) => !globs.some((glob) => Glob.match(glob, name)))
+        const found = yield* Effect.forEach(visible, (entry) => entryOf(folder, entry), {
+          concurrency: concurrentStats
+        })
+        const kept = yield* Effect.filter(found, ({ isFolder, name }) =>
+          Effect.as(rules.pause, !rules.ignores(name, isFolder))
+        )
+        const listed = kept.sort(byName)
+        const ignored = found.length - listed.length
+        const lines = listed.map(({ isFolder, name, note }) =>
+          isFolder ? `[DIR] ${quotedPath(name)}` : `${quotedPath(name)} (${note})`
+        )
+        const count = ignored === 0 ? "" : `\n\n(${ignored} ignored)`
+        return {
+          value: `Directory listing for ${quotedPath(folder)}:\n${lines.join("\n")}${count}`,
+          display: textDisplay(
+            `${listed.length} ${listed.length === 1 ? "entry" : "entries"}${ignored === 0 ? "" : ` (${ignored} ignored)`}`
+          )
+        }
+      })
+    })
+  }
+)

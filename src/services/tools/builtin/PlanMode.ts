@@ -1,0 +1,176 @@
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { type ApprovalMode, editGrant } from "../../../domain/tools/Approval.ts"
+import { decode } from "../../../domain/text/Bytes.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { Approval } from "../Approval.ts"
+import { Plans } from "../Plans.ts"
+import { inspect, read } from "../../platform/RegularFile.ts"
+import { fileReadFailure, make, makePrepared, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
+
+/** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
+
+/** Maximum size of a plan, in bytes: users do not read more before they approve it. */
+const maxPlanBytes = 262_144
+
+/** What the model may do in each mode. */
+const modeAfterPlan: Readonly<Record<ApprovalMode, string>> = {
+  none: "What changes something is asked for as usual.",
+  edits: "Edits of files in the workspace run without asking; all else that changes something is asked for.",
+  all: "Everything runs without asking.",
+  plan: "Nothing may be changed yet."
+}
+
+/** Instructions to the model when planning begins. */
+const planInstructions = (file: string): string =>
+  `Nothing may be changed or executed until the person has approved a plan. Look at what you need, ask what only they can decide, and write the plan to ${quotedPath(file)}: that file alone may be written. Then call exit_plan_mode.`
+
+/** The `enter_plan_mode` tool: lets a model begin a plan. Asks the user, unless the mode is already `plan`. */
+export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effect.gen(function* () {
+  const approval = yield* Approval
+  const { file } = yield* Plans
+  return make({
+    name: "enter_plan_mode",
+    description:
+      "Begins a plan: from then on you only read, and write one plan file, until the person has approved the plan. For work of many steps, or where it is not clear what is wanted. Not for a question or a small change.",
+    parameters: Schema.Struct({
+      reason: Schema.optionalKey(
+        Schema.String.annotate({ description: "Why this should be planned first, in a sentence for the person" })
+      )
+    }),
+    result: Schema.String,
+    kind: "read",
+    keeps: true,
+    timeout: "Infinity",
+    title: ({ reason = "" }) => reason,
+    question: ({ reason = "" }) =>
+      Effect.map(approval.mode, (mode) =>
+        mode === "plan"
+          ? undefined
+          : {
+              detail: `${reason === "" ? "" : `${reason}\n`}A plan comes first; until you approve it nothing is changed or executed.`,
+              grants: [],
+              covers: "this plan",
+              mustBeSeen: true,
+              otherwise: "go on without a plan"
+            }
+      ),
+    run: () =>
+      Effect.gen(function* () {
+        const wasOn = (yield* approval.mode) === "plan"
+        yield* approval.setMode("plan")
+        return {
+          value: `${wasOn ? "A plan is being made already." : "The plan begins."} ${planInstructions(file)}`,
+          display: textDisplay("planning: nothing is changed until the plan is approved")
+        }
+      })
+  })
+})
+
+/** The `exit_plan_mode` tool: shows the plan to the user. An approved plan is kept, and the mode before the plan applies again. */
+export const exitPlanMode: Effect.Effect<
+  Tool,
+  never,
+  Approval | FileSystem.FileSystem | Path.Path | Plans | Workspace
+> = Effect.gen(function* () {
+  const approval = yield* Approval
+  const path = yield* Path.Path
+  const plans = yield* Plans
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+
+  const missing = (file: string, what: string) =>
+    new ToolFailure({
+      message: `${what}; write the plan to ${quotedPath(file)} with write_file, then call exit_plan_mode again`,
+      type: "plan_missing"
+    })
+
+  /** The file of a plan, by path or by name. */
+  const fileOf = Effect.fnUntraced(function* (given: string | undefined) {
+    const name = given?.trim() ?? ""
+    return name === "" || name === path.basename(plans.file) || name === plans.file
+      ? plans.file
+      : yield* pathArgument(workspace, name, "read")
+  })
+
+  const textOf = Effect.fnUntraced(function* (given: string | undefined): Effect.fn.Return<string, ToolFailure> {
+    const file = yield* fileOf(given)
+    const shown = workspace.shown(file)
+    const bytes = yield* Effect.gen(function* () {
+      const { size } = yield* inspect(file, shown)
+      if (size > BigInt(maxPlanBytes)) return yield* tooLong(shown)
+      return yield* read(file, shown)
+    }).pipe(
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.catchIf(
+        ({ type }) => type === "file_not_found",
+        () => missing(file, `there is no plan in ${shown}`)
+      ),
+      Effect.catchTag("FileReadError", (error) => Effect.fail(fileReadFailure(error)))
+    )
+    const { text } = decode(bytes)
+    if (text.includes("\0")) return yield* missing(file, `${shown} is no text`)
+    return text.trim() === "" ? yield* missing(file, `${shown} is empty`) : text
+  })
+
+  const tooLong = (what: string) =>
+    new ToolFailure({
+      message: `${what} has more than ${maxPlanBytes / 1_024} KiB, which nobody reads before they approve it; make the plan shorter`,
+      type: "file_too_large"
+    })
+
+  const planOf = Effect.fnUntraced(function* (args: {
+    readonly plan?: string
+    readonly plan_path?: string
+  }): Effect.fn.Return<string, ToolFailure> {
+    if ((yield* approval.mode) !== "plan") {
+      return yield* new ToolFailure({
+        message: "no plan is being made now, so there is none to approve; enter_plan_mode begins one",
+        type: "no_plan_mode"
+      })
+    }
+    const { plan = "" } = args
+    if (plan.trim() === "") return yield* textOf(args.plan_path)
+    return plan.length > maxPlanBytes ? yield* tooLong("the plan") : plan
+  })
+
+  return makePrepared({
+    name: "exit_plan_mode",
+    description:
+      "Shows the person the plan and asks whether it may be carried out. Call it when the plan is written and whole, and only while one is made. They may approve it, or say what should be different.",
+    parameters: Schema.Struct({
+      plan_path: Schema.optionalKey(
+        Schema.String.annotate({ description: "The file that holds the plan; without it, the plan file" })
+      ),
+      plan: Schema.optionalKey(
+        Schema.String.annotate({ description: "The whole plan as a text, where it was not written to a file" })
+      )
+    }),
+    result: Schema.String,
+    kind: "read",
+    keeps: true,
+    timeout: "Infinity",
+    prepare: (args) =>
+      planOf(args).pipe(
+        Effect.cached,
+        Effect.map((plan) => ({
+          question: Effect.map(plan, (detail) => ({
+            detail,
+            grants: [editGrant],
+            covers: "the plan, and edits of files from then on",
+            mustBeSeen: true,
+            otherwise: "go on planning and call exit_plan_mode again when the plan is as they want it"
+          })),
+          run: Effect.gen(function* () {
+            const kept = yield* plans.approve(yield* plan)
+            const mode = yield* approval.leavePlan
+            return {
+              value: `The person approved the plan. It is kept in ${quotedPath(kept)}: read it again whenever you are not sure of it. Carry it out now. ${modeAfterPlan[mode]}`,
+              display: textDisplay("the plan is approved")
+            }
+          }).pipe(Effect.uninterruptible)
+        }))
+      )
+  })
+})

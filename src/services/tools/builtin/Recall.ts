@@ -1,0 +1,175 @@
+import { Effect, Result, Schema } from "effect"
+import { entries, inserted } from "../../../domain/conversation/Conversation.ts"
+import { distance } from "../../../domain/tools/Edit.ts"
+import type { Excerpt, Selection } from "../../../domain/conversation/Excerpt.ts"
+import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.ts"
+import { markStart, redacting } from "../../../domain/text/Redaction.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import type { Chat } from "../../chat/Chat.ts"
+import type { SessionStoreError } from "../../session/SessionStore.ts"
+import { type BadPattern, select, type TempStoreError } from "../../session/TempStore.ts"
+import { make, type Tool, ToolFailure } from "../Tool.ts"
+
+/** Another conversation whose handles can be read: that of an agent this one started. */
+export interface RecallSource {
+  /** The id of its session. */
+  readonly session: string
+  /** The exact text behind a handle, or the selected part of it. */
+  readonly recall: (
+    handle: Handle,
+    selection?: Selection
+  ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
+}
+
+/** Default and maximum tokens of an answer. A larger answer would be shortened again. */
+const defaultTokens = 4_000
+const maxTokensLimit = 10_000
+/** Handles with up to this many wrong characters are suggested. */
+const maxTypos = 3
+
+/** The handle in an argument: models sometimes copy the text around it. */
+const handleIn = (given: string): Handle | undefined => {
+  const trimmed = given.trim()
+  return isHandle(trimmed) ? trimmed : mentions(trimmed)[0]
+}
+
+const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): boolean =>
+  error._tag === "TempStoreError" && error.reason._tag === "HandleNotHeld"
+
+const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
+
+/**
+ * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, within a token budget. Secrets are left
+ * out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
+ */
+export const recall = (
+  chat: Pick<Chat["Service"], "recall" | "conversation"> & Partial<Pick<Chat["Service"], "settings">>,
+  others: Effect.Effect<ReadonlyArray<RecallSource>> = Effect.succeed([])
+): Tool => {
+  /** Handles of this conversation that differ by a few characters, the most similar first. */
+  const nearest = Effect.fnUntraced(function* (given: string) {
+    const conversation = yield* chat.conversation
+    const known = new Set([...entries(conversation), ...inserted(conversation)].flatMap(({ handles }) => handles))
+    return [...known]
+      .flatMap((handle) => {
+        if (handle === undefined) return []
+        const typos = distance(handle, given, maxTypos)
+        return typos <= maxTypos ? [{ handle, typos }] : []
+      })
+      .toSorted((a, b) => a.typos - b.typos)
+      .slice(0, 3)
+      .map(({ handle }) => handle)
+  })
+
+  const unknown = Effect.fnUntraced(function* (given: string, session: string | undefined) {
+    const near = session === undefined ? yield* nearest(given) : []
+    if (near.length > 0) {
+      return failed(`nothing is kept under ${given}; did you mean ${near.join(" or ")}?`, "unknown_handle")
+    }
+    const where = session === undefined ? "here" : `in session ${session}`
+    return failed(
+      `nothing is kept under ${given} ${where}; copy a handle exactly as a shortened output or the summary shows it, or run again what gave that output`,
+      "unknown_handle"
+    )
+  })
+
+  const sourcesOf = Effect.fnUntraced(function* (session: string | undefined) {
+    const known = yield* others
+    if (session === undefined) return [chat, ...known]
+    const one = known.find((source) => source.session === session)
+    if (one !== undefined) return [one]
+    const ids = known.map((source) => source.session)
+    return yield* failed(
+      ids.length === 0
+        ? `there is no session ${session}: no agent was started here; leave session out`
+        : `there is no session ${session}; there are: ${ids.join(", ")}`,
+      "unknown_session"
+    )
+  })
+
+  return make({
+    name: "recall",
+    description:
+      "Reads back exactly what left the conversation or was shortened. Give its handle (h_ and letters) as it is shown there; of long texts ask for lines, or for lines that match.",
+    parameters: Schema.Struct({
+      handle: Schema.String.annotate({ description: "The handle, such as h_abcdefghij" }),
+      from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
+      to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
+      grep: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
+      maxTokens: Schema.optionalKey(
+        Schema.Natural.annotate({
+          description: `Maximum tokens to read. Default: ${defaultTokens}; never more than ${maxTokensLimit}`
+        })
+      ),
+      session: Schema.optionalKey(
+        Schema.String.annotate({
+          description: "For a handle from an agent that you started: the session that the agent named"
+        })
+      )
+    }),
+    result: Schema.String,
+    kind: "read",
+    title: ({ grep, handle }) => (grep === undefined ? handle : `${handle} ${grep}`),
+    run: ({ from, grep, handle: given, maxTokens = defaultTokens, session, to }) =>
+      Effect.gen(function* () {
+        const handle = handleIn(given)
+        if (handle === undefined) return yield* yield* unknown(given.trim(), session)
+        const selection: Selection = {
+          maxTokens: Math.min(maxTokens, maxTokensLimit),
+          ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
+          ...(grep === undefined ? {} : { grep })
+        }
+        const { policy } = chat.settings === undefined ? {} : yield* chat.settings
+        const isExact = policy?.redactSecrets === false
+        for (const source of yield* sourcesOf(session)) {
+          const read = yield* Effect.result(
+            isExact
+              ? Effect.map(source.recall(handle, selection), (found) => ({ found, secrets: 0 }))
+              : Effect.gen(function* () {
+                  // Redacts the whole text first: a selection could separate a secret from its name.
+                  const whole = yield* source.recall(handle)
+                  const { secrets, text } = yield* Work.run(redacting(whole.text))
+                  return { found: yield* select(text, selection), secrets: secrets.length }
+                })
+          )
+          if (Result.isSuccess(read)) return recallAnswer(handle, read.success, selection)
+          const error = read.failure
+          if (isMissing(error)) continue
+          return yield* error._tag === "BadPattern"
+            ? failed(`grep is no regular expression: ${error.message}`, "invalid_tool_params")
+            : failed(error.message, "recall_failed")
+        }
+        return yield* yield* unknown(handle, session)
+      })
+  })
+}
+
+const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
+
+/** The note below a text from which secrets were left out. */
+export const omittedSecretsNote = (handle: Handle): string =>
+  `(secrets in this text are left out; the user reads them with palimpsest recall SESSION ${handle})`
+
+interface RecalledText {
+  readonly found: Excerpt
+  readonly secrets: number
+}
+
+const recallAnswer = (
+  handle: Handle,
+  { found: { omittedLines, text, totalLines }, secrets }: RecalledText,
+  { grep, lines: range }: Selection
+) => {
+  const display = textDisplay(`${lines(totalLines)} behind ${handle}`)
+  const note = secrets > 0 && text.includes(markStart) ? `\n${omittedSecretsNote(handle)}` : ""
+  if (omittedLines > 0) {
+    return {
+      value: `${text}\n(${lines(omittedLines)} more of ${totalLines}; ask for them by number, or by grep)${note}`,
+      display
+    }
+  }
+  if (text !== "" || (grep === undefined && range === undefined)) return { value: `${text}${note}`, display }
+  const why = grep === undefined ? "has none of the lines asked for" : "has no line that matches"
+  return { value: `${handle} ${why}; it has ${lines(totalLines)}.`, display }
+}

@@ -1,0 +1,148 @@
+import { Effect, type FileSystem, type Path, Result, Schema } from "effect"
+import { edit, type EditFault, type Replacement } from "../../../domain/tools/Edit.ts"
+import { EditCorrector } from "./EditCorrector.ts"
+import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
+import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
+
+const parameters = Schema.Struct({
+  file_path: Schema.String.annotate({ description: "The file, absolute or from the workspace's folder" }),
+  instruction: Schema.optionalKey(
+    Schema.String.annotate({ description: "What the change is for, in a self-contained sentence" })
+  ),
+  old_string: Schema.String.annotate({
+    description:
+      "The text to be replaced, as it stands in the file, with enough lines around it to be found once. Empty: a new file is made"
+  }),
+  new_string: Schema.String.annotate({ description: "The text to put in its place" }),
+  allow_multiple: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Whether to replace every occurrence. Default: there must be exactly one" })
+  ),
+  expected_replacements: Schema.optionalKey(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+      description: "The number of occurrences to replace, if known"
+    })
+  )
+})
+type Parameters = typeof parameters.Type
+
+const places = (found: number): string => (found === 1 ? "1 place" : `${found} places`)
+
+const failureOf = ({ found, type }: EditFault, shown: string, { places: wanted }: Replacement): ToolFailure => {
+  switch (type) {
+    case "edit_no_change":
+      return new ToolFailure({
+        type,
+        message: `this replacement would leave ${shown} as it is; give a new_string that differs from what stands there`
+      })
+    case "edit_no_occurrence_found":
+      return new ToolFailure({
+        type,
+        message: `old_string was not found in ${shown}, which was left as it is; read the file again and give the text exactly as it stands there`
+      })
+    case "edit_expected_occurrence_mismatch":
+      return new ToolFailure({
+        type,
+        message:
+          `old_string stands in ${places(found)} of ${shown}, and not in ${wanted}, so it was left as it is; ` +
+          (wanted === 1
+            ? "give more of the lines around the one that is meant, or set allow_multiple to replace all"
+            : "give the right expected_replacements, or set allow_multiple to replace all")
+      })
+  }
+}
+
+/** The `replace` tool: replaces text in files. */
+export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const changes = yield* fileChanges
+    const corrector = yield* EditCorrector
+
+    /** The edit that the small model proposes in place of a failed one, else the failure. */
+    const corrected = Effect.fnUntraced(function* (
+      { path, shown }: FileState,
+      text: string,
+      replacement: Replacement,
+      fault: EditFault,
+      instruction: string | undefined
+    ): Effect.fn.Return<string, ToolFailure> {
+      const failure = failureOf(fault, shown, replacement)
+      if (fault.type === "edit_no_change") return yield* failure
+      const { newText, oldText } = replacement
+      const correction = yield* corrector.correct({
+        file: path,
+        content: text,
+        oldText,
+        newText,
+        instruction,
+        problem: failure.message
+      })
+      if (correction === undefined) return yield* failure
+      if (correction.noChangesRequired) {
+        const why = correction.explanation === "" ? "" : `: ${correction.explanation}`
+        return yield* new ToolFailure({
+          type: "edit_no_change_llm_judgement",
+          message: `${shown} seems to hold this change already, so it was left as it is${why}`
+        })
+      }
+      const again = edit(text, { ...replacement, oldText: correction.search, newText: correction.replace })
+      return Result.isSuccess(again) ? again.success.text : yield* failure
+    })
+
+    const after = Effect.fnUntraced(function* (
+      seen: FileState,
+      { allow_multiple = false, expected_replacements = 1, instruction, new_string, old_string }: Parameters
+    ): Effect.fn.Return<string, ToolFailure> {
+      const { shown, text } = seen
+      if (old_string === "") {
+        if (text === undefined) return new_string
+        return yield* new ToolFailure({
+          type: "attempt_to_create_existing_file",
+          message: `${shown} exists already; give the text to be replaced as old_string, or use write_file to replace all of it`
+        })
+      }
+      if (text === undefined) {
+        return yield* new ToolFailure({
+          type: "file_not_found",
+          message: `there is no file ${shown}; an empty old_string makes it`
+        })
+      }
+      if (text.includes("\0")) {
+        return yield* new ToolFailure({
+          type: "read_content_failure",
+          message: `${shown} is no text in UTF-8, so nothing in it is replaced`
+        })
+      }
+      const replacement: Replacement = {
+        oldText: old_string,
+        newText: new_string,
+        places: allow_multiple ? "any" : expected_replacements
+      }
+      const edited = edit(text, replacement)
+      return Result.isSuccess(edited)
+        ? edited.success.text
+        : yield* corrected(seen, text, replacement, edited.failure, instruction)
+    })
+
+    return makePrepared({
+      name: "replace",
+      description:
+        "Replaces a text in a file by another. Give old_string as read_file shows it, without line numbers. White space that differs is forgiven where only one place can be meant.",
+      parameters,
+      result: FileChangeResult,
+      kind: "edit",
+      title: ({ file_path }) => file_path,
+      prepare: (args) =>
+        Effect.gen(function* () {
+          const seen = yield* changes.look(args.file_path)
+          return changes.plan(seen, yield* after(seen, args))
+        }).pipe(
+          Effect.cached,
+          Effect.map((change) => ({
+            question: Effect.flatMap(change, changes.question),
+            run: Effect.flatMap(change, changes.write)
+          }))
+        )
+    })
+  }
+)

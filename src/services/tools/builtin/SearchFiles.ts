@@ -1,0 +1,256 @@
+import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
+import { isWithin } from "../../../domain/text/WorkspacePath.ts"
+import { excluding, parseSearch, type PatternProblem, type SearchPattern } from "../../../domain/tools/SearchPattern.ts"
+import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
+import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
+import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
+import { type MatchedLine } from "../../platform/LineMatcher.ts"
+import { inspect, read } from "../../platform/RegularFile.ts"
+import { FileLimits } from "../../workspace/FileLimits.ts"
+import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
+import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { choiceOf, withoutNulls } from "./Filtering.ts"
+import { pathMatcher } from "./Glob.ts"
+import { type FileMatches, type Needs, searchWithoutRipgrep } from "./LineSearch.ts"
+import { isPlainGlob, Ripgrep, searchWithRipgrep } from "./RipgrepSearch.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+const Around = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
+
+const Parameters = Schema.Struct({
+  pattern: Schema.NonEmptyString.annotate({ description: "The regular expression to match lines with" }),
+  dir_path: Schema.optionalKey(Schema.String).annotate({
+    description: "The folder or file to search. Default: the workspace"
+  }),
+  include_pattern: Schema.optionalKey(Schema.NonEmptyString).annotate({
+    description: "Search only files that match this glob pattern: *.ts, src/**"
+  }),
+  exclude_pattern: Schema.optionalKey(Schema.NonEmptyString).annotate({
+    description: "A regular expression; lines that match it are left out"
+  }),
+  names_only: Schema.optionalKey(Schema.Boolean).annotate({ description: "Return only the names of the files" }),
+  max_matches_per_file: Schema.optionalKey(Count).annotate({ description: "Maximum number of lines per file" }),
+  total_max_matches: Schema.optionalKey(Count).annotate({
+    description: "Maximum number of lines in all. Default: 100"
+  }),
+  case_sensitive: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Whether case matters. Default: false"
+  }),
+  fixed_strings: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Whether the pattern is plain text rather than a regular expression"
+  }),
+  context: Schema.optionalKey(Around).annotate({ description: "Lines to show around each match" }),
+  after: Schema.optionalKey(Around).annotate({ description: "Lines to show after each match" }),
+  before: Schema.optionalKey(Around).annotate({ description: "Lines to show before each match" }),
+  no_ignore: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Whether to search files that ignore rules exclude"
+  })
+})
+type Parameters = typeof Parameters.Type
+
+/** Arguments under the names that older versions of Gemini CLI used. */
+const adaptArguments = ({
+  dir_path,
+  include,
+  include_pattern,
+  path,
+  ...rest
+}: Readonly<Record<string, unknown>>): unknown =>
+  withoutNulls({ ...rest, dir_path: dir_path ?? path, include_pattern: include_pattern ?? include })
+
+const defaultMaxMatches = 100
+/** A search that takes longer is given up. */
+const searchTimeout = "30 seconds"
+
+const failure = (type: string, message: string) => new ToolFailure({ message, type })
+
+const invalidPattern = (what: string, { message }: PatternProblem) =>
+  failure("invalid_tool_params", `${what}: ${message}`)
+
+/** The pattern that lines have to match, with those that `exclude_pattern` leaves out. */
+const patternOf = (args: Parameters): Result.Result<SearchPattern, ToolFailure> => {
+  const isCaseSensitive = args.case_sensitive ?? false
+  const included = Result.mapError(
+    parseSearch(args.pattern, { isCaseSensitive, isFixed: args.fixed_strings ?? false }),
+    (problem) => invalidPattern("the pattern is no regular expression", problem)
+  )
+  if (args.exclude_pattern === undefined || Result.isFailure(included)) return included
+  return Result.mapError(parseSearch(args.exclude_pattern, { isCaseSensitive, isFixed: false }), (problem) =>
+    invalidPattern("exclude_pattern is no regular expression", problem)
+  ).pipe(
+    Result.flatMap((excluded) =>
+      Result.mapError(excluding(included.success, excluded), (problem) =>
+        invalidPattern("pattern and exclude_pattern do not go together", problem)
+      )
+    )
+  )
+}
+
+/** The folders of the workspace, without those that lie in another of them: that one's search covers both. */
+const outermost = (folders: ReadonlyArray<string>, separator: string): ReadonlyArray<string> =>
+  folders.filter((folder) => !folders.some((other) => other !== folder && isWithin(other, folder, separator)))
+
+/** The files with matches in one folder or file. */
+const searchTarget = Effect.fnUntraced(function* (
+  args: Parameters,
+  pattern: SearchPattern,
+  target: string,
+  defaultChoice: IgnoreChoice
+): Effect.fn.Return<ReadonlyArray<FileMatches>, ToolFailure, Needs> {
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const info = yield* fs.stat(target).pipe(Effect.option)
+  if (Option.isNone(info)) {
+    return yield* failure("file_not_found", `there is no file or folder ${workspace.shown(target)}`)
+  }
+  const isFile = info.value.type !== "Directory"
+  if (isFile) {
+    yield* inspect(target, workspace.shown(target)).pipe(
+      Effect.provideService(FileSystem.FileSystem, fs),
+      Effect.mapError(fileReadFailure)
+    )
+  }
+  const { include_pattern: include, total_max_matches: total = defaultMaxMatches } = args
+  const search = {
+    pattern,
+    target,
+    isFile,
+    choice: args.no_ignore === true ? undefined : defaultChoice,
+    isWanted: include === undefined ? () => true : pathMatcher(include.includes("/") ? include : `**/${include}`, true),
+    include: include !== undefined && isPlainGlob(include) ? include : undefined,
+    perFile: args.max_matches_per_file ?? total + 1,
+    total
+  }
+  return (yield* searchWithRipgrep(search)) ?? (yield* Effect.scoped(searchWithoutRipgrep(search)))
+})
+
+/** The first `total` matches, or the first `total` files with matches. */
+const firstMatches = (files: ReadonlyArray<FileMatches>, total: number, namesOnly: boolean) => {
+  const shown: Array<FileMatches> = []
+  let count = 0
+  let isCut = false
+  for (const { lines, place } of files) {
+    const room = total - count
+    isCut = isCut || lines.length > room
+    if (room <= 0) break
+    const kept = lines.slice(0, namesOnly ? 1 : room)
+    count += kept.length
+    shown.push({ place, lines: kept })
+  }
+  return { shown, count, isCut }
+}
+
+/** Matches of a file with the lines around them. */
+const withContext = (
+  all: ReadonlyArray<string>,
+  lines: ReadonlyArray<MatchedLine>,
+  before: number,
+  after: number
+): ReadonlyArray<string> => {
+  const matched = new Set(lines.map(({ number }) => number))
+  const shown = new Set<number>()
+  for (const { number } of lines) {
+    for (let i = Math.max(1, number - before); i <= Math.min(all.length, number + after); i += 1) shown.add(i)
+  }
+  return [...shown]
+    .sort((one, other) => one - other)
+    .map((number) => {
+      const text = cutLine(all[number - 1] ?? "")
+      return matched.has(number) ? `L${number}: ${text}` : `L${number}- ${text}`
+    })
+}
+
+const linesToShow = Effect.fnUntraced(function* ({ lines, place }: FileMatches, before: number, after: number) {
+  const plain = lines.map(({ number, text }) => `L${number}: ${cutLine(text)}`)
+  if (before === 0 && after === 0) return plain
+  const workspace = yield* Workspace
+  const fs = workspace.files(yield* FileSystem.FileSystem)
+  const bytes = yield* read(place, place).pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.option)
+  return Option.isSome(bytes) ? withContext(linesOf(decodeFile(bytes.value)), lines, before, after) : plain
+})
+
+/** The answer: matches with their files and line numbers, or the names of the files. */
+const answerOf = Effect.fnUntraced(function* (
+  args: Parameters,
+  targets: ReadonlyArray<string>,
+  files: ReadonlyArray<FileMatches>
+): Effect.fn.Return<ToolResult<string>, never, Needs> {
+  const workspace = yield* Workspace
+  const {
+    context = 0,
+    include_pattern: include,
+    names_only = false,
+    total_max_matches: total = defaultMaxMatches
+  } = args
+  const { count, isCut, shown } = firstMatches(files, total, names_only)
+  const [target = workspace.root] = targets
+  const where =
+    targets.length === 1 ? `in path "${workspace.shown(target)}"` : `in the ${targets.length} folders of the workspace`
+  const filter = include === undefined ? "" : ` (filter: "${include}")`
+  const head = `for pattern "${args.pattern}" ${where}${filter}`
+  if (count === 0) return { value: `No matches found ${head}.`, display: textDisplay("no matches") }
+  const limited = isCut ? ` (only the first ${total} are shown)` : ""
+  if (names_only) {
+    return {
+      value: `Found ${count} file(s) with matches ${head}${limited}:\n${shown.map(({ place }) => workspace.shown(place)).join("\n")}`,
+      display: textDisplay(`${count} ${count === 1 ? "file" : "files"}`)
+    }
+  }
+  const blocks = yield* Effect.forEach(shown, (file) =>
+    Effect.map(
+      linesToShow(file, args.before ?? context, args.after ?? context),
+      (lines) => `File: ${workspace.shown(file.place)}\n${lines.join("\n")}\n---\n`
+    )
+  )
+  return {
+    value: `Found ${count} match(es) ${head}${limited}:\n---\n${blocks.join("")}`.trimEnd(),
+    display: textDisplay(`${count} ${count === 1 ? "match" : "matches"}${isCut ? " (more were found)" : ""}`)
+  }
+})
+
+/**
+ * The `search_file_content` tool: searches the lines of files.
+ *
+ * Uses ripgrep where it is installed and understands the pattern, else its own engine, with the same results.
+ */
+export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(function* () {
+  const platform = yield* Effect.context<Needs>()
+  const path = yield* Path.Path
+  const workspace = yield* Workspace
+  const defaultChoice = choiceOf(undefined, yield* FileLimits)
+  const find = yield* makeProgramFinder(workspace.folders)
+  return make({
+    name: "search_file_content",
+    aliases: ["grep_search"],
+    description:
+      "Searches the contents of files for a regular expression, line by line. Returns the matching lines with their files and line numbers. Binary files and files that ignore rules exclude are not searched.",
+    parameters: Parameters,
+    result: Schema.String,
+    kind: "read",
+    // Longer than `searchTimeout`, whose message says more.
+    timeout: "40 seconds",
+    adaptArguments,
+    title: ({ dir_path, pattern }) => (dir_path === undefined ? pattern : `${pattern} in ${dir_path}`),
+    run: Effect.fn("SearchFiles.run")(function* (args) {
+      const pattern = yield* Effect.fromResult(patternOf(args))
+      const targets =
+        args.dir_path === undefined
+          ? outermost(workspace.folders, path.sep)
+          : [yield* pathArgument(workspace, args.dir_path, "read")]
+      const files = yield* Effect.forEach(targets, (target) => searchTarget(args, pattern, target, defaultChoice)).pipe(
+        Effect.provideContext(platform),
+        Effect.provideService(Ripgrep, find("rg")),
+        Effect.timeoutOrElse({
+          duration: searchTimeout,
+          orElse: () =>
+            failure(
+              "grep_execution_error",
+              `the search took more than ${searchTimeout}; search a smaller folder or with a simpler pattern`
+            )
+        })
+      )
+      return yield* Effect.provideContext(answerOf(args, targets, files.flat()), platform)
+    })
+  })
+})

@@ -1,0 +1,46 @@
+import { Context, Effect, type FileSystem, type Path, Schema } from "effect"
+import { hasCrLf, withCrLf } from "../../../domain/tools/Edit.ts"
+import { unescapedContent } from "../../../domain/tools/ModelEscapes.ts"
+import { makePrepared, type Tool } from "../Tool.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
+import { FileChangeResult, fileChanges } from "./FileChange.ts"
+
+/** Whether to unescape content before writing it, for models that escape too much. Default: false. */
+export const UnescapesContent = Context.Reference<boolean>("palimpsest/services/tools/WriteFile/UnescapesContent", {
+  defaultValue: () => false
+})
+
+/** Keeps CR LF in a file whose lines all end with it: models write LF, whatever they read. */
+const withSameLineEnds = (before: string | undefined, content: string): string =>
+  before !== undefined && !content.includes("\r") && hasCrLf(before) ? withCrLf(content) : content
+
+/** The `write_file` tool: writes whole files. */
+export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
+  function* () {
+    const changes = yield* fileChanges
+    const aggressive = yield* UnescapesContent
+    return makePrepared({
+      name: "write_file",
+      description:
+        "Puts a text into a file, in place of all that it held. The file and its folders are made where there are none. To change a part of a file use replace.",
+      parameters: Schema.Struct({
+        file_path: Schema.String.annotate({ description: "The file, absolute or from the workspace's folder" }),
+        content: Schema.String.annotate({ description: "The complete content of the file" })
+      }),
+      result: FileChangeResult,
+      kind: "edit",
+      title: ({ file_path }) => file_path,
+      prepare: ({ content, file_path }) =>
+        Effect.gen(function* () {
+          const seen = yield* changes.look(file_path)
+          return changes.plan(seen, withSameLineEnds(seen.text, unescapedContent(content, aggressive)))
+        }).pipe(
+          Effect.cached,
+          Effect.map((change) => ({
+            question: Effect.flatMap(change, changes.question),
+            run: Effect.flatMap(change, changes.write)
+          }))
+        )
+    })
+  }
+)

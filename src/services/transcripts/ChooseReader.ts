@@ -1,0 +1,119 @@
+import { Context, Effect } from "effect"
+import { claudeReader } from "../../domain/transcripts/ClaudeReader.ts"
+import { codexReader } from "../../domain/transcripts/CodexReader.ts"
+import { readContents } from "../../domain/transcripts/ContentsReader.ts"
+import { detectFormat, isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../domain/transcripts/GeminiReader.ts"
+import { piReader } from "../../domain/transcripts/PiReader.ts"
+import type { FormatName, LineReader } from "../../domain/transcripts/Transcript.ts"
+import { lineText } from "./LineSplitter.ts"
+import type { LoadOptions } from "./LoadedTranscript.ts"
+import { sessionLogLines } from "./SessionLogLines.ts"
+import { transcriptError, type TranscriptError } from "./TranscriptError.ts"
+import {
+  documentReader,
+  linesReader,
+  lineTooLong,
+  maxLineBytes,
+  type TranscriptReader,
+  transcriptLines
+} from "./TranscriptReader.ts"
+
+/** Detects the format of a file from its first bytes, and chooses the reader for it. */
+
+/** Bytes of memory that this program may use; undefined: no limit. A file that needs more is refused. */
+export const MemoryLimit = Context.Reference<number | undefined>(
+  "palimpsest/services/transcripts/ChooseReader/MemoryLimit",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+/** Memory above which `warn` is called, in bytes. */
+const warnMemoryBytes = 500_000_000
+/**
+ * Memory that reading takes, measured on logs of long and of short messages: the minimum in bytes, and the bytes per byte of
+ * the file and per line.
+ */
+const memoryCost = { least: 100_000_000, byte: 1.3, line: 1_700 }
+/** Bytes at the beginning of a file in which lines are counted. */
+const sampleBytes = 1024 * 1024
+
+const readable = "palimpsest, contents, gemini, pi, claude or codex"
+
+/** Returns the reader of a format; `head` is the beginning of the file. */
+const readerOf = (
+  path: string,
+  format: FormatName,
+  head: string,
+  { lenient = false, surveys = false }: LoadOptions
+): TranscriptReader => {
+  const lines = (reader: LineReader) => linesReader(path, format, transcriptLines(path, reader), lenient)
+  switch (format) {
+    case "contents":
+      return documentReader(path, format, readContents)
+    case "gemini":
+      return isGeminiDocument(head) ? documentReader(path, format, readGeminiDocument) : lines(geminiReader())
+    case "claude":
+      return lines(claudeReader())
+    case "codex":
+      return lines(codexReader())
+    case "pi":
+      return lines(piReader())
+    case "palimpsest":
+      return linesReader(path, format, sessionLogLines(path, lenient, surveys), lenient)
+  }
+}
+
+/** Returns the reader for a file that begins with these bytes, if its format can be read and its size fits into memory. */
+export const chooseReader = (
+  path: string,
+  head: Uint8Array,
+  options: LoadOptions,
+  size: number | undefined
+): Effect.Effect<TranscriptReader, TranscriptError> => {
+  if (head.includes(0)) return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    return Effect.fail(transcriptError(path, 0, "is compressed with gzip; unpack it first"))
+  }
+  // A file that goes on this long without a line break can only be a document: an array of contents.
+  if (head.length > maxLineBytes && head[0] !== 0x5b && options.from === undefined) {
+    return Effect.fail(transcriptError(path, 1, lineTooLong))
+  }
+  const text = lineText(head, 1)
+  if (text.trim() === "")
+    return Effect.fail(transcriptError(path, 0, `is empty; expected a conversation (${readable})`))
+  const format = options.from ?? detectFormat(text)
+  return format === undefined
+    ? Effect.fail(transcriptError(path, 0, `unknown format; expected ${readable}`, "UnknownFormat"))
+    : Effect.as(checkMemory(path, format, head, options, size), readerOf(path, format, text, options))
+}
+
+/** Formats a number of bytes. */
+export const sizeText = (bytes: number): string =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
+
+/** Warns before a large file is read, and refuses one that would exceed the memory limit. */
+const checkMemory = Effect.fnUntraced(function* (
+  path: string,
+  format: FormatName,
+  head: Uint8Array,
+  { surveys = false, warn }: LoadOptions,
+  bytes: number | undefined
+): Effect.fn.Return<void, TranscriptError> {
+  if (bytes === undefined || (surveys && format === "palimpsest")) return
+  const sample = head.subarray(0, sampleBytes)
+  const lines = (bytes / sample.length) * sample.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
+  const memory = memoryCost.least + memoryCost.byte * bytes + memoryCost.line * lines
+  const limit = yield* MemoryLimit
+  if (limit !== undefined && memory > limit) {
+    return yield* transcriptError(
+      path,
+      0,
+      `a file of ${sizeText(bytes)} takes about ${sizeText(memory)} of memory, more than the ${sizeText(limit)} that this program may use`,
+      "TooLarge",
+      memory
+    )
+  }
+  if (warn !== undefined && memory > warnMemoryBytes) yield* warn({ bytes, memory })
+})

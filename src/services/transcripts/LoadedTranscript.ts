@@ -1,0 +1,54 @@
+import type { Effect, FileSystem, Path, Stdio } from "effect"
+import type { Survey } from "../../domain/evaluation/Survey.ts"
+import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import type { FormatName, Transcript } from "../../domain/transcripts/Transcript.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+
+/** A conversation read from a file. */
+export interface Loaded {
+  readonly format: FormatName
+  /** The conversation as events of a session log, `Started` first. `session` is their fold. */
+  readonly events: ReadonlyArray<SessionEvent>
+  readonly session: Session
+  /** Records that are not part of the conversation, by kind. */
+  readonly skipped: Readonly<Record<string, number>>
+  /** The number of the last line when it was incomplete and left out. */
+  readonly torn: number | undefined
+  readonly bytes: number
+  /** The content of another agent's file; undefined for a session log. */
+  readonly transcript: Transcript | undefined
+  /** The session log beside the file, when the file was changed after it was written with that log. */
+  readonly sidecar: Session | undefined
+  /**
+   * The survey of a log that was too long for memory, when the caller requested one. Then `events` is empty, and `session`
+   * has only its beginning and its model.
+   */
+  readonly survey: Survey | undefined
+}
+
+/** The result of a reader: everything that does not depend on the file's bytes and neighbours. */
+export type ReadTranscript = Omit<Loaded, "bytes" | "sidecar">
+
+/** The estimated memory for reading a conversation, from its size. */
+export interface MemoryNeed {
+  /** Bytes of the file. */
+  readonly bytes: number
+  /** Bytes of memory. */
+  readonly memory: number
+}
+
+/** Options for reading a file. */
+export interface LoadOptions {
+  /** The format; detected when absent. */
+  readonly from?: FormatName
+  /** Skips and counts lines that cannot be read. */
+  readonly lenient?: boolean
+  /** Surveys a session log that is too long to be held. */
+  readonly surveys?: boolean
+  /** Runs before a conversation is read that needs much memory. */
+  readonly warn?: (need: MemoryNeed) => Effect.Effect<void>
+}
+
+/** The services that reading a conversation needs. */
+export type LoadRequirements = FileSystem.FileSystem | Path.Path | Stdio.Stdio | TokenCounter | TempStore

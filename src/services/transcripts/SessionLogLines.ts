@@ -1,0 +1,138 @@
+import { Effect, FileSystem, Path, Result } from "effect"
+import { Survey } from "../../domain/evaluation/Survey.ts"
+import { checkNextEvent, type LogSoFar, logSoFar } from "../../domain/session/EventOrder.ts"
+import {
+  type DecodedLine,
+  decodeLine,
+  type LineProblem,
+  lineProblemText,
+  restoreSpilled
+} from "../../domain/session/LogFormat.ts"
+import {
+  applyEvent,
+  emptySession,
+  type Session,
+  type SessionEvent,
+  type Spilled
+} from "../../domain/session/Session.ts"
+import { decode } from "../../domain/text/Bytes.ts"
+import { type Problem, problemAt } from "../../domain/transcripts/Problem.ts"
+import { Skipped } from "../../domain/transcripts/Skipped.ts"
+import { blobFolderOf, TempStore } from "../session/TempStore.ts"
+import type { RecordLines } from "./TranscriptReader.ts"
+import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+
+/** Reads session logs as files from any origin: every event is checked against the earlier ones. */
+
+/** Memory limit for the events of a log that can also be surveyed, and the memory of one event, in bytes. */
+const maxHeldBytes = 64_000_000
+const eventCost = { byte: 2, least: 1_700 }
+
+const lineProblem = (line: number, problem: LineProblem): Problem =>
+  problemAt(line, { path: "", detail: lineProblemText(problem) })
+
+/** Returns the folders that may hold the blobs of a log. */
+const blobFolders = (path: string, paths: Path.Path): ReadonlyArray<string> => {
+  const { dir, name } = paths.parse(path)
+  // A log that belongs to a file of another format is stored among its blobs.
+  return [...new Set([blobFolderOf(path), paths.join(dir, `${name}.blobs`), ...(dir.endsWith(".blobs") ? [dir] : [])])]
+}
+
+const readBlob = Effect.fnUntraced(function* (
+  path: string,
+  number: number,
+  note: Spilled
+): Effect.fn.Return<string, TranscriptError, FileSystem.FileSystem | Path.Path | TempStore> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const store = yield* TempStore
+  if (path === "-") {
+    return yield* transcriptError(
+      path,
+      number,
+      `the stored part ${note.hash} is not in the log; read the file by its name, with its folder of blobs beside it`
+    )
+  }
+  const folders = blobFolders(path, paths)
+  for (const folder of folders) {
+    const bytes = yield* Effect.result(fs.readFile(paths.join(folder, note.hash)))
+    if (Result.isFailure(bytes)) {
+      if (bytes.failure.reason._tag === "NotFound") continue
+      return yield* transcriptError(path, number, unreadable(paths.join(folder, note.hash), bytes.failure).message)
+    }
+    if (bytes.success.length !== note.size || (yield* store.hash(bytes.success)) !== note.hash) {
+      return yield* transcriptError(path, number, `the stored part ${paths.join(folder, note.hash)} is damaged`)
+    }
+    return decode(bytes.success).text
+  }
+  return yield* transcriptError(
+    path,
+    number,
+    `the stored part ${note.hash} is missing; expected it in ${folders.join(" or ")}`
+  )
+})
+
+const fetchSpilled = Effect.fnUntraced(function* (path: string, number: number, line: DecodedLine) {
+  const texts = new Map<string, string>()
+  for (const [key, note] of line.spilled) texts.set(key, yield* readBlob(path, number, note))
+  return texts
+})
+
+/** Reads the lines of a session log. `surveys`: a log too long for memory is surveyed. */
+export const sessionLogLines = (path: string, lenient: boolean, surveys: boolean): RecordLines => {
+  const skipped = new Skipped()
+  const survey = surveys ? new Survey() : undefined
+  /** Undefined when the log is too long for memory. */
+  let held: { readonly events: Array<SessionEvent>; session: Session } | undefined = {
+    events: [],
+    session: emptySession
+  }
+  let started: Session["started"]
+  let bytes = 0
+  const before = (): LogSoFar =>
+    held === undefined && survey !== undefined ? survey : logSoFar(held?.session ?? emptySession)
+  return {
+    line: Effect.fnUntraced(function* (value, text, number) {
+      const decoded = decodeLine(value, started?.version)
+      if (Result.isFailure(decoded)) {
+        const problem = decoded.failure
+        return problem._tag === "NewerVersion"
+          ? yield* transcriptError(path, number, lineProblemText(problem))
+          : lineProblem(number, problem)
+      }
+      if (decoded.success === undefined) {
+        skipped.add("ignorable event")
+        return undefined
+      }
+      const texts = yield* fetchSpilled(path, number, decoded.success)
+      const event = restoreSpilled(decoded.success, texts)
+      if (Result.isFailure(event)) return yield* transcriptError(path, number, lineProblemText(event.failure))
+      const problem = checkNextEvent(before(), event.success, lenient)
+      if (problem !== undefined) return lineProblem(number, problem)
+      if (event.success._tag === "Started") started = event.success
+      if (held !== undefined) {
+        held.session = applyEvent(held.session, event.success)
+        held.events.push(event.success)
+      }
+      if (survey !== undefined) {
+        const size = text.length + [...texts.values()].reduce((total, { length }) => total + length, 0)
+        bytes += eventCost.least + eventCost.byte * size
+        survey.add(event.success, size)
+        if (bytes > maxHeldBytes) held = undefined
+      }
+      return undefined
+    }),
+    end: Effect.suspend(() => {
+      if (started === undefined) {
+        return Effect.fail(transcriptError(path, 0, "expected the event Started, which opens every palimpsest log"))
+      }
+      const read = held ?? { events: [], session: { ...emptySession, started, model: survey?.model } }
+      return Effect.succeed({
+        ...read,
+        skipped: skipped.counts,
+        transcript: undefined,
+        survey: held === undefined ? survey : undefined
+      })
+    })
+  }
+}

@@ -1,0 +1,68 @@
+import { type PlatformError, Schema } from "effect"
+import { problemText, type RecordProblem } from "../../domain/transcripts/Problem.ts"
+
+/**
+ * A conversation could not be read.
+ *
+ * Details: `message` names the file, the line and what was expected, in one line. `kind` says what a caller can do: read a file
+ * with a `BrokenLine` leniently, name the format of an `UnknownFormat`, give the program more memory for a `TooLarge` one.
+ */
+export class TranscriptError extends Schema.TaggedError<TranscriptError>()("TranscriptError", {
+  path: Schema.String,
+  /** From 1; 0 when the error concerns the whole file. */
+  line: Schema.Natural,
+  kind: Schema.Literals(["BrokenLine", "UnknownFormat", "TooLarge", "Unusable"]),
+  message: Schema.String,
+  /** Bytes of memory that reading a `TooLarge` file needs. */
+  memory: Schema.optionalKey(Schema.Natural)
+}) {}
+
+const nameOf = (path: string): string => (path === "-" ? "standard input" : path)
+
+/** Returns one line without control characters. */
+const clean = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- control characters are what has to go
+  text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim()
+
+/** Returns one line of at most 300 characters. */
+export const shortLine = (text: string): string => {
+  const line = clean(text)
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line
+}
+
+/** Makes an error in a line of a file; line 0 is the whole file. */
+export const transcriptError = (
+  path: string,
+  line: number,
+  message: string,
+  kind: TranscriptError["kind"] = "Unusable",
+  memory?: number
+): TranscriptError =>
+  new TranscriptError({
+    path,
+    line,
+    kind,
+    message: `${clean(nameOf(path))}${line > 0 ? `, line ${line}` : ""}: ${shortLine(message)}`,
+    ...(memory === undefined ? {} : { memory: Math.ceil(memory) })
+  })
+
+/** Makes the error for a reader's problem. */
+export const problemError = (
+  path: string,
+  line: number,
+  problem: Omit<RecordProblem, "_tag">,
+  kind?: TranscriptError["kind"]
+): TranscriptError => transcriptError(path, line, problemText(problem), kind)
+
+/** Makes the error for a file that cannot be opened or read. */
+export const unreadable = (path: string, error: PlatformError.PlatformError): TranscriptError => {
+  const { reason } = error
+  switch (reason._tag) {
+    case "NotFound":
+      return transcriptError(path, 0, "no such file")
+    case "PermissionDenied":
+      return transcriptError(path, 0, "permission denied")
+    default:
+      return transcriptError(path, 0, `cannot be read (${reason.description ?? reason._tag})`)
+  }
+}

@@ -1,0 +1,290 @@
+import { diskErrorText, diskErrorReason, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { Effect, FileSystem, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
+import { encode } from "../../domain/text/Bytes.ts"
+import { entries, view } from "../../domain/conversation/Conversation.ts"
+import type { Hash } from "../../domain/content/Handle.ts"
+import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
+import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
+import {
+  emptySession,
+  type Session,
+  type SessionEvent,
+  minSpillBytes,
+  type Spilled,
+  applyEvent
+} from "../../domain/session/Session.ts"
+import { writeClaude } from "../../domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../../domain/transcripts/CodexWriter.ts"
+import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
+import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../../domain/transcripts/PiWriter.ts"
+import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as StaleFiles from "../platform/StaleFiles.ts"
+import { newTemporaryName } from "../platform/Processes.ts"
+import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
+
+/** A file could not be written. No part of it was written, and an existing file is unchanged. */
+export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", {
+  path: Schema.String,
+  message: Schema.String
+}) {}
+
+/** A session log in the blob folder of a file whose own format cannot hold all of it. */
+export interface SidecarLog {
+  readonly path: string
+  /** The hash of the bytes of the file that it belongs to. */
+  readonly of: string
+}
+
+/**
+ * Returns the logs in the blob folder of a file. There is more than one only when a write was interrupted. When none belongs
+ * to the present file, the file was changed after it was written.
+ */
+export const sidecarLogs = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<ReadonlyArray<SidecarLog>, never, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const folder = blobFolderOf(path)
+  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
+  return names.flatMap((name) => {
+    const of = /^([a-z2-7]{52})\.jsonl$/.exec(name)?.[1]
+    return of === undefined ? [] : [{ path: paths.join(folder, name), of }]
+  })
+})
+
+type Requirements = FileSystem.FileSystem | Path.Path | BlobFolder
+
+/** Characters of log lines made between two points where the fiber can be interrupted. */
+const slice = 1_000_000
+
+const reason = (error: PlatformError.PlatformError | TempStoreError): string =>
+  error._tag === "TempStoreError" ? error.message : diskErrorReason(error)
+
+/** Removes new blobs and folders again, unless the file that refers to them was written. */
+const staged = Effect.fnUntraced(function* (
+  folder: string,
+  written: Ref.Ref<boolean>
+): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* StaleFiles.sweep(folder)
+  const before = new Set(yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []))
+  const existed = yield* Effect.orElseSucceed(fs.exists(folder), () => false)
+  const clear = existed
+    ? fs
+        .readDirectory(folder)
+        .pipe(
+          Effect.flatMap(
+            Effect.forEach((name) => (before.has(name) ? Effect.void : fs.remove(path.join(folder, name))))
+          )
+        )
+    : fs.remove(folder, { recursive: true })
+  yield* Effect.addFinalizer(() =>
+    Effect.flatMap(Ref.get(written), (keep) => (keep ? Effect.void : Effect.ignore(clear)))
+  )
+})
+
+/**
+ * Writes bytes under a temporary name, readable by the owner only, and syncs them. Returns an effect that renames the file.
+ * Every call that changes the disk runs to its end or is not begun: an interrupted one would continue in the background.
+ */
+const prepared = Effect.fnUntraced(function* (
+  path: string,
+  chunks: ReadonlyArray<Uint8Array>
+): Effect.fn.Return<
+  { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
+  PlatformError.PlatformError,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const folder = paths.dirname(path)
+  yield* StaleFiles.sweep(folder)
+  const temporary = paths.join(folder, yield* newTemporaryName)
+  yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "wx", mode: 0o600 }))
+      for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
+      yield* file.sync
+    })
+  )
+  return { rename: fs.rename(temporary, path) }
+})
+
+/** The commit: either the file has its new name and the blobs it refers to stay, or neither. */
+const commit = (
+  { rename }: { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
+  written: Ref.Ref<boolean>
+): Effect.Effect<void, PlatformError.PlatformError> =>
+  Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
+
+/**
+ * Fails when a file cannot have this name: a folder has it, or its parent folder does not exist. Writes nothing. Call it
+ * before work that takes long or costs money.
+ */
+export const checkPlace = Effect.fn("Export.checkPlace")(function* (
+  path: string
+): Effect.fn.Return<void, ExportError, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const shown = quotedPath(path)
+  const at = (why: string) => new ExportError({ path, message: `${shown} cannot be written: ${why}` })
+  const there = yield* Effect.option(fs.stat(path))
+  if (there._tag === "Some" && there.value.type === "Directory") {
+    return yield* at("it is a folder; name a file in it")
+  }
+  const folder = paths.dirname(paths.resolve(path))
+  yield* Effect.mapError(fs.readDirectory(folder), (error) =>
+    at(isNotFound(error) ? `the folder ${quotedPath(folder)} does not exist; make it first` : diskErrorText(error))
+  )
+})
+
+/** Returns the lines of a log. Its large parts go to the provided store. */
+const logChunks = Effect.fnUntraced(function* (
+  events: ReadonlyArray<SessionEvent>
+): Effect.fn.Return<ReadonlyArray<Uint8Array>, TempStoreError, TempStore> {
+  const store = yield* TempStore
+  const chunks: Array<Uint8Array> = []
+  let lines: Array<string> = []
+  let size = 0
+  const flush = () => {
+    chunks.push(encode(lines.join("")))
+    lines = []
+    size = 0
+  }
+  for (const event of events) {
+    const spilled = new Map<string, Spilled>()
+    for (const { form, key, text } of spillableParts(event, minSpillBytes)) {
+      const bytes = encode(text)
+      spilled.set(key, { hash: yield* store.put(bytes), size: bytes.length, form })
+    }
+    const line = `${encodeLine(event, spilled)}\n`
+    lines.push(line)
+    size += line.length
+    if (size > slice) {
+      flush()
+      yield* Effect.yieldNow
+    }
+  }
+  flush()
+  return chunks
+})
+
+/** Writes the conversation as a history for the Gemini API: the messages that would be sent from now on. */
+const contents = ({ conversation }: Session): Written => {
+  const shown = new Set(view(conversation).map(({ entry }) => entry.id))
+  const left = entries(conversation).filter(({ id }) => !shown.has(id)).length
+  return {
+    lines: [sentJson(projectMessages(conversation))],
+    unheld: left === 0 ? {} : { "message before a compaction": left }
+  }
+}
+
+const writers: Readonly<Record<Exclude<FormatName, "palimpsest" | "contents">, (path: string) => Writer>> = {
+  claude: () => writeClaude,
+  codex: () => writeCodex,
+  gemini: (path) => (path.endsWith(".json") ? writeGeminiDocument : writeGemini),
+  pi: () => writePi
+}
+
+const inWords = Effect.fnUntraced(function* (
+  path: string,
+  format: Exclude<FormatName, "palimpsest">,
+  session: Session
+): Effect.fn.Return<Written> {
+  if (format === "contents") return contents(session)
+  const transcript = yield* Work.run(sessionToTranscript(session))
+  return yield* Work.run(writers[format](path)(transcript))
+})
+
+/** Encodes lines as bytes, in pieces. */
+const lineChunks = Effect.fnUntraced(function* (
+  lines: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<Uint8Array>> {
+  const chunks: Array<Uint8Array> = []
+  let held: Array<string> = []
+  let size = 0
+  for (const line of lines) {
+    held.push(line, "\n")
+    size += line.length
+    if (size > slice) {
+      chunks.push(encode(held.join("")))
+      held = []
+      size = 0
+      yield* Effect.yieldNow
+    }
+  }
+  chunks.push(encode(held.join("")))
+  return chunks
+})
+
+/**
+ * Writes a conversation to a file and its blobs beside it, and returns the content that the format cannot hold, counted by
+ * kind. The write is atomic: an interruption or a full disk leaves the previous file. Only our own log holds everything, so
+ * beside any other format the log is stored in the blob folder, and handles keep working.
+ */
+export const write = Effect.fn("Export.write")(
+  function* (
+    path: string,
+    format: FormatName,
+    events: ReadonlyArray<SessionEvent>
+  ): Effect.fn.Return<
+    Written["unheld"],
+    ExportError | PlatformError.PlatformError | TempStoreError,
+    Requirements | Scope.Scope
+  > {
+    const fs = yield* FileSystem.FileSystem
+    const folders = yield* BlobFolder
+    const folder = blobFolderOf(path)
+    const blobs = folders.at(folder)
+    yield* checkPlace(path)
+    const written = yield* Ref.make(false)
+    yield* staged(folder, written)
+    const log = yield* Effect.provide(logChunks(events), blobs)
+    if (format === "palimpsest") {
+      yield* commit(yield* prepared(path, log), written)
+      return {}
+    }
+    const older = yield* sidecarLogs(path)
+    yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
+    const { lines, unheld } = yield* inWords(path, format, events.reduce(applyEvent, emptySession))
+    const body = yield* lineChunks(lines)
+    const of = yield* Effect.provide(nameOf(body), blobs)
+    const sidecar = `${folder}/${of}.jsonl`
+    yield* Effect.uninterruptible((yield* prepared(sidecar, log)).rename)
+    yield* commit(yield* prepared(path, body), written)
+    yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
+    return unheld
+  },
+  (effect, path) => Effect.scoped(effect).pipe(Effect.mapError((error) => unwritten(path, error)))
+)
+
+const unwritten = (path: string, error: ExportError | PlatformError.PlatformError | TempStoreError): ExportError =>
+  error._tag === "ExportError"
+    ? error
+    : new ExportError({ path, message: `${quotedPath(path)} cannot be written: ${reason(error)}` })
+
+/** Returns the hash of a file's bytes, under which its log is stored beside it. */
+const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, TempStore> => {
+  const whole = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return TempStore.use((store) => store.hash(whole))
+}
+
+/** Writes a text file atomically. */
+export const writeText = Effect.fn("Export.writeText")(
+  (path: string, text: string) =>
+    Effect.andThen(
+      checkPlace(path),
+      Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => Effect.uninterruptible(rename)))
+    ),
+  (effect, path) => Effect.mapError(effect, (error) => unwritten(path, error))
+)

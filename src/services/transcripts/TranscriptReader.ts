@@ -1,0 +1,173 @@
+import { Effect, Result } from "effect"
+import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
+import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
+import { formatOfRecord } from "../../domain/transcripts/DetectFormat.ts"
+import { isProblem, type Problem, problemText } from "../../domain/transcripts/Problem.ts"
+import { Skipped } from "../../domain/transcripts/Skipped.ts"
+import type { FormatName, LineReader, Transcript } from "../../domain/transcripts/Transcript.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { importWithSession } from "./ImportTranscript.ts"
+import { joinBytes, LineSplitter, lineText } from "./LineSplitter.ts"
+import type { LoadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
+import { problemError, shortLine, transcriptError, type TranscriptError } from "./TranscriptError.ts"
+
+/** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
+
+const mebibyte = 1024 * 1024
+/** Maximum length of a line in bytes. */
+export const maxLineBytes = 128 * mebibyte
+/** Maximum length of a document in bytes: a document is one string, and strings cannot be much longer. */
+const maxDocumentBytes = 256 * mebibyte
+/** Bytes read between two points where the fiber can be interrupted. */
+const sliceBytes = 256 * 1024
+
+/** Takes the bytes of a file, chunk by chunk, and gives what they hold. */
+export interface TranscriptReader {
+  /** Takes the next chunk. */
+  readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, LoadRequirements>
+  /** Returns the result after the last chunk. */
+  readonly end: Effect.Effect<ReadTranscript, TranscriptError, LoadRequirements>
+}
+
+/** What the records of a file hold. */
+export type ReadRecords = Omit<ReadTranscript, "format" | "torn">
+
+/** Takes the JSON values of a file's lines. A line with a problem may be skipped; an error ends the reading. */
+export interface RecordLines {
+  /** Takes the value and the text of the line with this number, from 1. Returns the problem that makes it unusable. */
+  readonly line: (
+    value: unknown,
+    text: string,
+    number: number
+  ) => Effect.Effect<Problem | undefined, TranscriptError, LoadRequirements>
+  /** Returns the result after the last line. */
+  readonly end: Effect.Effect<ReadRecords, TranscriptError, LoadRequirements>
+}
+
+/** Parses a record or a document. */
+const parse = (text: string, format: FormatName): Result.Result<unknown, JsonProblem> =>
+  Result.mapError(parseJson(text, format === "palimpsest" ? maxLogDepth : maxDepth), ({ _tag, message }) => ({
+    _tag,
+    message: _tag === "TooDeep" ? message : `not JSON (${shortLine(message)})`
+  }))
+
+/** The events of what a reader gave. */
+const finish = Effect.fnUntraced(function* (
+  path: string,
+  read: Transcript | Problem
+): Effect.fn.Return<ReadRecords, TranscriptError, TokenCounter | TempStore> {
+  if (isProblem(read)) return yield* problemError(path, read.line, read)
+  const { events, session } = yield* importWithSession(read).pipe(
+    Effect.mapError((error) => transcriptError(path, 0, `the tokens could not be counted (${error.message})`))
+  )
+  return { events, session, skipped: read.skipped, survey: undefined, transcript: read }
+})
+
+/** Takes the lines of another agent's file. */
+export const transcriptLines = (path: string, reader: LineReader): RecordLines => ({
+  line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
+  end: Effect.flatMap(
+    Effect.suspend(() => run(reader.end())),
+    (read) => finish(path, read)
+  )
+})
+
+/** Reads a file of records, one a line. */
+export const linesReader = (
+  path: string,
+  format: FormatName,
+  lines: RecordLines,
+  lenient: boolean
+): TranscriptReader => {
+  const splitter = new LineSplitter()
+  const skipped = new Skipped()
+  let number = 0
+  let values = 0
+  let torn: { readonly line: number; readonly message: string } | undefined
+
+  /** Skips a broken line when reading leniently, else fails. */
+  const refuse = (message: string, kind = "broken line"): Effect.Effect<void, TranscriptError> => {
+    if (!lenient) return Effect.fail(transcriptError(path, number, message, "BrokenLine"))
+    skipped.add(kind)
+    return Effect.void
+  }
+
+  const accept = Effect.fnUntraced(function* (bytes: Uint8Array, complete: boolean) {
+    number += 1
+    if (bytes.length > maxLineBytes) return yield* transcriptError(path, number, lineTooLong)
+    const text = lineText(bytes, number)
+    if (text.trim() === "") return
+    const value = parse(text, format)
+    if (Result.isFailure(value)) {
+      const { _tag, message } = value.failure
+      // An incomplete line is not JSON; one that is nested too deep is complete.
+      if (complete || _tag === "TooDeep") return yield* refuse(message)
+      torn = { line: number, message }
+      return
+    }
+    values += 1
+    const found = formatOfRecord(value.success)
+    if (found !== undefined && found !== format) {
+      return yield* refuse(`a line of the format ${found} in a file of the format ${format}`, `${found} line`)
+    }
+    const problem = yield* lines.line(value.success, text, number)
+    if (problem !== undefined) return yield* refuse(problemText(problem))
+  })
+
+  return {
+    push: Effect.fnUntraced(function* (chunk) {
+      let done = 0
+      for (const line of splitter.push(chunk)) {
+        yield* accept(line, true)
+        done += line.length
+        if (done > sliceBytes) {
+          done = 0
+          yield* Effect.yieldNow
+        }
+      }
+      if (splitter.pending > maxLineBytes) return yield* transcriptError(path, number + 1, lineTooLong)
+    }),
+    end: Effect.gen(function* () {
+      if (splitter.pending > 0) yield* accept(splitter.rest(), false)
+      // An incomplete record alone is not a conversation.
+      if (torn !== undefined && values === 0) return yield* transcriptError(path, torn.line, torn.message)
+      const read = yield* lines.end
+      return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn?.line }
+    })
+  }
+}
+
+/** The message about a line that is too long. */
+export const lineTooLong = `the line is longer than ${maxLineBytes / mebibyte} MiB`
+
+/** Reads a file that is one JSON document. */
+export const documentReader = (
+  path: string,
+  format: FormatName,
+  read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
+): TranscriptReader => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  return {
+    push: (chunk) => {
+      chunks.push(chunk)
+      size += chunk.length
+      return size > maxDocumentBytes
+        ? Effect.fail(transcriptError(path, 0, `the document is longer than ${maxDocumentBytes / mebibyte} MiB`))
+        : Effect.void
+    },
+    end: Effect.gen(function* () {
+      const text = lineText(joinBytes(chunks, size), 1)
+      yield* Effect.yieldNow
+      const value = parse(text, format)
+      if (Result.isFailure(value)) return yield* transcriptError(path, 0, value.failure.message)
+      yield* Effect.yieldNow
+      const found = formatOfRecord(value.success)
+      if (found !== undefined && found !== format) {
+        return yield* transcriptError(path, 0, `a document of the format ${found}; expected the format ${format}`)
+      }
+      return { ...(yield* finish(path, yield* run(read(value.success, text)))), format, torn: undefined }
+    })
+  }
+}

@@ -1,0 +1,121 @@
+import { Context, Effect, FileSystem, Layer, type PlatformError, Stdio, Stream } from "effect"
+import { TempStore } from "../session/TempStore.ts"
+import { chooseReader } from "./ChooseReader.ts"
+import { joinBytes } from "./LineSplitter.ts"
+import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
+import { sidecarLogs } from "./TranscriptExport.ts"
+import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
+
+const chunkBytes = 1024 * 1024
+/** Bytes from which the format is detected. */
+const headBytes = 64 * 1024
+
+const kinds: Readonly<Record<string, string>> = {
+  Directory: "is a directory",
+  FIFO: "is a pipe",
+  Socket: "is a socket",
+  CharacterDevice: "is a device",
+  BlockDevice: "is a device"
+}
+
+/** Returns the bytes of a regular file or of standard input. Other files are not opened, because a pipe would hang. */
+const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
+  {
+    readonly bytes: Stream.Stream<Uint8Array, TranscriptError>
+    /** The size of a file. */
+    readonly size: number | undefined
+  },
+  TranscriptError,
+  FileSystem.FileSystem | Stdio.Stdio
+> {
+  const fs = yield* FileSystem.FileSystem
+  const stdio = yield* Stdio.Stdio
+  const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
+  if (path === "-") return { bytes: Stream.mapError(stdio.stdin, fail), size: undefined }
+  const { size, type } = yield* Effect.mapError(fs.stat(path), fail)
+  if (type !== "File") {
+    const advice = type === "Directory" ? "" : "; use - to read standard input"
+    return yield* transcriptError(path, 0, `${kinds[type] ?? "is not a regular file"}; expected a file${advice}`)
+  }
+  return { bytes: Stream.mapError(fs.stream(path, { chunkSize: chunkBytes }), fail), size: Number(size) }
+})
+
+/**
+ * Reads a conversation from a file, or from standard input (`-`), in any of the formats. Writes nothing, and can be interrupted
+ * between any two chunks. Fails with a `TranscriptError` and nothing else.
+ */
+export const load = Effect.fn("Transcripts.load")(function* (
+  path: string,
+  options: LoadOptions = {}
+): Effect.fn.Return<Loaded, TranscriptError, LoadRequirements> {
+  const { bytes, size: fileSize } = yield* bytesOf(path)
+  const head: Array<Uint8Array> = []
+  let size = 0
+  let hasLine = false
+  let reader: TranscriptReader | undefined
+  /** Chooses the reader and gives it the bytes read so far. */
+  const begin = Effect.fnUntraced(function* () {
+    const whole = joinBytes(head, size)
+    const chosen = yield* chooseReader(path, whole, options, fileSize)
+    reader = chosen
+    yield* chosen.push(whole)
+    return chosen
+  })
+  yield* Stream.runForEach(
+    bytes,
+    Effect.fnUntraced(function* (chunk: Uint8Array) {
+      size += chunk.length
+      if (reader === undefined) {
+        head.push(chunk)
+        hasLine = hasLine || chunk.includes(10)
+        // The format is detected from whole records, and the first record may be long.
+        if (size >= headBytes && (hasLine || size > maxLineBytes)) yield* begin()
+      } else yield* reader.push(chunk)
+      yield* Effect.yieldNow
+    })
+  )
+  const chosen = reader ?? (yield* begin())
+  const loaded: Loaded = { ...(yield* chosen.end), bytes: size, sidecar: undefined }
+  return loaded.format === "palimpsest" || path === "-" ? loaded : yield* withSidecar(path, loaded)
+})
+
+/**
+ * Reads the session log beside a file that this program wrote in another agent's format. While the file is unchanged, the
+ * log is used in its place, so that content that left the window earlier can be recalled and compressions can be undone.
+ */
+const withSidecar = Effect.fnUntraced(function* (
+  path: string,
+  loaded: Loaded
+): Effect.fn.Return<Loaded, TranscriptError, LoadRequirements> {
+  const logs = yield* sidecarLogs(path)
+  const newest = logs.at(-1)
+  if (newest === undefined) return loaded
+  const fs = yield* FileSystem.FileSystem
+  const store = yield* TempStore
+  const hash = yield* Effect.flatMap(
+    Effect.mapError(fs.readFile(path), (error) => unreadable(path, error)),
+    store.hash
+  )
+  const own = logs.find((log) => log.of === hash)
+  const { events, session } = yield* load((own ?? newest).path, { from: "palimpsest" })
+  return own === undefined ? { ...loaded, sidecar: session } : { ...loaded, events, session }
+})
+
+/** Reads conversations, for callers that do not provide what `load` needs. */
+export class Transcripts extends Context.Service<
+  Transcripts,
+  {
+    /** See `load`. */
+    readonly load: (path: string, options?: LoadOptions) => Effect.Effect<Loaded, TranscriptError>
+  }
+>()("palimpsest/services/transcripts/Transcripts") {
+  /** Provides `load` with the services of the layer. */
+  static readonly layer: Layer.Layer<Transcripts, never, LoadRequirements> = Layer.effect(
+    Transcripts,
+    Effect.gen(function* () {
+      const context = yield* Effect.context<LoadRequirements>()
+      return { load: (path, options) => Effect.provideContext(load(path, options), context) }
+    })
+  )
+}

@@ -1,0 +1,241 @@
+import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import { type IgnoreRule, ignoreRules, maxRules, parseIgnoreFile, verdict } from "../../domain/workspace/IgnoreFile.ts"
+import { run } from "../../domain/text/SlicedWork.ts"
+import { Workspace } from "./Workspace.ts"
+
+/** Applies ignore rules to folders, and walks folders with them. */
+
+/** Which rules apply. */
+export interface IgnoreChoice {
+  /** `.gitignore` at all levels and `.git/info/exclude`, in a Git repository. */
+  readonly git: boolean
+  /** `.geminiignore` and `.palimpsestignore` at the workspace root. */
+  readonly own: boolean
+  /** `vendoredFolders`, which are rarely wanted. Other rules may include them again. */
+  readonly vendored: boolean
+}
+
+/** Folders of third-party code and version control. */
+export const vendoredFolders = ["node_modules", "bower_components", ".svn", ".hg"]
+const vendoredRules = parseIgnoreFile(vendoredFolders.map((name) => `${name}/`).join("\n"))
+
+/** The rules of one file, and the path from its folder to the current one: `src/lib/` or empty. */
+interface Source {
+  readonly rules: ReadonlyArray<IgnoreRule>
+  readonly below: string
+}
+
+/** The rules in effect in one folder. */
+export interface FolderRules {
+  /** Whether an entry of this folder is ignored. The contents of an ignored folder are not examined. */
+  readonly ignores: (name: string, isFolder: boolean) => boolean
+  /** Yields to other fibers after much work. Run it between entries. */
+  readonly pause: Effect.Effect<void>
+  /** The rules of a subfolder. Pass the names it contains, if known, to avoid looking for missing rule files. */
+  readonly enter: (name: string, holds?: ReadonlySet<string>) => Effect.Effect<FolderRules>
+}
+
+/** The rule files at the root; later ones decide. */
+const ownNames = [".geminiignore", ".palimpsestignore"]
+
+/** Larger rule files are not read. */
+const maxFileBytes = 1_048_576
+/** Entries times rules between two yields: a millisecond or two, up to 40 with the slowest rules. */
+const checksPerYield = 2_500
+
+/** Reads a rule file. A missing or unreadable file has no rules. */
+const readRules = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const read = Effect.gen(function* () {
+    const info = yield* fs.stat(file)
+    if (info.type !== "File" || info.size > BigInt(maxFileBytes)) return []
+    const rules = yield* run(ignoreRules(yield* fs.readFileString(file)))
+    if (rules.length === maxRules) yield* Effect.logDebug(`only the first ${maxRules} rules of ${file} count`)
+    return rules
+  })
+  return yield* read.pipe(Effect.orElseSucceed((): ReadonlyArray<IgnoreRule> => []))
+})
+
+/**
+ * The rules of a workspace folder, including those of the folders above it.
+ *
+ * Each rule file is read once, when its folder is entered. Later files take precedence: exclude, `.gitignore` from the
+ * top down, then the workspace's own. `.git` is always ignored.
+ */
+export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (
+  folder: string,
+  choice: IgnoreChoice
+): Effect.fn.Return<FolderRules, never, FileSystem.FileSystem | Path.Path | Workspace> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const { folders } = yield* Workspace
+  const has = (file: string) => fs.exists(file).pipe(Effect.orElseSucceed(() => false))
+  const from = (file: string) => Effect.provideService(readRules(file), FileSystem.FileSystem, fs)
+
+  interface State {
+    readonly place: string
+    /** In ascending precedence; undefined outside of repositories. */
+    readonly git: ReadonlyArray<Source> | undefined
+    readonly own: ReadonlyArray<Source>
+  }
+
+  const deeper = (sources: ReadonlyArray<Source>, name: string): ReadonlyArray<Source> =>
+    sources.map(({ below, rules }) => ({ rules, below: `${below}${name}/` }))
+  const some = (rules: ReadonlyArray<IgnoreRule>): ReadonlyArray<Source> =>
+    rules.length === 0 ? [] : [{ rules, below: "" }]
+
+  const stateIn = Effect.fnUntraced(function* (
+    place: string,
+    above: State | undefined,
+    holds?: ReadonlySet<string>
+  ): Effect.fn.Return<State> {
+    const mayHold = (name: string) => holds === undefined || holds.has(name)
+    const name = path.basename(place)
+    let git = above?.git === undefined ? undefined : deeper(above.git, name)
+    if (choice.git) {
+      // A nested repository has its own rules.
+      if (mayHold(".git") && (yield* has(path.join(place, ".git"))))
+        git = some(yield* from(path.join(place, ".git", "info", "exclude")))
+      if (git !== undefined && mayHold(".gitignore"))
+        git = [...git, ...some(yield* from(path.join(place, ".gitignore")))]
+    }
+    let own = above === undefined ? [] : deeper(above.own, name)
+    if (choice.own && folders.includes(place)) {
+      for (const file of ownNames) own = [...own, ...some(yield* from(path.join(place, file)))]
+    }
+    return { place, git, own }
+  })
+
+  let asked = 0
+  const pause = Effect.suspend(() => {
+    if (asked < checksPerYield) return Effect.void
+    asked = 0
+    return Effect.yieldNow
+  })
+
+  const rulesIn = (state: State): FolderRules => {
+    const sources = [...some(choice.vendored ? vendoredRules : []), ...(state.git ?? []), ...state.own]
+    const count = sources.reduce((sum, { rules }) => sum + rules.length, 1)
+    return {
+      pause,
+      ignores: (name, isFolder) => {
+        asked += count
+        if (name === ".git") return true
+        for (let i = sources.length - 1; i >= 0; i -= 1) {
+          const source = sources[i]
+          const ruling = source === undefined ? undefined : verdict(source.rules, `${source.below}${name}`, isFolder)
+          if (ruling !== undefined) return ruling
+        }
+        return false
+      },
+      enter: (name, holds) => Effect.map(stateIn(path.join(state.place, name), state, holds), rulesIn)
+    }
+  }
+
+  // From the file system root down: the rules of a repository apply to all its folders.
+  const way: Array<string> = []
+  for (let place = folder; ; place = path.dirname(place)) {
+    way.unshift(place)
+    if (path.dirname(place) === place) break
+  }
+  let state: State | undefined
+  for (const place of way) state = yield* stateIn(place, state)
+  return rulesIn(state ?? { place: folder, git: undefined, own: [] })
+})
+
+/** The files with the workspace's own rules, and whether any rule includes something again. */
+export const ownRules = Effect.fn("IgnoreRules.ownRules")(function* (): Effect.fn.Return<
+  { readonly files: ReadonlyArray<string>; readonly hasNegated: boolean },
+  never,
+  FileSystem.FileSystem | Path.Path | Workspace
+> {
+  const path = yield* Path.Path
+  const { folders } = yield* Workspace
+  const files: Array<string> = []
+  let hasNegated = false
+  for (const file of folders.flatMap((folder) => ownNames.map((name) => path.join(folder, name)))) {
+    const rules = yield* readRules(file)
+    if (rules.length > 0) files.push(file)
+    if (rules.some(({ isNegated }) => isNegated)) hasNegated = true
+  }
+  return { files, hasNegated }
+})
+
+/** Whether a path below a folder is ignored, by itself or through a folder above it. */
+export const isIgnored = Effect.fn("IgnoreRules.isIgnored")(function* (
+  rules: FolderRules,
+  /** Relative to the folder of the rules, with forward slashes. */
+  relative: string,
+  isFolder = false
+): Effect.fn.Return<boolean> {
+  const names = relative.split("/")
+  let here = rules
+  for (const [i, name] of names.entries()) {
+    const isLast = i === names.length - 1
+    if (here.ignores(name, isFolder || !isLast)) return true
+    yield* here.pause
+    if (!isLast) here = yield* here.enter(name)
+  }
+  return false
+})
+
+/** Folders read concurrently. */
+const readConcurrency = 16
+
+/** The files found in one folder, relative to the start of the walk, with forward slashes. */
+export interface WalkedFolder {
+  readonly files: ReadonlyArray<string>
+  /** Number of ignored files and folders in it. */
+  readonly ignored: number
+}
+
+/**
+ * The regular files below a folder that are not ignored, folder by folder, in no particular order. Links are not
+ * followed, and an unreadable folder has no files.
+ */
+export const walk = (
+  folder: string,
+  choice: IgnoreChoice
+): Stream.Stream<WalkedFolder, never, FileSystem.FileSystem | Path.Path | Workspace> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const path = yield* Path.Path
+      const { files: safe } = yield* Workspace
+      const fs = safe(yield* FileSystem.FileSystem)
+      const top = yield* rulesOf(folder, choice)
+      interface Open {
+        readonly before: string
+        readonly rules: (holds: ReadonlySet<string>) => Effect.Effect<FolderRules>
+      }
+      const readOne = Effect.fnUntraced(function* (open: Open) {
+        const { before } = open
+        const entries = yield* fs
+          .readDirectoryEntries(path.join(folder, before))
+          .pipe(Effect.orElseSucceed((): ReadonlyArray<FileSystem.DirectoryEntry> => []))
+        const rules = yield* open.rules(new Set(entries.map(({ name }) => name)))
+        const files: Array<string> = []
+        const folders: Array<Open> = []
+        let ignored = 0
+        for (const { name, type } of entries) {
+          if (type !== "File" && type !== "Directory") continue
+          yield* rules.pause
+          if (rules.ignores(name, type === "Directory")) ignored += 1
+          else if (type === "File") files.push(`${before}${name}`)
+          else folders.push({ before: `${before}${name}/`, rules: (holds) => rules.enter(name, holds) })
+        }
+        return { found: { files, ignored }, folders }
+      })
+      return Stream.paginate<ReadonlyArray<Open>, WalkedFolder>(
+        [{ before: "", rules: () => Effect.succeed(top) }],
+        (open) =>
+          Effect.map(
+            Effect.forEach(open.slice(0, readConcurrency), readOne, { concurrency: readConcurrency }),
+            (read) => {
+              // Depth first, so that few folders stay open.
+              const next = [...read.flatMap(({ folders }) => folders), ...open.slice(readConcurrency)]
+              return [read.map(({ found }) => found), next.length === 0 ? Option.none() : Option.some(next)] as const
+            }
+          )
+      )
+    })
+  )

@@ -1,0 +1,536 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Schema } from "effect"
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { conversationIn } from "./conversation.ts"
+import { type Around, type Ended, example, program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
+import * as Tmux from "./tmux.ts"
+
+/** `ask` against a Gemini API on loopback, as a user's shell runs it. */
+
+const said = (text: string, options?: FakeGemini.ResponseOptions) => FakeGemini.response([{ text }], options)
+const piece = (text: string) => said(text, { finishReason: null })
+/** A provider that has every model. */
+const anyModel = (name: string) => FakeGemini.description(name, 1_000_000, 8_192)
+const answer = FakeGemini.sse(piece("Forty"), said("-two"))
+
+/** A home and a working folder of this test's own. */
+const folders = Effect.fnUntraced(function* (name: string, files: { readonly settings?: string } = {}) {
+  const { folder } = yield* program
+  const home = path.join(folder, `ask-${name}`, "home")
+  const cwd = path.join(folder, `ask-${name}`, "work")
+  mkdirSync(home, { recursive: true })
+  mkdirSync(cwd, { recursive: true })
+  if (files.settings !== undefined) writeFileSync(path.join(home, "settings.json"), files.settings)
+  return { home, cwd }
+})
+interface Folders {
+  readonly home: string
+  readonly cwd: string
+}
+
+const asking = (
+  fake: FakeGemini.FakeGemini,
+  { cwd, home }: Folders,
+  args: ReadonlyArray<string>,
+  { env, ...around }: Around = {}
+) =>
+  run(args, {
+    ...around,
+    cwd,
+    env: { PALIMPSEST_HOME: home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: fake.url, ...env }
+  })
+
+const seen = ({ status, stderr, stdout }: Ended) => [status, String(stdout), stderr]
+const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(Schema.toCodecJson(ChatEvent)))
+const eventsOf = ({ stdout }: Ended) =>
+  Effect.forEach(
+    String(stdout)
+      .split("\n")
+      .filter((line) => line !== ""),
+    (line) => decodeEvent(line)
+  )
+const messages = (request: FakeGemini.FakeRequest | undefined): unknown => {
+  const { contents = [] }: { contents?: ReadonlyArray<unknown> } = Object(request?.body)
+  return conversationIn(contents)
+}
+const user = (text: string) => ({ role: "user", parts: [{ text }] })
+const sessionsIn = ({ home }: Folders) => {
+  mkdirSync(path.join(home, "sessions"), { recursive: true })
+  return readdirSync(path.join(home, "sessions")).filter((name) => name.endsWith(".jsonl"))
+}
+
+/** Seconds since 1970: in 2001. */
+const longAgo = 1_000_000_000
+
+describe("ask", () => {
+  it.effect("prints the answer and nothing else on stdout, and keeps no session", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+      const own = yield* folders("plain")
+      assert.deepStrictEqual(seen(yield* asking(fake, own, ["ask", "How many?"])), [0, "Forty-two\n", ""])
+      const [request] = yield* fake.requests
+      assert.deepStrictEqual(messages(request), [user("How many?")])
+      assert.deepStrictEqual(sessionsIn(own), [])
+    })
+  )
+
+  for (const [rule, args, input, message] of [
+    ["what is piped in alone", ["ask"], "How many?\n", "How many?"],
+    ["a prompt, a blank line, and what is piped in", ["ask", "Explain"], "a\n\nb\n", "Explain\n\na\n\nb"]
+  ] as const) {
+    it.effect(`sends ${rule}`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+        const own = yield* folders("message")
+        assert.strictEqual((yield* asking(fake, own, args, { input })).status, 0)
+        assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
+      })
+    )
+  }
+
+  for (const [rule, args, settings, message] of [
+    ["nothing to ask", ["ask"], undefined, /the prompt is empty/],
+    ["a blank prompt", ["ask", " "], undefined, /the prompt is empty/],
+    ["two ways to print", ["ask", "x", "--json", "--stream-json"], undefined, /not both/],
+    ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], undefined, /exclude each other/],
+    ["a session that is not there", ["ask", "x", "--resume", "nope"], undefined, /no sessions yet/],
+    ["a name that cannot be an id", ["ask", "x", "--session", "a b"], undefined, /letters, digits/],
+    ["a setting that is wrong", ["ask", "x"], `{"window": "big"}`, /settings\.json, window: expected a whole number/]
+  ] as const) {
+    it.effect(`bad usage is status 2 and one line, before anything is sent: ${rule}`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeGemini.make(FakeGemini.queue())
+        const own = yield* folders(`bad-${rule}`, settings === undefined ? {} : { settings })
+        const { status, stderr, stdout } = yield* asking(fake, own, args)
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, message)
+        assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+        assert.deepStrictEqual(yield* fake.requests, [])
+      })
+    )
+  }
+
+  it.effect("without a key says in two lines how to get one and what works without, and leaves no session", () =>
+    Effect.gen(function* () {
+      const own = yield* folders("no-key")
+      const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {
+        cwd: own.cwd,
+        env: { PALIMPSEST_HOME: own.home }
+      })
+      assert.deepStrictEqual([status, String(stdout)], [1, ""])
+      assert.match(
+        stderr,
+        /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY\n[^\n]*without[^\n]*replay:FILE\n$/
+      )
+      assert.deepStrictEqual(sessionsIn(own), [])
+    })
+  )
+
+  it.effect("a void attempt never reaches a pipe; the person hears that it is asked again", () =>
+    Effect.gen(function* () {
+      const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
+      const own = yield* folders("retry")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Forty-two\n"])
+      assert.match(stderr, /^palimpsest: [^\n]+; retrying [^\n]+ \(attempt 2\)\n$/)
+    })
+  )
+
+  it.effect("an answer that was cut off is printed, and said to be cut off", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" })))
+      )
+      const own = yield* folders("cut")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Forty\n"])
+      assert.match(stderr, /^palimpsest: the answer was cut off[^\n]*\n$/)
+    })
+  )
+
+  it.effect("a call that comes without a finish reason is run, and nothing is said of that", () =>
+    Effect.gen(function* () {
+      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(FakeGemini.sse(FakeGemini.response([call], { finishReason: null })), answer)
+      )
+      const own = yield* folders("unfinished-call")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
+      const { calls, finishReason, turns } = JSON.parse(String(stdout))
+      assert.deepStrictEqual([status, calls.length, finishReason, turns], [0, 1, "STOP", 2])
+      assert.notInclude(stderr, "reason")
+      assert.notInclude(stderr, "ended its answer")
+      assert.include(JSON.stringify((yield* fake.requests)[1]?.body), "functionResponse")
+    })
+  )
+
+  it.effect("an answer to results that ends without a reason is printed, and said not to be whole perhaps", () =>
+    Effect.gen(function* () {
+      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(
+          FakeGemini.sse(FakeGemini.response([call])),
+          FakeGemini.sse(said("Forty", { finishReason: null }))
+        )
+      )
+      const own = yield* folders("unfinished-answer")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
+      assert.strictEqual(status, 0)
+      assert.deepInclude(JSON.parse(String(stdout)), { answer: "Forty", finishReason: "FINISH_REASON_UNSPECIFIED" })
+      assert.match(stderr, /^palimpsest: the model gave no finish reason; the answer may be incomplete$/m)
+    })
+  )
+
+  it.effect("an answer that cannot be used is asked for four times, as a chat does", () =>
+    Effect.gen(function* () {
+      const empty = FakeGemini.sse(FakeGemini.response([{ text: "" }]))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, empty, empty, answer))
+      const own = yield* folders("four-attempts")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Forty-two\n"])
+      assert.include(stderr, "(attempt 4)")
+    })
+  )
+
+  it.effect("--json is one document", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+      const own = yield* folders("json")
+      const { status, stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--session", "kept"])
+      const { tokens, usage, ...document } = JSON.parse(String(stdout))
+      assert.deepStrictEqual(document, {
+        session: "kept",
+        model: "gemini-2.5-flash",
+        answer: "Forty-two",
+        finishReason: "STOP",
+        limit: 1_048_576,
+        compressions: [],
+        citations: [],
+        calls: [],
+        turns: 1,
+        events: { ModelInfo: 1, Content: 2, Finished: 1 },
+        error: null
+      })
+      assert.deepStrictEqual([status, tokens > 0, usage.prompt], [0, true, 10])
+    })
+  )
+
+  it.effect("--stream-json is every event, one a line", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+      const ended = yield* asking(fake, yield* folders("stream-json"), ["ask", "x", "--stream-json"])
+      const events = yield* eventsOf(ended)
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag),
+        ["ModelInfo", "Content", "Content", "Finished"]
+      )
+      assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
+    })
+  )
+
+  it.effect("--stream-json gives a call the id that its response has, also where the model gave none", () =>
+    Effect.gen(function* () {
+      const call = (path_: string, id?: string) => ({
+        functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
+      })
+      const fake = yield* FakeGemini.make(
+        FakeGemini.queue(
+          FakeGemini.sse(
+            said("I look. ", { finishReason: null }),
+            FakeGemini.response([{ text: "Twice." }, call(".")], { finishReason: null }),
+            FakeGemini.response([call("..")])
+          ),
+          FakeGemini.sse(FakeGemini.response([call(".", "its-own")])),
+          answer
+        )
+      )
+      const ended = yield* asking(fake, yield* folders("call-ids"), ["ask", "x", "--stream-json", "--approve", "all"])
+      const events = yield* eventsOf(ended)
+      const idsOf = (tag: string) => events.flatMap((event) => (event._tag === tag && "id" in event ? [event.id] : []))
+      const requested = idsOf("ToolCallRequest")
+      assert.lengthOf(new Set(requested), 3)
+      assert.strictEqual(requested[2], "its-own")
+      assert.sameMembers(idsOf("ToolCallResponse"), requested)
+    })
+  )
+
+  it.effect("a turn that fails is status 1 and one line; --json has no answer and says why", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
+      const own = yield* folders("fails")
+      const plain = yield* asking(fake, own, ["ask", "x"])
+      assert.deepStrictEqual([plain.status, String(plain.stdout)], [1, ""])
+      assert.match(plain.stderr, /^palimpsest: the key is not accepted[^\n]*\n$/)
+      const json = yield* asking(fake, own, ["ask", "x", "--json"])
+      const { answer: none, error } = JSON.parse(String(json.stdout))
+      assert.deepStrictEqual([json.status, none, error.reason], [1, null, "AuthenticationError"])
+      const lines = yield* asking(fake, own, ["ask", "x", "--stream-json"])
+      assert.deepStrictEqual([lines.status, (yield* eventsOf(lines)).at(-1)?._tag], [1, "Error"])
+    })
+  )
+
+  for (const [signal, status] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129]
+  ] as const) {
+    it.effect(
+      `${signal} closes the socket and ends with ${status}; the last event says that the turn was cancelled`,
+      () =>
+        Effect.gen(function* () {
+          const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+          const own = yield* folders(signal)
+          const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+          const fiber = yield* Effect.forkChild(
+            asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+              started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
+            })
+          )
+          yield* fake.received(0)
+          const child = yield* Deferred.await(running)
+          child.kill(signal)
+          assert.isFalse(yield* fake.closed(0))
+          const ended = yield* Fiber.join(fiber)
+          assert.deepStrictEqual(
+            [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
+            [status, ["ModelInfo", "UserCancelled"], ""]
+          )
+          assert.deepStrictEqual(sessionsIn(own), [])
+        })
+    )
+  }
+
+  it.effect("Ctrl+C: --json is one document all the same, without --json nothing of the answer is printed", () =>
+    Effect.gen(function* () {
+      for (const [args, isDocument] of [
+        [["ask", "x", "--json"], true],
+        [["ask", "x"], false]
+      ] as const) {
+        const fake = yield* FakeGemini.make(() => [
+          FakeGemini.streamHead,
+          FakeGemini.event(piece("Forty")),
+          FakeGemini.stall
+        ])
+        const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+        const fiber = yield* Effect.forkChild(
+          asking(fake, yield* folders("cancelled"), args, {
+            started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
+          })
+        )
+        yield* fake.received(0)
+        const child = yield* Deferred.await(running)
+        child.kill("SIGINT")
+        const { status, stderr, stdout } = yield* Fiber.join(fiber)
+        assert.deepStrictEqual([status, stderr], [130, ""])
+        const { answer: none, error } = isDocument ? JSON.parse(String(stdout)) : { answer: null, error: undefined }
+        assert.deepStrictEqual([none, error?._tag], [null, isDocument ? "UserCancelled" : undefined])
+        assert.strictEqual(String(stdout) === "", !isDocument)
+      }
+    })
+  )
+
+  it.effect("Ctrl+C while standard input is read is 130, and nothing is sent", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue())
+      const own = yield* folders("stdin")
+      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x"], {
+        input: "half of it ".repeat(200_000),
+        keepOpen: true,
+        signal: { name: "SIGINT", after: "input" }
+      })
+      assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
+      assert.deepStrictEqual(yield* fake.requests, [])
+    })
+  )
+
+  it.effect("a reader that has gone ends the turn quietly, with status 0", () =>
+    Effect.gen(function* () {
+      const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, ...long, FakeGemini.stall])
+      const ended = yield* asking(fake, yield* folders("gone"), ["ask", "x", "--stream-json"], { hangUp: true })
+      assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
+      assert.isFalse(yield* fake.closed(0))
+    })
+  )
+
+  it.effect("--session keeps the conversation, --resume and --continue go on with it", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
+      const own = yield* folders("kept")
+      yield* asking(fake, own, ["ask", "one", "--session", "work"])
+      yield* asking(fake, own, ["ask", "two", "--resume", "1"])
+      yield* asking(fake, own, ["ask", "three", "--continue"])
+      yield* asking(fake, own, ["ask", "four", "--session", "work", "--model", "gemini-other"])
+      yield* asking(fake, own, ["ask", "five", "--resume", "wor"])
+      const requests = yield* fake.requests
+      const model = { role: "model", parts: [{ text: "Forty-two" }] }
+      const turns = (...prompts: ReadonlyArray<string>) => prompts.flatMap((text) => [user(text), model]).slice(0, -1)
+      assert.deepStrictEqual(messages(requests[4]), turns("one", "two", "three", "four", "five"))
+      const usual = "gemini-2.5-flash"
+      assert.deepStrictEqual(
+        requests.map((request) => request.model),
+        [usual, usual, usual, "gemini-other", "gemini-other"]
+      )
+      assert.deepStrictEqual(sessionsIn(own), ["work.jsonl"])
+    })
+  )
+
+  it.effect("a session that another process writes is told with its process, and status 1", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+      const own = yield* folders("locked")
+      const fiber = yield* Effect.forkChild(asking(fake, own, ["ask", "x", "--session", "work"]))
+      yield* fake.received(0)
+      const { status, stderr } = yield* asking(fake, own, ["ask", "y", "--session", "work"])
+      assert.strictEqual(status, 1)
+      assert.match(stderr, /^palimpsest: session work is in use by process \d+ \(opened [^\n]+\); [^\n]+\n$/)
+      assert.strictEqual((yield* fake.requests).length, 1)
+      yield* Fiber.interrupt(fiber)
+    })
+  )
+
+  it.effect("the model is the flag's, else the environment's, else the settings', and a wrong key is told", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
+      const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
+      const env = { PALIMPSEST_MODEL: "of-env" }
+      const first = yield* asking(fake, own, ["ask", "x"])
+      yield* asking(fake, own, ["ask", "x"], { env })
+      yield* asking(fake, own, ["ask", "x", "--model", "of-flag"], { env })
+      const requests = yield* fake.requests
+      assert.deepStrictEqual(
+        requests.map(({ model }) => model),
+        ["of-settings", "of-env", "of-flag"]
+      )
+      assert.match(
+        first.stderr,
+        /^palimpsest: [^\n]*settings\.json: there is no setting modle \(did you mean model\?\); [^\n]*\n$/
+      )
+    })
+  )
+
+  it.effect("a conversation that is too long is compressed first, and that is told on stderr", () =>
+    Effect.gen(function* () {
+      // The estimator says about 15,000 of the conversation; the API's count decides.
+      const fake = yield* FakeGemini.make(({ body, method }) =>
+        method === "countTokens" ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4)) : answer
+      )
+      const own = yield* folders("compressed", { settings: `{"window": 12000}` })
+      const imported = yield* asking(fake, own, ["sessions", "import", example])
+      const { status, stderr, stdout } = yield* asking(fake, own, [
+        "ask",
+        "And now?",
+        "--json",
+        "--resume",
+        String(imported.stdout).trim()
+      ])
+      const document = JSON.parse(String(stdout))
+      assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", 12_000], stderr)
+      assert.isAbove(document.compressions.length, 0)
+      assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of 12,000 tokens/)
+    })
+  )
+
+  for (const [rule, settings, experiment, args, compressions] of [
+    ["half of the window, where nobody says otherwise", {}, undefined, [], 0],
+    ["what an experiment says", {}, 0.2, [], 1],
+    ["what the settings say, before an experiment", { compressionThreshold: 0.9 }, 0.2, [], 0],
+    ["what the flag says, before the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
+    ["not 0, wherever it stands", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
+  ] as const) {
+    it.effect(`a conversation is compressed from a share on: ${rule}`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeGemini.make(({ method }) =>
+          method === "countTokens" ? FakeGemini.tokens(16_000) : answer
+        )
+        // The conversation takes about 15,000 tokens.
+        const own = yield* folders(`share-${rule}`, {
+          settings: JSON.stringify({ window: 40_000, prompt: { size: "none" }, ...settings })
+        })
+        const file = path.join(own.home, "exp.json")
+        if (experiment !== undefined) writeFileSync(file, JSON.stringify({ compressionThreshold: experiment }))
+        yield* asking(fake, own, ["sessions", "import", example])
+        const { stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--continue", ...args], {
+          env: { GEMINI_EXP: file }
+        })
+        assert.strictEqual(JSON.parse(String(stdout)).compressions.length, compressions)
+      })
+    )
+  }
+
+  it.effect("sessions that are older than the home folder says are deleted, and that is told", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(() => answer)
+      const own = yield* folders("retention", { settings: `{"sessionRetention": {"maxAge": "30d"}}` })
+      yield* asking(fake, own, ["ask", "x", "--session", "old"])
+      yield* asking(fake, own, ["ask", "x", "--session", "young"])
+      const file = path.join(own.home, "sessions", "old.jsonl")
+      utimesSync(file, longAgo, longAgo)
+      const { status, stderr } = yield* asking(fake, own, ["ask", "x", "--session", "new"])
+      assert.deepStrictEqual(
+        [status, stderr],
+        [0, "palimpsest: 1 session was deleted, as sessionRetention says: old\n"]
+      )
+      assert.deepStrictEqual(sessionsIn(own).sort(), ["new.jsonl", "young.jsonl"])
+    })
+  )
+})
+
+const onTerminal = () => {
+  const shown = Effect.fnUntraced(function* (fake: FakeGemini.FakeGemini, own: Folders) {
+    const { bundle } = yield* program
+    return yield* Tmux.start({
+      // The screen of a program that has ended loses its first line to tmux; cat stays.
+      command: ["sh", "-c", '"$@"; exec cat', "sh", process.execPath, bundle, "ask", "How many?"],
+      cwd: own.cwd,
+      width: 120,
+      env: { PALIMPSEST_HOME: own.home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: fake.url }
+    })
+  })
+
+  it.live("the settings say how often a model that fails is asked", () =>
+    Effect.gen(function* () {
+      const where = yield* folders("attempts", { settings: `{"attempts": {"calls": 1}}` })
+      const fake = yield* FakeGemini.make(() => FakeGemini.failure(503, "overloaded", { retryAfter: "0" }))
+      const { status } = yield* asking(fake, where, ["ask", "hello", "--no-tools"])
+      assert.strictEqual(status, 1)
+      assert.lengthOf(
+        (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
+        1
+      )
+    })
+  )
+
+  it.live("the answer is shown as it comes, and cannot steer the terminal", () =>
+    Effect.gen(function* () {
+      const seenFirst = yield* Deferred.make<void>()
+      const fake = yield* FakeGemini.make(() => [
+        FakeGemini.streamHead,
+        FakeGemini.event(piece("Forty\u001b[2J\u0007")),
+        FakeGemini.wait(Deferred.await(seenFirst)),
+        FakeGemini.event(said("-two"))
+      ])
+      const screen = yield* shown(fake, yield* folders("terminal"))
+      yield* screen.until("Forty\\u{1b}[2J")
+      yield* Deferred.succeed(seenFirst, undefined)
+      assert.match(yield* screen.until("-two"), /^Forty\\u\{1b\}\[2J\\u\{7\}-two/)
+    })
+  )
+
+  it.live("a void attempt stays on a line of its own, and the answer begins on the next", () =>
+    Effect.gen(function* () {
+      const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
+      const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
+      const screen = yield* shown(fake, yield* folders("terminal-retry"))
+      const shownAtEnd = yield* screen.until("Forty-two")
+      assert.match(shownAtEnd, /^void\npalimpsest: [^;\n]+; retrying [^;\n]+ \(attempt 2\)\nForty-two/)
+    })
+  )
+}
+
+needs("tmux")("ask on a terminal", onTerminal)

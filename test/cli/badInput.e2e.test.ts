@@ -1,0 +1,474 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { execFile } from "node:child_process"
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import http from "node:http"
+import path from "node:path"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { conversationIn } from "./conversation.ts"
+import { type Around, type Ended, example, program, run } from "./program.ts"
+
+/**
+ * Bad input: whatever is wrong with the disk, the network or the answer, `ask` ends with one line that says what to
+ * do and the status for it, the session is what it was, and the next `ask` goes on with it.
+ */
+
+const key = "AIza-not-a-key"
+const said = (text: string, options?: FakeGemini.ResponseOptions) => FakeGemini.response([{ text }], options)
+const piece = (text: string) => said(text, { finishReason: null })
+const whole = (text: string) => FakeGemini.sse(said(text))
+const ending = (finishReason: string) => FakeGemini.sse(FakeGemini.response([], { finishReason }))
+const page = "<!doctype html>\n<html><body><h1>Log in to the Wi-Fi</h1></body></html>\n"
+const html = (status: number): FakeGemini.Answer => [
+  FakeGemini.head(status, { "content-type": "text/html" }),
+  FakeGemini.write(page)
+]
+const cut: FakeGemini.Answer = [FakeGemini.streamHead, FakeGemini.event(piece("Forty")), FakeGemini.drop]
+
+interface Own {
+  readonly home: string
+  readonly cwd: string
+  /** Of the session. */
+  readonly log: string
+}
+
+/** A conversation in which the second of three questions goes wrong. */
+interface Case {
+  readonly name: string
+  /** What the second question gets, at its first, second, … attempt; the last of them for all that follow. */
+  readonly answers?: ReadonlyArray<FakeGemini.Answer>
+  /** What is done to the files before the second question, and how it is put right before the third. */
+  readonly damage?: { readonly make: (own: Own) => void; readonly mend: (own: Own) => void }
+  /** What is different for the second question. */
+  readonly around?: (fake: FakeGemini.FakeGemini) => Effect.Effect<Around, never, Scope.Scope>
+  /** No file may grow beyond so many blocks, as on a disk that is full. */
+  readonly blocks?: number
+  /** 0: the second question and its answer are kept. */
+  readonly status: number
+  readonly stdout?: string
+  /** The last line, without the program's name; absent: nothing is said. */
+  readonly says?: RegExp
+  /** How often is asked again before that, each time with a line that says so. */
+  readonly retries?: number
+}
+
+const middle = ({ log }: Own) => {
+  const [first, ...rest] = readFileSync(log, "utf8").split("\n")
+  writeFileSync(log, [first, `{"_tag":"Answered","message":`, ...rest].join("\n"))
+}
+const withoutMiddle = ({ log }: Own) => {
+  const [first, , ...rest] = readFileSync(log, "utf8").split("\n")
+  writeFileSync(log, [first, ...rest].join("\n"))
+}
+const version = (from: number, to: number) => {
+  return ({ log }: Own) => writeFileSync(log, readFileSync(log, "utf8").replace(`"version":${from}`, `"version":${to}`))
+}
+const nothing = () => {}
+
+/** A file where a folder should be: unlike a mode, that stops the superuser too. */
+const fileInPlaceOf = (folder: (own: Own) => string): NonNullable<Case["damage"]> => ({
+  make: (own) => {
+    renameSync(folder(own), `${folder(own)}.aside`)
+    writeFileSync(folder(own), "")
+  },
+  mend: (own) => {
+    rmSync(folder(own))
+    renameSync(`${folder(own)}.aside`, folder(own))
+  }
+})
+
+const url = (of: (fake: FakeGemini.FakeGemini) => string) => (fake: FakeGemini.FakeGemini) =>
+  Effect.succeed({ env: { GOOGLE_GEMINI_BASE_URL: of(fake) } })
+
+/** A server that says these bytes to everything: the fake one sends text only. */
+const bytes = (body: Uint8Array) => () =>
+  Effect.acquireRelease(
+    Effect.callback<http.Server>((resume) => {
+      const server = http.createServer((incoming, outgoing) => {
+        incoming.resume().on("end", () => {
+          outgoing.writeHead(200, { "content-type": "text/event-stream", connection: "close" })
+          outgoing.end(body)
+        })
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  ).pipe(Effect.map((server) => ({ env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${portOf(server)}` } })))
+
+const portOf = (server: http.Server): number => {
+  const address = server.address()
+  return address !== null && typeof address === "object" ? address.port : 0
+}
+
+/** Where nobody listens any more. */
+const closedPort = () =>
+  Effect.callback<Around>((resume) => {
+    const server = http.createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const port = portOf(server)
+      server.close(() =>
+        resume(
+          Effect.succeed({
+            env: { GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` },
+            signal: { name: "SIGINT", after: /retrying/ }
+          })
+        )
+      )
+    })
+  })
+
+const invalidUtf8 = Buffer.concat([
+  Buffer.from(`data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Forty`),
+  Buffer.from([0xff, 0xc3]),
+  Buffer.from(`two"}]},"finishReason":"STOP"}]}\r\n\r\n`)
+])
+
+const cases: ReadonlyArray<Case> = [
+  // Those that are asked again first: they take their pauses at the same time.
+  {
+    name: "no finishReason: it broke off",
+    answers: [FakeGemini.sse(piece("Forty"))],
+    retries: 3,
+    status: 1,
+    says: /broke off before its end; send the message again/
+  },
+  {
+    name: "a call in a form that cannot be read (MALFORMED_FUNCTION_CALL)",
+    answers: [ending("MALFORMED_FUNCTION_CALL")],
+    retries: 3,
+    status: 1,
+    says: /asked for a tool in a form that cannot be read; send the message again/
+  },
+  {
+    name: "nothing said before MAX_TOKENS",
+    answers: [ending("MAX_TOKENS")],
+    retries: 3,
+    status: 1,
+    says: /used up all tokens of its answer before it said anything; ask for less/
+  },
+  {
+    name: "a page of HTML in place of the answer: what stands between us and the model",
+    answers: [html(200)],
+    retries: 3,
+    status: 1,
+    says: /; send the message again|GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "the network is cut in the middle of the answer, and there again: the answer is printed once",
+    answers: [cut, whole("Forty-two")],
+    retries: 1,
+    status: 0,
+    stdout: "Forty-two\n"
+  },
+  {
+    name: "the network is cut for good: Ctrl+C ends the pause, and nothing of the half answer is kept",
+    answers: [cut],
+    around: () => Effect.succeed({ signal: { name: "SIGINT", after: /retrying/ } }),
+    retries: 1,
+    status: 130
+  },
+  { name: "SAFETY", answers: [ending("SAFETY")], status: 1, says: /\(SAFETY\); rephrase/ },
+  {
+    name: "SAFETY after half an answer, of which nothing is printed",
+    answers: [FakeGemini.sse(piece("Forty"), said("", { finishReason: "SAFETY" }))],
+    status: 1,
+    says: /\(SAFETY\); rephrase/
+  },
+  { name: "RECITATION", answers: [ending("RECITATION")], status: 1, says: /\(RECITATION\); rephrase/ },
+  {
+    name: "a prompt that is blocked",
+    answers: [FakeGemini.sse(FakeGemini.blocked("PROHIBITED_CONTENT"))],
+    status: 1,
+    says: /\(PROHIBITED_CONTENT\); rephrase/
+  },
+  {
+    name: "MAX_TOKENS after half an answer, which is printed and kept",
+    answers: [FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" }))],
+    status: 0,
+    stdout: "Forty\n",
+    says: /the answer was cut off/
+  },
+  {
+    name: "an answer of 10 MB in pieces",
+    answers: [FakeGemini.sse(...Array.from({ length: 100 }, () => piece("x".repeat(100_000))), said("."))],
+    status: 0,
+    stdout: `${"x".repeat(10_000_000)}.\n`
+  },
+  {
+    name: "an answer of 10 MB in one piece",
+    answers: [whole("x".repeat(10_000_000))],
+    status: 0,
+    stdout: `${"x".repeat(10_000_000)}\n`
+  },
+  {
+    name: "bytes in the stream that are no UTF-8: what can be read is kept",
+    around: bytes(invalidUtf8),
+    status: 0,
+    stdout: "Forty\ufffd\ufffdtwo\n"
+  },
+  { name: "a key that is not accepted", answers: [FakeGemini.keyInvalid], status: 1, says: /check GEMINI_API_KEY$/ },
+  {
+    name: "a wrong base URL: a path that the server does not have",
+    around: url((fake) => `${fake.url}/v1beta`),
+    status: 1,
+    says: /\/v1beta\/v1beta\/|GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "a wrong base URL: nobody listens there; Ctrl+C ends the pause",
+    around: closedPort,
+    retries: 1,
+    status: 130
+  },
+  {
+    name: "a wrong base URL: not a URL",
+    around: url(() => "localhost:8080"),
+    status: 2,
+    says: /^GOOGLE_GEMINI_BASE_URL[^\n]*http/
+  },
+  {
+    name: "a wrong base URL: another site, with its own page for what is not there",
+    answers: [html(404)],
+    status: 1,
+    says: /^[^<]*GOOGLE_GEMINI_BASE_URL/
+  },
+  {
+    name: "a session with a broken line in the middle",
+    damage: { make: middle, mend: withoutMiddle },
+    status: 2,
+    says: /^session work, line 2: /
+  },
+  {
+    name: "a session of a newer version",
+    damage: { make: version(1, 99), mend: version(99, 1) },
+    status: 2,
+    says: /^session work was written by a newer version \(log format 99\); update palimpsest/
+  },
+  {
+    name: "a session that ends in half a line, which is cut off and told",
+    damage: { make: ({ log }) => writeFileSync(log, `{"_tag":"Answered","mess`, { flag: "a" }), mend: nothing },
+    status: 0,
+    stdout: "Forty-two\n",
+    says: /half a line|cut off|incomplete/
+  },
+  {
+    name: "a home that is no folder",
+    damage: fileInPlaceOf(({ home }) => home),
+    status: 1,
+    says: /home/
+  },
+  {
+    name: "a folder of sessions that is none",
+    damage: fileInPlaceOf(({ log }) => path.dirname(log)),
+    status: 1,
+    says: /sessions/
+  },
+  ...(process.platform === "win32"
+    ? []
+    : [
+        {
+          name: "a disk that is full in the middle of the line of a turn",
+          answers: [whole("x".repeat(6_000))],
+          blocks: 4,
+          status: 1,
+          stdout: `${"x".repeat(6_000)}\n`,
+          says: /^session work could not be written, and is unchanged: the file may not grow/
+        },
+        {
+          name: "a disk that is full in the middle of a stored part",
+          answers: [whole("x".repeat(20_000))],
+          blocks: 8,
+          status: 1,
+          stdout: `${"x".repeat(20_000)}\n`,
+          says: /^the session could not be written, and is unchanged: the file may not grow/
+        }
+      ])
+]
+
+/** What makes a message one of programs and not of people. */
+const jargon = /internal error|\n\s+at |Error\(|FileSystem\.|BadResource|Unknown:|WARN/
+
+const askedAgain = /^palimpsest: [^\n]+; retrying (?:at once|in \d+ s) \(attempt \d+\)$/
+
+/** Runs the program under a shell's limit for the size of files. */
+const limited = Effect.fnUntraced(function* (
+  blocks: number,
+  args: ReadonlyArray<string>,
+  env: Around["env"],
+  cwd: string
+) {
+  const { bundle } = yield* program
+  return yield* Effect.callback<Ended>((resume) => {
+    const child = execFile(
+      "sh",
+      ["-c", `ulimit -f ${blocks}; exec "$@"`, "sh", process.execPath, bundle, ...args],
+      { cwd, env: { ...process.env, ...env }, encoding: "utf8" },
+      (_, stdout, stderr) => resume(Effect.succeed({ status: child.exitCode, stdout: Buffer.from(stdout), stderr }))
+    )
+    child.stdin?.end()
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+})
+
+const texts = (body: unknown): ReadonlyArray<string> => {
+  const { contents = [] }: { contents?: ReadonlyArray<{ parts: ReadonlyArray<{ text?: string }> }> } = Object(body)
+  return conversationIn(contents).map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
+}
+
+describe.concurrent("bad input: one line, the right status, nothing lost, and the session goes on", () => {
+  for (const [at, one] of cases.entries()) {
+    it.effect(one.name, () =>
+      Effect.gen(function* () {
+        const { folder } = yield* program
+        const home = path.join(folder, `bad-input-${at}`, "home")
+        const cwd = path.join(folder, `bad-input-${at}`, "work")
+        mkdirSync(home, { recursive: true })
+        mkdirSync(cwd)
+        const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
+        // An answer of 10 MB shall not be compressed before the last question, nor taken for a model that goes in circles.
+        writeFileSync(path.join(home, "settings.json"), `{"window": 100000000, "loopDetection": false}`)
+        let attempts = 0
+        const fake = yield* FakeGemini.make(({ body }) => {
+          if (texts(body).at(-1) !== "two") return whole("Forty-two")
+          const { answers = [whole("Forty-two")] } = one
+          attempts += 1
+          return answers[attempts - 1] ?? answers.at(-1) ?? []
+        })
+        const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+        const args = (prompt: string) => ["ask", prompt, "--session", "work"]
+
+        yield* run(args("one"), { cwd, env })
+        const before = readFileSync(own.log, "utf8")
+        one.damage?.make(own)
+        const around: Around = one.around === undefined ? {} : yield* one.around(fake)
+        const ended =
+          one.blocks === undefined
+            ? yield* run(args("two"), { ...around, cwd, env: { ...env, ...around.env } })
+            : yield* limited(one.blocks, args("two"), env, cwd)
+        one.damage?.mend(own)
+
+        const isKept = one.status === 0
+        assert.strictEqual(ended.status, one.status, ended.stderr)
+        const printed = String(ended.stdout)
+        assert.isTrue(printed === (one.stdout ?? ""), `printed ${printed.slice(0, 100)}`)
+        assert.notMatch(ended.stderr, jargon)
+        assert.notInclude(ended.stderr, key)
+        const lines = ended.stderr.split("\n").slice(0, -1)
+        const retries = lines.filter((line) => askedAgain.test(line))
+        assert.strictEqual(retries.length, one.retries ?? 0, ended.stderr)
+        const rest = lines.slice(retries.length)
+        assert.strictEqual(rest.length, one.says === undefined ? 0 : 1, ended.stderr)
+        if (one.says !== undefined) assert.match((rest[0] ?? "").replace(/^palimpsest: /, ""), one.says)
+
+        const after = readFileSync(own.log, "utf8")
+        assert.isTrue(isKept ? after.startsWith(before) && after !== before : after === before, "the log")
+        const next = yield* run(args("three"), { cwd, env })
+        assert.deepStrictEqual([next.status, String(next.stdout), next.stderr], [0, "Forty-two\n", ""])
+        const kept = isKept ? ["two", (one.stdout ?? "").slice(0, -1)] : []
+        const sent = texts((yield* fake.requests).at(-1)?.body)
+        assert.strictEqual(sent.length, 3 + kept.length)
+        assert.isTrue(
+          ["one", "Forty-two", ...kept, "three"].every((text, index) => sent[index] === text),
+          "what is sent"
+        )
+      })
+    )
+  }
+})
+
+/** JSON that is nested deeper than the stack: in whatever it comes, one line says where, and nothing breaks. */
+describe.concurrent("JSON nested 100,000 levels deep", () => {
+  const levels = 100_000
+  const deep = `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
+  const at = `"timestamp":"2026-01-01T00:00:00.000Z"`
+  const files: Readonly<Record<string, { readonly text: string; readonly line?: number }>> = {
+    "contents.json": {
+      text: `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]}]`
+    },
+    "arrays.json": { text: "[".repeat(levels) + "]".repeat(levels) },
+    "gemini.json": {
+      text: `{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","messages":[{"id":"a",${at},"type":"gemini","content":"x","toolCalls":[{"id":"c","name":"x","args":${deep},"status":"success"}]}]}`
+    },
+    "gemini.jsonl": {
+      text: `{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}\n{"id":"b",${at},"type":"gemini","content":"x","toolCalls":[{"id":"c","name":"x","args":${deep},"status":"success"}]}\n`,
+      line: 2
+    },
+    // Its last line has no end: it is too deep all the same, and not taken for one that broke off.
+    "claude.jsonl": {
+      text: `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s",${at},"message":{"role":"user","content":"Hello"}}\n{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s",${at},"message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":${deep}}]}}`,
+      line: 2
+    },
+    "pi.jsonl": {
+      text: `{"type":"session","version":3,"id":"s",${at},"cwd":"/"}\n{"type":"message","id":"b","parentId":null,${at},"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"x","arguments":${deep}}]}}\n`,
+      line: 2
+    },
+    "codex.jsonl": {
+      text: `{${at},"type":"session_meta","payload":{"id":"s",${at},"cwd":"/"}}\n{${at},"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":${deep}}}\n`,
+      line: 2
+    },
+    "palimpsest.jsonl": {
+      text: `{"_tag":"Started","version":1,"session":"s","at":0,"estimator":"x"}\n{"_tag":"Appended","entry":{"id":"e1","content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"tokens":[1],"handles":["h_aaaaaaaaaa"]}}\n`,
+      line: 2
+    }
+  }
+  const written = Effect.fnUntraced(function* (name: string, text: string) {
+    const { folder } = yield* program
+    const inside = path.join(folder, "deep")
+    mkdirSync(inside, { recursive: true })
+    const file = path.join(inside, name)
+    writeFileSync(file, text)
+    return file
+  })
+  const isRefused = ({ status, stderr, stdout }: Ended, says: RegExp) => {
+    assert.deepStrictEqual([status, String(stdout)], [2, ""], stderr)
+    assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+    assert.notMatch(stderr, jargon)
+    assert.match(stderr, says)
+  }
+
+  for (const [name, { line, text }] of Object.entries(files)) {
+    it.effect(`in a conversation: ${name}`, () =>
+      Effect.gen(function* () {
+        const file = yield* written(name, text)
+        const place = line === undefined ? name : `${name}, line ${line}`
+        const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
+        isRefused(yield* run(["inspect", file]), says)
+        isRefused(yield* run(["compress", file, "--force"]), says)
+      })
+    )
+  }
+
+  it.effect("on standard input, in a plan and in prices", () =>
+    Effect.gen(function* () {
+      isRefused(
+        yield* run(["inspect", "-"], { input: files["contents.json"]?.text ?? "" }),
+        /^palimpsest: standard input: /
+      )
+      const plan = yield* written("plan.json", `{"fingerprint":"x","plan":${deep}}`)
+      isRefused(yield* run(["compress", example, "--apply", plan]), /plan\.json is not a plan/)
+      const prices = yield* written("prices.json", `{"models":${deep}}`)
+      isRefused(yield* run(["inspect", example, "--prices", prices]), /prices\.json: nested deeper/)
+    })
+  )
+
+  it.effect("in a model's answer, and in what a hook prints", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const home = path.join(folder, "deep-home")
+      mkdirSync(home, { recursive: true })
+      const output = yield* written("hook.json", deep)
+      const hooks = { BeforeAgent: [{ hooks: [{ type: "command", command: `cat ${output}` }] }] }
+      writeFileSync(path.join(home, "settings.json"), JSON.stringify({ hooks, attempts: { answers: 1 } }))
+      const answer = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"x","args":${deep}}}]},"finishReason":"STOP"}]}`
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.write(`data: ${answer}\r\n\r\n`)])
+      const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+      const { status, stderr, stdout } = yield* run(["ask", "x"], { env, cwd: home })
+      assert.deepStrictEqual([status, String(stdout)], [1, ""], stderr)
+      assert.notMatch(stderr, jargon)
+      assert.match(stderr, /^palimpsest: [^\n]*nested deeper than 1,000 levels[^\n]*\n$/m)
+    })
+  )
+})

@@ -1,0 +1,716 @@
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { sessionFile } from "../support/sessions.ts"
+import { program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
+import * as Tmux from "./tmux.ts"
+
+/** `palimpsest chat` as it is built, on a real terminal and in a pipe, against a Gemini API on loopback. */
+
+// --- the server -----------------------------------------------------------------------------------------------------------
+
+interface Body {
+  readonly contents: ReadonlyArray<{
+    readonly role: string
+    readonly parts: ReadonlyArray<{ readonly text?: string }>
+  }>
+  readonly systemInstruction?: unknown
+}
+const bodyOf = ({ body }: FakeGemini.FakeRequest): Body => JSON.parse(JSON.stringify(body))
+const messagesOf = (request: FakeGemini.FakeRequest, role = "user") =>
+  bodyOf(request)
+    .contents.filter((content) => content.role === role)
+    .map(({ parts }) => parts.map(({ text }) => text ?? "").join(""))
+    // What opens each request is nobody's message.
+    .filter((text) => !text.includes("<session_context>"))
+const lastOf = (request: FakeGemini.FakeRequest) => messagesOf(request).at(-1) ?? ""
+const isTitle = (request: FakeGemini.FakeRequest) =>
+  JSON.stringify(bodyOf(request).systemInstruction ?? "").includes("You name conversations")
+
+/** An honest count, so that what is learned from it is true. */
+const sizeOf = (request: FakeGemini.FakeRequest) => Math.ceil(JSON.stringify(bodyOf(request).contents ?? []).length / 4)
+
+const usageOf = (request: FakeGemini.FakeRequest) => {
+  const size = sizeOf(request)
+  return { promptTokenCount: size, candidatesTokenCount: 5, totalTokenCount: size + 5 }
+}
+
+const section = (name: string, body: string) => `<${name}>\n- ${body}\n</${name}>`
+const snapshot = `<state_snapshot>${[
+  "overall_goal",
+  "active_constraints",
+  "key_knowledge",
+  "artifact_trail",
+  "file_system_state",
+  "recent_actions",
+  "task_state"
+]
+  .map((name) => section(name, "the words were said"))
+  .join("")}</state_snapshot>`
+
+const words = (count: number) =>
+  Array.from({ length: count }, (_, index) => `Line ${index} of a long answer, with words in it.`).join("\n")
+
+const document = `# Heading
+
+A paragraph with **bold**, *italic* and \`code\` that is long enough to be wrapped on any of these screens, and with a
+[link](https://example.com/).
+
+- one, which is long enough that it hangs on a narrow screen
+  - nested
+- two
+
+\`\`\`ts
+export const add = (one: number, other: number) => one + other
+\`\`\`
+
+| name | value |
+|------|------:|
+| view | 12 |
+
+> quoted
+
+中文没有空格，所以必须在任何字符之间换行。这是一个很长的句子。😀
+`
+
+interface Behaviour {
+  /** What is answered to a message; undefined: it is said again. */
+  readonly answer?: (text: string, request: FakeGemini.FakeRequest) => FakeGemini.Answer | undefined
+  readonly title?: FakeGemini.Answer
+  readonly summary?: () => FakeGemini.Answer
+}
+
+const said = (text: string, request: FakeGemini.FakeRequest, finishReason = "STOP"): FakeGemini.Answer => {
+  const usage = usageOf(request)
+  return FakeGemini.sse(
+    ...(text.match(/[^]{1,30}/g) ?? []).map((piece) =>
+      FakeGemini.response([{ text: piece }], { finishReason: null, usage })
+    ),
+    FakeGemini.response([{ text: "" }], { finishReason, usage })
+  )
+}
+const part = (text: string) => FakeGemini.event(FakeGemini.response([{ text }], { finishReason: null }))
+const last = (text: string) => FakeGemini.event(FakeGemini.response([{ text }]))
+
+const serve = ({ answer, summary, title }: Behaviour = {}) =>
+  FakeGemini.make((request) => {
+    const size = sizeOf(request)
+    if (request.method === "countTokens") return FakeGemini.tokens(size)
+    if (isTitle(request)) return title ?? FakeGemini.json(FakeGemini.response([{ text: "A talk about tests" }]))
+    if (request.method === "generateContent") {
+      return summary?.() ?? FakeGemini.json(FakeGemini.response([{ text: snapshot }], { usage: usageOf(request) }))
+    }
+    const text = lastOf(request)
+    return (
+      answer?.(text, request) ??
+      (text.startsWith("tell me more")
+        ? said(words(150), request)
+        : FakeGemini.sse(FakeGemini.response([{ text: `You said: ${text}` }], { usage: usageOf(request) })))
+    )
+  })
+
+/** The messages of the requests that were no titles, counts and summaries. */
+const turnsOf = (fake: FakeGemini.FakeGemini) =>
+  Effect.map(fake.requests, (all) =>
+    all.filter(({ method }) => method === "streamGenerateContent").map((one) => messagesOf(one))
+  )
+const summariesOf = (fake: FakeGemini.FakeGemini) =>
+  Effect.map(fake.requests, (all) => all.filter((one) => one.method === "generateContent" && !isTitle(one)))
+
+// --- the program ----------------------------------------------------------------------------------------------------------
+
+/** A home folder. The instruction would fill the windows that are small for a test's sake. */
+const homeOf = Effect.fnUntraced(function* (name: string, settings?: object) {
+  const { folder } = yield* program
+  const home = path.join(folder, `chat-${name}`)
+  mkdirSync(home, { recursive: true })
+  writeFileSync(path.join(home, "settings.json"), JSON.stringify({ prompt: { size: "none" }, ...settings }))
+  return home
+})
+
+const environment = (home: string, fake?: FakeGemini.FakeGemini) => ({
+  PALIMPSEST_HOME: home,
+  ...(fake === undefined ? {} : { GEMINI_API_KEY: "AIza-not-a-real-key", GOOGLE_GEMINI_BASE_URL: fake.url })
+})
+
+interface Place {
+  readonly home: string
+  readonly fake?: FakeGemini.FakeGemini
+  readonly args?: ReadonlyArray<string>
+  /** Without its name the command is the one that a person at a terminal gets. */
+  readonly isUnnamed?: boolean
+  readonly width?: number
+  readonly height?: number
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A chat on a screen. When it has ended its status is shown, and whether the terminal takes whole lines again. */
+const chat = Effect.fnUntraced(function* ({
+  args = [],
+  env,
+  fake,
+  height = 50,
+  home,
+  isUnnamed = false,
+  width = 80
+}: Place) {
+  const { bundle } = yield* program
+  const shell = `"$@"; echo "status $?"; stty -a | tr ' ;' '\\n\\n' | grep -x -- '-\\{0,1\\}icanon'`
+  const screen = yield* Tmux.start({
+    command: ["sh", "-c", shell, "sh", process.execPath, bundle, ...(isUnnamed ? [] : ["chat"]), ...args],
+    width,
+    height,
+    cwd: home,
+    env: { ...environment(home, fake), ...env }
+  })
+  const { press, type, until } = screen
+  return {
+    ...screen,
+    /** Types a line and sends it. */
+    say: (text: string) => Effect.andThen(type(text), press("Enter")),
+    /** Waits for a sentence, however it is wrapped. */
+    told: (text: string) => until((shown) => shown.replaceAll("\n", " ").includes(text)),
+    /** Waits for a prompt that holds a text, at the end of the screen. */
+    prompt: (text = "") => until((shown) => shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
+  }
+})
+
+const rows = Effect.fnUntraced(function* (home: string) {
+  const { stdout } = yield* run(["sessions", "list", "--json"], { env: environment(home) })
+  const found: ReadonlyArray<{
+    readonly id: string
+    readonly title: string | null
+    readonly model: string | null
+    readonly inUse: { readonly pid: number } | null
+  }> = JSON.parse(String(stdout))
+  return found
+})
+const only = Effect.fnUntraced(function* (home: string) {
+  const [row, ...others] = yield* rows(home)
+  if (row === undefined || others.length > 0) return yield* Effect.die(new Error("one session was expected"))
+  return row
+})
+
+const terminal = needs("tmux")
+
+terminal("a chat on a terminal", () => {
+  it.live("streams, and Ctrl+C cancels what is going on and nothing else", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const fake = yield* serve({
+        answer: (text) => {
+          if (text === "stream") {
+            return [
+              FakeGemini.streamHead,
+              part("# Title\n\nsome **bold** words "),
+              FakeGemini.wait(Deferred.await(gate)),
+              last("and more")
+            ]
+          }
+          if (text === "hold") return [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall]
+          if (text === "busy") return FakeGemini.failure(503, "overloaded", { retryAfter: "300" })
+          return undefined
+        },
+        summary: () => [FakeGemini.stall]
+      })
+      const home = yield* homeOf("cancel")
+      const { press, prompt, say, type, until } = yield* chat({ home, fake })
+      yield* prompt()
+
+      // A turn is rendered while it comes, and what is typed meanwhile is the next message.
+      yield* say("stream")
+      yield* until("some bold")
+      yield* say("typed ahead")
+      yield* Deferred.succeed(gate, undefined)
+      const streamed = yield* until("You said: typed ahead")
+      assert.include(streamed, "> stream\nTitle\n\nsome bold words and more\n\ngemini-2.5-flash · ")
+      yield* prompt()
+
+      // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
+      // it is shown below the answer, comes back behind it, and is not sent.
+      yield* say("hold")
+      yield* until("I begin and")
+      yield* say("next")
+      yield* type("later")
+      const ahead = yield* until("> later")
+      assert.match(ahead, /\nI begin and then\n> next\n> later$/)
+      yield* press("C-c")
+      const cancelled = yield* prompt("hold↵next↵later")
+      assert.notInclude(cancelled, "You said: next")
+      yield* press(..."↵next↵later".split("").map(() => "BSpace"))
+      yield* prompt("hold")
+      yield* say(" it")
+      yield* until("You said: hold it")
+      assert.deepStrictEqual(
+        (yield* turnsOf(fake)).at(-1)?.filter((text) => text.startsWith("hold")),
+        ["hold it"]
+      )
+
+      // A pause before the next attempt.
+      yield* prompt()
+      yield* say("busy")
+      yield* until("retrying in 300 s.")
+      yield* press("C-c")
+      yield* prompt("busy")
+      yield* press("C-c")
+      yield* until((shown) => shown.endsWith("> busy^C\n>"))
+
+      // A compression.
+      const before = (yield* fake.requests).length
+      yield* say("/compress")
+      // The first request counts, as nothing is known of the model.
+      yield* fake.received(before + 1)
+      yield* press("C-c")
+      yield* until("> /compress\nCancelled. The conversation is unchanged.")
+      assert.isFalse(yield* fake.closed(before + 1))
+      yield* prompt()
+      yield* say("after all")
+      yield* until("You said: after all")
+      const heard = (yield* turnsOf(fake)).at(-1)
+      assert.deepStrictEqual(heard?.slice(-4), ["stream", "typed ahead", "hold it", "after all"])
+      yield* prompt()
+
+      // Leaving.
+      yield* press("C-c")
+      yield* until("press Ctrl+C again to leave\n>")
+      yield* press("C-c")
+      const ended = yield* until(/^-?icanon$/m)
+      const { id } = yield* only(home)
+      assert.include(ended, `This session is kept: palimpsest chat --resume\n${id}\nstatus 0\nicanon`)
+
+      // The command that was told goes on with it, and the messages can be recalled.
+      const again = yield* chat({ home, fake, args: ["--resume", id] })
+      yield* again.until(/Resumed "A talk about tests"\.\ngemini-2\.5-flash · [1-9][\d,]* of /)
+      yield* again.press("Up")
+      yield* again.prompt("after all")
+    })
+  )
+
+  it.live("commands, and a session that is resumed", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("commands")
+      const { capture, clipboard, press, prompt, say, told, type, until } = yield* chat({ home, fake, height: 100 })
+      yield* prompt()
+
+      // An empty session.
+      for (const [command, answer] of [
+        ["/compress", "Nothing to compress."],
+        ["/undo", "There is no compression to undo."],
+        ["/redo", "There is nothing to redo."],
+        ["/pin", "There is no message to pin yet."],
+        ["/copy", "There is no answer yet."],
+        ["/model", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens."]
+      ] as const) {
+        yield* say(command)
+        yield* until(`> ${command}\n${answer}\n\n>`)
+      }
+      assert.deepStrictEqual(yield* fake.requests, [])
+
+      // What is a command, and what is none.
+      yield* say("/contxt")
+      yield* until("Unknown command /contxt. Did you mean /context? /help lists all commands.")
+      yield* prompt("/contxt")
+      yield* press("C-c")
+      yield* say("//comment")
+      yield* until("You said: /comment")
+      yield* prompt()
+      yield* say("/usr/bin/env is a path")
+      yield* until("You said: /usr/bin/env is a path")
+      yield* prompt()
+      yield* type("/con")
+      yield* press("Tab")
+      yield* until("> /context")
+      yield* press("Enter")
+      yield* until("1,048,576 tokens\n  | 50 %")
+      yield* prompt()
+
+      // Compressing, with what matters; again at once there is nothing to pay for.
+      yield* say("tell me more")
+      yield* until("Line 149")
+      yield* prompt()
+      yield* say("/pin usr/bin")
+      yield* until('Pinned "usr/bin": every snapshot keeps it word for word.')
+      yield* say("/pin always use tabs")
+      yield* told('Pinned "always use tabs" as a message of yours; the model reads it with your next one')
+      yield* say("/compress the wooden spoon")
+      const compressed = yield* until(/Compressed from ([\d,]+) to [\d,]+ tokens/)
+      assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo reverses it\./)
+      const summaries = yield* summariesOf(fake)
+      assert.include(JSON.stringify(summaries[0]?.body), "the wooden spoon")
+      yield* prompt()
+      yield* say("/compress")
+      yield* until("Nothing to compress: no new messages since the last compression.")
+      assert.strictEqual((yield* summariesOf(fake)).length, summaries.length)
+      yield* say("/undo")
+      yield* until(/Undid the last compression: from [\d,]+ to [\d,]+ tokens/)
+      yield* say("/redo")
+      yield* until(/Redid the compression: from/)
+      yield* prompt()
+
+      // The rest.
+      yield* say("/copy")
+      yield* until("Sent the last answer to the terminal's clipboard.")
+      assert.include(yield* clipboard, "Line 149 of a long answer")
+      yield* say("/save talk.txt")
+      yield* told("Not saved: no format is written to .txt; end it in .md (Markdown, for reading), .json")
+      yield* say("/save talk.md")
+      yield* told("Saved to talk.md as Markdown, for reading")
+      const page = readFileSync(path.join(home, "talk.md"), "utf8")
+      assert.match(page, /^# [^]*\n## User\n\n\/comment\n\n## Model\n\nYou said: \/comment\n/)
+      assert.include(page, "## User\n\nalways use tabs\n")
+      yield* say("/save talk.jsonl claude")
+      yield* until("Saved to talk.jsonl as claude.")
+      const inspected = yield* run(["inspect", path.join(home, "talk.jsonl")])
+      assert.deepStrictEqual([inspected.status, inspected.stderr], [0, ""])
+      assert.match(String(inspected.stdout), /format\s+claude/)
+      yield* say("/stats")
+      const costs = yield* until(/compressions {2}1\n[^]* summaries {5}2 calls of that: [1-9]/)
+      // Those of the summaries are part of all that was sent.
+      const sentIn = (row: RegExp) => Number((row.exec(costs)?.[1] ?? "").replaceAll(",", ""))
+      assert.isAbove(sentIn(/usage +([\d,]+) tokens sent/), sentIn(/calls of that: ([\d,]+) tokens sent/))
+      yield* say("/model gemma-4-31b")
+      yield* until("The model is now gemma-4-31b, with a window of 256,000 tokens.")
+      yield* say("/sessions")
+      yield* until(/A talk about tests +just now +this one/)
+      const { id } = yield* only(home)
+      yield* say(`/resume ${id.slice(0, 8)}`)
+      yield* until("You are already in this session.")
+      yield* say("/resume nothing")
+      yield* until("No session nothing;")
+      yield* press("C-l")
+      yield* say("/clear")
+      yield* until("· new session\n>")
+      yield* prompt()
+      assert.include(yield* capture, `--resume\n${id}`)
+      yield* say("another talk")
+      yield* until("You said: another talk")
+      yield* prompt()
+      yield* say("/sessions")
+      yield* until(/2 {2}A talk about tests/)
+
+      // Back, and it is as it was.
+      yield* say(`/resume ${id}`)
+      yield* until('Resumed "A talk about tests".')
+      const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests\n>$/)
+      assert.notMatch(resumed, /gemma-4-31b · 0 of/)
+      yield* press("Up", "Up")
+      yield* prompt("/sessions")
+      yield* press("C-c", "C-d")
+      yield* until("status 0")
+
+      // The command that was told on leaving, by another program.
+      const again = yield* run(["chat", "--resume", id], { input: "are you there?\n", env: environment(home, fake) })
+      assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: are you there?\n"])
+      assert.include((yield* turnsOf(fake)).at(-1)?.join("\n"), "usr/bin")
+      assert.strictEqual((yield* rows(home)).find((row) => row.id === id)?.title, "A talk about tests")
+    })
+  )
+
+  it.live("what does not fit is not sent, and a smaller window is made room in", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("window", { window: 4_000 })
+      const { paste, press, prompt, say, until } = yield* chat({ home, fake, args: ["--no-tools"], height: 100 })
+      yield* prompt()
+      yield* paste("far too many words ".repeat(2_000).trim())
+      yield* press("Enter")
+      const shown = yield* until("Nothing was sent.")
+      assert.match(
+        shown.replaceAll("\n", " "),
+        /This message alone is too large: it has about [\d,]+ tokens, the whole window [\d,]+\. Nothing was sent\. Shorten it, or use a model with a larger window \(\/model\)\./
+      )
+      assert.isEmpty(yield* turnsOf(fake))
+      yield* until(/> \[#\d+: [^\]]+\]$/)
+      yield* press("C-c")
+      yield* say("tell me more")
+      yield* until("Line 149")
+      yield* prompt()
+      yield* say("tell me more again")
+      yield* until(/Line 149[^]*\n>$/)
+      yield* press("C-l")
+      yield* until((screen) => screen === ">")
+      yield* say("short")
+      yield* until("You said: short")
+      const all = (yield* until(/\n>$/)).replaceAll("\n", " ")
+      assert.match(all, /Compressed to make room: from [\d,]+ to [\d,]+ tokens/)
+      for (const request of yield* fake.requests) {
+        if (request.method === "streamGenerateContent") assert.isAtMost(sizeOf(request), 4_000)
+      }
+    })
+  )
+
+  it.live("a model with a smaller window: the conversation is compressed before the next message", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("smaller")
+      const file = path.join(home, "large.json")
+      const contents = Array.from({ length: 40 }, (_, index) => ({
+        role: index % 2 === 0 ? "user" : "model",
+        parts: [{ text: `${index}: ${words(600)}` }]
+      }))
+      writeFileSync(file, JSON.stringify(contents))
+      yield* run(["sessions", "import", file], { env: environment(home) })
+      const { prompt, say, told, until } = yield* chat({ home, fake, args: ["--continue"], height: 24, width: 100 })
+      const before = yield* prompt()
+      assert.match(before, /gemini-2\.5-flash · 3\d\dk of 1M/)
+      yield* say("/model gemma-4-31b")
+      yield* told("The conversation is larger, so it is compressed before the next message.")
+      yield* say("hello")
+      yield* until("You said: hello")
+      const after = (yield* prompt()).replaceAll("\n", " ")
+      assert.match(after, /Compressed to make room: from [23]\d\d,\d{3} to \d{1,5}(?:,\d{3})? tokens/)
+      const sent = (yield* fake.requests).find(({ method }) => method === "streamGenerateContent")
+      assert.strictEqual(sent?.model, "gemma-4-31b")
+      assert.isAtMost(sent === undefined ? Infinity : sizeOf(sent), 256_000)
+    })
+  )
+
+  it.live("an answer that broke off is void, and the next attempt is shown", () =>
+    Effect.gen(function* () {
+      let attempts = 0
+      const fake = yield* serve({
+        answer: (text) => {
+          if (text !== "go") return undefined
+          attempts += 1
+          if (attempts === 1) return FakeGemini.failure(503, "overloaded", { retryAfter: "0" })
+          // Without a finish reason.
+          return attempts === 2 ? [FakeGemini.streamHead, part("half an answer ")] : undefined
+        }
+      })
+      const home = yield* homeOf("void")
+      const { prompt, say, until } = yield* chat({ home, fake, isUnnamed: true, env: { NO_COLOR: "1" } })
+      yield* prompt()
+      yield* say("go")
+      yield* until("You said: go")
+      const shown = (yield* prompt()).replaceAll("\n", " ")
+      assert.include(
+        shown,
+        "> go The model's server failed (503); retrying in 1 s. half an answer The answer broke off before its end; retrying in 1 s. Ignore the partial answer above. You said: go"
+      )
+    })
+  )
+
+  for (const [signal, status] of [
+    ["SIGTERM", 143],
+    ["SIGHUP", 129]
+  ] as const) {
+    it.live(`${signal} in the middle of a turn leaves with ${status}, the terminal and the session as they were`, () =>
+      Effect.gen(function* () {
+        const fake = yield* serve({
+          answer: (text) =>
+            text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
+        })
+        const home = yield* homeOf(signal)
+        const { prompt, say, until } = yield* chat({ home, fake })
+        yield* prompt()
+        yield* say("hello")
+        yield* until("You said: hello")
+        yield* prompt()
+        yield* say("hold")
+        yield* until("I begin and")
+        const { id, inUse } = yield* only(home)
+        // Meanwhile nobody else may write it.
+        const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
+        assert.strictEqual(second.status, 1)
+        assert.include(second.stderr, `session ${id} is in use by process ${inUse?.pid}`)
+        const other = yield* run(["chat"], { input: `/resume ${id}\n`, env: environment(home, fake) })
+        assert.strictEqual(
+          other.stderr,
+          `That session is in use by process ${inUse?.pid}. End that process, or choose another session.\n`
+        )
+        process.kill(inUse?.pid ?? process.pid, signal)
+        yield* until(`status ${status}\nicanon`)
+        assert.isNull((yield* only(home)).inUse)
+        const third = yield* run(["chat", "--resume", id], { input: "again\n", env: environment(home, fake) })
+        assert.deepStrictEqual([third.status, String(third.stdout)], [0, "You said: again\n"])
+        assert.deepStrictEqual((yield* turnsOf(fake)).at(-1)?.slice(-2), ["hello", "again"])
+      })
+    )
+  }
+
+  for (const width of [40, 120]) {
+    // A screen that is meant to look different now is taken again: `vitest run test/cli/chat.e2e.test.ts -u`, and looked at.
+    it.live(`looks as it should on ${width} columns`, () =>
+      Effect.gen(function* () {
+        const fake = yield* serve({
+          answer: (text, request) => (text === "show all" ? said(document, request) : undefined),
+          title: FakeGemini.failure(500, "no title today")
+        })
+        const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
+        const { capture, paste, press, prompt, say, until } = yield* chat({
+          home,
+          fake,
+          args: ["--no-tools"],
+          width,
+          height: 90
+        })
+        const taken: Array<string> = []
+        /** Keeps what is shown, and wipes it. */
+        const take = (name: string) =>
+          Effect.gen(function* () {
+            const shown = (yield* capture)
+              .replace(/\d\.\d kB/g, "1.0 kB")
+              .replace(
+                /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g,
+                "00000000-0000-7000-8000-000000000000"
+              )
+            taken.push(`===== ${name}\n${shown}\n`)
+            yield* press("C-l")
+            yield* until((screen) => !screen.includes("\n"))
+          })
+        yield* prompt()
+        yield* say("show all")
+        yield* until(/😀[^]*\n>$/)
+        yield* take("the start, and an answer")
+        yield* say("/help")
+        yield* until(/Ctrl\+C[^]*\n>$/)
+        yield* take("/help")
+        yield* say("/stats")
+        yield* until(/cost[^]*\n>$/)
+        yield* say("/sessions")
+        yield* until(/Updated[^]*\n>$/)
+        yield* take("/stats and /sessions")
+        yield* say("tell me more")
+        yield* until(/Line 149[^]*\n>$/)
+        yield* press("C-l")
+        yield* until((screen) => screen === ">")
+        yield* say("/context")
+        yield* until(/free[^]*\n>$/)
+        yield* take("/context")
+        yield* say("/compress")
+        yield* until(/Compressed from[^]*\n>$/)
+        yield* say("/undo")
+        yield* until(/Undid the last[^]*\n>$/)
+        yield* take("a compression, taken back")
+        yield* paste("far too many words ".repeat(2_000).trim())
+        yield* press("Enter")
+        yield* until(/Nothing was sent[^]*\n> \[#/)
+        yield* take("a message that does not fit")
+        yield* Effect.promise(() =>
+          expect(taken.join("\n")).toMatchFileSnapshot(path.join(import.meta.dirname, "screens", `chat-${width}.txt`))
+        )
+        // A title that failed changes nothing: the session is called by its first words.
+        const { stdout } = yield* run(["sessions", "list"], { env: environment(home) })
+        assert.include(String(stdout), "show all")
+        assert.isNull((yield* only(home)).title)
+      })
+    )
+  }
+})
+
+describe("a chat in a pipe", () => {
+  it.effect("the last message without an answer: told in one line, status 1", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve({
+        answer: (text) => (text === "two" ? FakeGemini.failure(400, "I do not like this.") : undefined)
+      })
+      const home = yield* homeOf("unanswered")
+      const ended = yield* run(["chat"], { input: "one\ntwo\n", env: environment(home, fake) })
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [1, "You said: one\n"])
+      assert.match(ended.stderr, /^[^\n]*I do not like this[^\n]*\n$/)
+      const again = yield* run(["chat", "--continue"], { input: "two\nthree\n", env: environment(home, fake) })
+      assert.deepStrictEqual([again.status, String(again.stdout)], [0, "You said: three\n"])
+    })
+  )
+
+  it.effect("another session that cannot be opened, and not the one before either: told twice, and it ends", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("stuck")
+      const fake = yield* serve({
+        answer: () => {
+          // Somebody breaks the settings while the answer is on its way.
+          writeFileSync(path.join(home, "settings.json"), "{bad")
+          return undefined
+        }
+      })
+      const ended = yield* run(["chat"], { input: "one\n/clear\ntwo\n", env: environment(home, fake) })
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [2, "You said: one\n"])
+      assert.strictEqual(ended.stderr.trimEnd().split("\n").length, 2, ended.stderr)
+    })
+  )
+
+  it.effect("a recording is asked in one run only: no session is told to ask for it later", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("recorded")
+      const recording = sessionFile("claude-code-tools")
+      const ended = yield* run(["chat", "--model", `replay:${recording}`], {
+        input: "start\n/quit\n",
+        env: environment(home)
+      })
+      assert.strictEqual(ended.status, 0)
+      assert.strictEqual((yield* only(home)).model, "gemini-2.5-flash")
+    })
+  )
+
+  it.effect("after a pin there is something to compress again, though nothing was said", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("pinned", { window: 5_000, titles: false })
+      const lines = ["tell me more", "/compress", "/compress", "/pin tell me", "/compress", "/quit"]
+      const { status, stderr } = yield* run(["chat", "--no-tools"], {
+        input: `${lines.join("\n")}\n`,
+        env: environment(home, fake)
+      })
+      assert.strictEqual(status, 0)
+      const [first = "", second = "", pinned = "", third = ""] = stderr.split("\n")
+      assert.match(first, /^Compressed from /)
+      assert.match(second, /^Nothing to compress: no new messages/)
+      assert.match(pinned, /^Pinned "tell me"/)
+      assert.notMatch(third, /nothing was said/)
+    })
+  )
+
+  it.effect("titles: false in the settings asks no model for one", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("untitled", { titles: false })
+      const { status } = yield* run(["chat"], { env: environment(home, fake), input: "hello\nagain\n" })
+      assert.strictEqual(status, 0)
+      assert.lengthOf(yield* turnsOf(fake), 2)
+      assert.isEmpty((yield* fake.requests).filter(isTitle))
+    })
+  )
+
+  it.effect("each line is a message; the answers alone are on stdout", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("pipe")
+      const { status, stderr, stdout } = yield* run(["chat"], {
+        input: "one\n/model\ntwo\n/quit\nthree\n",
+        env: environment(home, fake)
+      })
+      assert.deepStrictEqual(
+        [status, String(stdout), stderr],
+        [0, "You said: one\nYou said: two\n", "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.\n"]
+      )
+      assert.deepStrictEqual(yield* turnsOf(fake), [["one"], ["one", "two"]])
+    })
+  )
+
+  it.effect("a reader that goes away ends it quietly, and what was answered is kept", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve()
+      const home = yield* homeOf("hang-up")
+      const { status, stderr } = yield* run(["chat"], {
+        input: "tell me more\ntwo\nthree\n",
+        env: environment(home, fake),
+        hangUp: true
+      })
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      assert.isNull((yield* only(home)).inUse)
+    })
+  )
+
+  it.effect("without a key it says in two lines how to get one and what works without", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("no-key")
+      const { status, stderr, stdout } = yield* run(["chat"], { input: "one\n", env: environment(home) })
+      assert.deepStrictEqual([status, String(stdout)], [1, ""])
+      assert.match(stderr, /^palimpsest: [^\n]+GEMINI_API_KEY\npalimpsest: [^\n]+chat --model replay:FILE\n$/)
+    })
+  )
+})

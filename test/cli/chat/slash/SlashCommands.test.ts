@@ -1,0 +1,65 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  completeCommand,
+  helpText,
+  slashCommands,
+  type ParsedLine,
+  parseLine
+} from "../../../../src/cli/chat/slash/SlashCommands.ts"
+import { columnsOf } from "../../../../src/cli/output/Output.ts"
+
+/** A parsed line with the name of its command in place of the command. */
+type Expected =
+  | Exclude<ParsedLine, { readonly _tag: "Command" }>
+  | { readonly _tag: "Command"; readonly name: string; readonly argument: string }
+
+const parsed = (line: string): Expected => {
+  const result = parseLine(line)
+  return result._tag === "Command" ? { _tag: "Command", name: result.command.name, argument: result.argument } : result
+}
+
+const message = (text: string): Expected => ({ _tag: "Message", text })
+
+const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expected]> = [
+  ["a message", "how are you?", message("how are you?")],
+  ["a command", "/context", { _tag: "Command", name: "context", argument: "" }],
+  [
+    "a command in any case, with an argument",
+    "/Compress  the names ",
+    { _tag: "Command", name: "compress", argument: "the names" }
+  ],
+  ["an argument of several lines", "/pin one\ntwo", { _tag: "Command", name: "pin", argument: "one\ntwo" }],
+  ["an alias", "/summarize all", { _tag: "Command", name: "compress", argument: "all" }],
+  ["a question mark", "/?", { _tag: "Command", name: "help", argument: "" }],
+  ["two slashes: a message that begins with a slash", "//help", message("/help")],
+  ["a path", "/usr/bin is where it lies", message("/usr/bin is where it lies")],
+  ["a path of one name with a dot", "/etc.d", message("/etc.d")],
+  ["a slash alone", "/ is a slash", message("/ is a slash")],
+  ["an extra letter", "/contextt", { _tag: "Unknown", name: "contextt", nearest: "context" }],
+  ["swapped letters", "/rseume", { _tag: "Unknown", name: "rseume", nearest: "resume" }],
+  ["the beginning of a name", "/comp", { _tag: "Unknown", name: "comp", nearest: "compress" }],
+  ["an unlike name", "/deploy", { _tag: "Unknown", name: "deploy", nearest: undefined }]
+]
+
+describe("parseLine", () => {
+  for (const [rule, line, expected] of cases) it(rule, () => assert.deepStrictEqual(parsed(line), expected))
+
+  it("completes a name to every command it may become", () => {
+    assert.deepStrictEqual(completeCommand("/re"), ["/redo ", "/resume "])
+    assert.lengthOf(completeCommand("/"), slashCommands.length)
+  })
+})
+
+describe("/help", () => {
+  for (const columns of [40, 80, 120]) {
+    it(`names every command in lines of at most ${columns} columns`, () => {
+      const lines = helpText(columns).split("\n")
+      for (const line of lines) assert.isAtMost(columnsOf(line), columns)
+      for (const { name } of slashCommands)
+        assert.isTrue(
+          lines.some((line) => line.startsWith(`  /${name}`)),
+          name
+        )
+    })
+  }
+})

@@ -1,0 +1,332 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { rawStrings, sessionFile, type SessionName, sessionNames } from "../support/sessions.ts"
+import { program, run } from "./program.ts"
+
+interface Report {
+  readonly status: string
+  readonly outcome: { readonly _tag: string; readonly reason?: string; readonly stubborn?: ReadonlyArray<unknown> }
+  readonly tokens: { readonly before: number; readonly after: number; readonly limit: number }
+  readonly split: number
+  readonly kept: number
+  readonly keptEntries: ReadonlyArray<string>
+  readonly degraded: unknown
+  readonly elided: ReadonlyArray<{
+    readonly entry: string
+    readonly part: number
+    readonly handle: string
+    readonly file: string | null
+    readonly tokensBefore: number
+    readonly tokensAfter: number
+  }>
+  readonly snapshot: string | null
+  readonly audit: { readonly anchors: number } | null
+  readonly history: ReadonlyArray<{ readonly role: string; readonly parts: ReadonlyArray<{ readonly text?: string }> }>
+}
+
+const oneLine = /^palimpsest: [^\n]+\n$/
+
+const folderFor = (name: string) =>
+  Effect.map(program, ({ folder }) => {
+    const own = path.join(folder, name)
+    mkdirSync(own, { recursive: true })
+    return own
+  })
+
+const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
+  const { status, stderr, stdout } = yield* run(["compress", ...args, "--json"])
+  const value: Report = JSON.parse(String(stdout))
+  return { status, stderr, value }
+})
+
+/** A few elided parts that differ: the largest, the smallest, some in between. */
+const sample = ({ elided }: Report) => {
+  const bySize = [...elided].sort((a, b) => b.tokensBefore - a.tokensBefore)
+  return [0, 1, Math.floor(bySize.length / 2), bySize.length - 1].flatMap((at) => bySize[at] ?? [])
+}
+
+const recalled = Effect.fnUntraced(function* (file: string, handle: string) {
+  // From another directory than the file's.
+  const { status, stdout } = yield* run(["recall", file, handle], { cwd: "/" })
+  assert.strictEqual(status, 0, `${file} ${handle}`)
+  return stdout
+})
+
+describe("compress", () => {
+  for (const name of sessionNames) {
+    it.effect(`${name}: within half of its tokens, or a typed reason`, () =>
+      Effect.gen(function* () {
+        const file = sessionFile(name)
+        const whole = (yield* report([file, "--limit", "100M"])).value
+        assert.strictEqual(whole.status, "NOOP")
+        const limit = Math.floor(whole.tokens.before / 2)
+        const { status, value } = yield* report([file, "--force", "--limit", String(limit)])
+        if (whole.tokens.before > 20_000 || value.status === "COMPRESSED") {
+          assert.deepStrictEqual([status, value.status], [0, "COMPRESSED"])
+          assert.isAtMost(value.tokens.after, limit)
+          assert.strictEqual(value.tokens.before, whole.tokens.before)
+          assert.isNotNull(value.snapshot)
+          assert.strictEqual(value.kept, value.keptEntries.length)
+        } else {
+          assert.strictEqual(status, 1)
+          assert.strictEqual(value.outcome._tag, "FailedInflatedTokenCount")
+          assert.isNotEmpty(value.outcome.stubborn)
+          assert.isEmpty(value.elided)
+        }
+      })
+    )
+  }
+
+  const recalls = Effect.fnUntraced(function* (name: SessionName) {
+    const file = sessionFile(name)
+    const folder = yield* folderFor(`recall-${name}`)
+    const log = path.join(folder, "once.jsonl")
+    const contents = path.join(folder, "once.json")
+    const first = (yield* report([file, "--force", "--out", log])).value
+    yield* report([file, "--force", "--out", contents])
+    const twice = path.join(folder, "twice.jsonl")
+    const twiceContents = path.join(folder, "twice.json")
+    const second = (yield* report([log, "--force", "--out", twice])).value
+    yield* report([contents, "--force", "--out", twiceContents])
+    assert.deepStrictEqual([first.status, second.status], ["COMPRESSED", "COMPRESSED"])
+    const raw = rawStrings(name)
+    let texts = 0
+    for (const { handle } of sample(first)) {
+      const exact = yield* recalled(file, handle)
+      for (const other of [log, contents, twice, twiceContents]) {
+        assert.isTrue(exact.equals(yield* recalled(other, handle)), `${other} ${handle}`)
+      }
+      const text = String(exact)
+      if (raw.has(text)) texts += 1
+      else assert.isObject(JSON.parse(text), `${handle} is a text of the file or the JSON of a part`)
+    }
+    assert.isAbove(texts, 0)
+    for (const { handle } of sample(second)) {
+      const exact = yield* recalled(log, handle)
+      assert.isTrue(exact.equals(yield* recalled(twice, handle)))
+      assert.isTrue(exact.equals(yield* recalled(twiceContents, handle)))
+    }
+  })
+
+  for (const name of ["claude-code-1512-lines", "pi-1019-lines", "claude-code-subagent"] as const) {
+    it.effect(
+      `${name}: what left is recalled byte for byte, from the original and what was written, after a second compression too`,
+      () => recalls(name)
+    )
+  }
+
+  it.effect("the handle of all that left gives every dropped message", () =>
+    Effect.gen(function* () {
+      const file = sessionFile("claude-code-subagent")
+      const folder = yield* folderFor("range")
+      const log = path.join(folder, "out.jsonl")
+      const { value } = yield* report([file, "--force", "--out", log])
+      const handle = /recall (h_[a-z2-7]+) for all of it/.exec(value.history[0]?.parts[0]?.text ?? "")?.[1] ?? ""
+      const lines = String(yield* recalled(log, handle))
+        .trimEnd()
+        .split("\n")
+      assert.strictEqual(lines.length, value.split)
+      for (const line of lines) assert.property(JSON.parse(line), "parts")
+    })
+  )
+
+  it.effect("a stored part is named with its blob, private to its owner", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("blobs")
+      const log = path.join(folder, "out.jsonl")
+      const { value } = yield* report([sessionFile("claude-code-1512-lines"), "--force", "--out", log])
+      const stored = value.elided.filter(({ file }) => file !== null)
+      assert.isNotEmpty(stored)
+      for (const { file, handle } of stored) {
+        const blob = path.resolve(file ?? "")
+        assert.isTrue(existsSync(blob), blob)
+        assert.isTrue(path.basename(blob).startsWith(handle.slice(2)))
+      }
+    })
+  )
+
+  it.effect("a plan changes nothing, is carried out later, and is refused once the conversation has changed", () =>
+    Effect.gen(function* () {
+      const file = sessionFile("claude-code-subagent")
+      const folder = yield* folderFor("plan")
+      const plan = path.join(folder, "plan.json")
+      const planned = yield* run(["compress", file, "--force", "--plan", "--out", plan])
+      assert.strictEqual(planned.status, 0)
+      assert.match(String(planned.stdout), /^PLAN {2}/)
+      const out = path.join(folder, "out.jsonl")
+      const applied = yield* report([file, "--apply", plan, "--out", out])
+      assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
+      const direct = yield* report([file, "--force"])
+      assert.strictEqual(applied.value.snapshot, direct.value.snapshot)
+      const refused = yield* run(["compress", out, "--apply", plan])
+      assert.strictEqual(refused.status, 2)
+      assert.match(refused.stderr, oneLine)
+      writeFileSync(plan, "{}")
+      assert.strictEqual((yield* run(["compress", file, "--apply", plan])).status, 2)
+    })
+  )
+
+  it.effect(
+    "a plan of strategy gemini is carried out with the settings it was made with, and refused with others",
+    () =>
+      Effect.gen(function* () {
+        const file = sessionFile("claude-code-subagent")
+        const plan = path.join(yield* folderFor("gemini-plan"), "plan.json")
+        const how = ["--strategy", "gemini", "--summarizer", "extractive"]
+        assert.strictEqual((yield* run(["compress", file, "--force", "--plan", "--out", plan, ...how])).status, 0)
+        const applied = yield* report([file, "--apply", plan, ...how])
+        assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
+        const direct = yield* report([file, "--force", ...how])
+        assert.deepStrictEqual(applied.value.history, direct.value.history)
+        const unknown = `${plan}.pi`
+        writeFileSync(unknown, readFileSync(plan, "utf8").replace('"strategy":"gemini"', '"strategy":"pi"'))
+        const refused = yield* run(["compress", file, "--apply", unknown, ...how])
+        assert.strictEqual(refused.status, 2)
+        assert.match(
+          refused.stderr,
+          /^palimpsest: [^\n]* was made with the strategy pi; expected palimpsest or gemini\n$/
+        )
+        const other = yield* run(["compress", file, "--apply", plan, ...how, "--limit", "2M"])
+        assert.strictEqual(other.status, 2)
+        assert.match(other.stderr, /made with other settings/)
+      })
+  )
+
+  it.effect("numbers beyond 2^53 stay what they are, kept or recalled", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("numbers")
+      const file = path.join(folder, "talk.json")
+      const call = (n: number) =>
+        `{"functionCall":{"id":"c${n}","name":"count","args":{"2":${n},"1":12345678901234567890, "x":1.50}}}`
+      const response = (n: number) =>
+        `{"functionResponse":{"id":"c${n}","name":"count","response":{"n": 98765432109876543210, "pad":"${"p".repeat(400)}"}}}`
+      const turns = Array.from(
+        { length: 40 },
+        (_, n) => `{"role":"model","parts":[${call(n)}]},{"role":"user","parts":[${response(n)}]}`
+      )
+      writeFileSync(
+        file,
+        `[{"role":"user","parts":[{"text":"count, please, and never round"}]},${turns.join(",")},{"role":"model","parts":[{"text":"done"}]}]`
+      )
+      const out = path.join(folder, "out.json")
+      const { stdout } = yield* run(["compress", file, "--force", "--json", "--out", out])
+      const { elided, status }: Report = JSON.parse(String(stdout))
+      assert.strictEqual(status, "COMPRESSED")
+      assert.include(String(stdout), `"1":12345678901234567890, "x":1.50`)
+      assert.include(readFileSync(out, "utf8"), `"n": 98765432109876543210`)
+      const texts = yield* Effect.forEach(elided.slice(1, 3), ({ handle }) => recalled(out, handle))
+      assert.deepStrictEqual(texts.map(String), [call(0), response(0)])
+    })
+  )
+
+  it.effect("says what it does not do yet, and refuses nonsense, before it reads anything", () =>
+    Effect.gen(function* () {
+      for (const args of [
+        ["--limit", "0"],
+        ["--threshold", "2"],
+        ["--preserve", "-1"],
+        ["--strategy", "word"],
+        ["--strategy", "pi"],
+        ["--strategy", "openclaw"],
+        ["--budget", "many"],
+        ["--in-place", "--out", "x"]
+      ]) {
+        const { status, stderr, stdout } = yield* run(["compress", "missing.jsonl", ...args])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""], args.join(" "))
+        assert.match(stderr, /^palimpsest: /)
+      }
+    })
+  )
+
+  it.effect("an output that has no place is refused before anything is done, and leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("unwritable")
+      const file = sessionFile("claude-code-subagent")
+      writeFileSync(path.join(folder, "file"), "")
+      for (const [out, says] of [
+        [path.join(folder, "missing", "out.jsonl"), /: the folder [^\n]*missing does not exist; make it first$/m],
+        [path.join(folder, "file", "out.jsonl"), /: a file is where a folder should be$/m],
+        [folder, /: it is a folder; name a file in it$/m],
+        [path.join(folder, "out.md"), /Markdown cannot be read back[^\n]*\.jsonl/]
+      ] as const) {
+        for (const what of [["--force"], ...(out.endsWith(".md") ? [] : [["--force", "--plan"]])]) {
+          const { status, stderr, stdout } = yield* run(["compress", file, ...what, "--out", out])
+          assert.deepStrictEqual([status, String(stdout)], [2, ""], out)
+          assert.match(stderr, oneLine)
+          assert.match(stderr, says)
+          assert.notMatch(stderr, /\.tmp|FileSystem|AlreadyExists/)
+        }
+      }
+      assert.deepStrictEqual(readdirSync(folder), ["file"])
+      assert.isFalse(existsSync(`${folder}.blobs`))
+    })
+  )
+
+  it.effect("never writes over the file it reads unless told to", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("in-place")
+      const file = path.join(folder, "talk.jsonl")
+      writeFileSync(file, readFileSync(sessionFile("claude-code-subagent")))
+      const before = readFileSync(file, "utf8")
+      const { status } = yield* run(["compress", file, "--force", "--out", file])
+      assert.strictEqual(status, 2)
+      assert.strictEqual(readFileSync(file, "utf8"), before)
+      const { value } = yield* report([file, "--force", "--in-place"])
+      assert.strictEqual(value.status, "COMPRESSED")
+      const again = yield* report([file])
+      assert.strictEqual(again.value.tokens.before, value.tokens.after)
+    })
+  )
+
+  it.effect("Ctrl+C while it works ends with status 130 and writes nothing", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderFor("interrupted")
+      const text = readFileSync(sessionFile("pi-1019-lines"), "utf8")
+      const [header = "", ...lines] = text.split("\n").filter((line) => line !== "")
+      const { status, stderr, stdout } = yield* run(
+        ["compress", "-", "--force", "--out", path.join(folder, "out.jsonl")],
+        {
+          input: `${[header, ...Array.from({ length: 60 }, () => lines).flat()].join("\n")}\n`,
+          signal: { name: "SIGINT", after: "input" }
+        }
+      )
+      // Nothing is written of what goes on: no terminal is attached.
+      assert.deepStrictEqual([status, String(stdout), stderr], [130, "", ""])
+      assert.deepStrictEqual(readdirSync(folder), [])
+    })
+  )
+})
+
+describe("eval", () => {
+  it.effect("finds in the snapshot what the agent used again: at least 0.95 where a model's summary held 0.61", () =>
+    Effect.gen(function* () {
+      const { status, stdout } = yield* run(["eval", sessionFile("claude-code-1512-lines"), "--json"])
+      assert.strictEqual(status, 0)
+      const { files } = JSON.parse(String(stdout))
+      const [point] = files[0].points
+      assert.isBelow(point.recorded.held / point.used, 0.65)
+      const [trial] = point.trials
+      assert.isAtMost(trial.snapshotTokens, point.recorded.tokens)
+      assert.isAtLeast(trial.inSnapshot / point.used, 0.95)
+      assert.strictEqual(trial.inContext + trial.behindHandle, point.used)
+      assert.strictEqual(trial.lost, 0)
+    })
+  )
+
+  it.effect("holds on another agent's conversation: nothing lost, and more with more room", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* run(["eval", sessionFile("pi-1019-lines"), "--json"])
+      const { files } = JSON.parse(String(stdout))
+      assert.strictEqual(files[0].points.length, 3)
+      for (const { trials, used } of files[0].points) {
+        assert.isAbove(used, 10)
+        for (const trial of trials) assert.strictEqual(trial.lost, 0)
+        assert.isAtLeast(trials[1].inContext / used, 0.95)
+        assert.isAtLeast(trials[2].inSnapshot / used, 0.95)
+        assert.isAtLeast(trials[2].inSnapshot, trials[0].inSnapshot)
+      }
+    })
+  )
+})

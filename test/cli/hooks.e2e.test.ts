@@ -1,0 +1,339 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { cpSync, existsSync, readFileSync } from "node:fs"
+import path from "node:path"
+import type { FakeRequest } from "../../src/layers/testing/FakeGemini.ts"
+import {
+  type Args,
+  bodyOf,
+  calls,
+  chat,
+  gone,
+  jsonLines,
+  lineOf,
+  living,
+  place,
+  results,
+  runs,
+  says,
+  serve,
+  textsOf,
+  turnsOf,
+  write
+} from "./scene.ts"
+import * as Workflow from "../support/workflow.ts"
+import { needs } from "../support/machine.ts"
+
+/** Hooks that are commands, through the built program: what they are told, and what comes of what they say. */
+
+const fixture = path.join(import.meta.dirname, "..", "fixtures", "hooks")
+
+const events = [
+  "SessionStart",
+  "BeforeAgent",
+  "PreCompress",
+  "PostCompress",
+  "BeforeToolSelection",
+  "BeforeModel",
+  "AfterModel",
+  "Notification",
+  "BeforeTool",
+  "AfterTool",
+  "AfterAgent",
+  "SessionEnd"
+] as const
+
+const command = (text: string, more: object = {}) => [{ hooks: [{ type: "command", command: text, ...more }] }]
+const hooks = (made: Readonly<Record<string, string>>) => ({
+  hooks: Object.fromEntries(Object.entries(made).map(([name, text]) => [name, command(text)]))
+})
+
+const configOf = (request: FakeRequest | undefined): { readonly generationConfig?: Args } =>
+  JSON.parse(JSON.stringify(request?.body ?? {}))
+
+/** About 12,000 tokens. */
+const long = Array.from({ length: 2_000 }, (_, at) => `Line ${at}: value ${at * 7_919}.`).join("\n")
+
+describe("hooks of Gemini CLI", () => {
+  it.live("run unchanged for every event: they change, add, block, answer and are told of it all", () =>
+    Effect.gen(function* () {
+      // The scripts end with status 2 where they are told anything else than Gemini CLI tells them.
+      const { hooks: all, ...rest } = JSON.parse(readFileSync(path.join(fixture, "settings.json"), "utf8"))
+      const { PostCompress: _numbers, ...theirs } = all
+      const where = yield* place("hooks-all", {
+        trust: "trusted",
+        work: { ".palimpsest/settings.json": { ...rest, hooks: theirs } }
+      })
+      const record = path.join(where.home, "events.jsonl")
+      const keep = command(`cat >> "$RECORD"; echo >> "$RECORD"`, { name: "record", env: { RECORD: record } })
+      const settings = { window: 60_000, hooks: Object.fromEntries(events.map((name) => [name, keep])) }
+      yield* Effect.sync(() => cpSync(fixture, where.cwd, { recursive: true }))
+      write(where.home, { "settings.json": settings })
+      const fake = yield* serve(
+        calls(
+          ["write_file", { file_path: "a.txt", content: "one" }],
+          ["write_file", { file_path: "b.txt", content: "password = x" }],
+          ["run_shell_command", { command: "touch ran" }]
+        ),
+        says("The key is AIzaNobodyKnows."),
+        says("I tested it with AIzaNobodyKnows.")
+      )
+      const first = yield* runs(where, fake, ["ask", "Write it", "--session", "work", "--approve", "edits"], {
+        input: long
+      })
+      assert.deepStrictEqual([first.status, String(first.stdout)], [0, "I tested it with [key].\n"])
+      assert.include(first.stderr, "session: startup")
+      assert.include(first.stderr, "a secret was kept out")
+      assert.include(first.stderr, "somebody is asked")
+      assert.notInclude(first.stderr, "failed on")
+
+      const turns = yield* turnsOf(fake)
+      assert.lengthOf(turns, 3)
+      const [one, two, three] = turns
+      assert.strictEqual(configOf(one).generationConfig?.["temperature"], 0)
+      assert.deepStrictEqual(bodyOf(one).tools ?? [], [])
+      assert.match(textsOf(one).join("\n"), /the tests need a database[^]*branch: main/)
+      assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\n")
+      assert.isFalse(existsSync(path.join(where.cwd, "b.txt")))
+      const told = JSON.stringify(results(two))
+      // The first result gave way to that of read_file, which the hook had run behind it.
+      assert.deepStrictEqual(results(two)[0], { output: "one\n" })
+      assert.include(told, "write_file would write a password")
+      assert.include(textsOf(three).join("\n"), "say what you tested")
+
+      // The conversation is too large now.
+      const second = yield* runs(where, fake, ["ask", "Go on", "--session", "work", "--threshold", "0.2"])
+      assert.strictEqual(second.status, 0)
+      assert.include(second.stderr, "compressing (auto)")
+
+      const stdin = jsonLines(record)
+      assert.deepStrictEqual([...new Set(stdin.map((input) => input["hook_event_name"]))].sort(), [...events].sort())
+      for (const input of stdin) {
+        assert.deepInclude(input, {
+          session_id: "work",
+          cwd: where.cwd,
+          transcript_path: path.join(where.home, "sessions", "work.jsonl")
+        })
+      }
+      const of = (name: string) => stdin.filter((input) => input["hook_event_name"] === name)
+      assert.deepStrictEqual(
+        of("SessionStart").map(({ source }) => source),
+        ["startup", "resume"]
+      )
+      assert.deepStrictEqual(
+        of("SessionEnd").map(({ reason }) => reason),
+        ["exit", "exit"]
+      )
+      assert.deepStrictEqual(
+        of("BeforeAgent")
+          .map(({ prompt }) => prompt)
+          .slice(1),
+        // What an answer is sent back with is a prompt, too.
+        ["say what you tested", "Go on", "say what you tested"]
+      )
+      assert.deepInclude(of("AfterAgent")[1], { prompt_response: "I tested it with [key].", stop_hook_active: true })
+      assert.strictEqual(of("Notification")[0]?.["notification_type"], "ToolPermission")
+      const [compressed] = of("PostCompress").filter(({ status }) => status === "COMPRESSED")
+      assert.strictEqual(compressed?.["trigger"], "auto")
+      assert.isBelow(Number(compressed?.["tokens_after"]), Number(compressed?.["tokens_before"]))
+      const { tool_name: tool, tool_response: response } = of("AfterTool")[0] ?? {}
+      assert.strictEqual(tool, "write_file")
+      assert.include(JSON.stringify(response), "llmContent")
+    })
+  )
+})
+
+describe("a workflow of hooks", () => {
+  const ran = Effect.fnUntraced(function* (name: string, ...flags: ReadonlyArray<string>) {
+    const where = yield* place(name, { home: { "settings.json": Workflow.settings() } })
+    yield* Effect.sync(() => Workflow.install(where.cwd))
+    const fake = yield* serve(...Workflow.answers)
+    const { status, stderr, stdout } = yield* runs(where, fake, ["ask", Workflow.prompt, "--approve", "all", ...flags])
+    assert.deepStrictEqual([status, String(stdout)], [0, "Noted. Checked: b.txt.\n"], stderr)
+    return { where, stderr, requests: yield* turnsOf(fake) }
+  })
+
+  it.live("has all the effects that it has in Gemini CLI", () =>
+    Effect.gen(function* () {
+      const { requests, stderr, where } = yield* ran("hooks-workflow")
+      const effects = Workflow.effects({ cwd: where.cwd, stderr, requests })
+      assert.lengthOf(Object.keys(effects), 14)
+      assert.deepStrictEqual(effects, Workflow.expected)
+      // Nothing is kept, so there is an id for as long as the program runs, and no file.
+      for (const { session_id: session, transcript_path: file } of Workflow.heard(where.cwd)) {
+        assert.match(String(session), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+        assert.strictEqual(file, "")
+      }
+    })
+  )
+
+  it.live("is told of the file of a conversation that is kept", () =>
+    Effect.gen(function* () {
+      const { requests, stderr, where } = yield* ran("hooks-workflow-kept", "--session", "kept")
+      assert.deepStrictEqual(Workflow.effects({ cwd: where.cwd, stderr, requests }), Workflow.expected)
+      const file = path.join(where.home, "sessions", "kept.jsonl")
+      for (const input of Workflow.heard(where.cwd)) {
+        assert.deepInclude(input, { session_id: "kept", transcript_path: file })
+      }
+      // What hooks added travels with the user's message and is not the user's: each entry says so.
+      const lines = jsonLines(file).map((line) => JSON.stringify(line))
+      assert.isTrue(lines.some((line) => line.includes("House rule") && line.includes('"author":"program"')))
+    })
+  )
+})
+
+describe("a hook", () => {
+  it.live("answers in the model's place: nothing is sent", () =>
+    Effect.gen(function* () {
+      const file = path.join(fixture, "before-model.cjs")
+      const where = yield* place("hooks-answer", {
+        home: { "settings.json": hooks({ BeforeModel: `node '${file}'` }) }
+      })
+      const fake = yield* serve()
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "ping"])
+      assert.deepStrictEqual([status, String(stdout), stderr], [0, "pong\n", ""])
+      assert.deepStrictEqual(yield* fake.requests, [])
+    })
+  )
+
+  it.live("stops a run before anything is sent: status 1 and one line", () =>
+    Effect.gen(function* () {
+      const where = yield* place("hooks-stop", {
+        home: {
+          "settings.json": hooks({ BeforeAgent: `echo '{"continue": false, "stopReason": "not on a Friday"}'` })
+        }
+      })
+      const fake = yield* serve()
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Deploy"])
+      assert.deepStrictEqual([status, String(stdout)], [1, ""])
+      assert.match(stderr, /^palimpsest: [^\n]*not on a Friday[^\n]*\n$/)
+      assert.deepStrictEqual(yield* fake.requests, [])
+    })
+  )
+
+  it.live("is ended with all that it started when the program is", () =>
+    Effect.gen(function* () {
+      const where = yield* place("hooks-term", {
+        home: {
+          "settings.json": hooks({ BeforeTool: `sleep 1000 & echo "$! $$" > "$GEMINI_PROJECT_DIR/pids"; wait` })
+        }
+      })
+      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]))
+      let kill = (_signal: NodeJS.Signals): unknown => undefined
+      const running = runs(where, fake, ["ask", "Look"], {
+        started: (child) => {
+          kill = child.kill
+        }
+      })
+      const [ended, pids] = yield* Effect.all(
+        [running, Effect.tap(lineOf(path.join(where.cwd, "pids")), () => Effect.sync(() => kill("SIGTERM")))],
+        { concurrency: 2 }
+      )
+      assert.strictEqual(ended.status, 143)
+      yield* gone(pids.split(" ").map(Number))
+    })
+  )
+
+  const bad: ReadonlyArray<readonly [rule: string, script: string, told: RegExp]> = [
+    ["hangs", "sleep 1000", /no answer within/],
+    ["floods stdout", "head -c 3000000 /dev/zero | tr '\\0' x", /1 MiB|cut|too (?:much|long)|more than/],
+    ["exits 1", "echo oops >&2; exit 1", /oops|1/],
+    ["exits 137", "kill -9 $$", /SIGKILL|137/],
+    ["prints half a JSON", `echo '{"decision": "al'`, /JSON|decision/]
+  ]
+  it.live("that hangs, floods, fails or prints half a JSON is told in one line, and the run goes on", () =>
+    Effect.gen(function* () {
+      const where = yield* place("hooks-bad", {
+        home: {
+          "settings.json": {
+            hooks: {
+              BeforeTool: bad.map(([name, text]) => ({
+                hooks: [{ type: "command", name, command: text, timeout: name === "hangs" ? 100 : 20_000 }]
+              }))
+            }
+          }
+        }
+      })
+      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("It is empty."))
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Look"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "It is empty.\n"])
+      const lines = stderr.split("\n").filter((line) => line !== "")
+      for (const [name, , expected] of bad) {
+        // What it says itself stands under its name, too.
+        const told = lines.filter((line) => line.startsWith(`palimpsest: hook ${name}: `))
+        assert.isAtMost(told.length, 1)
+        const failed = lines.filter((line) => line.startsWith(`palimpsest: the hook ${name} failed on BeforeTool: `))
+        const own = failed.length === 0 ? told : failed
+        assert.lengthOf(own, 1, `${name}:\n${stderr}`)
+        assert.match(own[0] ?? "", expected)
+      }
+      // Beside these there is only what two of them printed: a text is for the person.
+      assert.isAtMost(lines.length, bad.length + 3)
+    })
+  )
+
+  it.live("of the person's runs whatever a trusted folder says of hooks; their own variable switches all off", () =>
+    Effect.gen(function* () {
+      const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
+      const where = yield* place("hooks-folder", {
+        trust: "trusted",
+        home: { "settings.json": { hooks: own } },
+        work: {
+          ".env": "PALIMPSEST_HOOKS_CONFIG_ENABLED=false\n",
+          ".palimpsest/settings.json": {
+            hooks: {
+              BeforeAgent: [...command("echo from the folder"), ...command("echo from home", { timeout: 1 })]
+            },
+            hooksConfig: { enabled: false, disabled: ["guard"], timeout: 1 }
+          }
+        }
+      })
+      const fake = yield* serve(says("One."), says("Two."))
+      const first = yield* runs(where, fake, ["ask", "Go"])
+      assert.strictEqual(first.status, 0)
+      assert.include(first.stderr, "palimpsest: hook guard: from home\n")
+      assert.notInclude(first.stderr, "from the folder")
+      const second = yield* runs(where, fake, ["ask", "Go"], { env: { PALIMPSEST_HOOKS_CONFIG_ENABLED: "false" } })
+      assert.strictEqual(second.status, 0)
+      assert.notInclude(second.stderr, "from home")
+    })
+  )
+
+  it.live("that ends with 2 blocks its call: the model is told what it printed on stderr", () =>
+    Effect.gen(function* () {
+      const where = yield* place("hooks-two", {
+        home: { "settings.json": hooks({ BeforeTool: "echo 'only on Mondays' >&2; exit 2" }) }
+      })
+      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("I may not."))
+      const { status, stdout } = yield* runs(where, fake, ["ask", "Look"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "I may not.\n"])
+      const [, second] = yield* turnsOf(fake)
+      assert.include(JSON.stringify(results(second)), "only on Mondays")
+      assert.isAbove(bodyOf(second).contents.length, 2)
+    })
+  )
+})
+
+needs("tmux")("a hook in a chat", () => {
+  it.live("is ended with all that it started by Ctrl+C, and the chat goes on", () =>
+    Effect.gen(function* () {
+      const where = yield* place("hooks-cancel", {
+        home: {
+          "settings.json": hooks({ BeforeTool: `sleep 1000 & echo "$! $$" > "$GEMINI_PROJECT_DIR/pids"; wait` })
+        }
+      })
+      const fake = yield* serve(calls(["list_directory", { dir_path: "." }]), says("As you like."))
+      const screen = yield* chat(fake, where)
+      yield* screen.prompt()
+      yield* screen.say("look")
+      const pids = (yield* lineOf(path.join(where.cwd, "pids"))).split(" ").map(Number)
+      assert.lengthOf(living(pids), 2)
+      yield* screen.press("C-c")
+      yield* screen.until("Cancelled. Everything up to here is kept.")
+      yield* screen.prompt()
+      yield* screen.say("never mind")
+      yield* screen.until("As you like.")
+      yield* gone(pids)
+    })
+  )
+})

@@ -1,0 +1,480 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { CliOutput } from "effect/cli"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { gunzipSync } from "node:zlib"
+import { describe as text, waitsFor } from "../../src/cli/commands/inspect.ts"
+import { Report } from "../../src/cli/output/InspectReport.ts"
+import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
+import { entryId } from "../../src/domain/conversation/Conversation.ts"
+import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
+import { Handle } from "../../src/domain/content/Handle.ts"
+import { Compression } from "../../src/services/compression/Compression.ts"
+import { HandleIndex } from "../../src/services/session/EntryBuilder.ts"
+import { lawOfPlayed, policyOf, property, scripts, thousand, worldOf } from "../support/generate.ts"
+import { example, program, run } from "./program.ts"
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(Report)))
+const fixture = (name: string) =>
+  gunzipSync(readFileSync(path.join(import.meta.dirname, "..", "fixtures", "sessions", `${name}.jsonl.gz`)))
+
+describe("inspect", () => {
+  it.effect("--json prints one document, as its schema says", () =>
+    Effect.gen(function* () {
+      const { status, stderr, stdout } = yield* run(["inspect", example, "--json"])
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      assert.strictEqual(String(stdout).split("\n").length, 2)
+      const report = decode(String(stdout))
+      assert.strictEqual(report.format, "claude")
+      assert.strictEqual(report.bytes, readFileSync(example).length)
+      assert.strictEqual(report.largest.length, 10)
+    })
+  )
+
+  for (const name of [
+    "pi-1019-lines",
+    "claude-code-1512-lines",
+    "claude-code-subagent",
+    "claude-code-tools",
+    "claude-code-short"
+  ]) {
+    it.effect(`sums to the same by role, by kind and in all: ${name}`, () =>
+      Effect.gen(function* () {
+        const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture(name)) })
+        const report = decode(String(stdout))
+        const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
+          all: sums.reduce((sum, { tokens }) => sum + tokens, 0),
+          view: sums.reduce((sum, { view }) => sum + view, 0)
+        })
+        const { all, view } = report.tokens
+        assert.deepStrictEqual(total(report.roles), { all, view })
+        assert.deepStrictEqual(total(report.kinds), { all, view })
+        assert.strictEqual(report.growth.at(-1)?.tokens, view)
+        assert.strictEqual(report.growth.length, report.turns)
+      })
+    )
+  }
+
+  it.effect("tells of past compactions", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture("claude-code-1512-lines")) })
+      const [compaction, another] = decode(String(stdout)).compactions
+      assert.isUndefined(another)
+      assert.isTrue(compaction !== undefined && compaction.tokens.after < compaction.tokens.before / 10)
+    })
+  )
+
+  it.effect("the text holds nothing that a terminal acts on, whatever the file holds", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const evil = "\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"
+      const file = path.join(folder, "evil.json")
+      writeFileSync(
+        file,
+        JSON.stringify([
+          { role: "user", parts: [{ text: evil }] },
+          { role: "model", parts: [{ functionCall: { name: `run${evil}`, args: { [evil]: evil } } }] }
+        ])
+      )
+      const { status, stdout } = yield* run(["inspect", file])
+      assert.strictEqual(status, 0)
+      assert.notMatch(String(stdout), /[^\P{C}\n]/u)
+      assert.include(String(stdout), "without a response")
+    })
+  )
+
+  const report: Report = {
+    file: "f",
+    format: "claude",
+    bytes: 12_345,
+    session: null,
+    model: "m",
+    cwd: null,
+    messages: 2,
+    turns: 1,
+    tokens: { all: 1_000, view: 400, environment: 7 },
+    roles: [{ role: "user", messages: 2, tokens: 1_000, view: 400 }],
+    kinds: [{ kind: "output", parts: 1, tokens: 1_000, view: 400 }],
+    tools: [{ tool: "t", calls: 0, arguments: 0, outputs: 1, output: 1_000, view: 400 }],
+    largest: [
+      {
+        entry: entryId(2),
+        part: 0,
+        kind: "output",
+        tool: "t",
+        tokens: 1_000,
+        handle: Handle.make("h_aaaaaaaaab"),
+        preview: "the beginning"
+      }
+    ],
+    growth: [],
+    compactions: [
+      {
+        after: null,
+        tokens: { before: 9, after: 1 },
+        strategy: "palimpsest",
+        trigger: "auto",
+        dropped: { messages: 11, tokens: 8 },
+        kept: { messages: 22, tokens: 1 },
+        inserted: { messages: 33, tokens: 1 },
+        shortened: { parts: 44, saved: 1 },
+        facts: { dropped: 200, kept: 150 }
+      }
+    ],
+    reads: [{ path: "src/a.ts", reads: 3, tokens: 900, repeated: 600, entries: [entryId(2)] }],
+    usage: {
+      answers: 4,
+      recorded: { prompt: 40_000, answer: 500, thoughts: 60, cached: 30_000, cacheWrite: 7_000 },
+      points: [{ entry: entryId(2), recorded: 10_000, ours: 400 }],
+      overhead: 9_512.4,
+      factor: 1.218,
+      error: 0.034
+    },
+    cost: {
+      currency: "USD",
+      table: "built in, long ago",
+      total: 1_234.5,
+      models: [
+        { model: "m", requests: 3, prompt: 1, cached: 2, cacheWrite: 3, answer: 4, thoughts: 5, cost: 1_234.5 },
+        { model: "other", requests: 1, prompt: 1, cached: 0, cacheWrite: 0, answer: 0, thoughts: 0, cost: null }
+      ],
+      estimated: true,
+      unpriced: ["other"]
+    },
+    compressing: {
+      currency: "USD",
+      table: "built in, long ago",
+      total: 0.5,
+      models: [
+        { model: "m", requests: 2, prompt: 1_200, cached: 0, cacheWrite: 0, answer: 30, thoughts: 4, cost: 0.5 }
+      ],
+      estimated: false,
+      unpriced: []
+    },
+    dropped: [{ handle: Handle.make("h_aaaaaaaaaa"), messages: 2, from: entryId(1), to: entryId(2) }],
+    broken: { calls: [], responses: [] },
+    skipped: { progress: 3 },
+    next: { waits: "below threshold", forced: { before: 410, after: 90, messages: 1 } },
+    torn: 9
+  }
+
+  /** The lines of a section. */
+  const section = (shown: string, title: string): ReadonlyArray<string> => {
+    const body = shown.split("\n\n").find((part) => part.startsWith(title))
+    assert.isDefined(body, `no section ${title} in ${shown}`)
+    return body?.split("\n").map((line) => line.replace(/ +/g, " ").trim()) ?? []
+  }
+
+  it("has text for every section", () => {
+    const shown = text(report, [10, 400])
+    for (const part of [
+      "12,345 bytes",
+      "2 messages, 1 turn",
+      "environment",
+      "By kind",
+      "By role",
+      "By tool",
+      "▁█",
+      "Line 9"
+    ]) {
+      assert.include(shown, part)
+    }
+    assert.notMatch(shown, / $/m)
+    assert.deepStrictEqual(section(shown, "Largest parts").slice(1), [
+      "e2 tool output t 1,000 h_aaaaaaaaab the beginning"
+    ])
+    assert.deepStrictEqual(section(shown, "Files read"), [
+      "Files read more than once: 600 tokens by rereading, 60 %",
+      "reads tokens by rereading",
+      "src/a.ts 3 900 600"
+    ])
+    assert.deepStrictEqual(section(shown, "Past compactions").slice(1), [
+      "before after dropped kept inserted shortened facts",
+      "at the start 9 → 1 11 22 33 44 150 of 200 palimpsest, auto"
+    ])
+    assert.deepStrictEqual(section(shown, "Dropped ranges").slice(1), ["e1 to e2 2 messages h_aaaaaaaaaa"])
+    assert.deepStrictEqual(section(shown, "Usage recorded by the provider"), [
+      "Usage recorded by the provider (4 answers)",
+      "sent 40,000, 75 % from cache, 7,000 written to cache",
+      "answered 500, plus 60 in thoughts",
+      "a request about 9,512 + 1.22 × our estimate of the view (mean error 3 %)"
+    ])
+    assert.deepStrictEqual(section(shown, "Estimated cost"), [
+      "Estimated cost: at least $1,234.50, $0.50 of it for 2 calls that compressed (1,234 tokens)",
+      "requests sent cached answered USD",
+      "m 3 1 2 9 $1,234.50",
+      "other 1 1 0 0 ?",
+      "prices: built in, long ago (--prices FILE for others)",
+      "the agent recorded no usage: these are estimates, without instructions, tools and caching",
+      "no price for other"
+    ])
+    assert.deepStrictEqual(section(shown, "Next compression").slice(1, 2), ["not yet: below threshold"])
+    assert.deepStrictEqual(section(shown, "Records").slice(1), ["progress 3"])
+  })
+
+  it("leaves out what it has nothing to say of", () => {
+    const { cost, ...rest } = report
+    const shown = text(
+      {
+        ...rest,
+        tools: [],
+        largest: [],
+        reads: [],
+        compactions: [],
+        dropped: [],
+        usage: null,
+        skipped: {},
+        torn: null,
+        cost: { ...cost, models: [] }
+      },
+      []
+    )
+    assert.deepStrictEqual(
+      shown.split("\n").filter((line) => /^[A-Z]/.test(line)),
+      ["By kind", "By role", "Next compression"]
+    )
+  })
+
+  for (const [name, cost, expected] of [
+    ["measured", { total: 0.25, estimated: false, unpriced: [] }, "Cost: $0.25"],
+    ["small", { total: 0.0123, estimated: false, unpriced: [] }, "Cost: $0.0123"],
+    ["next to nothing", { total: 0.00001, estimated: false, unpriced: [] }, "Cost: less than $0.0001"],
+    ["free", { total: 0, estimated: false, unpriced: [] }, "Cost: $0.00"],
+    ["unknown", { total: null, estimated: false, unpriced: ["m"] }, "Cost: unknown"],
+    ["in part", { total: 3, estimated: false, unpriced: ["m"] }, "Cost: at least $3.00"]
+  ] as const) {
+    it(`tells a cost that is ${name}`, () => {
+      const [title] = section(
+        text({ ...report, compressing: { ...report.compressing, models: [] }, cost: { ...report.cost, ...cost } }, []),
+        expected.slice(0, 5)
+      )
+      assert.strictEqual(title, expected)
+    })
+  }
+
+  const wide = "漢字かな🚀".repeat(40)
+  for (const [name, word] of [
+    ["long", "abc/def_".repeat(60)],
+    ["wide", wide],
+    ["full of what a terminal acts on", `\u001b[2J\u001b]0;owned\u0007\u202e\r\n\u0000${"x".repeat(200)}`]
+  ] as const) {
+    it(`fits 100 columns and 15 rows a section, and does nothing to a terminal, where names are ${name}`, () => {
+      const many = <A>(one: A): ReadonlyArray<A> => Array.from({ length: 40 }, () => one)
+      const big = Number.MAX_SAFE_INTEGER
+      const hostile: Report = {
+        ...report,
+        file: word,
+        session: word,
+        model: word,
+        cwd: word,
+        tools: many({
+          tool: word,
+          calls: 1_000_000,
+          arguments: 10_000_000,
+          outputs: 1,
+          output: 10_000_000,
+          view: 10_000_000
+        }),
+        largest: report.largest.map((part) => ({ ...part, tool: word, tokens: 10_000_000, preview: wide })),
+        reads: many({ path: word, reads: 1_000_000, tokens: 10_000_000, repeated: 10_000_000, entries: [] }),
+        compactions: report.compactions.flatMap((one) =>
+          many({ ...one, strategy: word, after: entryId(100_000), tokens: { before: 1_000_000, after: 1_000_000 } })
+        ),
+        dropped: report.dropped.flatMap((one) => many(one)),
+        usage:
+          report.usage === null
+            ? null
+            : { ...report.usage, overhead: 1e6, recorded: { ...report.usage.recorded, prompt: big } },
+        cost: {
+          ...report.cost,
+          table: word,
+          models: many({
+            model: word,
+            requests: 1_000_000,
+            prompt: 1e10,
+            cached: 1e10,
+            cacheWrite: 0,
+            answer: 1e9,
+            thoughts: 0,
+            cost: 1e6
+          }),
+          unpriced: many(word)
+        },
+        skipped: Object.fromEntries(many(word).map((kind, n) => [`${n}${kind}`, n])),
+        broken: {
+          calls: many({ entry: entryId(100_000), part: 0, tool: word }),
+          responses: many({ entry: entryId(100_000), part: 0, tool: word })
+        }
+      }
+      const shown = text(hostile, [1, 2])
+      assert.notMatch(shown, /[^\P{C}\n]/u)
+      for (const line of shown.split("\n")) assert.isAtMost(CliOutput.displayWidth(line), 100, line)
+      for (const part of shown.split("\n\n")) assert.isAtMost(part.split("\n").length, 21, part)
+    })
+  }
+
+  for (const name of ["pi-1019-lines", "claude-code-1512-lines", "claude-code-subagent"]) {
+    it.effect(`fits 100 columns: ${name}`, () =>
+      Effect.gen(function* () {
+        const { stdout } = yield* run(["inspect", "-"], { input: String(fixture(name)) })
+        for (const line of String(stdout).split("\n")) assert.isAtMost(CliOutput.displayWidth(line), 100, line)
+        assert.include(String(stdout), "By kind")
+      })
+    )
+  }
+})
+
+describe("the next compression", () => {
+  const law = lawOfPlayed(({ moments }, script) =>
+    Effect.gen(function* () {
+      const compression = yield* Compression
+      for (const { after } of moments) {
+        for (const limit of [100, 2_000, 1_000_000]) {
+          const policy = { ...policyOf(script), limit: TokenCount.make(limit) }
+          const request = { conversation: after.conversation, memory: freshMemory, policy, held: new HandleIndex() }
+          const automatic = yield* compression.plan({ ...request, forced: false })
+          const forced = yield* compression.plan({ ...request, forced: true })
+          const expected = automatic._tag === "Skip" ? automatic.reason : null
+          const waits = waitsFor(forced, policy.threshold * policy.limit)
+          if (waits !== expected) return `waits for ${waits}, the planner for ${expected}`
+        }
+      }
+      return undefined
+    })
+  )
+  it.effect.prop(
+    "waits for what the planner would wait for, though it is asked once",
+    [scripts],
+    ([script]) => property(law, worldOf())(script),
+    { arbitrary: thousand("inspect, next", 60) }
+  )
+})
+
+describe("inspect --prices", () => {
+  const written = Effect.fnUntraced(function* (name: string, content: string) {
+    const { folder } = yield* program
+    const file = path.join(folder, name)
+    writeFileSync(file, content)
+    return file
+  })
+
+  it.effect("takes prices from a file, and says so", () =>
+    Effect.gen(function* () {
+      const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
+      const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
+      const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
+      const { cost } = decode(String(stdout))
+      assert.strictEqual(status, 0)
+      assert.strictEqual(cost.table, file)
+      assert.notStrictEqual(cost.total, built.total)
+      assert.match(built.table, /^built in/)
+      assert.deepStrictEqual(built.unpriced, [])
+      const shown = yield* run(["inspect", example, "--prices", file])
+      assert.include(String(shown.stdout), "prices.json")
+    })
+  )
+
+  it.effect("knows no price for a model that the file does not name, and goes on", () =>
+    Effect.gen(function* () {
+      const file = yield* written("others.json", '{"models": {"somebody": {"input": 1, "output": 1}}}')
+      const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
+      const { cost } = decode(String(stdout))
+      assert.deepStrictEqual([status, cost.total, cost.models[0]?.cost], [0, null, null])
+      assert.deepStrictEqual(
+        cost.unpriced,
+        cost.models.map(({ model }) => model)
+      )
+    })
+  )
+
+  for (const [name, content, key] of [
+    ["no JSON", "input = 1", "not JSON"],
+    ["nothing", "", "not JSON"],
+    ["a negative price", '{"models": {"m": {"input": -1, "output": 1}}}', "models.m.input: expected a number"],
+    [
+      "an unknown key",
+      '{"models": {"m": {"input": 1, "output": 1, "x\\u001b[2J": 1}}}',
+      "models.m.x: is not a known key"
+    ],
+    ["no model", '{"models": {}}', "models: is empty"]
+  ] as const) {
+    it.effect(`refuses ${name} in one line: the file, the key, what was expected`, () =>
+      Effect.gen(function* () {
+        const file = yield* written("bad.json", content)
+        const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, /^palimpsest: [^\n]*\n$/)
+        assert.include(stderr, `${file}: `)
+        assert.include(stderr, key)
+        assert.include(stderr, "expected")
+        assert.notInclude(stderr, "\u001b")
+      })
+    )
+  }
+
+  it.effect("refuses a file that is not there, and a folder", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      for (const place of [path.join(folder, "nowhere.json"), folder]) {
+        const { status, stderr } = yield* run(["inspect", example, "--prices", place])
+        assert.strictEqual(status, 2)
+        assert.match(stderr, /^palimpsest: [^\n]*\n$/)
+        assert.include(stderr, place)
+      }
+    })
+  )
+})
+
+describe("inspect --html", () => {
+  it.effect("writes the page, says where, and prints nothing else", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = path.join(folder, "page.html")
+      const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file])
+      assert.deepStrictEqual([status, String(stdout), stderr], [0, "", `palimpsest: wrote the page to ${file}\n`])
+      assert.match(readFileSync(file, "utf8"), /^<!doctype html>/i)
+    })
+  )
+
+  it.effect("does so beside the JSON document", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = path.join(folder, "beside.html")
+      const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file, "--json"])
+      assert.deepStrictEqual([status, stderr], [0, `palimpsest: wrote the page to ${file}\n`])
+      assert.strictEqual(decode(String(stdout)).format, "claude")
+      assert.isTrue(existsSync(file))
+    })
+  )
+
+  it.effect("does not write over the conversation", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const file = path.join(folder, "talk.jsonl")
+      writeFileSync(file, readFileSync(example))
+      mkdirSync(path.join(folder, "inner"), { recursive: true })
+      const { status, stderr } = yield* run(["inspect", file, "--html", path.join(folder, "inner", "..", "talk.jsonl")])
+      assert.strictEqual(status, 2)
+      assert.include(stderr, "another file")
+      assert.deepStrictEqual(readFileSync(file), readFileSync(example))
+    })
+  )
+
+  it.effect("fails in one line where it cannot write", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const { status, stderr, stdout } = yield* run([
+        "inspect",
+        example,
+        "--html",
+        path.join(folder, "no", "page.html")
+      ])
+      assert.deepStrictEqual([status, String(stdout)], [2, ""])
+      assert.match(
+        stderr,
+        /^palimpsest: [^\n]*no\/page\.html cannot be written: the folder [^\n]*\/no does not exist; [^\n]*\n$/
+      )
+    })
+  )
+})

@@ -1,0 +1,250 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
+import path from "node:path"
+import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
+import { needs } from "../support/machine.ts"
+
+/** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
+
+const big = "x".repeat(3_000_000)
+
+describe("memory of the program", () => {
+  /** What stands in the folder's file, and what is told of it. */
+  const bad: ReadonlyArray<readonly [reference: string, told: RegExp]> = [
+    ["@./binary.md", /binary/],
+    ["@./big.md", /2\.9 MiB|MiB/],
+    ["@./cycle.md", /imports itself/],
+    ["@./fifo.md", /named pipe/],
+    ["@./loop.md", /link/],
+    ["@/etc/passwd", /leads out/],
+    ["@../../../../../../etc/passwd", /leads out/],
+    ["@./out.md", /leads out/],
+    ["@./folder.md", /folder/],
+    ["@./missing.md", /no such file/]
+  ]
+
+  it.live("a folder about which nobody was asked: what is left out of it is named, and how that changes", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
+      for (const command of ["show", "list", "refresh"]) {
+        const { status, stderr, stdout } = yield* runs(where, undefined, ["memory", command])
+        assert.strictEqual(status, 0)
+        assert.match(String(stdout), /^memory is empty here/)
+        assert.match(
+          stderr,
+          /^palimpsest: this folder is not trusted, so GEMINI\.md is not loaded; to trust it: palimpsest trust\n$/
+        )
+      }
+    })
+  )
+
+  it.live(
+    "each file that cannot be used is told in one line with where it stands; the rest counts, the run goes on",
+    () =>
+      Effect.gen(function* () {
+        const where = yield* place("memory-bad", {
+          trust: "trusted",
+          user: { "outside.md": "Rule: be outside.\n" },
+          work: {
+            ".git/HEAD": "ref: refs/heads/main\n",
+            "GEMINI.md": `Rule: be blue.\n\n${bad.map(([reference]) => reference).join("\n")}\n`,
+            "binary.md": new Uint8Array([0, 1, 2, 255]),
+            "big.md": big,
+            "cycle.md": "Rule: be round.\n\n@./cycle.md\n",
+            "folder.md/a.txt": "a",
+            "a/GEMINI.md": new Uint8Array([0, 1, 2, 255]),
+            "b/GEMINI.md": big
+          }
+        })
+        execFileSync("mkfifo", [path.join(where.cwd, "fifo.md")])
+        symlinkSync("loop.md", path.join(where.cwd, "loop.md"))
+        symlinkSync(path.join(where.user, "outside.md"), path.join(where.cwd, "out.md"))
+        for (const name of ["c", "d"]) mkdirSync(path.join(where.cwd, name))
+        execFileSync("mkfifo", [path.join(where.cwd, "c", "GEMINI.md")])
+        symlinkSync("GEMINI.md", path.join(where.cwd, "d", "GEMINI.md"))
+        const fake = yield* serve(says("Hello."))
+        const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
+        assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
+        // A run names the first of them; all of them are listed for who asks.
+        const first = stderr.split("\n").filter((line) => line !== "")
+        assert.isAbove(first.length, 1)
+        for (const line of first) assert.match(line, /^palimpsest: (?:\S+\.md: |\d+ more memory files have problems; )/)
+        const listed = yield* runs(where, undefined, ["memory", "refresh"])
+        assert.strictEqual(listed.status, 0)
+        const lines = listed.stderr.split("\n").filter((line) => line !== "")
+        for (const [reference, told] of bad) {
+          const own = lines.filter((line) => line.includes(`${reference} `))
+          assert.lengthOf(own, 1, `${reference}\n${listed.stderr}`)
+          assert.match(own[0] ?? "", told)
+          assert.match(own[0] ?? "", /^palimpsest: \S+\.md: /)
+        }
+        for (const name of ["a", "b", "c", "d"]) {
+          assert.lengthOf(
+            lines.filter((line) => line.startsWith(`palimpsest: ${name}/GEMINI.md: `)),
+            1
+          )
+        }
+        assert.lengthOf(lines, bad.length + 4)
+        const instruction = instructionOf((yield* turnsOf(fake))[0])
+        assert.include(instruction, "be blue")
+        assert.include(instruction, "be round")
+        assert.notInclude(instruction, "root:")
+        assert.notInclude(instruction, "xxxx")
+      })
+  )
+
+  it.live("a folder's own memory comes with the first result of a tool that touches it, once", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-touch", {
+        trust: "trusted",
+        home: { "settings.json": { memory: { downward: false } } },
+        work: {
+          ".git/HEAD": "",
+          "sub/GEMINI.md": "Rule of sub: be green.\n",
+          "sub/a.txt": "one\n",
+          "sub/b.txt": "two\n"
+        }
+      })
+      const fake = yield* serve(
+        calls(["read_file", { file_path: "sub/a.txt" }]),
+        calls(["read_file", { file_path: "sub/b.txt" }]),
+        says("Read.")
+      )
+      assert.strictEqual((yield* runs(where, fake, ["ask", "Read"])).status, 0)
+      const [one, two, three] = yield* turnsOf(fake)
+      assert.notInclude(JSON.stringify(one?.body), "be green")
+      assert.include(JSON.stringify(results(two)), "be green")
+      assert.notInclude(JSON.stringify(results(three)), "be green")
+      assert.strictEqual(instructionOf(three), instructionOf(one))
+    })
+  )
+
+  it.live("where nobody is there to ask a model has to say what a fact is for; memory add wants to be told, too", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-add", { trust: "trusted", work: { ".git/HEAD": "" } })
+      const unsaid = yield* runs(where, undefined, ["memory", "add", "Tests run with make check."])
+      assert.strictEqual(unsaid.status, 2)
+      assert.match(unsaid.stderr, /^palimpsest: [^\n]*--scope[^\n]*\n$/)
+      const said = yield* runs(where, undefined, ["memory", "add", "Tests run with make check.", "--scope", "project"])
+      assert.strictEqual(said.status, 0)
+      const listed = yield* runs(where, undefined, ["memory", "list"])
+      assert.match(String(listed.stdout), /project +\S+\.md +\d+/)
+      const fake = yield* serve(
+        calls(["save_memory", { fact: "Wren likes tea." }]),
+        calls(["save_memory", { fact: "Wren likes tea.", scope: "global" }]),
+        says("Noted.")
+      )
+      const asked = yield* runs(where, fake, ["ask", "Note it", "--approve", "edits"])
+      assert.strictEqual(asked.status, 0)
+      const [one, two] = yield* turnsOf(fake)
+      assert.include(instructionOf(one), "Tests run with make check.")
+      assert.match(String(results(two)[0]?.["error"]), /project.*global/)
+      const shown = yield* runs(where, undefined, ["memory", "show"])
+      assert.include(String(shown.stdout), "Tests run with make check.")
+    })
+  )
+})
+
+describe("settings of the program", () => {
+  for (const [rule, text, status, told] of [
+    ["a trailing comma and comments are taken as they are meant", `{"window": 30000, /* large */ }`, 0, /^$/],
+    [
+      "a key that is unknown is left out, with the nearest known one",
+      `{"windw": 5}`,
+      0,
+      /settings\.json: [^\n]*windw \(did you mean window\?\)/
+    ],
+    ["a wrong type", `{"window": "big"}`, 2, /settings\.json, window: expected a whole number/],
+    [
+      "a number out of range",
+      `{"compressionThreshold": 7}`,
+      2,
+      /settings\.json, compressionThreshold: expected a share from 0 to 1/
+    ],
+    ["half a file", `{"window": `, 2, /settings\.json: [^\n]*line 1/],
+    ["something else than an object", `[]`, 2, /settings\.json: expected an object/],
+    ["an event of hooks that is none", `{"hooks": {"BeforeToool": []}}`, 0, /BeforeToool/],
+    ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
+  ] as const) {
+    it.live(`${rule}: ${status === 0 ? "the run goes on" : "status 2 and one line, nothing is sent"}`, () =>
+      Effect.gen(function* () {
+        const where = yield* place(`settings-${rule.replaceAll(/\W+/g, "-")}`, { home: { "settings.json": text } })
+        const fake = yield* serve(says("Hello."))
+        const ended = yield* runs(where, fake, ["ask", "Hello"])
+        assert.deepStrictEqual([ended.status, String(ended.stdout)], [status, status === 0 ? "Hello.\n" : ""])
+        assert.match(ended.stderr, told)
+        assert.match(ended.stderr, /^(?:palimpsest: [^\n]+\n)?$/)
+        assert.lengthOf(yield* turnsOf(fake), status === 0 ? 1 : 0)
+      })
+    )
+  }
+
+  it.live("a pipe in the place of the file is never opened", () =>
+    Effect.gen(function* () {
+      const where = yield* place("settings-fifo")
+      execFileSync("mkfifo", [path.join(where.home, "settings.json")])
+      const { status, stderr } = yield* runs(where, undefined, ["config", "get", "model"])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, /^palimpsest: [^\n]*settings\.json[^\n]*\n$/)
+    })
+  )
+})
+
+needs("tmux")("memory in a chat", () => {
+  it.live("is shown and added to; a model that remembers asks where; all of it is in the next request", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-chat", {
+        trust: "trusted",
+        work: { ".git/HEAD": "", "GEMINI.md": "Rule: be blue.\n" }
+      })
+      const fake = yield* serve(calls(["save_memory", { fact: "Wren likes tea." }]), says("Noted."), says("Yes."))
+      const screen = yield* chat(fake, where)
+      yield* screen.prompt()
+      yield* screen.say("/memory list")
+      yield* screen.until(/project +GEMINI\.md +\d+/)
+      yield* screen.prompt()
+      yield* screen.say("/memory add Ducks are green.")
+      // It is never guessed where that belongs.
+      yield* screen.until("Put a scope before the fact")
+      yield* screen.prompt("/memory add project: Ducks are green.")
+      yield* screen.press("Enter")
+      yield* screen.until(/Saved to \S+\. Every request includes it from now on\./)
+      yield* screen.prompt()
+      yield* screen.say("remember that I like tea")
+      yield* screen.until((shown) => /Where should this be remembered: Wren likes tea\.[^]*\n\?$/.test(shown))
+      yield* screen.say("2")
+      yield* screen.asked
+      yield* screen.say("y")
+      yield* screen.until("Noted.")
+      yield* screen.prompt()
+      yield* screen.say("do you know it now?")
+      yield* screen.until("Yes.")
+      const turns = yield* turnsOf(fake)
+      const [first, last] = [instructionOf(turns[0]), instructionOf(turns.at(-1))]
+      assert.include(first, "be blue")
+      assert.include(first, "Ducks are green.")
+      assert.notInclude(first, "likes tea")
+      assert.include(last, "Wren likes tea.")
+      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "Ducks are green.")
+      yield* screen.prompt()
+      yield* screen.say("/memory show")
+      yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
+    })
+  )
+
+  it.live("a fact that begins with the word of a scope is asked about as any other, and stays whole", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-word", { trust: "trusted", work: { ".git/HEAD": "" } })
+      const screen = yield* chat(yield* serve(), where)
+      yield* screen.prompt()
+      yield* screen.say("/memory add global variables are forbidden")
+      yield* screen.until("Put a scope before the fact")
+      yield* screen.prompt("/memory add project: global variables are forbidden")
+      yield* screen.press("Enter")
+      yield* screen.until(/Saved to/)
+      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "global variables are forbidden")
+    })
+  )
+})

@@ -1,0 +1,300 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { sessionFile } from "../support/sessions.ts"
+import { program, run } from "./program.ts"
+
+/** Which models are taken, and what is told of their windows, by the program as it is built. */
+
+const answer = FakeGemini.sse(
+  FakeGemini.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })
+)
+/** A provider that has one model more than the table. */
+const serve = FakeGemini.make(
+  ({ method }) =>
+    method === "countTokens"
+      ? FakeGemini.tokens(5)
+      : method === "generateContent"
+        ? FakeGemini.json(FakeGemini.response([{ text: "A title" }]))
+        : answer,
+  {
+    describe: (name) =>
+      name === "gemini-9-pro" ? FakeGemini.description(name, 48_000, 8_192) : FakeGemini.noModel(name)
+  }
+)
+
+const folders = Effect.fnUntraced(function* (name: string, settings: object = {}) {
+  const { folder } = yield* program
+  const home = path.join(folder, `models-${name}`, "home")
+  const cwd = path.join(folder, `models-${name}`, "work")
+  mkdirSync(home, { recursive: true })
+  mkdirSync(cwd, { recursive: true })
+  const all = { prompt: { size: "none" }, titles: false, ...settings }
+  writeFileSync(path.join(home, "settings.json"), JSON.stringify(all))
+  return { home, cwd }
+})
+type Folders = Effect.Success<ReturnType<typeof folders>>
+
+/** Nobody listens there. */
+const nowhere = "http://127.0.0.1:9"
+
+const shell = ({ cwd, home }: Folders, args: ReadonlyArray<string>, url: string | undefined, input = "") =>
+  run(args, {
+    cwd,
+    input,
+    env: {
+      PALIMPSEST_HOME: home,
+      HOME: home,
+      ...(url === undefined ? {} : { GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: url })
+    }
+    // What takes more than half a second, as on a busy machine, is announced by a line of its own.
+  }).pipe(Effect.map((ended) => ({ ...ended, stderr: ended.stderr.replace(/^.* …\n/gm, "") })))
+
+const sessionsIn = ({ home }: Folders) => {
+  try {
+    return readdirSync(path.join(home, "sessions"))
+  } catch {
+    return []
+  }
+}
+
+describe("a model that is named", () => {
+  const ways: ReadonlyArray<readonly [how: string, args: ReadonlyArray<string>, settings: object, where: string]> = [
+    ["ask --model", ["ask", "x", "--model", "gemini-2.5-prro"], {}, ""],
+    ["ask --session --model", ["ask", "x", "--session", "s", "--model", "gemini-2.5-prro"], {}, ""],
+    ["chat --model", ["chat", "--model", "gemini-2.5-prro"], {}, ""],
+    [
+      "the settings",
+      ["ask", "x", "--session", "s"],
+      { model: "gemini-2.5-prro" },
+      "; it comes from the settings or PALIMPSEST_MODEL"
+    ],
+    [
+      "compress --model",
+      ["compress", sessionFile("claude-code-short"), "--force", "--summarizer", "model", "--model", "gemini-2.5-prro"],
+      {},
+      ""
+    ]
+  ]
+  for (const [how, args, settings, where] of ways) {
+    it.effect(
+      `${how}: one that the provider does not have is refused with the nearest name, and nothing is begun`,
+      () =>
+        Effect.gen(function* () {
+          const fake = yield* serve
+          const own = yield* folders(how.replace(/\W+/g, "-"), settings)
+          const { status, stderr, stdout } = yield* shell(own, args, fake.url, "x\n")
+          assert.deepStrictEqual(
+            [status, String(stdout), stderr],
+            [2, "", `palimpsest: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?${where}\n`]
+          )
+          assert.isEmpty(yield* fake.requests)
+          assert.isEmpty(sessionsIn(own))
+        })
+    )
+  }
+
+  it.effect("one that the provider has and the table has not is taken with the provider's window", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve
+      const own = yield* folders("provider")
+      const { status, stderr, stdout } = yield* shell(own, ["ask", "x", "--model", "gemini-9-pro", "--json"], fake.url)
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      const { limit, model } = JSON.parse(String(stdout))
+      assert.deepStrictEqual([model, limit], ["gemini-9-pro", 48_000])
+      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro"])
+    })
+  )
+
+  it.effect("where the provider cannot be asked it is taken, and what is assumed is told with how to set it", () =>
+    Effect.gen(function* () {
+      const own = yield* folders("offline", { attempts: { calls: 1 } })
+      const { status, stderr } = yield* shell(own, ["ask", "x", "--model", "gemini-9-pro"], nowhere)
+      const [first, ...rest] = stderr.split("\n")
+      assert.strictEqual(
+        first,
+        "palimpsest: the model gemini-9-pro is not known here; a window of 32,768 tokens is assumed (to set it: palimpsest config set models.gemini-9-pro.window N)"
+      )
+      // The question itself could not be asked either.
+      assert.strictEqual(status, 1)
+      assert.match(rest.join("\n"), /could not be reached/)
+      // As it is told it can be done.
+      const set = yield* shell(own, ["config", "set", "models.gemini-9-pro.window", "64k"], nowhere)
+      assert.strictEqual(set.status, 0)
+      const again = yield* shell(own, ["ask", "x", "--model", "gemini-9-pro"], nowhere)
+      assert.notInclude(again.stderr, "is not known")
+    })
+  )
+
+  it.effect("/model refuses what the provider does not have, and keeps the model", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve
+      const own = yield* folders("slash")
+      const input = "/model nope\n/model gemini-2.5-flsh\n/model claude-opus-4-5\n/model\n/model gemini-9-pro\nhello\n"
+      const { status, stderr, stdout } = yield* shell(own, ["chat"], fake.url, input)
+      assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
+        "There is no model nope.",
+        "There is no model gemini-2.5-flsh; did you mean gemini-2.5-flash?",
+        "There is no model claude-opus-4-5.",
+        "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.",
+        "The model is now gemini-9-pro, with a window of 48,000 tokens."
+      ])
+      assert.deepStrictEqual([status, String(stdout)], [0, "fine\n"])
+      assert.deepStrictEqual(
+        (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").map(({ model }) => model),
+        ["gemini-9-pro"]
+      )
+    })
+  )
+
+  it.effect("/model takes a name that nobody can say anything of, and tells what is assumed", () =>
+    Effect.gen(function* () {
+      const own = yield* folders("recorded")
+      const args = ["chat", "--model", `replay:${sessionFile("claude-code-short")}`]
+      const { stderr } = yield* shell(own, args, undefined, "/model nope\n/model gemini-2.5-pro\n")
+      assert.include(
+        stderr,
+        "The model nope is not known here; a window of 32,768 tokens is assumed (to set it: palimpsest config set models.nope.window N).\nThe model is now nope, with a window of 32,768 tokens."
+      )
+      assert.include(stderr, "The model is now gemini-2.5-pro, with a window of 1,048,576 tokens.")
+    })
+  )
+
+  it.effect("compress: a window that was set for the summarizing model holds for it too", () =>
+    Effect.gen(function* () {
+      const fake = yield* FakeGemini.make(({ method }) =>
+        method === "countTokens"
+          ? FakeGemini.tokens(40_000)
+          : FakeGemini.json(FakeGemini.response([{ text: "no snapshot" }]))
+      )
+      const file = sessionFile("claude-code-1512-lines")
+      const args = ["compress", file, "--force", "--summarizer", "model", "--model", "mine", "--json"]
+      for (const [window, calls] of [
+        [20_000, 0],
+        [1_000_000, 2]
+      ] as const) {
+        const own = yield* folders(`summarizer-${window}`, { models: { mine: { window } } })
+        yield* shell(own, args, fake.url)
+        const asked = (yield* fake.requests).filter(({ method }) => method === "generateContent")
+        assert.strictEqual(asked.length, calls)
+      }
+      assert.isEmpty(yield* fake.lookups)
+    })
+  )
+
+  it.effect("config doctor warns of one that is not known", () =>
+    Effect.gen(function* () {
+      const own = yield* folders("doctor", { model: "gemini-9-pro" })
+      const { stdout } = yield* shell(own, ["config", "doctor", "--json"], undefined)
+      const { checks }: { checks: ReadonlyArray<{ check: string; status: string; message: string }> } = JSON.parse(
+        String(stdout)
+      )
+      const found = checks.find(({ check }) => check === "model")
+      assert.strictEqual(found?.status, "warning")
+      assert.include(found?.message ?? "", "32,768")
+    })
+  )
+})
+
+describe("the window of a conversation from a file", () => {
+  const claude = (model: string) =>
+    [
+      { type: "user", uuid: "1", parentUuid: null, message: { role: "user", content: "Say one." } },
+      {
+        type: "assistant",
+        uuid: "2",
+        parentUuid: "1",
+        message: { id: "m", role: "assistant", model, content: [{ type: "text", text: "One." }] }
+      }
+    ]
+      .map((line) =>
+        JSON.stringify({ ...line, sessionId: "s", timestamp: "2026-01-01T00:00:00Z", cwd: "/", version: "2" })
+      )
+      .join("\n")
+  const contents = JSON.stringify([{ role: "user", parts: [{ text: "Say one." }] }])
+  const unknown = (model: string, hint: string) =>
+    `palimpsest: the model ${model} is not known here; a window of 32,768 tokens is assumed (to set it: palimpsest config set models.${model}.window N)${hint}\n`
+  const hint = "; set it once with --limit N"
+
+  const rows: ReadonlyArray<
+    readonly [what: string, text: string, settings: object, args: ReadonlyArray<string>, limit: number, told: string]
+  > = [
+    ["Claude's model, that of the file", claude("claude-sonnet-4-5-20250929"), {}, [], 200_000, ""],
+    ["an unknown one", claude("nope"), {}, [], 32_768, unknown("nope", hint)],
+    ["an unknown one with a limit", claude("nope"), {}, ["--limit", "1Mi"], 1_048_576, ""],
+    ["an unknown one that the settings know", claude("nope"), { models: { nope: { window: 9_000 } } }, [], 9_000, ""],
+    ["contents go on with the model of a chat", contents, {}, [], 1_048_576, ""],
+    ["contents, another model set", contents, { model: "gemma-4-31b-it" }, [], 256_000, ""],
+    [
+      "Claude's that names none",
+      claude("<synthetic>"),
+      {},
+      [],
+      32_768,
+      `palimpsest: the file names no model; assuming a window of 32,768 tokens${hint}\n`
+    ]
+  ]
+  for (const [index, [what, text, settings, args, limit, told]] of rows.entries()) {
+    it.effect(what, () =>
+      Effect.gen(function* () {
+        const own = yield* folders(`file-${index}`, settings)
+        const file = path.join(own.cwd, "talk.jsonl")
+        writeFileSync(file, text)
+        const { stderr, stdout } = yield* shell(own, ["compress", file, ...args, "--json"], undefined)
+        assert.deepStrictEqual([JSON.parse(String(stdout)).tokens.limit, stderr], [limit, told])
+        const inspected = yield* shell(own, ["inspect", file], undefined)
+        if (args.length === 0) assert.strictEqual(inspected.stderr, told.replace(hint, ""))
+      })
+    )
+  }
+
+  it.effect("looking into a file asks nobody, whatever model it names", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve
+      const own = yield* folders("quiet")
+      const file = path.join(own.cwd, "talk.jsonl")
+      writeFileSync(file, claude("gemini-9-pro"))
+      yield* shell(own, ["inspect", file], fake.url)
+      yield* shell(own, ["compress", file, "--summarizer", "extractive"], fake.url)
+      yield* shell(own, ["compress", file, "--plan"], fake.url)
+      yield* shell(own, ["prompt", "--model", "gemini-9-pro"], fake.url)
+      assert.isEmpty(yield* fake.lookups)
+      const { stdout } = yield* shell(own, ["compress", file, "--summarizer", "model", "--json"], fake.url)
+      assert.strictEqual(JSON.parse(String(stdout)).tokens.limit, 48_000)
+      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro"])
+    })
+  )
+})
+
+describe("an agent's model", () => {
+  const definition = (model: string) =>
+    `---\nname: helper\ndescription: Helps\nmodel: ${model}\ntools: [read_file]\nmax_turns: 1\n---\nYou help.\n`
+  const start = Effect.fnUntraced(function* (name: string, model: string, url: string) {
+    const own = yield* folders(name, { attempts: { calls: 1 } })
+    mkdirSync(path.join(own.home, "agents"), { recursive: true })
+    writeFileSync(path.join(own.home, "agents", "helper.md"), definition(model))
+    return yield* shell(own, ["agents", "run", "helper", "help"], url)
+  })
+
+  it.effect("is refused where the provider does not have it", () =>
+    Effect.gen(function* () {
+      const fake = yield* serve
+      const { status, stderr } = yield* start("agent-missing", "gemini-2.5-prro", fake.url)
+      assert.strictEqual(status, 1)
+      assert.include(
+        stderr,
+        "the agent helper cannot start: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?; its definition names it"
+      )
+      assert.isEmpty(yield* fake.requests)
+    })
+  )
+
+  it.effect("is taken, and what is assumed told, where nobody can be asked", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* start("agent-offline", "gemini-9-pro", nowhere)
+      assert.include(stderr, "the model gemini-9-pro is not known here; a window of 32,768 tokens is assumed")
+    })
+  )
+})

@@ -1,0 +1,38 @@
+import { assert, describe, it } from "@effect/vitest"
+import { truncate, definitions } from "../../../src/cli/output/Columns.ts"
+
+const cuts: ReadonlyArray<readonly [rule: string, text: string, columns: number, cut: string]> = [
+  ["what fits stays", "one two", 7, "one two"],
+  ["what does not is cut before white space", "one two three", 5, "one…"],
+  ["wide characters take two columns", "文字文字", 6, "文字…"]
+]
+
+const rows = [
+  ["/one", "Says what the first does, at some length"],
+  ["/three", "The third"]
+] as const
+
+describe("columns", () => {
+  for (const [rule, text, columns, expected] of cuts) {
+    it(rule, () => assert.strictEqual(truncate(text, columns), expected))
+  }
+
+  it("meanings stand beside their names where there is room", () => {
+    assert.strictEqual(
+      definitions(rows, 40),
+      ["  /one    Says what the first does, at", "          some length", "  /three  The third"].join("\n")
+    )
+  })
+
+  it("and below them where there is none", () => {
+    assert.strictEqual(
+      definitions(rows, 30),
+      ["  /one", "    Says what the first does,", "    at some length", "  /three", "    The third"].join("\n")
+    )
+  })
+
+  it("also where a single word needs the room", () => {
+    const id = "0".repeat(36)
+    assert.strictEqual(definitions([["session", id]], 42), `  session\n    ${id}`)
+  })
+})

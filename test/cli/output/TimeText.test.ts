@@ -1,0 +1,23 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ago, iso } from "../../../src/cli/output/TimeText.ts"
+
+const now = Date.UTC(2026, 10, 22, 12)
+const minute = 60_000
+
+describe("how long ago", () => {
+  for (const [said, passed] of [
+    ["just now", 59_999],
+    ["just now", -minute],
+    ["1 min ago", minute],
+    ["59 min ago", 60 * minute - 1],
+    ["1 h ago", 60 * minute],
+    ["23 h ago", 24 * 60 * minute - 1],
+    ["1 d ago", 24 * 60 * minute],
+    ["29 d ago", 30 * 24 * 60 * minute - 1],
+    ["2026-10-23", 30 * 24 * 60 * minute]
+  ] as const) {
+    it(`${said}: after ${passed} ms`, () => assert.strictEqual(ago(now - passed, now), said))
+  }
+
+  it("a time is written as programs write it", () => assert.strictEqual(iso(now), "2026-11-22T12:00:00.000Z"))
+})

@@ -1,0 +1,165 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { mkdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { handleOf, hashOf } from "../../src/domain/content/Handle.ts"
+import { example, program, run } from "./program.ts"
+
+const hash = (bytes: string | Buffer) => hashOf(createHash("sha256").update(bytes).digest())
+const handle = (bytes: string | Buffer) => handleOf(hash(bytes))
+
+const lines = "first\nsecond\r\nthird ü\n\nfifth"
+const args = '{"n":12345678901234567890,"1":2,"0":1.50}'
+const callPart = `{"functionCall":{"name":"count","args":${args}}}`
+
+const conversation = Effect.gen(function* () {
+  const { folder } = yield* program
+  const file = path.join(folder, "recall.json")
+  const body = [
+    Buffer.from(`[{"role":"user","parts":[{"text":${JSON.stringify(lines)}}]},{"role":"model","parts":[${callPart}]},`),
+    Buffer.from('{"role":"user","parts":[{"text":"bad '),
+    Buffer.from([0xff, 0xfe]),
+    Buffer.from(' bytes"}]}]')
+  ]
+  writeFileSync(file, Buffer.concat(body))
+  return file
+})
+
+describe("recall", () => {
+  it.effect("gives back exactly the bytes of a text, with no line break added", () =>
+    Effect.gen(function* () {
+      const { status, stderr, stdout } = yield* run(["recall", yield* conversation, handle(lines)])
+      assert.deepStrictEqual([status, stderr, String(stdout)], [0, "", lines])
+    })
+  )
+
+  it.effect("gives back bytes that are no UTF-8", () =>
+    Effect.gen(function* () {
+      const bytes = Buffer.concat([Buffer.from("bad "), Buffer.from([0xff, 0xfe]), Buffer.from(" bytes")])
+      const { stdout } = yield* run(["recall", yield* conversation, handle(bytes)])
+      assert.deepStrictEqual(stdout, bytes)
+    })
+  )
+
+  it.effect("gives back the JSON of a call as it was written: large numbers, order of keys, spelling", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* run(["recall", yield* conversation, handle(callPart)])
+      assert.strictEqual(String(stdout), callPart)
+    })
+  )
+
+  it.effect("every handle that inspect lists can be read, and is the hash of what it names", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* run(["inspect", example, "--json"])
+      const largest: ReadonlyArray<{ readonly handle: string }> = JSON.parse(String(stdout)).largest
+      for (const part of largest) {
+        const read = yield* run(["recall", example, part.handle])
+        assert.strictEqual(handle(read.stdout), part.handle)
+      }
+    })
+  )
+
+  it.effect("takes the beginning of a handle, and its whole hash when it is the right one", () =>
+    Effect.gen(function* () {
+      const file = yield* conversation
+      const { stdout } = yield* run(["recall", file, handle(lines).slice(0, 7)])
+      assert.strictEqual(String(stdout), lines)
+      assert.strictEqual(String((yield* run(["recall", file, `h_${hash(lines)}`])).stdout), lines)
+      const wrong = yield* run(["recall", file, `${handle(lines)}aaaaaaaa`])
+      assert.strictEqual(wrong.status, 2)
+    })
+  )
+
+  it.effect("gives lines, matches and as much as a budget allows", () =>
+    Effect.gen(function* () {
+      const file = yield* conversation
+      const read = (...flags: ReadonlyArray<string>) => run(["recall", file, handle(lines), ...flags])
+      assert.strictEqual(String((yield* read("--lines", "1-2")).stdout), "first\nsecond\r\n")
+      assert.strictEqual(String((yield* read("--lines", "5-")).stdout), "fifth\n")
+      assert.strictEqual(String((yield* read("--grep", "^[st]")).stdout), "2: second\r\n3: third ü\n")
+      const short = yield* read("--max-tokens", "3")
+      assert.strictEqual(String(short.stdout), "first\n")
+      assert.match(short.stderr, /4 more lines/)
+      const nothing = yield* read("--grep", "sixth")
+      assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
+      const bad = yield* read("--grep", "(")
+      assert.strictEqual(bad.status, 2)
+      assert.match(bad.stderr, /^palimpsest: --grep: [^\n]+\n$/)
+    })
+  )
+
+  it.effect("reads what lies only in the folder of blobs beside the file", () =>
+    Effect.gen(function* () {
+      const file = yield* conversation
+      const store = (folder: string, bytes: string) => {
+        mkdirSync(folder, { recursive: true })
+        writeFileSync(path.join(folder, hash(bytes)), bytes)
+      }
+      const shared = file.replace(".json", ".blobs")
+      store(`${file}.blobs`, "kept apart")
+      store(shared, "kept apart, too")
+      store(shared, "somebody else's")
+      const mentioning = JSON.stringify([{ role: "user", parts: [{ text: `see ${handle("kept apart, too")}` }] }])
+      for (const [body, bytes, status] of [
+        [undefined, "kept apart", 0],
+        // A folder that other files may share answers only for what this file refers to.
+        [undefined, "kept apart, too", 2],
+        [mentioning, "kept apart, too", 0],
+        [mentioning, "somebody else's", 2]
+      ] as const) {
+        if (body !== undefined) writeFileSync(file, body)
+        const read = yield* run(["recall", file, handle(bytes)])
+        assert.deepStrictEqual([read.status, String(read.stdout)], [status, status === 0 ? bytes : ""])
+      }
+      const damaged = hash("damaged")
+      writeFileSync(path.join(`${file}.blobs`, damaged), "something else")
+      const { status, stderr } = yield* run(["recall", file, `h_${damaged}`])
+      assert.strictEqual(status, 1)
+      assert.match(stderr, /is not what was put there\n$/)
+    })
+  )
+
+  it.effect("--grep without a match is status 1, as grep has it", () =>
+    Effect.gen(function* () {
+      const original = JSON.parse(String((yield* run(["inspect", example, "--json"])).stdout)).largest[0]
+      const { status, stderr, stdout } = yield* run(["recall", example, original.handle, "--grep", "no such words"])
+      assert.deepStrictEqual([status, String(stdout)], [1, ""])
+      assert.match(stderr, /^palimpsest: no match in [\d,]+ lines?; try another --grep\n$/)
+      const found = yield* run(["recall", example, original.handle, "--grep", "."])
+      assert.strictEqual(found.status, 0)
+    })
+  )
+
+  it.effect("gives back what a compression dropped, whole, by its one handle", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const out = path.join(folder, "compressed.jsonl")
+      const flags = ["--force", "--limit", "40000", "--to", "palimpsest", "--out", out]
+      assert.strictEqual((yield* run(["compress", example, ...flags])).status, 0)
+      const [range] = JSON.parse(String((yield* run(["inspect", out, "--json"])).stdout)).dropped
+      const { stdout } = yield* run(["recall", out, range.handle])
+      const messages = String(stdout)
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.strictEqual(messages.length, range.messages)
+      const original = JSON.parse(String((yield* run(["inspect", example, "--json"])).stdout)).largest[0]
+      const { stdout: part } = yield* run(["recall", example, original.handle])
+      assert.isTrue(
+        String(stdout).includes(String(part)) || JSON.stringify(messages).includes(JSON.stringify(String(part)))
+      )
+    })
+  )
+
+  it.effect("says how to list handles when there is no such", () =>
+    Effect.gen(function* () {
+      const file = yield* conversation
+      for (const name of ["h_zzzzzzzzzz", "h_", "nothing", "../../etc/passwd"]) {
+        const { status, stderr, stdout } = yield* run(["recall", file, name])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, /^palimpsest: [^\n]*inspect[^\n]*lists the handles\n$/)
+      }
+    })
+  )
+})

@@ -1,0 +1,185 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { mkdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { describe as text, Report } from "../../src/cli/commands/replay.ts"
+import { sessionFile } from "../support/sessions.ts"
+import { example, program, run } from "./program.ts"
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCodecJson(Report)))
+
+const report = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
+  const { status, stdout } = yield* run(["replay", ...args, "--json"])
+  assert.strictEqual(status, 0, args.join(" "))
+  assert.strictEqual(String(stdout).split("\n").length, 2)
+  return decode(String(stdout))
+})
+
+const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
+
+const took = /^palimpsest: the runtime took \d+ ms with \w+, [\d.]+ ms a turn\n/gm
+
+describe("replay", () => {
+  it.effect("--json prints one document, as its schema says, and its sums agree", () =>
+    Effect.gen(function* () {
+      const { format, messages, strategies, window } = yield* report([example, "--window", "16k"])
+      assert.deepStrictEqual([format, messages, window, strategies.length], ["claude", 27, 16_000, 1])
+      for (const result of strategies) {
+        const tokens = result.sizes.map((size) => size.tokens)
+        assert.strictEqual(result.requests, result.sizes.length)
+        assert.strictEqual(result.turns, result.requests + result.refused.length)
+        assert.strictEqual(result.largest, Math.max(...tokens))
+        assert.strictEqual(result.sent, sum(tokens))
+        assert.strictEqual(result.prefix, sum(result.sizes.map((size) => size.prefix)))
+        assert.strictEqual(sum(Object.values(result.statuses)), result.compressions.length)
+        assert.isAbove(result.compressions.length, 0)
+        const { behindHandle, inContext, lost, used } = result.facts
+        assert.strictEqual(inContext + behindHandle + lost, used)
+      }
+    })
+  )
+
+  it.effect("the same file gives the same text; how long it took is told beside it", () =>
+    Effect.gen(function* () {
+      const args = ["replay", example, "--window", "8k", "--strategy", "palimpsest,gemini"]
+      const [first, second] = [yield* run(args), yield* run(args)]
+      assert.strictEqual(first.status, 0)
+      assert.strictEqual(String(first.stdout), String(second.stdout))
+      assert.notInclude(String(first.stdout), " ms")
+      assert.lengthOf(first.stderr.match(took) ?? [], 2)
+      assert.strictEqual(first.stderr.replace(took, ""), "")
+    })
+  )
+
+  for (const [name, window, strategy] of [
+    ["claude-code-1512-lines", 16_000, "palimpsest"],
+    ["claude-code-1512-lines", 32_000, "palimpsest,gemini"],
+    ["pi-1019-lines", 16_000, "palimpsest"],
+    ["pi-1019-lines", 64_000, "palimpsest,gemini"]
+  ] as const) {
+    it.effect(`no request of ${name} is larger than ${window} tokens (${strategy})`, () =>
+      Effect.gen(function* () {
+        const { strategies } = yield* report([sessionFile(name), "--window", String(window), "--strategy", strategy])
+        for (const result of strategies) {
+          assert.strictEqual(result.over, 0)
+          assert.isAtMost(result.largest, window)
+          assert.isAbove(result.compressions.length, 0)
+        }
+        const [own] = strategies
+        // Law 4: the default strategy finds a way on; law 1: what left the window stays behind a handle.
+        assert.deepStrictEqual([own?.refused, own?.facts.lost], [[], 0])
+      })
+    )
+  }
+
+  it.effect("the threshold says from where on is compressed", () =>
+    Effect.gen(function* () {
+      const late = yield* report([example, "--window", "16k", "--threshold", "90%"])
+      const early = yield* report([example, "--window", "16k", "--threshold", "0.3"])
+      const largest = [late, early].map(({ strategies }) => strategies[0]?.largest ?? 0)
+      assert.isAbove(largest[0] ?? 0, 8_000)
+      assert.isBelow(largest[1] ?? 0, 4_800)
+    })
+  )
+
+  const refusals: ReadonlyArray<readonly [what: string, args: ReadonlyArray<string>, says: RegExp]> = [
+    ["no window", [example], /--window/],
+    ["a window of nothing", [example, "--window", "0"], /leaves no room/],
+    ["a window that is no number", [example, "--window", "big"], /a whole number, such as 64000/],
+    ["a strategy that does not exist", [example, "--window", "8k", "--strategy", "pi"], /of palimpsest, gemini/],
+    ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
+    ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/],
+    ["a file that is not there", ["/nowhere.jsonl", "--window", "8k"], /no such file/]
+  ]
+  for (const [what, args, says] of refusals) {
+    it.effect(`is refused in one line: ${what}`, () =>
+      Effect.gen(function* () {
+        const { status, stderr, stdout } = yield* run(["replay", ...args])
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, says)
+        assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
+      })
+    )
+  }
+
+  it.effect("is refused in one line: a conversation that no model answers in", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      mkdirSync(path.join(folder, "replay"), { recursive: true })
+      const file = path.join(folder, "replay", "question.json")
+      writeFileSync(file, JSON.stringify([{ role: "user", parts: [{ text: "Is anybody there?" }] }]))
+      const { status, stderr } = yield* run(["replay", file, "--window", "8k"])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, /^palimpsest: [^\n]*it has no model answers[^\n]*\n$/)
+    })
+  )
+})
+
+describe("what replay prints", () => {
+  const failing = (turn: number) =>
+    ({ turn, status: "FAILED", trigger: "guard", message: null, before: 9_000 + turn, after: 9_000 + turn }) as const
+
+  const shown = text({
+    file: "talk\u001b.jsonl",
+    format: "claude",
+    messages: 1_234,
+    window: 8_000,
+    threshold: 0.5,
+    strategies: [
+      {
+        strategy: "gemini",
+        turns: 30,
+        requests: 2,
+        refused: [6, 7, 8, 12],
+        largest: 7_000,
+        over: 0,
+        sent: 10_000,
+        prefix: 2_500,
+        statuses: { COMPRESSED: 1, FAILED: 3 },
+        rescued: 1,
+        compressions: [
+          failing(6),
+          failing(7),
+          failing(8),
+          { turn: 9, status: "COMPRESSED", trigger: "guard", message: null, before: 9_500, after: 2_000 }
+        ],
+        facts: { used: 4, inContext: 1, behindHandle: 2, lost: 1 },
+        sizes: [
+          { tokens: 3_000, prefix: 0 },
+          { tokens: 7_000, prefix: 2_500 }
+        ],
+        milliseconds: 12
+      }
+    ]
+  })
+
+  it("is a timeline and a table; what failed alike is one line, refused turns are ranges", () =>
+    assert.strictEqual(
+      shown,
+      `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed at 4,000
+
+gemini
+  ▄█
+  2 requests of up to 7,000 tokens, in order
+  turn 6–8  9,006  to  9,008  FAILED, 3 times  forced by the guard
+  turn 9    9,500  →   2,000  COMPRESSED       rescued by the guard
+  refused, too large even after compression: turn 6–8, 12
+
+                                      gemini
+turns                                     30
+requests                                   2
+  larger than the window                   0
+  refused before sending                   4
+largest request                        7,000
+tokens sent in total                  10,000
+  shared with the previous request      25 %
+compressions                               4
+  COMPRESSED                               1
+  FAILED                                   3
+  rescued by the guard                     1
+facts used again after a compression       4
+  still in the context                  25 %
+  behind a handle                       50 %
+  lost                                  25 %`
+    ))
+})

@@ -1,0 +1,242 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { type Around, example, program, run } from "./program.ts"
+import { needs } from "../support/machine.ts"
+import * as Tmux from "./tmux.ts"
+
+/** `sessions …` as a user's shell runs it, in a home of each test's own. */
+
+const homeOf = Effect.fnUntraced(function* (name: string) {
+  const { folder } = yield* program
+  const home = path.join(folder, `sessions-${name}`)
+  mkdirSync(home, { recursive: true })
+  return home
+})
+
+const sessions = (home: string, args: ReadonlyArray<string>, around: Around = {}) =>
+  run(["sessions", ...args], { ...around, env: { PALIMPSEST_HOME: home, ...around.env } })
+
+/** Imports a file; the answer is the id. */
+const taken = Effect.fnUntraced(function* (home: string, file: string, ...more: ReadonlyArray<string>) {
+  const { status, stderr, stdout } = yield* sessions(home, ["import", file, ...more])
+  assert.strictEqual(status, 0, stderr)
+  return String(stdout).trim()
+})
+
+const listed = Effect.fnUntraced(function* (home: string, ...more: ReadonlyArray<string>) {
+  const rows: ReadonlyArray<{ number: number; id: string; title: string | null; firstPrompt: string | null }> =
+    JSON.parse(String((yield* sessions(home, ["list", "--json", ...more])).stdout))
+  return rows
+})
+
+const logOf = (home: string, id: string) => path.join(home, "sessions", `${id}.jsonl`)
+/** Everything of a session but its id. */
+const whatIsIn = (home: string, id: string) => ({
+  log: readFileSync(logOf(home, id), "utf8").replaceAll(id, "<id>"),
+  blobs: readdirSync(`${logOf(home, id)}.blobs`)
+    .filter((name) => !name.endsWith(".jsonl"))
+    .sort()
+})
+
+const conversation = (home: string, name: string, words: string) => {
+  const file = path.join(home, `${name}.json`)
+  writeFileSync(
+    file,
+    JSON.stringify([
+      { role: "user", parts: [{ text: words }] },
+      { role: "model", parts: [{ text: `About ${words}` }] }
+    ])
+  )
+  return file
+}
+
+/** Three sessions; `one` was written long ago, `three` last. */
+const three = Effect.fnUntraced(function* (name: string) {
+  const home = yield* homeOf(name)
+  const ids: Array<string> = []
+  for (const [index, words] of ["one", "two", "three"].entries()) {
+    const id = yield* taken(home, conversation(home, words, words))
+    const at = 1_000_000_000 + index
+    utimesSync(logOf(home, id), at, at)
+    ids.push(id)
+  }
+  const [one = "", two = "", last = ""] = ids
+  return { home, one, two, last }
+})
+
+/** Sessions that no test changes. */
+const unchanged = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const { home } = yield* three("unchanged")
+      return { home, before: yield* listed(home) }
+    })
+  )
+)
+
+describe("sessions list", () => {
+  it.effect("the one written last first, with its number, its first words and its id", () =>
+    Effect.gen(function* () {
+      const { home, last, one, two } = yield* three("list")
+      const rows = yield* listed(home)
+      assert.deepStrictEqual(
+        rows.map(({ firstPrompt, id, number }) => [number, firstPrompt, id]),
+        [
+          [1, "three", last],
+          [2, "two", two],
+          [3, "one", one]
+        ]
+      )
+      assert.strictEqual((yield* listed(home, "--limit", "2")).length, 2)
+      const { stderr, stdout } = yield* sessions(home, ["list", "--limit", "1"])
+      assert.match(String(stdout), new RegExp(`^# +Title .*\\n1 +three .*2001-09-09 .*${last}\\n$`))
+      assert.strictEqual(stderr, "palimpsest: 2 older sessions not shown\n")
+    })
+  )
+
+  it.effect("says so where there is none", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("none")
+      assert.deepStrictEqual(yield* listed(home), [])
+      const { status, stderr, stdout } = yield* sessions(home, ["list"])
+      assert.deepStrictEqual([status, String(stdout), stderr], [0, "", "palimpsest: no sessions yet\n"])
+    })
+  )
+})
+
+describe("sessions show, rename", () => {
+  it.effect("what a session is about, by its number, the beginning of its id or its title", () =>
+    Effect.gen(function* () {
+      const { home, two } = yield* three("show")
+      const renamed = yield* sessions(home, ["rename", "2", "Second\tthing"])
+      assert.deepStrictEqual([renamed.status, String(renamed.stdout)], [0, ""])
+      for (const name of [two, "2", "Second thing"]) {
+        const { stdout } = yield* sessions(home, ["show", name, "--json"])
+        const { first, id, messages, title } = JSON.parse(String(stdout))
+        assert.deepStrictEqual([id, title, messages, first[0].text], [two, "Second thing", 2, "two"])
+      }
+      const { stdout } = yield* sessions(home, ["show", "2"])
+      assert.match(String(stdout), /^Second thing\nId +[^]*\n\nuser {2}two\nmodel {2}About two\n$/)
+    })
+  )
+
+  for (const [rule, args, message] of [
+    ["no such session", ["show", "nope"], /no session nope/],
+    ["the beginning of several ids", ["show", "0"], /names 3 sessions/],
+    ["a title without words", ["rename", "1", " "], /the title is empty/],
+    ["no such session to export", ["export", "9", "out.jsonl"], /no session 9/],
+    ["no such session among those to delete", ["delete", "1", "nope", "--yes"], /no session nope/],
+    ["nobody to ask", ["delete", "1"], /--yes/],
+    ["no such file to import", ["import", "nope.jsonl"], /no such file/]
+  ] as const) {
+    it.effect(`bad input is status 2 and one line, and changes nothing: ${rule}`, () =>
+      Effect.gen(function* () {
+        const { before, home } = yield* unchanged
+        const { status, stderr, stdout } = yield* sessions(home, args, { cwd: home })
+        assert.deepStrictEqual([status, String(stdout)], [2, ""])
+        assert.match(stderr, message)
+        assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+        assert.deepStrictEqual(yield* listed(home), before)
+        assert.isFalse(existsSync(path.join(home, "out.jsonl")))
+      })
+    )
+  }
+})
+
+describe("sessions export, import", () => {
+  for (const format of FormatName.literals) {
+    it.effect(`a compressed session that goes out as ${format} and comes in again is the same`, () =>
+      Effect.gen(function* () {
+        const home = yield* homeOf(`round-${format}`)
+        const small = path.join(home, "small.jsonl")
+        yield* run(["compress", example, "--force", "--out", small])
+        const id = yield* taken(home, small, "--title", "Small")
+        assert.deepStrictEqual(
+          (yield* listed(home)).map(({ title }) => title),
+          ["Small"]
+        )
+        const out = path.join(home, format === "contents" ? "out.json" : "out.jsonl")
+        const written = yield* sessions(home, ["export", "Small", out, "--to", format])
+        assert.strictEqual(written.status, 0, written.stderr)
+        const again = yield* taken(home, out)
+        assert.notStrictEqual(again, id)
+        assert.deepStrictEqual(whatIsIn(home, again), whatIsIn(home, id))
+        assert.isAbove(whatIsIn(home, id).blobs.length, 0)
+      })
+    )
+  }
+
+  it.effect("a conversation without messages is bad input, and no session", () =>
+    Effect.gen(function* () {
+      const home = yield* homeOf("empty")
+      const file = path.join(home, "empty.json")
+      writeFileSync(file, "[]")
+      const { status, stderr } = yield* sessions(home, ["import", file])
+      assert.strictEqual(status, 2)
+      assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+      assert.deepStrictEqual(yield* listed(home), [])
+    })
+  )
+})
+
+describe("sessions delete", () => {
+  it.effect("all that are named, with their blobs and titles, once it is sure", () =>
+    Effect.gen(function* () {
+      const { home, last, one, two } = yield* three("delete")
+      yield* sessions(home, ["rename", two, "Second"])
+      const { status } = yield* sessions(home, ["delete", "Second", "1", last, "--yes"])
+      assert.strictEqual(status, 0)
+      assert.deepStrictEqual(
+        (yield* listed(home)).map(({ id }) => id),
+        [one]
+      )
+      assert.deepStrictEqual(
+        readdirSync(path.join(home, "sessions")).filter((name) => !name.startsWith(one)),
+        []
+      )
+    })
+  )
+
+  it.effect("none while one of them is in use, which is told with its process", () =>
+    Effect.gen(function* () {
+      const { home, last } = yield* three("delete-held")
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+      const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: fake.url }
+      yield* Effect.forkScoped(run(["ask", "x", "--session", last], { env }))
+      yield* fake.received(0)
+      const { status, stderr } = yield* sessions(home, ["delete", "1", "2", "3", "--yes"])
+      assert.strictEqual(status, 1)
+      assert.match(stderr, /^palimpsest: session [^\n]+ is in use by process \d+; nothing was deleted\n$/)
+      assert.strictEqual((yield* listed(home)).length, 3)
+    })
+  )
+})
+
+const onTerminal = () => {
+  for (const [rule, key, left] of [
+    ["y deletes", "y", 2],
+    ["n does not", "n", 3],
+    ["Enter alone does not", "Enter", 3]
+  ] as const) {
+    it.live(`sessions delete asks first: ${rule}`, () =>
+      Effect.gen(function* () {
+        const { home } = yield* three(`confirm-${key}`)
+        const { bundle } = yield* program
+        const screen = yield* Tmux.start({
+          command: [process.execPath, bundle, "sessions", "delete", "1"],
+          env: { PALIMPSEST_HOME: home }
+        })
+        yield* screen.until(/Delete "three" for good\?.*y\/N/)
+        yield* screen.press(key)
+        yield* screen.until(/palimpsest: .* deleted/)
+        assert.strictEqual((yield* listed(home)).length, left)
+      })
+    )
+  }
+}
+
+needs("tmux")("sessions on a terminal", onTerminal)

@@ -1,0 +1,194 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Scope } from "effect"
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { chance } from "./sight.ts"
+import { type Kind, kinds, layersOf, write } from "./writer.ts"
+
+/**
+ * Many processes change the same files at once, and some are killed while they do. `PALIMPSEST_WRITERS=50` begins 50 of each kind.
+ */
+
+const writers = Number(process.env["PALIMPSEST_WRITERS"] ?? 1)
+/** What each of them writes, one after the other. */
+const each = 6
+/** Processes at once: the kinds go one after the other. */
+const fibers = 25
+
+const fresh = (): string => {
+  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "parallel-"))
+  for (const name of ["home", "user", "work"]) mkdirSync(path.join(folder, name))
+  mkdirSync(path.join(folder, "work", ".git"))
+  return folder
+}
+
+/** Folders that can be refused: there is one for each name. */
+const foldersFor = (folder: string, names: ReadonlyArray<string>): void => {
+  for (const name of names) mkdirSync(path.join(folder, "work", name), { recursive: true })
+}
+
+const files: Readonly<Record<Exclude<Kind, "claim" | "session">, string>> = {
+  trust: "home/trusted-folders.json",
+  setting: "home/settings.json",
+  grant: "home/settings.json",
+  fact: "home/GEMINI.md",
+  project: "work/GEMINI.md",
+  hooks: "home/known-hooks.json",
+  calibration: "home/calibrations.json"
+}
+
+/** Which of these names the files do not hold. */
+const lost = (folder: string, kind: Kind, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (kind === "claim") return []
+  if (kind === "session") {
+    return names.filter((name) => !existsSync(path.join(folder, "home", "sessions", `${name}.jsonl`)))
+  }
+  const place = path.join(folder, files[kind])
+  const text = existsSync(place) ? readFileSync(place, "utf8") : ""
+  return names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))
+}
+
+/** All that lies about when nobody is at work. */
+const leftovers = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.(?:tmp|lock|new)|\.lock\./.test(name))
+
+/** Runs a writer; what it acknowledged. It is killed a moment after so many of its lines. */
+const run = (
+  folder: string,
+  kind: Kind,
+  name: string,
+  blow: { readonly lines: number; readonly millis: number } | undefined
+) =>
+  Effect.callback<{ readonly said: ReadonlyArray<string>; readonly wasKilled: boolean; readonly stderr: string }>(
+    (resume) => {
+      const child = spawn(
+        process.execPath,
+        [path.join(import.meta.dirname, "writer.ts"), folder, kind, name, String(each)],
+        {
+          stdio: ["ignore", "pipe", "pipe"]
+        }
+      )
+      let out = ""
+      let stderr = ""
+      child.stderr.setEncoding("utf8").on("data", (chunk: string) => (stderr += chunk))
+      child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+        out += chunk
+        if (blow !== undefined && out.split("\n").length > blow.lines) {
+          setTimeout(() => child.kill("SIGKILL"), blow.millis)
+        }
+      })
+      child.on("close", (_, signal) =>
+        resume(Effect.succeed({ said: out.split("\n").slice(0, -1), wasKilled: signal === "SIGKILL", stderr }))
+      )
+      return Effect.sync(() => child.kill("SIGKILL"))
+    }
+  )
+
+describe("processes that change the same files at once", () => {
+  it.live(
+    `lose nothing that was acknowledged and hinder nobody, though every third is killed (${writers} of each kind)`,
+    () =>
+      Effect.gen(function* () {
+        const folder = fresh()
+        const roll = chance(15)
+        const crowd = kinds.flatMap((kind) =>
+          Array.from({ length: writers }, (_, index) => ({ kind, name: `${kind}${index}` }))
+        )
+        foldersFor(
+          folder,
+          crowd.flatMap(({ name }) => Array.from({ length: each }, (_, index) => `${name}x${index}`))
+        )
+        const ended = yield* Effect.forEach(
+          crowd,
+          ({ kind, name }, index) =>
+            Effect.map(
+              run(folder, kind, name, index % 3 === 0 ? { lines: roll(each - 1), millis: roll(12) } : undefined),
+              (ending) => ({ ...ending, kind, name })
+            ),
+          { concurrency: Math.max(8, writers) }
+        )
+        for (const { kind, name, said, stderr, wasKilled } of ended) {
+          if (!wasKilled) assert.lengthOf(said, each, `${name}: ${stderr}`)
+          assert.deepStrictEqual(lost(folder, kind, said), [], name)
+        }
+        assert.isAbove(ended.filter(({ wasKilled }) => wasKilled).length, 0)
+        // Whatever the dead left: one more of each is done at once, and sweeps.
+        foldersFor(folder, kinds)
+        const begun = performance.now()
+        yield* Effect.forEach(kinds, (kind) => write(folder, kind, `last${kind}`), { discard: true }).pipe(
+          Effect.provide(
+            layersOf(
+              (foldersFor(
+                folder,
+                kinds.map((kind) => `last${kind}`)
+              ),
+              folder)
+            )
+          )
+        )
+        yield* Effect.provide(
+          SessionStore.use((_) => _.list),
+          layersOf(folder)
+        )
+        const took = performance.now() - begun
+        assert.deepStrictEqual(leftovers(folder), [])
+        assert.isBelow(took, 15_000)
+      }),
+    writers * 60_000
+  )
+
+  for (const kind of kinds) {
+    it.live(`${kind}: ${2 * fibers} fibers over two layers, which is two processes' worth, lose nothing`, () =>
+      Effect.gen(function* () {
+        const folder = fresh()
+        const names = Array.from({ length: 2 * fibers }, (_, index) => `n${index}`)
+        foldersFor(folder, names)
+        const both = [yield* Layer.build(layersOf(folder)), yield* Layer.build(layersOf(folder))]
+        yield* Effect.forEach(
+          names,
+          (name, index) => {
+            const context = both[index % 2]
+            return context === undefined
+              ? Effect.void
+              : Effect.provideContext(write(folder, kind, name), Context.omit(Scope.Scope)(context))
+          },
+          { concurrency: "unbounded", discard: true }
+        )
+        assert.deepStrictEqual(lost(folder, kind, names), [])
+        assert.deepStrictEqual(leftovers(folder), [])
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("of many that begin a session of one name, one gets it", () =>
+    Effect.gen(function* () {
+      const folder = fresh()
+      const layers = yield* Effect.forEach([1, 2, 3, 4], () => Layer.build(layersOf(folder)))
+      for (const kind of ["session", "claim"] as const) {
+        const held = yield* Effect.forEach(
+          layers,
+          (context) => {
+            const { claim, create } = Context.get(context, SessionStore)
+            const begun =
+              kind === "claim"
+                ? claim("one")
+                : Effect.asVoid(create({ _tag: "Started", version: 2, session: "two", at: 1, estimator: "x" }))
+            return Effect.result(begun)
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.lengthOf(
+          held.filter(({ _tag }) => _tag === "Success"),
+          1
+        )
+        for (const one of held) {
+          if (one._tag === "Failure")
+            assert.match(one.failure.message, /^session (?:one|two) (?:exists already|is in use by process \d+; .*)$/)
+        }
+      }
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { defaultThresholds, LoopDetector, nextInterval } from "../../../src/domain/agent/LoopDetection.ts"
+import { canonical, RepeatedCalls } from "../../../src/domain/agent/RepeatedCalls.ts"
+import { runsOf } from "../../support/runs.ts"
+
+/** A call in a line: its name and what it is called with, what it is answered behind an equals sign. */
+const feed = (calls: string, detector = new LoopDetector()): number => {
+  const all = calls.split(" ").filter((one) => one !== "")
+  for (const [index, one] of all.entries()) {
+    const [call = "", output] = one.split("=")
+    const [name = "", path] = call.split(":")
+    if (detector.call(name, { path }) !== undefined) return index + 1
+    if (output !== undefined) detector.result(name, { path }, output)
+  }
+  return 0
+}
+
+const five = (calls: string) => Array.from({ length: 5 }, () => calls).join(" ")
+
+describe("repeated calls", () => {
+  const cases: ReadonlyArray<readonly [rule: string, calls: string, at: number]> = [
+    ["the fifth of five same calls in a row is a loop", five("read:a"), 5],
+    ["four are none", "read:a read:a read:a read:a", 0],
+    ["another call between begins anew", "read:a read:a read:a read:a read:b read:a read:a read:a read:a", 0],
+    [
+      "the same tool with other arguments is none: batch work",
+      Array.from({ length: 200 }, (_, n) => `edit:${n}`).join(" "),
+      0
+    ],
+    ["another tool with the same arguments is none", "read:a edit:a read:a edit:b read:a", 0],
+    ["a cycle of two calls, five times", five("read:a edit:a"), 10],
+    ["a cycle of five calls, five times", five("a b c d e"), 25],
+    ["a cycle of six calls is none", five("a b c d e f"), 0],
+    ["a cycle counts wherever it begins", `x y z ${five("a b c")}`, 18],
+    ["a cycle that is broken once is none", "a b a b a b a c a b a b a b a b", 0],
+    ["the same call whose answers are the same is a loop", five("status:ci=waiting"), 5],
+    [
+      "the same call whose answers differ is none: it polls",
+      Array.from({ length: 50 }, (_, n) => `status:ci=${n}%`).join(" "),
+      0
+    ],
+    ["a polled call whose answers stop changing is a loop", `status:ci=1% ${five("status:ci=2%")}`, 6],
+    [
+      "a cycle of an edit and a test that fails differently is none",
+      "edit:a=ok test=1 edit:a=ok test=2 edit:a=ok test=3 edit:a=ok test=4 edit:a=ok test=5",
+      0
+    ],
+    ["a cycle of an edit and a test that fails the same way is a loop", five("edit:a=ok test=1"), 10],
+    ["calls at once, before any of them is answered, count", five("read:a"), 5]
+  ]
+  for (const [rule, calls, at] of cases) it(rule, () => assert.strictEqual(feed(calls), at))
+
+  it("the order of the keys makes no other call", () => {
+    const detector = new LoopDetector()
+    const args = [
+      { a: 1, b: { c: [1, 2], d: null } },
+      { b: { d: null, c: [1, 2] }, a: 1 }
+    ]
+    for (let n = 0; n < 4; n += 1) assert.isUndefined(detector.call("tool", args[n % 2]))
+    assert.strictEqual(detector.call("tool", args[0])?.kind, "calls")
+  })
+
+  for (const [rule, one, other] of [
+    ["lists in another order", { a: [1, 2] }, { a: [2, 1] }],
+    ["a number and its text", { a: 1 }, { a: "1" }],
+    ["a key within another", { a: { b: 1 } }, { a: {}, b: 1 }],
+    ["nothing and null", {}, { a: null }]
+  ] as const) {
+    it(`other arguments are: ${rule}`, () => assert.notStrictEqual(canonical(one), canonical(other)))
+  }
+
+  for (const [rule, args] of [
+    ["no arguments", undefined],
+    ["null", null],
+    ["a text", "text"],
+    ["a big number", 10n],
+    ["arguments nested without end", Array.from({ length: 5_000 }).reduce<unknown>((inner) => ({ inner }), 1)]
+  ] as const) {
+    it(`arguments of any shape count: ${rule}`, () => {
+      const detector = new LoopDetector()
+      for (let n = 0; n < 4; n += 1) assert.isUndefined(detector.call("tool", args))
+      assert.isDefined(detector.call("tool", args))
+    })
+  }
+
+  it("calls of a tool that is exempt never count, and hide no others", () => {
+    const thresholds = { ...defaultThresholds, exempt: ["wait"] }
+    assert.strictEqual(feed(five("wait"), new LoopDetector(thresholds)), 0)
+    assert.strictEqual(feed(five("wait read:a"), new LoopDetector(thresholds)), 10)
+  })
+
+  it("waiting for one agent after the other is none", () => {
+    assert.strictEqual(feed(five("sessions_yield")), 0)
+    assert.strictEqual(feed(five("sessions_yield sessions_list")), 0)
+    assert.strictEqual(feed(five("sessions_history:scout-1")), 5)
+  })
+
+  it("another number of times can be set", () => {
+    assert.strictEqual(feed("a a a", new LoopDetector({ ...defaultThresholds, calls: 3 })), 3)
+  })
+
+  it("so can the repetitions of a passage, its length and what is looked back on", () => {
+    const words = (thresholds: Partial<typeof defaultThresholds>, text: string) =>
+      new LoopDetector({ ...defaultThresholds, ...thresholds }).content(text)?.kind
+    const ten = "0123456789"
+    const far = `${ten}abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN`.repeat(3)
+    assert.isUndefined(words({}, ten.repeat(9)))
+    assert.strictEqual(words({ content: 3, chunk: 10 }, ten.repeat(3)), "content")
+    assert.isUndefined(words({ content: 3, chunk: 11 }, ten.repeat(3)))
+    assert.strictEqual(words({ content: 3, chunk: 10 }, far), "content")
+    assert.isUndefined(words({ content: 3, chunk: 10, history: 109 }, far))
+  })
+
+  it("answers of any size are told apart by length and by their ends", () => {
+    const calls = new RepeatedCalls()
+    const huge = (n: number) => `${"x".repeat(1_000_000)}${n}`
+    for (let n = 0; n < 20; n += 1) {
+      assert.isUndefined(calls.call("cat", {}))
+      calls.result("cat", {}, huge(n % 10))
+    }
+  })
+
+  it("names what repeats", () => {
+    const detector = new LoopDetector()
+    assert.strictEqual(feed(five("read:a edit\u001b[31m:a"), detector), 10)
+    assert.deepStrictEqual(detector.loop, {
+      kind: "calls",
+      detail: "the same 2 calls were made 5 times in a row: read, edit"
+    })
+  })
+
+  const names = Schema.Array(Schema.Literals(["a", "b", "c"]))
+  it.effect.prop(
+    "a loop is told of exactly when the last calls are five equal rounds",
+    [names],
+    ([calls]) =>
+      Effect.sync(() => {
+        const seen: Array<string> = []
+        const detector = new RepeatedCalls()
+        for (const name of calls) {
+          seen.push(name)
+          const isLoop = [1, 2, 3, 4, 5].some((length) => {
+            const tail = seen.slice(-5 * length)
+            return tail.length === 5 * length && tail.every((one, at) => one === tail[at % length])
+          })
+          assert.strictEqual(detector.call(name, {}) !== undefined, isLoop)
+        }
+      }),
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+})
+
+describe("a loop", () => {
+  const words = "The very same words, over and over, and over again. "
+
+  it("is told of until the detector is reset", () => {
+    const detector = new LoopDetector()
+    assert.strictEqual(feed(five("read:a"), detector), 5)
+    assert.deepStrictEqual(detector.call("other", {}), detector.loop)
+    assert.deepStrictEqual(detector.content("words"), detector.loop)
+    detector.reset()
+    assert.isUndefined(detector.loop)
+    assert.strictEqual(feed(five("read:a"), detector), 5)
+  })
+
+  it("of words is quoted", () => {
+    const loop = new LoopDetector().content(words.repeat(20))
+    assert.strictEqual(loop?.kind, "content")
+    assert.include(loop?.detail, "The very same words")
+  })
+
+  it("of words ends with a call", () => {
+    const detector = new LoopDetector()
+    for (let n = 0; n < 10; n += 1) {
+      assert.isUndefined(detector.content(words.repeat(9)))
+      assert.isUndefined(detector.call("read", { n }))
+    }
+  })
+})
+
+describe("the turns until a model looks again", () => {
+  for (const [confidence, interval] of [
+    [0, 15],
+    [0.5, 10],
+    [0.89, 6],
+    [1, 5],
+    [-3, 15],
+    [7, 5]
+  ] as const) {
+    it(`${interval} when it is sure by ${confidence}`, () => assert.strictEqual(nextInterval(confidence), interval))
+  }
+})

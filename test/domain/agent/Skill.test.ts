@@ -1,0 +1,33 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { parseSkill } from "../../../src/domain/agent/Skill.ts"
+
+describe("a SKILL.md", () => {
+  it("has a name, a description and instructions", () => {
+    const file =
+      "\uFEFF---\r\nname: pdf/tables\r\ndescription: >\r\n  Reads\r\n  tables.\r\nlicense: MIT\r\n---\r\n\r\n# How\r\n\r\n---\r\nDo.\r\n"
+    assert.deepStrictEqual(
+      parseSkill(file),
+      Result.succeed({
+        name: "pdf-tables",
+        description: "Reads tables.",
+        instructions: "# How\n\n---\nDo."
+      })
+    )
+  })
+
+  for (const [rule, file] of [
+    ["no front matter", "# Skill\n"],
+    ["front matter that does not end", "---\nname: x\n"],
+    ["no YAML", "---\nname: [x\n---\n"],
+    ["no description", "---\nname: x\n---\n"],
+    ["a name that is none", "---\nname: 1\ndescription: y\n---\n"],
+    ["blank texts", "---\nname: ' '\ndescription: y\n---\n"],
+    ["nothing", ""]
+  ] as const) {
+    it(`is none with ${rule}, and says what was expected in one line`, () => {
+      const read = parseSkill(file)
+      assert.match(Result.isFailure(read) ? read.failure : "read", /^[^\n]*expected[^\n]*$/)
+    })
+  }
+})

@@ -1,0 +1,647 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { gunzipSync } from "node:zlib"
+import { call, type Content, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { entries, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { type Evidence, gatherEvidence, type RecentCall, witnessOf } from "../../../src/domain/compression/Evidence.ts"
+import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/Extractive.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import {
+  isSnapshot,
+  parseSnapshot,
+  type SectionName,
+  sectionNames,
+  userWordsIn
+} from "../../../src/domain/compression/Snapshot.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { load } from "../../../src/services/transcripts/Transcripts.ts"
+
+/**
+ * What code reads out of recorded conversations, against a second reading of the same files that shares nothing with it:
+ * test/golden/compute.py, whose rules its head tells.
+ */
+
+const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
+
+const FileFact = Schema.Struct({
+  state: Schema.Literals(["read", "created", "modified", "deleted"]),
+  reads: Schema.Natural,
+  changes: Schema.Natural,
+  how: Schema.Array(Schema.String)
+})
+const Golden = Schema.Struct({
+  said: Schema.Array(Schema.String),
+  originalRequest: Schema.String,
+  latestRequest: Schema.String,
+  files: Schema.Record(Schema.String, FileFact),
+  commands: Schema.Array(
+    Schema.Struct({ command: Schema.String, exit: Schema.NullOr(Schema.Int), times: Schema.Natural })
+  ),
+  failures: Schema.Array(
+    Schema.Struct({ tool: Schema.String, target: Schema.NullOr(Schema.String), lines: Schema.Array(Schema.String) })
+  ),
+  todos: Schema.NullOr(Schema.Array(Schema.Struct({ text: Schema.String, status: Schema.String }))),
+  recent: Schema.Array(
+    Schema.Struct({ tool: Schema.String, target: Schema.NullOr(Schema.String), failed: Schema.Boolean })
+  )
+})
+type Golden = typeof Golden.Type
+
+const decodeGolden = Schema.decodeUnknownEffect(Schema.fromJsonString(Golden))
+
+const read = Effect.fnUntraced(function* (relative: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* fs.readFile(yield* path.fromFileUrl(new URL(relative, import.meta.url)))
+})
+
+interface Gathered {
+  readonly log: ReadonlyArray<Entry>
+  readonly evidence: Evidence
+  readonly golden: Golden
+}
+
+/** A file is read once: what was gathered from it is never changed. */
+const known = new Map<string, Gathered>()
+
+const gathered = Effect.fnUntraced(function* (name: string) {
+  const before = known.get(name)
+  if (before !== undefined) return before
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const contents = name.startsWith("gemini")
+  const bytes = contents
+    ? yield* read(`../../fixtures/contents/${name}.json`)
+    : gunzipSync(yield* read(`../../fixtures/sessions/${name}.jsonl.gz`))
+  const file = path.join(yield* fs.makeTempDirectoryScoped(), name)
+  yield* fs.writeFile(file, bytes)
+  const { session } = yield* load(file)
+  const golden = yield* decodeGolden(new TextDecoder().decode(yield* read(`../../golden/${name}.json`)))
+  const log = entries(session.conversation)
+  const found: Gathered = { log, evidence: Work.runSync(gatherEvidence(log)), golden }
+  known.set(name, found)
+  return found
+})
+
+/** The middle of a log, where the user speaks and no call waits for its answer. */
+const middle = (log: ReadonlyArray<Entry>): number => {
+  const half = Math.floor(log.length / 2)
+  const begins = (entry: Entry) => entry.content.role === "model" || !hasResponses(entry.content)
+  const after = log.findIndex((entry, index) => index >= half && begins(entry))
+  return after < 0 ? half : after
+}
+
+/** What is known when the first half was compressed before, and the snapshot of it is all that is left. */
+const gatheredTwice = (log: ReadonlyArray<Entry>): Evidence => {
+  const cut = middle(log)
+  const earlier = composed(Work.runSync(gatherEvidence(log.slice(0, cut))), ample)
+  const summary: Entry = {
+    id: entryId(log.length + 100),
+    content: user(text(earlier.text)),
+    author: "summary",
+    tokens: [estimateText(earlier.text)],
+    handles: [Handle.make("h_aaaaaaaaaa")]
+  }
+  // What the snapshot quotes is looked up in the whole log, as the workflow does.
+  return Work.runSync(gatherEvidence([summary, ...log.slice(cut)], witnessOf(log)))
+}
+
+/** What only a reader sees who knows more than the file tools, `>`, `rm` and `mv`. */
+const subtle = new Set(["cp", "sed -i", "tee", "replace, new file"])
+const isSubtle = ({ how }: typeof FileFact.Type): boolean => how.some((name) => subtle.has(name))
+
+const filesWhere = (golden: Golden, which: (fact: typeof FileFact.Type) => boolean) =>
+  Object.fromEntries(
+    Object.entries(golden.files).flatMap(([path, fact]) =>
+      which(fact) ? [[path, { state: fact.state, reads: fact.reads, changes: fact.changes }]] : []
+    )
+  )
+const filesIn = (evidence: Evidence, which: (path: string) => boolean) =>
+  Object.fromEntries(
+    [...evidence.files].flatMap(([path, { changes, reads, state }]) =>
+      which(path) ? [[path, { state, reads, changes }]] : []
+    )
+  )
+
+/** What a call was about; of one that failed and so did nothing, what stands behind its tool's name. */
+const targetOf = ({ action, failed, tool }: RecentCall): string | null =>
+  "path" in action
+    ? action.path
+    : action._tag === "Command"
+      ? action.command
+      : action._tag === "Other" && failed
+        ? action.summary.slice(tool.length + 1) || null
+        : null
+
+/** Calls, without what a shell command did to files beside running. */
+const calls = (evidence: Evidence, golden: Golden) => {
+  const shells = new Set(["Bash", "bash", "run_shell_command"])
+  return evidence.recent
+    .filter((recent) => !shells.has(recent.tool) || recent.action._tag === "Command")
+    .map((recent) => ({ tool: recent.tool, target: targetOf(recent), failed: recent.failed }))
+    .slice(-golden.recent.length)
+}
+
+const oneLine = (text: string, length: number): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > length ? line.slice(0, length) : line
+}
+
+/** Whether `line` is one of the lines of a failure, or the beginning of a long one. */
+const isLineOf = (lines: ReadonlyArray<string>, line: string): boolean =>
+  lines.some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
+
+const composed = (evidence: Evidence, budget: number): ExtractedSnapshot =>
+  Work.runSync(composeSnapshot(evidence, { budget, kept: [] }))
+
+/** The body of each section, as the text has it. */
+const sectionsOf = (text: string): Readonly<Record<SectionName, string>> => {
+  const body = (name: SectionName) => {
+    const pieces = text.split(new RegExp(`^  </?${name}>$`, "m"))
+    assert.strictEqual(pieces.length, 3, `${name} stands there once`)
+    return pieces[1] ?? ""
+  }
+  return {
+    overall_goal: body("overall_goal"),
+    active_constraints: body("active_constraints"),
+    key_knowledge: body("key_knowledge"),
+    artifact_trail: body("artifact_trail"),
+    file_system_state: body("file_system_state"),
+    recent_actions: body("recent_actions"),
+    task_state: body("task_state")
+  }
+}
+
+const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
+const commandLine = /^- (.+?) → (?:exit (-?\d+)|no exit code)(?=, last line|…? \(e\d)/gm
+
+/** Everything the text claims that the golden file denies. */
+const contradictions = (text: string, golden: Golden): Array<string> => {
+  const sections = sectionsOf(text)
+  const wrong: Array<string> = []
+  for (const name of ["artifact_trail", "file_system_state"] as const) {
+    for (const [, path = "", state] of sections[name].matchAll(fileLine)) {
+      const fact = golden.files[path]
+      if (fact?.state !== state) wrong.push(`${path} is ${fact?.state ?? "unknown"}, not ${state}`)
+      if ((state === "read") !== (name === "file_system_state")) wrong.push(`${path} is in ${name}`)
+    }
+  }
+  for (const [, shown = "", exit] of sections.recent_actions.matchAll(commandLine)) {
+    if (/^e\d+ \S+: ran /.test(shown)) continue
+    // Long commands may share the beginning that is shown.
+    const codes = golden.commands
+      .filter(({ command }) => shown.replace(/…$/, "") === oneLine(command, 160))
+      .map((command) => (command.exit === null ? undefined : String(command.exit)))
+    if (codes.length === 0) wrong.push(`nobody ran ${shown}`)
+    else if (!codes.includes(exit)) wrong.push(`${shown} ended with ${codes.join()}, not ${exit}`)
+  }
+  for (const words of userWordsIn(text)) {
+    if (!golden.said.some((said) => said.includes(words.text))) wrong.push(`the user never said: ${words.text}`)
+  }
+  const lists = golden.todos ?? []
+  for (const [, status, todo = ""] of sections.task_state.matchAll(/^- \[(\w+)\] (.+)$/gm)) {
+    const known = lists.find(({ text }) => todo.replace(/…$/, "") === oneLine(text, 240).replaceAll("<", "&lt;"))
+    if (known?.status !== status) wrong.push(`${todo} is ${known?.status ?? "no todo"}, not ${status}`)
+  }
+  for (const [, what = "", lines = ""] of sections.task_state.matchAll(
+    /^- unresolved failure of (.+?) \(e\d[^)]*\):\n((?: {4}.*\n)+)/gm
+  )) {
+    for (const line of lines.trimEnd().split("\n")) {
+      const known = golden.failures.some((failure) =>
+        isLineOf(
+          failure.lines.map((one) => one.replaceAll("\t", " ")),
+          line.trim().replaceAll("\t", " ")
+        )
+      )
+      if (!known) wrong.push(`not a line of an unresolved failure (${what}): ${line.trim()}`)
+    }
+  }
+  return wrong
+}
+
+const fixtures = [
+  "claude-code-1512-lines",
+  "claude-code-subagent",
+  "claude-code-tools",
+  "pi-1019-lines",
+  "gemini-parser-fix"
+]
+/** More than everything of any of them takes, so that nothing is left out for want of room. */
+const ample = 1_000_000
+
+layer(services)((it) => {
+  describe.each(fixtures)("%s: evidence", (name) => {
+    it.effect("the original request", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.strictEqual(evidence.requests[0]?.text, golden.originalRequest)
+      })
+    )
+    it.effect("the latest request, and no other words than the user's", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(
+          [...evidence.requests, ...evidence.constraints]
+            .map(({ text }) => text)
+            .filter((text) => !golden.said.some((said) => said.includes(text))),
+          []
+        )
+        assert.strictEqual(evidence.requests.at(-1)?.text, golden.latestRequest)
+      })
+    )
+    it.effect("files the tools, `>`, `rm` and `mv` touched: last state and counts", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const plain = filesWhere(golden, (fact) => !isSubtle(fact))
+        assert.deepStrictEqual(
+          filesIn(evidence, (path) => {
+            const fact = golden.files[path]
+            return fact === undefined || !isSubtle(fact)
+          }),
+          plain
+        )
+      })
+    )
+    it.effect("files that `cp`, `sed -i`, `tee` or a `replace` of nothing made or changed", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const wanted = filesWhere(golden, isSubtle)
+        assert.deepStrictEqual(
+          filesIn(evidence, (path) => path in wanted),
+          wanted
+        )
+      })
+    )
+    it.effect("shell commands with their last exit code, and how often they ran", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const found = new Map(
+          [...evidence.commands].map(([command, run]) => [command, { exit: run.exit ?? null, times: run.times }])
+        )
+        const wanted = new Map(golden.commands.map(({ command, exit, times }) => [command, { exit, times }]))
+        const wrong = [...new Set([...found.keys(), ...wanted.keys()])].filter(
+          (command) => JSON.stringify(found.get(command)) !== JSON.stringify(wanted.get(command))
+        )
+        assert.deepStrictEqual(
+          wrong.map((command) => ({ command, found: found.get(command), wanted: wanted.get(command) })),
+          []
+        )
+      })
+    )
+    it.effect("every unresolved failure, in lines that stand in the answer", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
+        for (const failure of golden.failures) {
+          assert.isTrue(
+            found.some((lines) => lines.length > 0 && lines.every((line) => isLineOf(failure.lines, line))),
+            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
+          )
+        }
+      })
+    )
+    it.effect("no failure that something later resolved", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const resolved = [...evidence.errors].filter(
+          ([, { text }]) =>
+            !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
+        )
+        assert.deepStrictEqual(
+          resolved.map(([what, { text }]) => `${what}: ${text}`),
+          []
+        )
+      })
+    )
+    it.effect("the last todo list", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
+      })
+    )
+    it.effect("the last actions, failed ones too", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
+      })
+    )
+  })
+
+  describe.each(fixtures)("%s: the snapshot with room for everything", (name) => {
+    it.effect("overall_goal: the original and the latest request, word for word", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
+        assert.include(words, golden.originalRequest)
+        assert.include(words, golden.latestRequest)
+      })
+    )
+    it.effect("active_constraints: only what the user said, and all of it that was found", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const words = userWordsIn(sectionsOf(composed(evidence, ample).text).active_constraints).map(({ text }) => text)
+        for (const text of words)
+          assert.isTrue(
+            golden.said.some((said) => said.includes(text)),
+            text
+          )
+        assert.deepStrictEqual(new Set(words), new Set(evidence.constraints.map(({ text }) => text)))
+      })
+    )
+    it.effect("artifact_trail and file_system_state: every file, each in its section", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const sections = sectionsOf(composed(evidence, ample).text)
+        for (const [path, fact] of Object.entries(golden.files)) {
+          if (isSubtle(fact)) continue
+          const section = fact.state === "read" ? sections.file_system_state : sections.artifact_trail
+          assert.include(section, `\n- ${path}: ${fact.state} (`)
+        }
+      })
+    )
+    it.effect("recent_actions: every command with its exit code, and the last actions in order", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).recent_actions
+        for (const { command } of golden.commands) assert.include(section, `\n- ${oneLine(command, 160)}`)
+        const lines = section.split("\n").filter((line) => /^- e\d+ \S+: /.test(line))
+        let at = lines.length
+        for (const { target, tool } of [...golden.recent].reverse()) {
+          const sought = oneLine(target ?? "", 100)
+          at = lines.findLastIndex((line, index) => index < at && line.includes(`${tool}: `) && line.includes(sought))
+          assert.isAtLeast(at, 0, `${tool} ${target ?? ""}`)
+        }
+      })
+    )
+    it.effect("task_state: the todo list, and every unresolved failure with its lines", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).task_state
+        for (const { status, text } of golden.todos ?? []) {
+          assert.include(section, `- [${status}] ${text.replaceAll("<", "&lt;")}`)
+        }
+        const shown = [...section.matchAll(/^- unresolved failure of [\s\S]+?\):\n((?: {4}.*(?:\n|$))+)/gm)].map(
+          ([, lines = ""]) =>
+            lines
+              .trimEnd()
+              .split("\n")
+              .map((line) => line.trim())
+        )
+        for (const failure of golden.failures) {
+          assert.isTrue(
+            shown.some((lines) => lines.every((line) => isLineOf(failure.lines, line))),
+            `${failure.tool} ${failure.target ?? ""}: ${failure.lines[0]}`
+          )
+        }
+      })
+    )
+    it.effect("key_knowledge: the lists of names hold only what was used or shown, each once", () =>
+      Effect.gen(function* () {
+        const { evidence } = yield* gathered(name)
+        const section = sectionsOf(composed(evidence, ample).text).key_knowledge
+        const names = [...section.matchAll(/^- names (?:used|shown)[^:]*: (.+)$/gm)].flatMap(([, list = ""]) =>
+          list.split(" ")
+        )
+        assert.isAbove(names.length, 0)
+        assert.deepStrictEqual(
+          names.filter((word) => !evidence.anchors.has(word)),
+          []
+        )
+        assert.strictEqual(new Set(names).size, names.length)
+      })
+    )
+    it.effect("nothing contradicts the golden facts", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(contradictions(composed(evidence, ample).text, golden), [])
+      })
+    )
+  })
+
+  describe.each(fixtures)("%s: compressed twice", (name) => {
+    it.effect("the original request is still the first thing asked, the latest the last", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const words = userWordsIn(sectionsOf(composed(gatheredTwice(log), ample).text).overall_goal).map(
+          ({ text }) => text
+        )
+        assert.strictEqual(words[0], golden.originalRequest)
+        assert.include(words, golden.latestRequest)
+      })
+    )
+    it.effect("every file is there once, in its last state", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const sections = sectionsOf(composed(gatheredTwice(log), ample).text)
+        const shown = [...`${sections.artifact_trail}\n${sections.file_system_state}`.matchAll(fileLine)]
+        assert.deepStrictEqual(
+          shown
+            .map(([, path = "", state]) => `${path}: ${state}`)
+            .filter((one) => !one.startsWith("cwd"))
+            .toSorted(),
+          Object.entries(golden.files)
+            .filter(([path, fact]) => !isSubtle(fact) || shown.some(([, one]) => one === path))
+            .map(([path, { state }]) => `${path}: ${state}`)
+            .toSorted()
+        )
+      })
+    )
+    it.effect("failures of the first half that nothing resolved are still there", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const once = sectionsOf(composed(Work.runSync(gatherEvidence(log)), ample).text).task_state
+        const twice = sectionsOf(composed(gatheredTwice(log), ample).text).task_state
+        const shownIn = (section: string, line: string) => section.includes(`\n    ${line.slice(0, 200)}`)
+        for (const { lines, target, tool } of golden.failures) {
+          if (!lines.some((line) => shownIn(once, line))) continue
+          assert.isTrue(
+            lines.some((line) => shownIn(twice, line)),
+            `${tool} ${target ?? ""}`
+          )
+        }
+      })
+    )
+    it.effect("nothing contradicts the golden facts", () =>
+      Effect.gen(function* () {
+        const { golden, log } = yield* gathered(name)
+        const text = composed(gatheredTwice(log), ample).text
+        const once = contradictions(composed(Work.runSync(gatherEvidence(log)), ample).text, golden)
+        assert.deepStrictEqual(
+          contradictions(text, golden).filter((wrong) => !once.includes(wrong)),
+          []
+        )
+      })
+    )
+  })
+
+  describe.each(fixtures)("%s: small snapshots", (name) => {
+    it.effect.each([600, 2_000, 4_000])("%i tokens: within the budget, seven sections, still a snapshot", (budget) =>
+      Effect.gen(function* () {
+        const { evidence } = yield* gathered(name)
+        const { snapshot, text } = composed(evidence, budget)
+        assert.isAtMost(estimateText(text), budget)
+        assert.strictEqual(Object.keys(sectionsOf(text)).length, sectionNames.length)
+        const parsed = parseSnapshot(text)
+        assert.isTrue(isSnapshot(parsed), String(parsed))
+        assert.deepStrictEqual(Object.keys(parsed), Object.keys(snapshot))
+      })
+    )
+    it.effect.each([600, 2_000, 4_000])("%i tokens: shows nothing but golden facts", (budget) =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
+      })
+    )
+    it.effect("2,000 tokens: the beginning of both requests and the newest artifact are in it", () =>
+      Effect.gen(function* () {
+        const { evidence, golden } = yield* gathered(name)
+        const sections = sectionsOf(composed(evidence, 2_000).text)
+        const words = userWordsIn(sections.overall_goal).map(({ text }) => text)
+        for (const request of [golden.originalRequest, golden.latestRequest]) {
+          assert.isTrue(
+            words.some((shown) => shown.length > 0 && request.startsWith(shown)),
+            request
+          )
+        }
+        const newest = [...evidence.files].findLast(([, { state }]) => state !== "read")
+        if (newest !== undefined) assert.include(sections.artifact_trail, `- ${newest[0]}: ${newest[1].state}`)
+      })
+    )
+  })
+})
+
+/** The smallest conversations that show one rule each. */
+describe("rules", () => {
+  const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
+    id: entryId(sequence),
+    content,
+    tokens: content.parts.map(() => 1),
+    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa")),
+    ...(author === undefined ? {} : { author })
+  })
+  /** Calls, each with its answer; undefined: none came. */
+  const made = (from: number, ...calls: ReadonlyArray<readonly [tool: string, args: unknown, answer?: object]>) =>
+    calls.flatMap(([tool, args, answer], index) => [
+      entryOf(from + index * 2, model(call(tool, args, `${from + index}`))),
+      ...(answer === undefined ? [] : [entryOf(from + index * 2 + 1, user(response(tool, answer, `${from + index}`)))])
+    ])
+  const of = (...log: ReadonlyArray<Entry>) => Work.runSync(gatherEvidence(log))
+  const states = (evidence: Evidence) => [...evidence.files].map(([path, { state }]) => `${path}: ${state}`)
+  const sh = (command: string) => ["Bash", { command }] as const
+  const done = { output: "" }
+  const created = { output: "File created successfully at: it" }
+  /** What is known when these were compressed into a snapshot and those came after it. */
+  const after = (before: ReadonlyArray<Entry>, ...later: ReadonlyArray<Entry>): Evidence =>
+    of(entryOf(90, user(text(composed(of(...before), ample).text)), "summary"), ...later)
+  const shown = (evidence: Evidence) => sectionsOf(composed(evidence, ample).text)
+
+  it("a command that is running again has not resolved its failure yet", () => {
+    const evidence = of(...made(1, [...sh("make"), { error: "Exit code 2\nno rule" }], sh("make")))
+    assert.deepStrictEqual([...evidence.errors.keys()], ["make"])
+  })
+
+  it("a failure is told by the file, whatever argument comes first", () => {
+    const edit = (instruction: string) => ["replace", { instruction, file_path: "a.ts", old_string: "x" }] as const
+    const evidence = of(
+      ...made(
+        1,
+        [...edit("once"), { error: "0 occurrences found" }],
+        [...edit("twice"), { output: "Successfully modified" }]
+      )
+    )
+    assert.deepStrictEqual([...evidence.errors.keys()], [])
+  })
+
+  it("a search that succeeds resolves its failure", () => {
+    const grep = ["Grep", { pattern: "x" }] as const
+    assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).errors.size, 0)
+  })
+
+  it("labels of a shell's answer are not what went wrong", () => {
+    const answer = { output: "Command: x\nOutput: TypeError: no\nError: (none)\nExit Code: 1\nSignal: (none)" }
+    const evidence = of(...made(1, ["run_shell_command", { command: "x" }, answer]))
+    assert.strictEqual(evidence.errors.get("x")?.text, "Output: TypeError: no")
+  })
+
+  it("removing a folder removes what is in it", () => {
+    const evidence = of(...made(1, ["Write", { file_path: "old/a.ts" }, created], [...sh("rm -r old"), done]))
+    assert.notInclude(states(evidence), "old/a.ts: created")
+  })
+
+  it("files in file_path and in a shell's folder are the same file", () => {
+    const evidence = of(...made(1, ["Write", { file_path: "pkg/a.ts" }, created], [...sh("cd pkg && rm a.ts"), done]))
+    assert.deepStrictEqual(states(evidence), ["pkg/a.ts: deleted"])
+  })
+
+  it("text that a program put in the user's place is not the user's", () => {
+    for (const injected of [
+      "<task-notification>\n<task-id>b1</task-id>\n</task-notification>\nRead the output file",
+      "<system-reminder>never do this</system-reminder>",
+      "<local-command-stdout>ok</local-command-stdout>",
+      "<local-command-stderr>must not</local-command-stderr>",
+      "<bash-input>rm a</bash-input>",
+      "<bash-stdout>always</bash-stdout><bash-stderr></bash-stderr>",
+      "<user-prompt-submit-hook>never push</user-prompt-submit-hook>",
+      "[Request interrupted by user for tool use]"
+    ]) {
+      const evidence = of(entryOf(1, user(text(injected))))
+      assert.deepStrictEqual([evidence.requests, evidence.constraints], [[], []], injected)
+    }
+  })
+
+  it("a file made before the last compression and edited after it is still one that was made", () => {
+    const evidence = after(
+      made(1, ["Write", { file_path: "src/a.ts" }, created]),
+      ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: created (")
+    assert.notInclude(shown(evidence).artifact_trail, "modified")
+  })
+
+  it("a file read before the last compression and changed after it stands there once", () => {
+    const evidence = after(
+      made(1, ["Read", { file_path: "src/a.ts" }, done]),
+      ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: modified (")
+    assert.notInclude(shown(evidence).file_system_state, "src/a.ts")
+  })
+
+  it("a file changed before the last compression and only read after it is not one that was only read", () => {
+    const evidence = after(
+      made(1, ["Edit", { file_path: "src/a.ts" }, done]),
+      ...made(100, ["Read", { file_path: "src/a.ts" }, done])
+    )
+    assert.include(shown(evidence).artifact_trail, "- src/a.ts: modified (")
+    assert.notInclude(shown(evidence).file_system_state, "src/a.ts: read")
+  })
+
+  it("README.md has capitals and stands there once", () => {
+    const evidence = after(
+      made(1, ["Edit", { file_path: "README.md" }, done]),
+      ...made(100, ["Edit", { file_path: "README.md" }, done])
+    )
+    assert.strictEqual(shown(evidence).artifact_trail.split("README.md:").length, 2)
+  })
+
+  it("a failure told by the last snapshot is gone when the command has succeeded since", () => {
+    const evidence = after(
+      made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
+      ...made(100, [...sh("make"), done])
+    )
+    assert.notInclude(shown(evidence).task_state, "unresolved failure of make")
+  })
+
+  it("a failure told by the last snapshot stays when a todo list was written since", () => {
+    const evidence = after(
+      made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
+      ...made(100, ["TodoWrite", { todos: [{ content: "go on", status: "pending" }] }, done])
+    )
+    assert.include(shown(evidence).task_state, "unresolved failure of make")
+    assert.include(shown(evidence).task_state, "[pending] go on")
+  })
+})

@@ -1,0 +1,37 @@
+import { assert, describe, it } from "@effect/vitest"
+import { modelFor } from "../../../src/domain/compression/ModelPurpose.ts"
+
+describe("the model for a purpose", () => {
+  for (const [family, model] of [
+    ["gemini-3-pro-preview", "gemini-3-pro-preview"],
+    ["gemini-3.1-pro-preview", "gemini-3-pro-preview"],
+    ["gemini-3-flash-preview", "gemini-3-flash-preview"],
+    ["gemini-2.5-pro", "gemini-2.5-pro"],
+    ["gemini-2.5-flash", "gemini-2.5-flash"],
+    ["gemini-2.5-flash-lite", "gemini-2.5-flash-lite"],
+    ["some-other-model", "gemini-3-pro-preview"]
+  ] as const) {
+    it(`${family} is compressed by ${model}`, () => {
+      assert.deepStrictEqual(modelFor("compression", family), { model })
+    })
+  }
+
+  it("a tool summary, a title and a route have models of their own, whatever the conversation's", () => {
+    assert.deepStrictEqual(modelFor("tool-summary", "gemini-2.5-pro"), {
+      model: "gemini-2.5-flash-lite",
+      maxOutputTokens: 2_000
+    })
+    assert.strictEqual(modelFor("title", "gemini-2.5-pro").model, "gemini-2.5-flash-lite")
+    assert.strictEqual(modelFor("router", "gemini-2.5-pro").temperature, 0)
+  })
+
+  it("any part can be set otherwise, for one purpose alone", () => {
+    const overrides = { compression: { model: "mine" }, "tool-summary": { maxOutputTokens: 10 } }
+    assert.strictEqual(modelFor("compression", "gemini-2.5-pro", overrides).model, "mine")
+    assert.deepStrictEqual(modelFor("tool-summary", "x", overrides), {
+      model: "gemini-2.5-flash-lite",
+      maxOutputTokens: 10
+    })
+    assert.deepStrictEqual(modelFor("router", "x", overrides), modelFor("router", "x"))
+  })
+})

@@ -1,0 +1,333 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import {
+  emptySnapshot,
+  isSnapshot,
+  statement,
+  type SnapshotItem,
+  labelledWordsItem,
+  mergeSnapshots,
+  parseSnapshot,
+  renderSnapshot,
+  type SectionName,
+  sectionNames,
+  type Snapshot,
+  type SnapshotProblem,
+  snapshotTokens,
+  missingSections,
+  withoutScratchpad,
+  userWordsIn,
+  userWordsItem
+} from "../../../src/domain/compression/Snapshot.ts"
+import { protect, unprotect } from "../../../src/domain/text/UntrustedText.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const read = (text: string): Snapshot => {
+  const parsed = parseSnapshot(text)
+  if (!isSnapshot(parsed)) throw new Error(parsed)
+  return parsed
+}
+const only = (name: SectionName, ...items: ReadonlyArray<SnapshotItem>): Snapshot => ({
+  ...emptySnapshot,
+  [name]: items
+})
+const texts = (snapshot: Snapshot) => sectionNames.map((name) => snapshot[name].map((one) => one.text))
+
+const reserved = ["state_snapshot", "scratchpad", "user_words", "current_plan", ...sectionNames]
+/** Ways to write a tag, the sneaky ones too. */
+const spellings: ReadonlyArray<(name: string) => string> = [
+  (name) => `<${name}>`,
+  (name) => `</${name}>`,
+  (name) => `</${name.toUpperCase()}>`,
+  (name) => `<${name.charAt(0).toUpperCase()}${name.slice(1)}>`,
+  (name) => `</${name} >`,
+  (name) => `<${name} entry="e1">`,
+  (name) => `</${name}\n>`,
+  (name) => `<${name}/>`,
+  (name) => `</${name}`,
+  (name) => `< /${name}>`,
+  (name) => `&lt;/${name}>`,
+  (name) => `&lt;/${name}&gt;`,
+  (name) => `&amp;lt;/${name}>`,
+  (name) => `&amp;amp;lt;${name}>`,
+  (name) => `&<${name}>`,
+  (name) => `&amp;</${name}>`,
+  (name) => `<</${name}>>`,
+  (name) => `&LT;/${name}>`,
+  (name) => `${name}>`
+]
+const tags = reserved.flatMap((name) => spellings.map((spell) => spell(name)))
+const Piece = Schema.Union([
+  Schema.Literals(tags),
+  Schema.String,
+  Schema.Literals([
+    "&",
+    "&amp;",
+    "lt;",
+    "<",
+    "\n",
+    "- ",
+    "  ",
+    '"',
+    "- none",
+    "original request:",
+    "\n    ",
+    "\r\n",
+    "&amp;lt;"
+  ])
+])
+const Sneaky = Arbitrary.map(Arbitrary.schema(Schema.Array(Piece)), (pieces) => pieces.join(""))
+const runs = (seed: string) => ({ arbitrary: { runs: runsOf(2_000), seed, size: 12 } })
+
+describe("protected text", () => {
+  it.each(reserved)("%s: no spelling of its tag survives", (name) => {
+    for (const spell of spellings) {
+      const text = spell(name)
+      assert.notMatch(protect(text), new RegExp(`</?${name}\\b`, "i"))
+      assert.strictEqual(unprotect(protect(text)), text)
+    }
+  })
+
+  it.prop(
+    "unprotect is the inverse of protect",
+    [Sneaky],
+    ([text]) => assert.strictEqual(unprotect(protect(text)), text),
+    runs("protect")
+  )
+
+  it.prop(
+    "nothing protected can open or close anything",
+    [Sneaky],
+    ([text]) => {
+      for (const name of reserved) assert.notMatch(protect(text), new RegExp(`</?${name}\\b`, "i"))
+    },
+    runs("closing")
+  )
+
+  it("leaves alone what is not reserved", () => {
+    const text = "a < b && c > d, <div>, </overall_goals>, &lt;b&gt;, &amp;lt;i>, x<state>y"
+    assert.strictEqual(protect(text), text)
+  })
+})
+
+/** Items as code makes them: one line, or a line with indented ones under it, or the user's words. */
+const AnyItem = Arbitrary.map(
+  Arbitrary.all([
+    Sneaky,
+    Arbitrary.schema(Schema.Array(Schema.Literals(tags))),
+    Arbitrary.schema(Schema.Literals(["line", "block", "words"]))
+  ]),
+  ([text, more, form]): SnapshotItem =>
+    form === "words"
+      ? labelledWordsItem("original request", { entry: "e7", text })
+      : statement("key", `x${text}`, form === "line" ? [] : more.map((one) => `y${one}`))
+)
+const AnySnapshot = Arbitrary.map(
+  Arbitrary.array(Arbitrary.array(AnyItem, { minLength: 1, maxLength: 4 }), { minLength: 7, maxLength: 7 }),
+  (lists): Snapshot => ({
+    overall_goal: lists[0] ?? [],
+    active_constraints: lists[1] ?? [],
+    key_knowledge: lists[2] ?? [],
+    artifact_trail: lists[3] ?? [],
+    file_system_state: lists[4] ?? [],
+    recent_actions: lists[5] ?? [],
+    task_state: lists[6] ?? []
+  })
+)
+
+describe("render and parse", () => {
+  it.prop(
+    "parse(render(x)) gives the same items, whatever stands in them",
+    [AnySnapshot],
+    ([snapshot]) => {
+      assert.deepStrictEqual(texts(read(renderSnapshot(snapshot))), texts(snapshot))
+    },
+    runs("inverse")
+  )
+
+  it.prop(
+    "the user's words come back as the exact spans they were",
+    [Arbitrary.array(Sneaky, { maxLength: 4 })],
+    ([spans]) => {
+      const words = spans.map((text, index) => ({ entry: `e${index + 1}`, text }))
+      const snapshot = only("overall_goal", ...words.map((one) => labelledWordsItem(`said ${one.entry}`, one)))
+      assert.deepStrictEqual(userWordsIn(renderSnapshot(snapshot)), words)
+    },
+    runs("words")
+  )
+
+  it.prop(
+    "no text of another origin shows as the user's words",
+    [Sneaky],
+    ([text]) => assert.deepStrictEqual(userWordsIn(renderSnapshot(only("key_knowledge", statement("k", text)))), []),
+    runs("forged")
+  )
+
+  it.prop(
+    "with prose, a fence and a scratchpad around it, it is the same snapshot",
+    [AnySnapshot],
+    ([snapshot]) => {
+      const answer = `<scratchpad>\n<state_snapshot>draft</state_snapshot>\n</scratchpad>\nHere it is:\n\`\`\`xml\n${renderSnapshot(snapshot)}\n\`\`\`\nDone.`
+      assert.deepStrictEqual(texts(read(answer)), texts(snapshot))
+    },
+    runs("prose")
+  )
+
+  it("all seven sections stand in it, in order, empty ones too", () => {
+    const text = renderSnapshot(emptySnapshot)
+    assert.deepStrictEqual(
+      [...text.matchAll(/^ {2}<(\w+)>$/gm)].map(([, name]) => name),
+      [...sectionNames]
+    )
+    assert.isTrue(text.startsWith("<state_snapshot>\n") && text.endsWith("\n</state_snapshot>"))
+  })
+
+  it("an empty section comes back empty", () => {
+    assert.deepStrictEqual(read(renderSnapshot(emptySnapshot)), emptySnapshot)
+    assert.deepStrictEqual(read(renderSnapshot(only("task_state", statement("a", "a")))).overall_goal, [])
+  })
+
+  it("counts the tokens of what it renders", () => {
+    const snapshot = only("task_state", statement("a", "do this"), statement("b", "then that"))
+    assert.strictEqual(snapshotTokens(snapshot), estimateText(renderSnapshot(snapshot)))
+  })
+
+  it("the user's words stand alone or under their label", () => {
+    const words = { entry: "e3", text: "Keep it\n  simple.\n" }
+    const parsed = read(
+      renderSnapshot(
+        only("active_constraints", userWordsItem("w", words), labelledWordsItem("the user said (e3)", words))
+      )
+    )
+    assert.deepStrictEqual(
+      parsed.active_constraints.map((one) => one.text),
+      [userWordsItem("w", words).text, labelledWordsItem("the user said (e3)", words).text]
+    )
+    assert.strictEqual(parsed.active_constraints[1]?.key, "the user said (e3)")
+  })
+
+  it.each(["src/app.ts", "README.md", "/home/Me/Makefile.am", "docs/My File.md"])(
+    "a file's line has the same key when it is read back, so that the newer supersedes the older: %s",
+    (path) => {
+      const made = statement(path, `${path}: modified (1 change; e4)`)
+      const older = read(renderSnapshot(only("artifact_trail", statement(path, `${path}: created (1 change; e2)`))))
+      assert.deepStrictEqual(mergeSnapshots(older, only("artifact_trail", made)).artifact_trail, [made])
+    }
+  )
+})
+
+describe("parse", () => {
+  const wrap = (body: string) => `<state_snapshot>${body}</state_snapshot>`
+
+  it("the five sections of older snapshots, the plan as the state of the task", () => {
+    const parsed = read(
+      wrap(`
+        <overall_goal>Ship it</overall_goal>
+        <key_knowledge>- Build: \`make\`\n- Tests are slow</key_knowledge>
+        <file_system_state>- CWD: /w\n- CREATED: a.ts</file_system_state>
+        <recent_actions>- Ran make</recent_actions>
+        <current_plan>1. [DONE] Look\n2. [TODO] Write</current_plan>`)
+    )
+    assert.deepStrictEqual(texts(parsed), [
+      ["Ship it"],
+      [],
+      ["- Build: `make`", "- Tests are slow"],
+      [],
+      ["- CWD: /w", "- CREATED: a.ts"],
+      ["- Ran make"],
+      ["1. [DONE] Look", "2. [TODO] Write"]
+    ])
+  })
+
+  it("tags in any case", () => {
+    assert.deepStrictEqual(
+      read("<State_Snapshot><OVERALL_GOAL>x</Overall_Goal></STATE_SNAPSHOT>").overall_goal.map((one) => one.text),
+      ["x"]
+    )
+  })
+
+  const unusable: ReadonlyArray<readonly [text: string, problem: SnapshotProblem]> = [
+    ["", "no snapshot"],
+    ["I could not do it.", "no snapshot"],
+    ["<state_snapshot><overall_goal>x</overall_goal>", "not closed"],
+    [`${wrap("<overall_goal>x</overall_goal>")}${wrap("<overall_goal>y</overall_goal>")}`, "more than one snapshot"],
+    [wrap("nothing here"), "no section"],
+    [wrap("<overall_goal>x"), "no section"],
+    [wrap("<overall_goal>x<task_state>y</task_state></overall_goal>"), "nested section"]
+  ]
+  it.each(unusable)("why %j is none: %s", (text, problem) => {
+    assert.strictEqual(parseSnapshot(text), problem)
+  })
+
+  it("lines belong to the line they are indented under", () => {
+    assert.deepStrictEqual(
+      read(wrap("<task_state>\n- a\n    a1\n    a2\n- b\n\n- c\n</task_state>")).task_state.map((one) => one.text),
+      ["- a\n    a1\n    a2", "- b", "- c"]
+    )
+  })
+})
+
+describe("scratchpad", () => {
+  it("is taken out wherever it stands, as often as it does", () => {
+    assert.strictEqual(withoutScratchpad("a <scratchpad>x\ny</scratchpad>b<SCRATCHPAD>z</ScratchPad>c"), "a bc")
+  })
+  it("one that is never closed ends where the snapshot begins", () => {
+    assert.strictEqual(
+      withoutScratchpad("<scratchpad>hm\n<state_snapshot>s</state_snapshot>"),
+      "<state_snapshot>s</state_snapshot>"
+    )
+  })
+  it("one that is never closed and no snapshot: nothing is left", () => {
+    assert.strictEqual(withoutScratchpad("<scratchpad>hm"), "")
+    assert.strictEqual(parseSnapshot("<scratchpad>hm"), "no snapshot")
+  })
+  it("what is kept has none of it", () => {
+    const snapshot = read(
+      "<scratchpad>secret</scratchpad><state_snapshot><overall_goal>x</overall_goal></state_snapshot>"
+    )
+    assert.notInclude(renderSnapshot(snapshot), "secret")
+  })
+})
+
+describe("validate", () => {
+  it("names the sections that say nothing", () => {
+    assert.deepStrictEqual(missingSections(emptySnapshot), [...sectionNames])
+    assert.deepStrictEqual(
+      missingSections(only("task_state", statement("a", "a"))),
+      sectionNames.filter((name) => name !== "task_state")
+    )
+  })
+  it("a section rendered without items still says nothing when it is read back", () => {
+    assert.deepStrictEqual(missingSections(read(renderSnapshot(emptySnapshot))), [...sectionNames])
+  })
+})
+
+describe("merge", () => {
+  const older = only("key_knowledge", statement("build", "Build: make"), statement("test", "Test: make test"))
+  const newer = only("key_knowledge", statement("build", "Build: ninja"))
+
+  it("the newer statement supersedes the older with its key and comes first; the rest stays", () => {
+    assert.deepStrictEqual(
+      mergeSnapshots(older, newer).key_knowledge.map((one) => one.text),
+      ["- Build: ninja", "- Test: make test"]
+    )
+  })
+  it("the same statement under another key stands there once", () => {
+    const same = only("key_knowledge", statement("other", "Test: make test"))
+    assert.strictEqual(mergeSnapshots(older, same).key_knowledge.length, 2)
+  })
+  it("sections do not supersede each other", () => {
+    const merged = mergeSnapshots(older, only("task_state", statement("build", "Build it")))
+    assert.strictEqual(merged.key_knowledge.length, 2)
+    assert.strictEqual(merged.task_state.length, 1)
+  })
+  it("with nothing is itself, either way", () => {
+    assert.deepStrictEqual(mergeSnapshots(older, emptySnapshot), older)
+    assert.deepStrictEqual(mergeSnapshots(emptySnapshot, older), older)
+    assert.deepStrictEqual(mergeSnapshots(older, older), older)
+  })
+  it("an empty section that was rendered adds nothing", () => {
+    assert.deepStrictEqual(mergeSnapshots(read(renderSnapshot(emptySnapshot)), newer), newer)
+  })
+})

@@ -1,0 +1,29 @@
+import { assert, describe, it } from "@effect/vitest"
+import { add, empty, maxBlockChars, maxHistoryChars } from "../../../src/domain/conversation/AgentHistory.ts"
+
+describe("the history of an agent that was started", () => {
+  it("a block is at most 4,000 characters, and says how many are left out", () => {
+    const [block] = add(empty, "agent", "x".repeat(maxBlockChars + 7)).blocks
+    assert.strictEqual(block?.text, `${"x".repeat(maxBlockChars)}\n(7 more characters)`)
+  })
+
+  it("no half of a character and no half of a secret stays at a cut", () => {
+    const [block] = add(empty, "agent", `${"x".repeat(maxBlockChars - 1)}😀`).blocks
+    assert.isTrue(block?.text.isWellFormed())
+    const [secret] = add(empty, "agent", `${"x".repeat(maxBlockChars - 12)} password=hunter2`).blocks
+    assert.notInclude(secret?.text ?? "", "hunt")
+  })
+
+  it("the whole is bounded: the oldest go, the first and the newest stay", () => {
+    let history = add(empty, "you", "the task")
+    for (let n = 0; n < 200; n += 1) history = add(history, "agent", `${n} ${"x".repeat(1_000)}`)
+    assert.isAtMost(history.length, maxHistoryChars)
+    assert.strictEqual(
+      history.length,
+      history.blocks.reduce((sum, { text }) => sum + text.length, 0)
+    )
+    assert.strictEqual(history.blocks[0]?.text, "the task")
+    assert.isTrue(history.blocks.at(-1)?.text.startsWith("199 "))
+    assert.strictEqual(history.dropped + history.blocks.length, 201)
+  })
+})

@@ -1,0 +1,334 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Chain from "../../../src/domain/text/PersistentList.ts"
+import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const id = Conversation.entryId
+
+/** An entry whose parts count ten tokens each. */
+const entry = (sequence: number, content: Content, author?: Conversation.Author): Conversation.Entry => ({
+  id: id(sequence),
+  content,
+  tokens: content.parts.map(() => 10),
+  handles: content.parts.map((_, part) =>
+    Handle.make(
+      `h_${String(sequence)
+        .replace(/\d/g, (digit) => "abcdefghij".charAt(Number(digit)))
+        .padEnd(9, "z")}${"abcdefghij".charAt(part)}`
+    )
+  ),
+  ...(author === undefined ? {} : { author })
+})
+const of = (...list: ReadonlyArray<Conversation.Entry>) => list.reduce(Conversation.append, Conversation.empty)
+const turns = (from: number, to: number): Array<Conversation.Entry> =>
+  Array.from({ length: to - from + 1 }, (_, index) =>
+    entry(
+      from + index,
+      (from + index) % 2 === 1 ? user(text(`ask ${from + index}`)) : model(text(`say ${from + index}`))
+    )
+  )
+const six = of(...turns(1, 6))
+const ids = (conversation: Conversation.Conversation) => Conversation.view(conversation).map((item) => item.entry.id)
+const summary = (sequence: number) => entry(sequence, user(text(`what was before ${sequence}`)), "summary")
+const over = (from: number, to: number, ...insert: ReadonlyArray<Conversation.Entry>): Conversation.Patch => ({
+  drop: { from: id(from), to: id(to) },
+  insert,
+  shorten: []
+})
+const sumOf = (conversation: Conversation.Conversation) =>
+  Conversation.view(conversation).reduce((sum, item) => sum + Conversation.itemTokens(item), 0)
+
+/** Everything of a conversation that somebody can see, as plain values. */
+const seen = (conversation: Conversation.Conversation) => ({
+  log: Conversation.entries(conversation).map((one) => one.id),
+  view: Conversation.view(conversation).map((item) => [item.entry.id, Conversation.itemParts(item)]),
+  tokens: Conversation.viewTokens(conversation),
+  next: conversation.next,
+  canUndo: Conversation.canUndo(conversation),
+  canRedo: Conversation.canRedo(conversation)
+})
+
+describe("ids", () => {
+  it("are e and a number from 1", () => {
+    assert.strictEqual(Conversation.sequenceOf(id(12)), 12)
+    const is = Schema.is(Conversation.EntryId)
+    assert.deepStrictEqual(["e1", "e10", "e0", "e01", "1", "e", "E1", "e1 "].filter(is), ["e1", "e10"])
+  })
+})
+
+describe("append", () => {
+  it("adds to log and view, counts the tokens, moves the version", () => {
+    assert.deepStrictEqual(ids(six), [1, 2, 3, 4, 5, 6].map(id))
+    assert.strictEqual(Conversation.viewTokens(six), 60)
+    assert.strictEqual(six.next, 7)
+    assert.strictEqual(six.version, 6)
+  })
+
+  it("shares everything before: the older version is the newer one's beginning, unchanged", () => {
+    const before = seen(six)
+    const longer = Conversation.append(six, entry(7, user(text("more"))))
+    const other = Conversation.append(six, entry(7, user(text("other"))))
+    assert.strictEqual(longer.log?.before, six.log)
+    assert.strictEqual(other.view?.before, six.view)
+    assert.deepStrictEqual(seen(six), before)
+    assert.deepStrictEqual(ids(longer), [1, 2, 3, 4, 5, 6, 7].map(id))
+  })
+
+  it("does not count the environment message in the view", () => {
+    const started = of(entry(1, user(text("Today is Monday")), "environment"), entry(2, user(text("Hello"))))
+    assert.strictEqual(Conversation.viewTokens(started), 10)
+    assert.strictEqual(Conversation.entries(started).length, 2)
+  })
+})
+
+describe("a patch", () => {
+  it("drops both ends and what is between, and inserts there", () => {
+    const compressed = Conversation.compressed(six, over(2, 4, summary(7)))
+    assert.deepStrictEqual(ids(compressed), [1, 7, 5, 6].map(id))
+    assert.strictEqual(Conversation.viewTokens(compressed), 40)
+    assert.strictEqual(compressed.next, 8)
+    assert.strictEqual(compressed.version, six.version + 1)
+  })
+
+  it("changes the view only: the log, and every older version, is what it was", () => {
+    const before = seen(six)
+    const compressed = Conversation.compressed(six, over(1, 4, summary(7)))
+    assert.strictEqual(compressed.log, six.log)
+    assert.deepStrictEqual(seen(six), before)
+  })
+
+  it("without a drop inserts before everything", () => {
+    const patch: Conversation.Patch = { insert: [summary(7)], shorten: [] }
+    assert.deepStrictEqual(ids(Conversation.compressed(six, patch)), [7, 1, 2, 3, 4, 5, 6].map(id))
+  })
+
+  it("never drops the environment message", () => {
+    const started = of(entry(1, user(text("Today is Monday")), "environment"), ...turns(3, 6))
+    const compressed = Conversation.compressed(started, over(1, 4, summary(7)))
+    assert.isTrue(ids(compressed).includes(id(1)))
+    assert.deepStrictEqual(new Set(ids(compressed)), new Set([1, 7, 5, 6].map(id)))
+  })
+
+  it("shortens single parts; the entry keeps its whole content and the view counts the difference", () => {
+    const answers = of(
+      entry(1, model(call("read", {}, "1"), call("read", {}, "2"))),
+      entry(2, user(response("read", { output: "long" }, "1"), response("read", { output: "longer" }, "2")))
+    )
+    const shorter = response("read", { output: "l" }, "2")
+    const compressed = Conversation.compressed(answers, {
+      insert: [],
+      shorten: [{ entry: id(2), part: 1, replacement: shorter, tokens: TokenCount.make(3) }]
+    })
+    const [, item] = Conversation.view(compressed)
+    assert.deepStrictEqual(item === undefined ? [] : Conversation.itemParts(item), [
+      response("read", { output: "long" }, "1"),
+      shorter
+    ])
+    assert.deepStrictEqual(item?.entry.content, answers.log?.value.content)
+    assert.strictEqual(Conversation.viewTokens(compressed), 33)
+    const again = Conversation.compressed(compressed, {
+      insert: [],
+      shorten: [{ entry: id(2), part: 0, replacement: shorter, tokens: TokenCount.make(1) }]
+    })
+    assert.strictEqual(Conversation.viewTokens(again), 24)
+    assert.strictEqual(Conversation.viewTokens(compressed), 33)
+  })
+
+  it("lies over a patch before it", () => {
+    const first = Conversation.compressed(six, over(1, 4, summary(7)))
+    const second = Conversation.compressed(first, over(7, 5, summary(8)))
+    assert.deepStrictEqual(ids(second), [8, 6].map(id))
+    assert.deepStrictEqual(
+      Conversation.compressions(second).map(({ entries, patch }) => [entries, patch.drop?.from]),
+      [
+        [6, id(1)],
+        [6, id(7)]
+      ]
+    )
+  })
+})
+
+describe("undo and redo", () => {
+  const compressed = Conversation.compressed(six, over(1, 4, summary(7)))
+  const grown = [entry(8, user(text("later"))), entry(9, model(text("answer")))].reduce(Conversation.append, compressed)
+
+  it("undo gives the view back", () => {
+    const back = Conversation.undone(compressed)
+    assert.deepStrictEqual(ids(back), ids(six))
+    assert.strictEqual(Conversation.viewTokens(back), Conversation.viewTokens(six))
+    assert.isFalse(Conversation.canUndo(back))
+    assert.isTrue(Conversation.canRedo(back))
+    assert.strictEqual(back.version, compressed.version + 1)
+  })
+
+  it("undo keeps the turns that came after the compression", () => {
+    assert.deepStrictEqual(ids(Conversation.undone(grown)), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
+  })
+
+  it("redo after undo lays it again, later turns stay", () => {
+    const redone = Conversation.redone(Conversation.undone(grown))
+    assert.deepStrictEqual(seen(redone), seen(grown))
+  })
+
+  it("redo after later turns: they stay behind the summary", () => {
+    const later = Conversation.append(Conversation.undone(compressed), entry(8, user(text("later"))))
+    assert.isTrue(Conversation.canRedo(later))
+    const redone = Conversation.redone(later)
+    assert.deepStrictEqual(ids(redone), [7, 5, 6, 8].map(id))
+    assert.deepStrictEqual(ids(Conversation.undone(redone)), [1, 2, 3, 4, 5, 6, 8].map(id))
+  })
+
+  it("undo after redo after later turns keeps each of them once", () => {
+    const later = Conversation.append(Conversation.redone(Conversation.undone(grown)), entry(10, user(text("last"))))
+    assert.deepStrictEqual(ids(Conversation.undone(later)), [1, 2, 3, 4, 5, 6, 8, 9, 10].map(id))
+  })
+
+  it("a new compression makes an end of redo", () => {
+    const other = Conversation.compressed(Conversation.undone(compressed), over(1, 2, summary(8)))
+    assert.isFalse(Conversation.canRedo(other))
+    assert.strictEqual(Conversation.redone(other), other)
+    assert.deepStrictEqual(ids(other), [8, 3, 4, 5, 6].map(id))
+  })
+
+  it("with nothing to undo or redo it is the same conversation", () => {
+    assert.strictEqual(Conversation.undone(six), six)
+    assert.strictEqual(Conversation.redone(six), six)
+  })
+
+  it("several: taken away newest first, laid again oldest first", () => {
+    const second = Conversation.compressed(grown, over(7, 6, summary(10)))
+    const all = Conversation.undone(Conversation.undone(second))
+    assert.deepStrictEqual(ids(all), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
+    const once = Conversation.redone(all)
+    assert.deepStrictEqual(ids(once), ids(grown))
+    assert.deepStrictEqual(ids(Conversation.redone(once)), ids(second))
+  })
+
+  it("ids are never given twice: what was undone keeps its number", () => {
+    assert.strictEqual(Conversation.undone(compressed).next, 8)
+  })
+
+  it("what a compression inserted stays reachable, undone too", () => {
+    const both = Conversation.undone(Conversation.compressed(grown, over(7, 6, summary(10))))
+    assert.deepStrictEqual(
+      Conversation.inserted(both).map((one) => one.id),
+      [7, 10].map(id)
+    )
+  })
+})
+
+const Command = Schema.Literals(["ask", "say", "compress", "shorten", "undo", "redo"])
+
+describe("any history of changes", () => {
+  it.prop(
+    "no version is changed by what is made of it, sums are sums, and nobody's turns get lost",
+    [Schema.Array(Schema.Tuple([Command, Schema.Natural, Schema.Natural]))],
+    ([commands]) => {
+      let now = six
+      const versions: Array<readonly [Conversation.Conversation, unknown]> = [[now, seen(now)]]
+      for (const [command, a, b] of commands) {
+        const view = Conversation.view(now)
+        if (command === "ask") now = Conversation.append(now, entry(now.next, user(text(`${a}`))))
+        else if (command === "say") now = Conversation.append(now, entry(now.next, model(text(`${a}`))))
+        else if (command === "undo") now = Conversation.undone(now)
+        else if (command === "redo") now = Conversation.redone(now)
+        else {
+          const [low, high] = [a % view.length, b % view.length].sort((x, y) => x - y)
+          const from = view[low ?? 0]?.entry.id
+          const to = view[high ?? 0]?.entry.id
+          if (from === undefined || to === undefined) continue
+          now = Conversation.compressed(
+            now,
+            command === "compress"
+              ? { drop: { from, to }, insert: [summary(now.next)], shorten: [] }
+              : { insert: [], shorten: [{ entry: to, part: 0, replacement: text("…"), tokens: TokenCount.make(1) }] }
+          )
+        }
+        versions.push([now, seen(now)])
+        assert.strictEqual(Conversation.viewTokens(now), sumOf(now))
+      }
+      for (const [version, was] of versions) assert.deepStrictEqual(seen(version), was)
+      let back = now
+      while (Conversation.canUndo(back)) back = Conversation.undone(back)
+      assert.deepStrictEqual(
+        ids(back),
+        Conversation.entries(now).map((one) => one.id)
+      )
+      assert.strictEqual(Chain.length(now.log), Conversation.entries(back).length)
+    },
+    { arbitrary: { runs: runsOf(1_000), seed: "conversation", size: 16 } }
+  )
+})
+
+describe("pairing", () => {
+  /** A message of calls is the model's, one of answers the user's. */
+  const inTurn = (parts: ReadonlyArray<Part>) => ({
+    role: parts.some((part) => part.functionCall !== undefined) ? ("model" as const) : ("user" as const),
+    parts
+  })
+  const pairs = (...contents: ReadonlyArray<ReadonlyArray<Part>>) =>
+    [...Conversation.pairing(contents.map(inTurn)).responseOf].map(
+      ([from, to]) => `${from}>${Conversation.placeKey(to)}`
+    )
+  const asks = (name: string, callId?: string) => call(name, {}, callId)
+  const gives = (name: string, callId?: string) => response(name, { output: "" }, callId)
+
+  it("by id, in whatever order the answers come", () => {
+    assert.deepStrictEqual(pairs([asks("a", "1"), asks("a", "2")], [gives("a", "2"), gives("a", "1")]), [
+      "0:1>1:0",
+      "0:0>1:1"
+    ])
+  })
+
+  it("the id decides, not the name", () => {
+    assert.deepStrictEqual(pairs([asks("a", "1")], [gives("b", "1")]), ["0:0>1:0"])
+  })
+
+  it("without ids by name, first call first", () => {
+    assert.deepStrictEqual(pairs([asks("a"), asks("b"), asks("a")], [gives("a"), gives("a"), gives("b")]), [
+      "0:0>1:0",
+      "0:2>1:1",
+      "0:1>1:2"
+    ])
+  })
+
+  it("a response with an unknown id takes a call of its name that has none", () => {
+    assert.deepStrictEqual(pairs([asks("a")], [gives("a", "9")]), ["0:0>1:0"])
+  })
+
+  it("a response without id never takes a call that has one", () => {
+    assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a")]), [])
+  })
+
+  it("a call is answered once", () => {
+    assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a", "1"), gives("a", "1")]), ["0:0>1:0"])
+  })
+
+  it("a call is answered after it was made", () => {
+    assert.deepStrictEqual(pairs([gives("a", "1")], [asks("a", "1")], [gives("a", "1")]), ["1:0>2:0"])
+  })
+
+  it("an id that comes again names the call that is open", () => {
+    assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a", "1")], [asks("b", "1")], [gives("b", "1")]), [
+      "0:0>1:0",
+      "2:0>3:0"
+    ])
+  })
+
+  it("callOf is responseOf the other way round", () => {
+    const contents = [
+      [asks("a", "1"), asks("b")],
+      [gives("b"), gives("a", "1"), gives("c", "7")]
+    ].map(inTurn)
+    const { callOf, responseOf } = Conversation.pairing(contents)
+    assert.deepStrictEqual(
+      new Map([...responseOf].map(([from, to]) => [Conversation.placeKey(to), from])),
+      new Map([...callOf].map(([from, to]) => [from, Conversation.placeKey(to)]))
+    )
+    assert.strictEqual(callOf.size, 2)
+  })
+})

@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { excerpt, parsePattern, type Selection } from "../../../src/domain/conversation/Excerpt.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const ten = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join("\n")
+const part = (text: string, selection: Selection) => {
+  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
+  if (typeof pattern === "string") throw new Error(pattern)
+  return excerpt(text, selection, pattern)
+}
+
+describe("excerpt", () => {
+  it("with no selection it is the text itself", () => {
+    for (const text of ["", "a", "a\r\nb\n", "\uDC80\n\n", ten]) {
+      assert.strictEqual(part(text, {}).text, text)
+      assert.strictEqual(part(text, {}).omittedLines, 0)
+    }
+    assert.strictEqual(part(ten, {}).totalLines, 10)
+  })
+
+  it("lines count from 1, both ends included", () => {
+    assert.deepStrictEqual(part(ten, { lines: [2, 4] }), {
+      text: "line 2\nline 3\nline 4",
+      totalLines: 10,
+      omittedLines: 0
+    })
+    assert.strictEqual(part(ten, { lines: [10, 10] }).text, "line 10")
+  })
+
+  it("lines beyond the ends are none", () => {
+    assert.strictEqual(part(ten, { lines: [0, 1] }).text, "line 1")
+    assert.strictEqual(part(ten, { lines: [9, 99] }).text, "line 9\nline 10")
+    assert.strictEqual(part(ten, { lines: [11, 99] }).text, "")
+    assert.strictEqual(part(ten, { lines: [4, 2] }).text, "")
+  })
+
+  it("grep gives the lines that match, with their numbers", () => {
+    assert.strictEqual(part(ten, { grep: "[13]$" }).text, "1: line 1\n3: line 3")
+    assert.strictEqual(part(ten, { grep: "nothing" }).text, "")
+  })
+
+  it("grep within lines keeps the numbers of the whole text", () => {
+    assert.strictEqual(
+      part(ten, { lines: [5, 10], grep: "^line .$" }).text,
+      "5: line 5\n6: line 6\n7: line 7\n8: line 8\n9: line 9"
+    )
+  })
+
+  it("a budget keeps whole lines from the beginning and counts the others", () => {
+    const cut = part(ten, { maxTokens: 12 })
+    assert.isTrue(ten.startsWith(`${cut.text}\n`))
+    assert.isAtMost(estimateText(cut.text), 12)
+    assert.strictEqual(cut.omittedLines, 10 - cut.text.split("\n").length)
+  })
+
+  it("of a first line that alone is over the budget its beginning", () => {
+    const long = "word ".repeat(1_000)
+    const cut = part(`${long}\nnext`, { maxTokens: 50 })
+    assert.isTrue(long.startsWith(cut.text))
+    assert.isAbove(cut.text.length, 100)
+    assert.isAtMost(estimateText(cut.text), 50)
+  })
+
+  it("a budget of nothing gives nothing", () => {
+    assert.deepStrictEqual(part(ten, { maxTokens: 0 }), { text: "", totalLines: 10, omittedLines: 10 })
+  })
+
+  it("no character is cut in two", () => {
+    for (const maxTokens of [2, 3, 4, 5, 6, 7, 8, 9]) {
+      assert.isTrue(part("😀".repeat(100), { maxTokens }).text.isWellFormed(), `${maxTokens} tokens`)
+    }
+  })
+
+  it("a line that is only begun counts as left out in part, not as shown whole", () => {
+    assert.strictEqual(part("word ".repeat(1_000), { maxTokens: 50 }).omittedLines, 0)
+    assert.strictEqual(part(`${"word ".repeat(1_000)}\nb\nc`, { maxTokens: 50 }).omittedLines, 2)
+  })
+
+  it.prop(
+    "what is shown is within the budget and in order, the rest is counted",
+    [Schema.Array(Schema.String), Schema.Natural, Schema.Natural, Schema.Natural],
+    ([lines, a, b, budget]) => {
+      const text = lines.join("\n")
+      const all = text.split("\n")
+      const [from, to] = [1 + (a % 12), 1 + (b % 12)]
+      const { omittedLines, text: shown, totalLines } = part(text, { lines: [from, to], maxTokens: budget % 40 })
+      const wanted = all.slice(from - 1, Math.max(from - 1, to))
+      assert.strictEqual(totalLines, all.length)
+      assert.isAtMost(estimateText(shown), budget % 40)
+      assert.isTrue(wanted.join("\n").startsWith(shown))
+      assert.isAtLeast(omittedLines, 0)
+      assert.isAtMost(omittedLines, wanted.length)
+    },
+    { arbitrary: { runs: runsOf(1_000), seed: "excerpt" } }
+  )
+})
+
+describe("patterns", () => {
+  it("are regular expressions of Unicode", () => {
+    const pattern = parsePattern("^.$")
+    assert.isTrue(pattern instanceof RegExp && pattern.test("😀"))
+  })
+  it("what is none says why, in one line", () => {
+    for (const wrong of ["(", "[", "a**", "\\", "(?<n>a)(?<n>b)", "\\p{No}{2"]) {
+      const why = parsePattern(wrong)
+      assert.isString(why)
+      assert.isAbove(String(why).length, 5)
+      assert.notInclude(String(why), "\n")
+    }
+  })
+  it("does not remember where it was", () => {
+    const pattern = parsePattern("a")
+    if (typeof pattern === "string") throw new Error(pattern)
+    assert.strictEqual(excerpt("a\na\na", {}, pattern).text, "1: a\n2: a\n3: a")
+  })
+})

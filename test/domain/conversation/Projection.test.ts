@@ -1,0 +1,223 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import {
+  call,
+  type Content,
+  isCall,
+  isResponse,
+  model,
+  type Part,
+  response,
+  text,
+  user
+} from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { projectMessages, sentJson } from "../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const handle = Handle.make("h_abcdefghij")
+const entry = (sequence: number, content: Content, source?: Record<string, string>): Conversation.Entry => ({
+  id: Conversation.entryId(sequence),
+  content,
+  tokens: content.parts.map(() => 1),
+  handles: content.parts.map(() => handle),
+  ...(source === undefined ? {} : { source })
+})
+const of = (...contents: ReadonlyArray<Content>) =>
+  contents.map((content, index) => entry(index + 1, content)).reduce(Conversation.append, Conversation.empty)
+const sent = (...contents: ReadonlyArray<Content>) => projectMessages(of(...contents)).map(({ content }) => content)
+
+const ask = (id: string) => call("read", { path: "a" }, id)
+const give = (id: string) => response("read", { output: "x" }, id)
+const missing = (id: string): Part =>
+  response("read", { error: "no result: the call was interrupted before it answered" }, id)
+const orphan: Part = {
+  text: `${runtimeMark} A result of read stood here; its call is not part of this context. Recall it with h_abcdefghij.`
+}
+
+describe("projection", () => {
+  it("a legal conversation is sent as it is, the very same parts", () => {
+    const contents = [user(text("q")), model(text("a"), ask("1")), user(give("1")), model(text("done"))]
+    assert.deepStrictEqual(sent(...contents), contents)
+    assert.strictEqual(sent(...contents)[1]?.parts[1], contents[1]?.parts[1])
+  })
+
+  it("empty messages and empty parts are left out", () => {
+    assert.deepStrictEqual(
+      sent(user(text("q")), model(), user(), user(text("")), model(text(""), {}, text("a")), user({})),
+      [user(text("q")), model(text("a"))]
+    )
+  })
+
+  it("an empty text that carries a signature stays", () => {
+    const signed = model({ text: "", thoughtSignature: "s" })
+    assert.deepStrictEqual(sent(user(text("q")), signed), [user(text("q")), signed])
+  })
+
+  it("a call that never got its response gets one that says so, before what the user said next", () => {
+    assert.deepStrictEqual(sent(user(text("q")), model(ask("1")), user(text("never mind"))), [
+      user(text("q")),
+      model(ask("1")),
+      user(missing("1"), text("never mind"))
+    ])
+  })
+
+  it("of several calls only those without response get one", () => {
+    assert.deepStrictEqual(sent(model(ask("1"), ask("2"), ask("3")), user(give("2")), model(text("?"))), [
+      model(ask("1"), ask("2"), ask("3")),
+      user(give("2"), missing("1"), missing("3")),
+      model(text("?"))
+    ])
+  })
+
+  it("calls that the last message leaves open stay open", () => {
+    assert.deepStrictEqual(sent(user(text("q")), model(ask("1"))), [user(text("q")), model(ask("1"))])
+  })
+
+  it("a response without its call becomes a note that is marked, with its handle", () => {
+    assert.deepStrictEqual(sent(user(give("1")), model(text("a"))), [user(orphan), model(text("a"))])
+  })
+
+  it("a response that comes too late is a note, and its call is told that none came", () => {
+    assert.deepStrictEqual(sent(model(ask("1")), user(text("wait")), model(text("ok")), user(give("1"))), [
+      model(ask("1")),
+      user(missing("1"), text("wait")),
+      model(text("ok")),
+      user(orphan)
+    ])
+  })
+
+  it("a response in the next message of the same run answers", () => {
+    const contents = [model(ask("1")), user(text("by the way")), user(give("1"))]
+    assert.deepStrictEqual(sent(...contents), contents)
+  })
+
+  it("an empty message between call and response parts nothing", () => {
+    assert.deepStrictEqual(sent(model(ask("1")), model(), user(), user(give("1"))), [model(ask("1")), user(give("1"))])
+  })
+
+  it("keys of a message that nobody knows are sent", () => {
+    const odd: Content = { role: "user", parts: [text("q")], cache: { ttl: 1 } }
+    assert.deepStrictEqual(sent(odd), [odd])
+  })
+
+  it("shortened parts are sent shortened, with their pairing", () => {
+    const conversation = Conversation.compressed(of(model(ask("1")), user(give("1"))), {
+      insert: [],
+      shorten: [
+        {
+          entry: Conversation.entryId(2),
+          part: 0,
+          replacement: response("read", { output: "…" }, "1"),
+          tokens: TokenCount.make(1)
+        }
+      ]
+    })
+    assert.deepStrictEqual(projectMessages(conversation)[1]?.content, user(response("read", { output: "…" }, "1")))
+  })
+
+  it("leaves the conversation as it was", () => {
+    const conversation = of(model(ask("1")), user(text("?")))
+    const before = JSON.stringify(Conversation.entries(conversation))
+    projectMessages(conversation)
+    assert.strictEqual(JSON.stringify(Conversation.entries(conversation)), before)
+  })
+})
+
+const PartKind = Schema.Literals([
+  "text",
+  "empty",
+  "nothing",
+  "thought",
+  "call 1",
+  "call 2",
+  "give 1",
+  "give 2",
+  "give 9"
+])
+const partOf = (kind: typeof PartKind.Type): Part =>
+  kind === "text"
+    ? text("t")
+    : kind === "empty"
+      ? text("")
+      : kind === "nothing"
+        ? {}
+        : kind === "thought"
+          ? { text: "hm", thought: true }
+          : kind.startsWith("call")
+            ? ask(kind.slice(-1))
+            : give(kind.slice(-1))
+/** Calls are the model's, responses the user's. */
+const Message = Schema.Struct({ model: Schema.Boolean, parts: Schema.Array(PartKind) })
+
+/** Messages of one role in a row count as one for the protocol. */
+const runs = (contents: ReadonlyArray<Content>): Array<Content> =>
+  contents.reduce<Array<Content>>((all, content) => {
+    const last = all.at(-1)
+    return last?.role === content.role
+      ? [...all.slice(0, -1), { role: last.role, parts: [...last.parts, ...content.parts] }]
+      : [...all, content]
+  }, [])
+
+describe("whatever the log holds, what is sent is legal", () => {
+  it.prop(
+    "every response answers a call of the run before it, every call before the last run is answered, nothing is empty",
+    [Schema.Array(Message)],
+    ([messages]) => {
+      const contents = messages.map(({ model: isModel, parts }): Content => ({
+        role: isModel ? "model" : "user",
+        parts: parts.filter((kind) => (isModel ? !kind.startsWith("give") : !kind.startsWith("call"))).map(partOf)
+      }))
+      const projected = sent(...contents)
+      for (const content of projected) assert.isAbove(content.parts.length, 0)
+      const merged = runs(projected)
+      const idsIn = (content: Content | undefined, role: Content["role"]) =>
+        (content?.role === role ? content.parts : []).flatMap((part) =>
+          isCall(part) ? (part.functionCall.id ?? []) : isResponse(part) ? (part.functionResponse.id ?? []) : []
+        )
+      merged.forEach((content, index) => {
+        const answered = idsIn(merged[index + 1], "user").toSorted()
+        const asked = idsIn(content, "model").toSorted()
+        if (content.role === "model" && index < merged.length - 1) assert.deepStrictEqual(answered, asked)
+        if (content.role === "user" && index === 0) assert.deepStrictEqual(idsIn(content, "user"), [])
+      })
+    },
+    { arbitrary: { runs: runsOf(2_000), seed: "projection", size: 10 } }
+  )
+})
+
+describe("sentJson", () => {
+  it("parts are written as they were read", () => {
+    const exact = '{"functionCall": {"name":"n", "args":{"n":12345678901234567890}}}'
+    const parsed: Part = { functionCall: { name: "n", args: { n: 12345678901234567000 } } }
+    const conversation = [
+      entry(1, user(text("q"))),
+      entry(2, { role: "model", parts: [text("a"), parsed], extra: true }, { "1": exact })
+    ].reduce(Conversation.append, Conversation.empty)
+    const json = sentJson(projectMessages(conversation))
+    assert.strictEqual(
+      json,
+      `[{"role":"user","parts":[{"text":"q"}]},{"role":"model","extra":true,"parts":[{"text":"a"},${exact}]}]`
+    )
+    assert.deepStrictEqual(JSON.parse(json)[1].parts[0], { text: "a" })
+  })
+
+  it("exact texts follow their parts when others are left out or put before", () => {
+    const exact = '{ "functionResponse": {"id":"2","name":"read","response":{"output":"x"}} }'
+    const conversation = [
+      entry(1, model(ask("1"), ask("2"))),
+      entry(2, user(text(""), give("2")), { "1": exact }),
+      entry(3, model(text("a")))
+    ].reduce(Conversation.append, Conversation.empty)
+    assert.include(sentJson(projectMessages(conversation)), `${exact},${JSON.stringify(missing("1"))}]`)
+  })
+
+  it("is JSON of what is sent", () => {
+    const contents = [user(text("q")), model(text("a"))]
+    assert.deepStrictEqual(JSON.parse(sentJson(projectMessages(of(...contents)))), contents)
+    assert.strictEqual(sentJson([]), "[]")
+  })
+})

@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import {
+  noteOnlySize,
+  OutputForm,
+  type OutputSize,
+  defaultSize,
+  shorten
+} from "../../../src/domain/conversation/ToolOutputShortening.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const handle = Handle.make("h_abcdefghij")
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n")
+const size = (rest: Partial<OutputSize>): OutputSize => ({ ...defaultSize, ...rest })
+const split = (shortened: string) => {
+  const [note = "", ...lines] = shortened.split("\n")
+  return { note, lines }
+}
+
+describe("default sizes", () => {
+  it("30 lines of 1,000 characters, 4,000 of a single line, 40,000 characters, 1,000 lines", () => {
+    assert.deepStrictEqual(defaultSize, {
+      lastLines: 30,
+      lineWidth: 1_000,
+      singleLine: 4_000,
+      chars: 40_000,
+      lines: 1_000
+    })
+  })
+  it("there are three forms", () => {
+    assert.deepStrictEqual([...OutputForm.literals], ["last-lines", "head-tail-chars", "head-tail-lines"])
+  })
+})
+
+describe.each(OutputForm.literals)("%s", (form) => {
+  const long = Array.from({ length: 3_000 }, (_, index) => `${index} ${"x".repeat(40)}`).join("\n")
+  it("begins with a note that is marked as the runtime's and ends with the handle", () => {
+    const { note } = split(shorten(long, handle, form))
+    assert.isTrue(note.startsWith(runtimeMark))
+    assert.isTrue(note.endsWith(`recall ${handle}`))
+  })
+  it("shows the end of the output", () => {
+    assert.isTrue(shorten(long, handle, form).endsWith(long.slice(-1_000)))
+  })
+  it("is the same for the same text", () => {
+    assert.strictEqual(shorten(long, handle, form), shorten(long, handle, form))
+  })
+  it("nothing but the note when nothing is to be shown", () => {
+    const shortened = shorten(long, handle, form, noteOnlySize)
+    assert.notInclude(shortened, "\n")
+    assert.include(shortened, `3000 lines, ${long.length} characters`)
+    assert.isTrue(shortened.endsWith(handle))
+  })
+})
+
+describe("last-lines", () => {
+  it("the last 30 lines after a line of dots, and how many there were", () => {
+    const { lines, note } = split(shorten(numbered(100), handle, "last-lines"))
+    assert.deepStrictEqual(lines, ["...", ...numbered(100).split("\n").slice(-30)])
+    assert.include(note, "The last 30 of 100 lines.")
+  })
+
+  it("fewer lines than asked for: all of them", () => {
+    const { lines, note } = split(shorten(numbered(4), handle, "last-lines"))
+    assert.deepStrictEqual(lines, ["...", ...numbered(4).split("\n")])
+    assert.include(note, "The last 4 of 4 lines")
+  })
+
+  it("wide lines are cut at 1,000 characters with a mark, and the note says so", () => {
+    const wide = `${"w".repeat(1_001)}\n${"v".repeat(1_000)}`
+    const { lines, note } = split(shorten(wide, handle, "last-lines"))
+    assert.deepStrictEqual(lines, ["...", `${"w".repeat(1_000)}... [LINE WIDTH TRUNCATED]`, "v".repeat(1_000)])
+    assert.include(note, "each cut at 1000 characters")
+  })
+
+  it("a wide line that is not shown is not spoken of", () => {
+    const { note } = split(shorten(`${"w".repeat(5_000)}\n${numbered(30)}`, handle, "last-lines"))
+    assert.notInclude(note, "cut")
+  })
+
+  it("of an output that is one line the last 4,000 characters", () => {
+    const { lines, note } = split(shorten(`${"a".repeat(5_000)}${"b".repeat(4_000)}`, handle, "last-lines"))
+    assert.deepStrictEqual(lines, ["...", "b".repeat(4_000)])
+    assert.include(note, "The last 4000 of 9000 characters of one line")
+  })
+
+  it("is never longer than its guards allow, however long the output", () => {
+    for (const text of ["x".repeat(1_000_000), `${"y".repeat(100_000)}\n`.repeat(100), "\n".repeat(1_000_000)]) {
+      assert.isBelow(shorten(text, handle, "last-lines").length, 30 * 1_030 + 300)
+    }
+  })
+
+  const Line = Schema.Literals(["", "a", "bb", " ", "c".repeat(12)])
+  it.prop(
+    "shows exactly the last lines, whatever they are",
+    [Schema.Array(Line), Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))],
+    ([lines, count]) => {
+      if (lines.length < 2) return
+      const shortened = shorten(lines.join("\n"), handle, "last-lines", size({ lastLines: count, lineWidth: 8 }))
+      assert.deepStrictEqual(split(shortened).lines, [
+        "...",
+        ...lines.slice(-count).map((line) => (line.length > 8 ? `${line.slice(0, 8)}... [LINE WIDTH TRUNCATED]` : line))
+      ])
+    },
+    { arbitrary: { runs: runsOf(1_000), seed: "lines" } }
+  )
+})
+
+describe("head-tail-chars", () => {
+  it("of 100 characters with at most 50 the first 10 and the last 40, 50 omitted", () => {
+    const text = Array.from({ length: 100 }, (_, index) => String.fromCharCode(65 + (index % 26))).join("")
+    const shortened = shorten(text, handle, "head-tail-chars", size({ chars: 50 }))
+    const body = shortened.slice(shortened.indexOf("\n") + 1)
+    assert.strictEqual(body, `${text.slice(0, 10)}\n\n... [50 characters omitted] ...\n\n${text.slice(-40)}`)
+    assert.include(split(shortened).note, "The first 10 and last 40 of 100 characters")
+  })
+
+  it("the head is rounded down, the tail takes the rest", () => {
+    const shortened = shorten("x".repeat(100), handle, "head-tail-chars", size({ chars: 49 }))
+    assert.include(shortened, "The first 9 and last 40 of 100 characters")
+  })
+
+  it("a text of at most that many characters is unchanged", () => {
+    const text = "x".repeat(40_000)
+    assert.strictEqual(shorten(text, handle, "head-tail-chars"), text)
+    assert.notStrictEqual(shorten(`${text}x`, handle, "head-tail-chars"), `${text}x`)
+  })
+})
+
+describe("head-tail-lines", () => {
+  it("a fifth of the lines from the beginning, the rest from the end, a mark between", () => {
+    const { lines, note } = split(shorten(numbered(100), handle, "head-tail-lines", size({ lines: 12 })))
+    const all = numbered(100).split("\n")
+    assert.deepStrictEqual(lines, [...all.slice(0, 2), "... [CONTENT TRUNCATED] ...", ...all.slice(-10)])
+    assert.include(note, "The first 2 and last 10 of 100 lines")
+  })
+
+  it("1,000 lines are 200 and 800", () => {
+    assert.include(shorten(numbered(1_001), handle, "head-tail-lines"), "The first 200 and last 800 of 1001 lines")
+    assert.strictEqual(shorten(numbered(1_000), handle, "head-tail-lines"), numbered(1_000))
+  })
+
+  it("fewer than five lines have no head", () => {
+    const { lines } = split(shorten(numbered(9), handle, "head-tail-lines", size({ lines: 4 })))
+    assert.deepStrictEqual(lines.slice(-5), ["... [CONTENT TRUNCATED] ...", ...numbered(9).split("\n").slice(-4)])
+  })
+
+  it("an output of few but wide lines is shortened too", () => {
+    const wide = `${"w".repeat(5_000_000)}\n${"v".repeat(10)}`
+    assert.isBelow(shorten(wide, handle, "head-tail-lines").length, wide.length)
+  })
+})
+
+describe("what is shown", () => {
+  it.each(OutputForm.literals)("%s: no character is cut in two", (form) => {
+    for (const shift of ["", "x"]) {
+      const text = `${shift}${"😀".repeat(3_000)}\n${shift}${"😀".repeat(3_000)}`
+      for (const one of [text, text.replaceAll("\n", "")]) {
+        const shortened = shorten(one, handle, form, size({ chars: 4_999, lineWidth: 999, singleLine: 3_999 }))
+        assert.isTrue(shortened.isWellFormed())
+      }
+    }
+  })
+})

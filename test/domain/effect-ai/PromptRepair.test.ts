@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Prompt from "effect/ai/Prompt"
+import { beginning, follow, isLegal, noResult, repaired } from "../../../src/domain/effect-ai/PromptRepair.ts"
+import { thousand } from "../../support/generate.ts"
+import {
+  answers,
+  brokenTalks,
+  calls,
+  illegalPrompt,
+  result,
+  results,
+  says,
+  talks,
+  turnsOf
+} from "../../support/prompts.ts"
+
+const legal = (messages: ReadonlyArray<Prompt.Message>): boolean => isLegal(messages.reduce(follow, beginning))
+const sent = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => repaired(messages).flat()
+const missing = (id: string) => result(id, { error: noResult }, true)
+
+const asks = (id: string, approval: string) =>
+  Prompt.assistantMessage({
+    content: [...calls(id).content, Prompt.toolApprovalRequestPart({ approvalId: approval, toolCallId: id })]
+  })
+const decides = (approval: string) =>
+  Prompt.toolMessage({ content: [Prompt.toolApprovalResponsePart({ approvalId: approval, approved: true })] })
+const system = Prompt.systemMessage({ content: "Be brief." })
+
+describe("a legal prompt", () => {
+  const cases: ReadonlyArray<readonly [string, ReadonlyArray<Prompt.Message>]> = [
+    ["nothing", []],
+    ["no calls", [system, says("a"), answers("b"), says("c")]],
+    ["answered calls", [says("a"), calls("1", "2"), results(result("2", ""), result("1", "")), answers("b")]],
+    ["answers in several messages", [calls("1", "2"), results(result("1", "")), results(result("2", "")), says("b")]],
+    ["a system message before the answer", [calls("1"), system, results(result("1", ""))]],
+    ["the same id in two turns", [calls("1"), results(result("1", "")), calls("1"), results(result("1", ""))]],
+    ["the same id twice in a turn", [calls("1", "1"), results(result("1", "a"), result("1", "b"))]],
+    ["an empty message in between", [calls("1"), Prompt.userMessage({ content: [] }), results(result("1", ""))]],
+    ["a decision that is not carried out yet", [says("a"), asks("1", "x"), decides("x")]],
+    ["effect/ai's own order", [asks("1", "x"), decides("x"), answers("b"), results(result("1", ""))]]
+  ]
+  for (const [name, messages] of cases) {
+    it(`stays as it is: ${name}`, () => {
+      assert.isTrue(legal(messages))
+      const after = repaired(messages)
+      assert.isTrue(after.every((each, index) => each.length === 1 && each[0] === messages[index]))
+    })
+  }
+
+  it.effect.prop(
+    "stays as it is, whatever happened in it",
+    [talks],
+    ([talk]) =>
+      Effect.sync(() => {
+        const messages = turnsOf(talk).flat()
+        assert.isTrue(legal(messages))
+        assert.deepStrictEqual(sent(messages), messages)
+      }),
+    { arbitrary: thousand("legal") }
+  )
+})
+
+describe("a prompt that is not", () => {
+  const cases: ReadonlyArray<
+    readonly [string, ReadonlyArray<Prompt.Message>, expected: ReadonlyArray<Prompt.Message>]
+  > = [
+    [
+      "a call that nothing answered",
+      [says("a"), calls("1"), says("b")],
+      [says("a"), calls("1"), results(missing("1")), says("b")]
+    ],
+    ["a call at the end", [says("a"), calls("1")], [says("a"), calls("1"), results(missing("1"))]],
+    [
+      "half of the calls",
+      [calls("1", "2"), results(result("2", "x")), answers("b")],
+      [calls("1", "2"), results(missing("1")), results(result("2", "x")), answers("b")]
+    ],
+    [
+      "an answer that came late",
+      [calls("1"), says("b"), results(result("1", "x")), answers("c")],
+      [calls("1"), results(result("1", "x")), says("b"), answers("c")]
+    ],
+    [
+      "an answer that came late, among others",
+      [calls("1"), says("b"), calls("2"), results(result("1", "x"), result("2", "y"))],
+      [calls("1"), results(result("1", "x")), says("b"), calls("2"), results(result("2", "y"))]
+    ],
+    [
+      "a request that nobody decided on",
+      [asks("1", "x"), says("never mind")],
+      [asks("1", "x"), results(missing("1")), says("never mind")]
+    ],
+    [
+      "what was decided and then done, after the user went on",
+      [asks("1", "x"), decides("x"), says("b"), answers("c"), results(result("1", "done"))],
+      [asks("1", "x"), results(result("1", "done")), decides("x"), says("b"), answers("c")]
+    ],
+    [
+      "a call answered twice",
+      [calls("1"), results(result("1", "x")), results(result("1", "y"), result("1", "z")), says("b")],
+      [calls("1"), results(result("1", "x")), says("b")]
+    ],
+    [
+      "a call answered twice, the second time too late",
+      [calls("1"), results(result("1", "x")), says("b"), results(result("1", "y")), says("c")],
+      [calls("1"), results(result("1", "x")), says("b"), says("c")]
+    ],
+    [
+      "the same id, answered once",
+      [calls("1"), says("b"), calls("1"), results(result("1", "x"))],
+      [calls("1"), results(missing("1")), says("b"), calls("1"), results(result("1", "x"))]
+    ]
+  ]
+  for (const [name, messages, expected] of cases) {
+    it(`is made legal: ${name}`, () => {
+      assert.isFalse(legal(messages))
+      assert.deepStrictEqual(sent(messages), expected)
+    })
+  }
+
+  it("keeps a result that nothing here called: the provider may know the call", () => {
+    const messages = [results(result("elsewhere", "x")), says("a")]
+    assert.deepStrictEqual(sent(messages), messages)
+  })
+
+  it("leaves a decided call to effect/ai, even behind the user", () => {
+    const messages = [asks("1", "x"), says("b"), decides("x")]
+    assert.deepStrictEqual(sent(messages), messages)
+  })
+
+  it.effect.prop(
+    "becomes legal, whatever happened, and stays so",
+    [brokenTalks],
+    ([talk]) =>
+      Effect.sync(() => {
+        for (const messages of prompts(turnsOf(talk))) {
+          const after = sent(messages)
+          assert.isUndefined(illegalPrompt(after))
+          assert.isTrue(legal(after))
+          assert.deepStrictEqual(sent(after), after)
+          if (legal(messages)) assert.deepStrictEqual(after, messages)
+          // Nothing that was said is lost, and every result stays.
+          const parts = (all: ReadonlyArray<Prompt.Message>) => all.flatMap(({ content }) => [...content])
+          const kept = new Set(parts(after))
+          assert.isTrue(parts(messages).every((part) => kept.has(part)))
+        }
+      }),
+    { arbitrary: thousand("broken") }
+  )
+})
+
+/** The prompts that grow, turn by turn. */
+const prompts = (turns: ReadonlyArray<ReadonlyArray<Prompt.Message>>): ReadonlyArray<ReadonlyArray<Prompt.Message>> =>
+  turns.map((_, index) => turns.slice(0, index + 1).flat())

@@ -1,0 +1,918 @@
+import { preview } from "../../../src/domain/evaluation/PartKind.ts"
+import { printableLine } from "../../../src/domain/text/InvisibleCharacters.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { viewSizes } from "../../../src/domain/evaluation/Compactions.ts"
+import { type InspectionContext, Inspection, inspect } from "../../../src/domain/evaluation/Inspection.ts"
+import { tokensOfCost } from "../../../src/domain/tokens/Prices.ts"
+import type { SessionEvent } from "../../../src/domain/session/Session.ts"
+import { TokenCount, type Usage } from "../../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const handle = (sequence: number, part: number) =>
+  Handle.make(
+    `h_${`${sequence}`.replace(/\d/g, (digit) => "abcdefghij".charAt(Number(digit))).padEnd(9, "a")}${"abcdefg".charAt(part)}`
+  )
+
+/** An entry whose parts count as many tokens as they say. */
+const entry = (
+  sequence: number,
+  content: Content,
+  tokens: ReadonlyArray<number>,
+  author?: Conversation.Author
+): Conversation.Entry => ({
+  id: Conversation.entryId(sequence),
+  content,
+  tokens,
+  handles: content.parts.map((_, part) => handle(sequence, part)),
+  ...(author === undefined ? {} : { author })
+})
+
+const of = (...entries: ReadonlyArray<Conversation.Entry>) => entries.reduce(Conversation.append, Conversation.empty)
+const report = (conversation: Conversation.Conversation, about?: InspectionContext) =>
+  Work.runSync(inspect(conversation, about))
+const id = Conversation.entryId
+const encoded = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(Inspection)))
+
+const thought: Part = { text: "hm", thought: true }
+const image: Part = { inlineData: { mimeType: "image/png", data: "" } }
+
+const session = of(
+  entry(1, user(text("The setup")), [500], "environment"),
+  entry(2, user(text("Fix the build"), image), [10, 258]),
+  entry(3, model(thought, text("Let me see"), call("read", { path: "a.ts" }, "1")), [5, 4, 20]),
+  entry(4, user(response("read", { output: "line" }, "1")), [300]),
+  entry(5, user(text("<reminder>")), [7], "program"),
+  entry(6, model(text("Done")), [3]),
+  entry(7, user(text("Thanks")), [2]),
+  entry(8, model(call("exec", { command: "make" }, "2")), [30])
+)
+
+describe("inspect", () => {
+  const found = report(session)
+
+  it("counts messages, turns and tokens, the environment message apart", () => {
+    assert.strictEqual(found.messages, 8)
+    assert.strictEqual(found.turns, 2)
+    assert.deepStrictEqual(found.tokens, { all: 639, view: 639, environment: 500 })
+  })
+
+  it("sums to the whole by role and by kind", () => {
+    const total = (sums: ReadonlyArray<{ readonly tokens: number }>) => sums.reduce((n, { tokens }) => n + tokens, 0)
+    assert.strictEqual(total(found.roles), 639)
+    assert.strictEqual(total(found.kinds), 639)
+    assert.deepStrictEqual(
+      found.kinds.map(({ kind, parts, tokens }) => [kind, parts, tokens]),
+      [
+        ["output", 1, 300],
+        ["media", 1, 258],
+        ["call", 2, 50],
+        ["user", 2, 12],
+        ["model", 2, 7],
+        ["program", 1, 7],
+        ["thought", 1, 5]
+      ]
+    )
+    assert.deepStrictEqual(
+      found.roles.map(({ messages, role }) => [role, messages]),
+      [
+        ["user", 4],
+        ["model", 3]
+      ]
+    )
+  })
+
+  it("tells tools apart", () => {
+    assert.deepStrictEqual(found.tools, [
+      { tool: "read", calls: 1, arguments: 20, outputs: 1, output: 300, view: 320 },
+      { tool: "exec", calls: 1, arguments: 30, outputs: 0, output: 0, view: 30 }
+    ])
+  })
+
+  it("lists the largest parts with their handles", () => {
+    assert.deepStrictEqual(found.largest[0], {
+      entry: Conversation.entryId(4),
+      part: 0,
+      kind: "output",
+      tool: "read",
+      tokens: 300,
+      handle: handle(4, 0),
+      preview: "line"
+    })
+    assert.strictEqual(found.largest.length, 10)
+  })
+
+  it("keeps the ten largest of many", () => {
+    const many = of(...Array.from({ length: 3_000 }, (_, n) => entry(n + 1, user(text("x")), [(n * 7_919) % 3_001])))
+    assert.deepStrictEqual(
+      report(many).largest.map(({ tokens }) => tokens),
+      [...Array(3_000).keys()]
+        .map((n) => (n * 7_919) % 3_001)
+        .sort((a, b) => b - a)
+        .slice(0, 10)
+    )
+  })
+
+  it("says how large the view was after each turn", () => {
+    assert.deepStrictEqual(found.growth, [
+      { turn: 1, entry: Conversation.entryId(6), tokens: 607 },
+      { turn: 2, entry: Conversation.entryId(8), tokens: 639 }
+    ])
+  })
+
+  it("finds calls without response and responses without call", () => {
+    assert.deepStrictEqual(found.broken, {
+      calls: [{ entry: Conversation.entryId(8), part: 0, tool: "exec" }],
+      responses: []
+    })
+    assert.deepStrictEqual(report(of(entry(1, user(response("read", { output: "" }, "9")), [1]))).broken.responses, [
+      { entry: Conversation.entryId(1), part: 0, tool: "read" }
+    ])
+  })
+
+  it("takes the name of a tool from its call where the response has none", () => {
+    const nameless: Part = { functionResponse: { id: "1", response: { output: "x" } } }
+    const { tools } = report(of(entry(1, model(call("read", {}, "1")), [1]), entry(2, user(nameless), [1])))
+    assert.deepStrictEqual(
+      tools.map(({ outputs, tool }) => [tool, outputs]),
+      [["read", 1]]
+    )
+  })
+
+  it("has nothing to say of nothing", () => {
+    const nothing = report(Conversation.empty)
+    assert.deepStrictEqual(nothing.tokens, { all: 0, view: 0, environment: 0 })
+    assert.deepStrictEqual(nothing.growth, [])
+  })
+
+  it("is what its schema says", () => {
+    const json = Schema.fromJsonString(Schema.toCodecJson(Inspection))
+    const text = Schema.encodeSync(json)(found)
+    assert.deepStrictEqual(Schema.decodeSync(json)(text), found)
+  })
+})
+
+describe("compactions", () => {
+  const summary = entry(9, user(text("What was")), [40], "summary")
+  const compressed = Conversation.compressed(session, {
+    drop: { from: Conversation.entryId(2), to: Conversation.entryId(4) },
+    insert: [summary],
+    shorten: [{ entry: Conversation.entryId(7), part: 0, replacement: text("T"), tokens: TokenCount.make(1) }]
+  })
+  const grown = Conversation.append(compressed, entry(10, user(response("exec", { output: "ok" }, "2")), [60]))
+  const twice = Conversation.compressed(grown, {
+    drop: { from: Conversation.entryId(9), to: Conversation.entryId(6) },
+    insert: [entry(11, user(text("Less")), [5], "summary")],
+    shorten: []
+  })
+  const longer = Conversation.append(twice, entry(12, model(text("More")), [100]))
+
+  it("are told with the tokens before and after", () => {
+    assert.deepStrictEqual(
+      report(longer).compactions.map(({ after, tokens }) => ({ after, tokens })),
+      [
+        { after: Conversation.entryId(8), tokens: { before: 639, after: 81 } },
+        { after: Conversation.entryId(10), tokens: { before: 141, after: 96 } }
+      ]
+    )
+  })
+
+  it("say what left, what stayed, what came in its place and what is shown shorter", () => {
+    assert.deepStrictEqual(
+      report(longer).compactions.map(({ dropped, inserted, kept, shortened }) => ({
+        dropped,
+        kept,
+        inserted,
+        shortened
+      })),
+      [
+        {
+          dropped: { messages: 3, tokens: 597 },
+          kept: { messages: 4, tokens: 42 },
+          inserted: { messages: 1, tokens: 40 },
+          shortened: { parts: 1, saved: 1 }
+        },
+        {
+          dropped: { messages: 3, tokens: 50 },
+          kept: { messages: 3, tokens: 91 },
+          inserted: { messages: 1, tokens: 5 },
+          shortened: { parts: 0, saved: 0 }
+        }
+      ]
+    )
+  })
+
+  it("count a part that is shortened twice, or that left, once or not at all", () => {
+    const shorter = (part: number, tokens: number, sequence = 3) => ({
+      entry: id(sequence),
+      part,
+      replacement: text("…"),
+      tokens: TokenCount.make(tokens)
+    })
+    const conversation = Conversation.compressed(session, {
+      drop: { from: id(2), to: id(2) },
+      insert: [],
+      shorten: [shorter(2, 10), shorter(2, 5), shorter(0, 9), shorter(0, 0, 2)]
+    })
+    const [found] = report(conversation).compactions
+    // 20 to 5, and 5 to 9: a replacement may be longer than what it replaces.
+    assert.deepStrictEqual(found?.shortened, { parts: 2, saved: 11 })
+    assert.deepStrictEqual(found?.tokens, { before: 639, after: 639 - 268 - 11 })
+  })
+
+  it("leave the environment message out, even in the middle of what left", () => {
+    const conversation = Conversation.compressed(session, {
+      drop: { from: id(1), to: id(2) },
+      insert: [],
+      shorten: []
+    })
+    const [found] = report(conversation).compactions
+    assert.deepStrictEqual(found?.dropped, { messages: 1, tokens: 268 })
+    assert.deepStrictEqual(found?.kept, { messages: 6, tokens: 371 })
+  })
+
+  it("without a log, nobody knows who decided them", () => {
+    const [found] = report(compressed).compactions
+    assert.deepStrictEqual([found?.strategy, found?.trigger], [null, null])
+  })
+
+  const decided = (strategy: string, trigger: "manual" | "auto"): SessionEvent => ({
+    _tag: "Compressed",
+    at: 0,
+    status: "COMPRESSED",
+    strategy,
+    trigger,
+    before: TokenCount.make(0),
+    after: TokenCount.make(0),
+    patch: { insert: [], shorten: [] }
+  })
+  const undone: SessionEvent = { _tag: "Undone", at: 0 }
+  const redone: SessionEvent = { _tag: "Redone", at: 0 }
+  for (const [name, events, expected] of [
+    ["the last one", [decided("a", "auto")], ["a", "auto"]],
+    ["not one that was undone", [decided("a", "auto"), decided("b", "manual"), undone], ["a", "auto"]],
+    ["not one that was replaced", [decided("a", "auto"), undone, decided("b", "manual")], ["b", "manual"]],
+    ["one that was laid again", [decided("a", "auto"), undone, redone], ["a", "auto"]],
+    [
+      "not what can no longer be laid again",
+      [decided("a", "auto"), undone, decided("b", "manual"), redone],
+      ["b", "manual"]
+    ],
+    ["whatever is undone too often", [undone, undone, decided("c", "auto")], ["c", "auto"]]
+  ] as const) {
+    it(`name who decided them: ${name}`, () => {
+      const [found] = report(compressed, { events }).compactions
+      assert.deepStrictEqual([found?.strategy, found?.trigger], [...expected])
+    })
+  }
+
+  it("name who decided them: of several, each", () => {
+    const events = [decided("a", "auto"), undone, decided("b", "auto"), redone, decided("c", "manual")]
+    assert.deepStrictEqual(
+      report(longer, { events }).compactions.map(({ strategy, trigger }) => [strategy, trigger]),
+      [
+        ["b", "auto"],
+        ["c", "manual"]
+      ]
+    )
+  })
+
+  const facts = (before: ReadonlyArray<Content>, left: ReadonlyArray<Content>, summary: string) => {
+    const said = of(
+      ...[...before, ...left].map((content, index) =>
+        entry(
+          index + 1,
+          content,
+          content.parts.map(() => 1)
+        )
+      )
+    )
+    const conversation = Conversation.compressed(said, {
+      drop: { from: id(1), to: id(before.length) },
+      insert: [entry(before.length + left.length + 1, user(text(summary)), [1], "summary")],
+      shorten: []
+    })
+    return report(conversation).compactions[0]?.facts
+  }
+  for (const [name, before, left, summary, expected] of [
+    ["those in the summary stand", [model(text("src/a.ts and src/b.ts"))], [], "about src/a.ts", [2, 1]],
+    ["those in what was kept stand", [user(text("src/a.ts"))], [model(text("I read src/a.ts"))], "", [1, 1]],
+    [
+      "those in an answer that was kept stand",
+      [model(call("read", { path: "src/a.ts" }))],
+      [user(response("read", { output: "src/a.ts:1" }))],
+      "",
+      [1, 1]
+    ],
+    ["what only a tool showed is no fact", [user(response("read", { output: "src/a.ts" }))], [], "", [0, 0]],
+    ["a thought is the agent's own", [model({ text: "src/a.ts", thought: true })], [], "", [1, 0]]
+  ] as const) {
+    it(`look for facts: ${name}`, () => {
+      assert.deepStrictEqual(facts(before, left, summary), { dropped: expected[0], kept: expected[1] })
+    })
+  }
+
+  it("look for facts: of very many, the 200 that were used most and last", () => {
+    const many = Array.from({ length: 300 }, (_, n) => model(text(`src/file${n}.ts`)))
+    assert.deepStrictEqual(
+      facts([model(text("src/file7.ts src/file7.ts")), ...many], [], "src/file7.ts src/file299.ts"),
+      {
+        dropped: 200,
+        kept: 1
+      }
+    )
+    const often = user(text("src/often.ts ".repeat(50)))
+    assert.deepStrictEqual(facts([...many.slice(0, 150), often, ...many.slice(150)], [], "src/often.ts"), {
+      dropped: 200,
+      kept: 1
+    })
+  })
+
+  it("look for facts: what a person named weighs more than what the agent did", () => {
+    const names = [0, 1].map((part) =>
+      text(Array.from({ length: 125 }, (_, n) => `src/f${part * 125 + n}.ts`).join(" "))
+    )
+    assert.deepStrictEqual(facts([user(text("src/asked.ts")), model(...names)], [], "src/asked.ts"), {
+      dropped: 200,
+      kept: 1
+    })
+  })
+
+  it("look for facts: a part that is shown shorter holds what is shown", () => {
+    const said = of(
+      entry(1, user(text("src/a.ts src/b.ts")), [1]),
+      entry(2, model(call("ls", {}, "1")), [1]),
+      entry(3, user(response("ls", { output: "src/a.ts src/b.ts" }, "1")), [10])
+    )
+    const shorter = Conversation.compressed(said, {
+      drop: { from: id(1), to: id(1) },
+      insert: [],
+      shorten: [
+        {
+          entry: id(3),
+          part: 0,
+          replacement: response("ls", { output: "src/b.ts" }, "1"),
+          tokens: TokenCount.make(5)
+        }
+      ]
+    })
+    assert.deepStrictEqual(report(shorter).compactions[0]?.facts, { dropped: 2, kept: 1 })
+  })
+
+  it("look for facts at the end of what left, however much that was", () => {
+    const talk = Array.from({ length: 60 }, () => model(text("word ".repeat(400))))
+    assert.deepStrictEqual(facts([user(text("src/first.ts")), ...talk, user(text("src/last.ts"))], [], ""), {
+      dropped: 1,
+      kept: 0
+    })
+  })
+
+  it("look for no facts where nothing left", () => {
+    const conversation = Conversation.compressed(session, { insert: [summary], shorten: [] })
+    assert.isNull(report(conversation).compactions[0]?.facts)
+  })
+
+  it("look for no facts where there is too much", () => {
+    const large = of(entry(1, user(text("src/a.ts")), [4_000_001]), entry(2, user(text("b")), [1]))
+    const conversation = Conversation.compressed(large, { drop: { from: id(1), to: id(1) }, insert: [], shorten: [] })
+    assert.isNull(report(conversation).compactions[0]?.facts)
+  })
+
+  it("count the inserted summaries, in the view only the one that is shown", () => {
+    const { kinds, tokens } = report(longer)
+    const summaries = kinds.find(({ kind }) => kind === "summary")
+    assert.deepStrictEqual(summaries, { kind: "summary", parts: 2, tokens: 45, view: 5 })
+    assert.strictEqual(tokens.view, 196)
+    assert.strictEqual(
+      kinds.reduce((total, { view }) => total + view, 0),
+      tokens.view
+    )
+  })
+
+  it("show as drops in the growth", () => {
+    assert.deepStrictEqual(viewSizes(longer), [0, 268, 297, 597, 604, 607, 609, 639, 141, 196])
+  })
+
+  it("no longer count when undone", () => {
+    assert.deepStrictEqual(report(Conversation.undone(compressed)).compactions, [])
+  })
+})
+
+describe("previews", () => {
+  it("carry nothing that a terminal acts on", () => {
+    assert.strictEqual(
+      printableLine("a\u001b[31mred\u001b[0m\nb\u202e\u0000c\u009b2J\ud800"),
+      "ared b\\u{202e}\\u{0}c\\u{9b}2J\\u{d800}"
+    )
+    assert.strictEqual(printableLine("\u001b]0;title\u0007x"), "\\u{1b}]0;title\\u{7}x")
+  })
+
+  it("are short and say that they were cut", () => {
+    const cut = preview(text("x".repeat(1_000_000)))
+    assert.strictEqual(cut, `${"x".repeat(59)}…`)
+    assert.strictEqual(preview(call("read", { path: "a" })), '{"path":"a"}')
+    assert.strictEqual(preview(response("read", { output: "out" })), "out")
+  })
+})
+
+describe("repeated reads", () => {
+  /** A call and its answer, as two messages. */
+  const read = (sequence: number, args: unknown, tokens: number, name = "Read", value: unknown = { output: "x" }) => [
+    entry(sequence, model(call(name, args, `c${sequence}`)), [1]),
+    entry(sequence + 1, user(response(name, value, `c${sequence}`)), [tokens])
+  ]
+  const reads = (...entries: ReadonlyArray<ReadonlyArray<Conversation.Entry>>) =>
+    report(of(...entries.flat()), { cwd: "/work/app" }).reads
+
+  it("are told by file, the dearest repeats first", () => {
+    assert.deepStrictEqual(
+      reads(
+        read(1, { file_path: "a.ts" }, 100),
+        read(3, { file_path: "b.ts" }, 10),
+        read(5, { file_path: "a.ts", offset: 10, limit: 5 }, 7),
+        read(7, { file_path: "b.ts" }, 30),
+        read(9, { file_path: "b.ts" }, 40),
+        read(11, { file_path: "once.ts" }, 9_999)
+      ),
+      [
+        { path: "b.ts", reads: 3, tokens: 80, repeated: 70, entries: [id(4), id(8), id(10)] },
+        { path: "a.ts", reads: 2, tokens: 107, repeated: 7, entries: [id(2), id(6)] }
+      ]
+    )
+  })
+
+  for (const [one, other, path] of [
+    ["src/a.ts", "./src/a.ts", "src/a.ts"],
+    ["/work/app/src/a.ts", "src/a.ts", "src/a.ts"],
+    ["/work/app/src/./a.ts", "././src/.//a.ts", "src/a.ts"],
+    ["/work/other/a.ts", "/work/./other/a.ts", "/work/other/a.ts"],
+    ["__proto__", "./__proto__", "__proto__"],
+    ["../a.ts", "../a.ts", "../a.ts"]
+  ] as const) {
+    it(`take ${one} and ${other} for one file`, () => {
+      assert.deepStrictEqual(
+        reads(read(1, { path: one }, 5), read(3, { path: other }, 5)).map((file) => file.path),
+        [path]
+      )
+    })
+  }
+
+  for (const [name, one, other] of [
+    ["of different files", { path: "a.ts" }, { path: "b.ts" }],
+    ["in a folder whose name only begins alike", { path: "/work/application/a.ts" }, { path: "lication/a.ts" }],
+    ["of no file", {}, {}]
+  ] as const) {
+    it(`are none ${name}`, () => {
+      assert.deepStrictEqual(reads(read(1, one, 5), read(3, other, 5)), [])
+    })
+  }
+
+  it("are none where the tool failed, never answered, or is no reader", () => {
+    const open = entry(9, model(call("Read", { path: "a.ts" }, "open")), [1])
+    assert.deepStrictEqual(
+      reads(
+        read(1, { path: "a.ts" }, 5),
+        read(3, { path: "a.ts" }, 5, "Read", { error: "no such file" }),
+        read(5, { path: "a.ts" }, 5, "Edit"),
+        read(7, { command: "cat a.ts" }, 5, "Bash"),
+        [open]
+      ),
+      []
+    )
+  })
+
+  it("share out what one call read of several files, to the last token", () => {
+    const found = reads(
+      read(1, { paths: ["a.ts", "b.ts", "./a.ts"] }, 11, "read_many_files"),
+      read(3, { paths: ["b.ts", "a.ts"] }, 4, "read_many_files")
+    )
+    assert.deepStrictEqual(
+      found.map(({ path, reads, repeated, tokens }) => [path, reads, tokens, repeated]),
+      [
+        ["a.ts", 2, 8, 2],
+        ["b.ts", 2, 7, 2]
+      ]
+    )
+  })
+
+  it("are counted in the log, not again in what a compression inserted", () => {
+    const once = of(...read(1, { path: "a.ts" }, 5))
+    const again = Conversation.compressed(once, {
+      drop: { from: id(1), to: id(2) },
+      insert: read(3, { path: "a.ts" }, 5),
+      shorten: []
+    })
+    assert.deepStrictEqual(report(again).reads, [])
+  })
+
+  it("are all there are: no more repeats than tokens, no fewer entries than reads", () => {
+    const paths = ["a.ts", "./a.ts", "/work/app/a.ts", "b.ts", "c/d.ts"]
+    const picks = Array.from({ length: 200 }, (_, n) => ({ path: paths[(n * n + 3 * n) % 5], tokens: (n * 37) % 91 }))
+    const found = reads(...picks.map(({ path, tokens }, n) => read(2 * n + 1, { path }, tokens)))
+    const count = (wanted: (path: string | undefined) => boolean) => picks.filter(({ path }) => wanted(path))
+    for (const file of found) {
+      const own = count((path) => path?.replace(/^(?:\.\/|\/work\/app\/)/, "") === file.path)
+      assert.strictEqual(file.reads, own.length)
+      assert.strictEqual(file.entries.length, own.length)
+      assert.strictEqual(
+        file.tokens,
+        own.reduce((total, { tokens }) => total + tokens, 0)
+      )
+      assert.strictEqual(file.repeated, file.tokens - (own[0]?.tokens ?? 0))
+    }
+    assert.isAbove(found.length, 1)
+  })
+})
+
+describe("what providers counted", () => {
+  const counts = (prompt: number, more: Partial<Usage> = {}): Usage => ({
+    prompt,
+    answer: 10,
+    thoughts: 0,
+    cached: 0,
+    ...more
+  })
+  const asks = (sequence: number, tokens: number) => entry(sequence, user(text("q")), [tokens])
+  const answers = (sequence: number, usage?: Usage, more: Partial<Conversation.Entry> = {}): Conversation.Entry => ({
+    ...entry(sequence, model(text("a")), [10]),
+    ...(usage === undefined ? {} : { usage }),
+    ...more
+  })
+  /** A conversation whose views before answers have these sizes, each with what was recorded. */
+  const views = (...points: ReadonlyArray<readonly [ours: number, recorded: number]>) =>
+    of(
+      ...points.flatMap(([ours, recorded], n) => {
+        const before = n === 0 ? 0 : (points[n - 1]?.[0] ?? 0) + 10
+        return [asks(2 * n + 1, ours - before), answers(2 * n + 2, counts(recorded))]
+      })
+    )
+  const fit = (...points: ReadonlyArray<readonly [ours: number, recorded: number]>) => {
+    const { usage } = report(views(...points))
+    assert.isNotNull(usage)
+    return { overhead: usage?.overhead ?? -1, factor: usage?.factor ?? -1, error: usage?.error ?? -1 }
+  }
+
+  it("is nothing where nobody counted", () => {
+    assert.isNull(report(session).usage)
+    assert.isNull(report(of(asks(1, 5), answers(2, counts(0, { answer: 0 })))).usage)
+  })
+
+  it("is summed up, and each request held against our count of the view before its answer", () => {
+    const conversation = of(
+      asks(1, 100),
+      answers(2, counts(1_100, { cached: 50, cacheWrite: 1_000, thoughts: 3 })),
+      asks(3, 90),
+      answers(4, counts(1_200, { cached: 1_100 }))
+    )
+    const { usage } = report(conversation)
+    assert.deepStrictEqual(usage?.recorded, {
+      prompt: 2_300,
+      answer: 20,
+      thoughts: 3,
+      cached: 1_150,
+      cacheWrite: 1_000
+    })
+    assert.strictEqual(usage?.answers, 2)
+    assert.deepStrictEqual(usage?.points, [
+      { entry: id(2), recorded: 1_100, ours: 100 },
+      { entry: id(4), recorded: 1_200, ours: 200 }
+    ])
+  })
+
+  it("belongs to one answer that was written down in several messages", () => {
+    const conversation = of(asks(1, 100), answers(2), answers(3, counts(500)), answers(4, counts(520)))
+    assert.deepStrictEqual(report(conversation).usage?.points, [
+      { entry: id(3), recorded: 500, ours: 100 },
+      { entry: id(4), recorded: 520, ours: 120 }
+    ])
+  })
+
+  it("is held against the smaller view after a compression", () => {
+    const compressed = Conversation.compressed(of(asks(1, 1_000), answers(2, counts(2_000))), {
+      drop: { from: id(1), to: id(2) },
+      insert: [entry(3, user(text("s")), [50], "summary")],
+      shorten: []
+    })
+    const longer = [asks(4, 30), answers(5, counts(1_080))].reduce(Conversation.append, compressed)
+    const { usage } = report(longer)
+    assert.deepStrictEqual(
+      usage?.points.map(({ ours }) => ours),
+      [1_000, 80]
+    )
+    assert.closeTo(usage?.factor ?? 0, 1, 1e-9)
+    assert.closeTo(usage?.overhead ?? 0, 1_000, 1e-6)
+  })
+
+  for (const [name, points, overhead, factor] of [
+    [
+      "a line",
+      [
+        [100, 5_150],
+        [200, 5_300],
+        [400, 5_600]
+      ],
+      5_000,
+      1.5
+    ],
+    [
+      "two points",
+      [
+        [100, 1_080],
+        [300, 1_240]
+      ],
+      1_000,
+      0.8
+    ],
+    ["one point: our count is right", [[100, 1_100]], 1_000, 1],
+    ["one point below our count: nothing is left for an overhead", [[100, 80]], 0, 0.8],
+    [
+      "views of one size",
+      [
+        [100, 1_000],
+        [110, 1_010]
+      ],
+      900,
+      1
+    ],
+    [
+      "a line with an overhead below 0 goes through 0",
+      [
+        [100, 50],
+        [200, 250]
+      ],
+      0,
+      // What each is off weighs by its own size: 100/50 and 200/250 over their squares.
+      (2 + 0.8) / (4 + 0.64)
+    ],
+    [
+      "requests that shrink while views grow",
+      [
+        [100, 2_000],
+        [200, 1_000]
+      ],
+      // 1,900 and 800 beyond our counts; the smaller request weighs four times as much.
+      (1_900 + 4 * 800) / 5,
+      1
+    ],
+    [
+      "a slope that no estimate has",
+      [
+        [100, 1_000],
+        [110, 2_000]
+      ],
+      (4 * 900 + 1_890) / 5,
+      1
+    ]
+  ] as const) {
+    it(`fits ${name}`, () => {
+      const found = fit(...points)
+      assert.closeTo(found.overhead, overhead, 1e-6)
+      assert.closeTo(found.factor, factor, 1e-9)
+    })
+  }
+
+  it("fits views that are all alike", () => {
+    const alike = of(
+      asks(1, 100),
+      answers(2, counts(1_000), { tokens: [0] }),
+      answers(3, counts(1_200), { tokens: [0] })
+    )
+    const { usage } = report(alike)
+    const recorded = (1_000 * 1.44 + 1_200) / 2.44
+    assert.closeTo(usage?.overhead ?? 0, recorded - 100, 1e-9)
+    assert.strictEqual(usage?.factor, 1)
+    assert.closeTo(usage?.error ?? 0, ((recorded - 1_000) / 1_000 + (1_200 - recorded) / 1_200) / 2, 1e-9)
+  })
+
+  it("says how far off the fit is", () => {
+    assert.closeTo(fit([100, 1_100], [200, 1_200], [300, 1_300]).error, 0, 1e-9)
+    assert.isAbove(fit([100, 1_000], [200, 1_400], [300, 1_200]).error, 0.05)
+    // Small requests tell the overhead: large ones that are a little off do not drown it.
+    assert.closeTo(fit([10, 2_010], [50, 2_050], [100_000, 110_000], [200_000, 199_000]).overhead, 2_000, 10)
+  })
+
+  it("holds numbers that no provider ever counted", () => {
+    const most = Number.MAX_SAFE_INTEGER
+    const huge = counts(most, { answer: most, thoughts: most, cached: most, cacheWrite: most })
+    const found = report(of(asks(1, 1), answers(2, huge), asks(3, 1), answers(4, huge)), { model: "gpt-5" })
+    assert.strictEqual(found.usage?.recorded.prompt, most)
+    assert.doesNotThrow(() => encoded(found))
+  })
+
+  it.effect.prop(
+    "sums and fits whatever was counted",
+    [
+      Schema.Array(
+        Schema.Struct({
+          asked: Schema.Natural.check(Schema.isLessThan(1_000_000)),
+          prompt: Schema.Natural,
+          answer: Schema.Natural,
+          model: Schema.optionalKey(Schema.Literals(["gpt-5", "somebody's", "__proto__"]))
+        })
+      )
+    ],
+    ([turns]) =>
+      Effect.sync(() => {
+        const conversation = of(
+          ...turns.flatMap(({ answer, asked, model: name, prompt }, n) => [
+            asks(2 * n + 1, asked),
+            answers(2 * n + 2, counts(prompt, { answer }), name === undefined ? {} : { model: name })
+          ])
+        )
+        const found = report(conversation)
+        const counted = turns.filter(({ answer, prompt }) => answer + prompt > 0)
+        assert.strictEqual(found.usage?.answers ?? 0, counted.length)
+        assert.strictEqual(
+          found.cost.models.reduce((total, { requests }) => total + requests, 0),
+          counted.length === 0 ? turns.length : counted.length
+        )
+        if (found.usage !== null) {
+          assert.isAtLeast(found.usage.overhead, 0)
+          assert.isAtLeast(found.usage.factor, 0)
+          assert.isTrue(Number.isFinite(found.usage.error))
+        }
+        encoded(found)
+      }),
+    { arbitrary: { runs: runsOf(500), seed: "usage" } }
+  )
+
+  describe("as a cost", () => {
+    const prices = { source: "test", table: { models: { m: { input: 1_000_000, output: 10_000_000 } } } }
+    const about = { prices, model: "m" }
+
+    it("is of what was recorded, answers without a count left out", () => {
+      const { cost } = report(
+        of(asks(1, 100), answers(2), asks(3, 5), answers(4, counts(7, { answer: 2, thoughts: 1 }))),
+        about
+      )
+      assert.deepStrictEqual(
+        [cost.estimated, cost.models[0]?.requests, cost.models[0]?.prompt, cost.total],
+        [false, 1, 7, 37]
+      )
+    })
+
+    it("holds the calls that compressed, those of an attempt that failed too, and says them apart", () => {
+      const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
+      const before = TokenCount.make(9)
+      const calls = [
+        { model: "m", usage: usage(100) },
+        { model: "m", usage: null }
+      ]
+      const events: ReadonlyArray<SessionEvent> = [
+        {
+          _tag: "Compressed",
+          at: 0,
+          status: "COMPRESSED",
+          strategy: "palimpsest",
+          trigger: "manual",
+          before,
+          after: before,
+          patch: { insert: [], shorten: [] },
+          calls
+        },
+        { _tag: "Undone", at: 0 },
+        {
+          _tag: "CompressionFailed",
+          at: 0,
+          status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+          forced: true,
+          tokens: before,
+          calls: [{ model: "small", usage: usage(50) }]
+        }
+      ]
+      const { compressing, cost } = report(of(asks(1, 100), answers(2, counts(7, { answer: 2, thoughts: 1 }))), {
+        ...about,
+        events
+      })
+      assert.deepStrictEqual(tokensOfCost(compressing), { requests: 2, sent: 150, cached: 0, answered: 2 })
+      assert.deepStrictEqual(tokensOfCost(cost), { requests: 3, sent: 157, cached: 0, answered: 5 })
+      assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
+    })
+
+    it("is estimated where nothing was recorded: a request of the view before each answer", () => {
+      const { cost } = report(
+        of(asks(1, 100), { ...entry(2, model(thought, text("a")), [3, 4]) }, asks(3, 5), answers(4)),
+        about
+      )
+      assert.deepStrictEqual(cost, {
+        currency: "USD",
+        table: "test",
+        total: 212 + 170,
+        models: [
+          { model: "m", requests: 2, prompt: 212, cached: 0, cacheWrite: 0, answer: 14, thoughts: 3, cost: 382 }
+        ],
+        estimated: true,
+        unpriced: []
+      })
+    })
+
+    it("is not estimated twice for an answer in several messages, nor for what no model was asked", () => {
+      const acknowledged = entry(5, model(text("Got it.")), [3], "summary")
+      const { cost } = report(of(asks(1, 100), answers(2), answers(3), asks(4, 1), acknowledged), about)
+      assert.deepStrictEqual([cost.models[0]?.requests, cost.models[0]?.answer], [1, 20])
+    })
+
+    it("is told by model: the answer's own, else the conversation's, else unknown", () => {
+      const conversation = of(asks(1, 1), answers(2, counts(5), { model: "other" }), asks(3, 1), answers(4, counts(6)))
+      assert.deepStrictEqual(
+        report(conversation, about).cost.models.map(({ model: name, cost }) => [name, cost === null]),
+        [
+          ["m", false],
+          ["other", true]
+        ]
+      )
+      const { cost } = report(conversation, { prices })
+      assert.deepStrictEqual([cost.total, cost.unpriced], [null, ["unknown", "other"]])
+    })
+
+    it("is nothing of nothing, and no estimate", () => {
+      const { cost } = report(Conversation.empty, about)
+      assert.deepStrictEqual([cost.total, cost.models, cost.estimated], [0, [], false])
+    })
+  })
+})
+
+describe("every conversation", () => {
+  const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
+    all: sums.reduce((sum, { tokens }) => sum + tokens, 0),
+    view: sums.reduce((sum, { view }) => sum + view, 0)
+  })
+
+  /** What is wrong with the report about a conversation, if anything. */
+  const wrong = (
+    conversation: Conversation.Conversation,
+    events: ReadonlyArray<SessionEvent> | undefined
+  ): string | undefined => {
+    const found = report(conversation, { events, cwd: "/work/project" })
+    const { all, view } = found.tokens
+    for (const [name, sums] of [
+      ["roles", total(found.roles)],
+      ["kinds", total(found.kinds)]
+    ] as const) {
+      if (sums.all !== all || sums.view !== view)
+        return `${name} sum to ${JSON.stringify(sums)}, not ${all} and ${view}`
+    }
+    if (found.compactions.length !== Conversation.compressions(conversation).length) return "a compression is missing"
+    for (const { dropped, facts, inserted, kept, shortened, strategy, tokens } of found.compactions) {
+      if (dropped.tokens + kept.tokens !== tokens.before) return `dropped and kept are not the ${tokens.before} before`
+      if (kept.tokens + inserted.tokens - shortened.saved !== tokens.after) return `what is left is not ${tokens.after}`
+      if ((strategy === null) !== (events === undefined)) return "nobody decided"
+      if (facts !== null && facts.kept > facts.dropped) return "more facts stand than there were"
+    }
+    for (const file of found.reads) {
+      if (file.reads < 2 || file.entries.length !== file.reads || file.repeated > file.tokens)
+        return `${file.path} was misread`
+    }
+    if (viewSizes(conversation).length !== found.messages) return "a message has no size"
+    encoded(found)
+    return undefined
+  }
+
+  const law = lawOfPlayed(({ events, moments }) =>
+    Effect.sync(() => {
+      const last = moments.at(-1)
+      if (last !== undefined) {
+        const violation = wrong(last.after.conversation, events)
+        if (violation !== undefined) return violation
+      }
+      return moments
+        .map(({ after }) => wrong(after.conversation, undefined))
+        .find((violation) => violation !== undefined)
+    })
+  )
+  it.effect.prop(
+    "has a report whose sums agree, whatever was compressed, undone and done again",
+    [scripts],
+    ([script]) => property(law, worldOf())(script),
+    { arbitrary: thousand("inspection", 300) }
+  )
+})
+
+describe("a very long conversation", () => {
+  it("takes time that grows as it does", () => {
+    const long = (messages: number) =>
+      of(
+        ...Array.from({ length: messages }, (_, n) =>
+          n % 2 === 0
+            ? entry(n + 1, model(call("Read", { path: `src/file${n % 400}.ts` }, `c${n}`)), [20])
+            : entry(n + 1, user(response("Read", { output: "line\n" }, `c${n - 1}`)), [50])
+        )
+      )
+    const work = (messages: number) => {
+      const steps = inspect(long(messages))
+      let done = 0
+      for (let step = steps.next(); ; step = steps.next()) {
+        if (step.done === true) return { done, reads: step.value.reads.length }
+        done += step.value
+      }
+    }
+    const [small, large] = [work(10_000), work(100_000)]
+    assert.strictEqual(large.reads, 200)
+    assert.isBelow(large.done, small.done * 11)
+  })
+})

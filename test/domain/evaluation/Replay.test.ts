@@ -1,0 +1,183 @@
+import { assert, describe, it } from "@effect/vitest"
+import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import {
+  append,
+  type Author,
+  compressed,
+  type Conversation,
+  empty,
+  type Entry,
+  entryId
+} from "../../../src/domain/conversation/Conversation.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { factsKept, recordedTurns, RequestPrefixes } from "../../../src/domain/evaluation/Replay.ts"
+import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+
+const says = (words: string) => model(text(words))
+const ask = (words: string) => user(text(words))
+const thought = { text: "hm", thought: true }
+
+type Said = Content | readonly [Content, Author]
+
+const isContent = (said: Said): said is Content => "role" in said
+
+const entryOf = (said: Said, id: Entry["id"], handles: Entry["handles"] = []): Entry => {
+  const [content, author] = isContent(said) ? [said, undefined] : said
+  return { id, content, tokens: [], handles, ...(author === undefined ? {} : { author }) }
+}
+
+const conversation = (...said: ReadonlyArray<Said>): Conversation =>
+  said.reduce((all, one) => append(all, entryOf(one, entryId(all.next))), empty)
+
+/** `before | message > answer`, texts only; the author of what is no one's own in brackets. */
+const shape = (talk: Conversation): ReadonlyArray<string> => {
+  const words = (parts: ReadonlyArray<Part>) =>
+    parts.map((part) => part.text ?? part.functionCall?.name ?? part.functionResponse?.name ?? "?").join("+")
+  return recordedTurns(talk).map(({ answer, before, message }) => {
+    const earlier = before.map(
+      ({ author, content }) => words(content.parts) + (author === undefined ? "" : ` (${author})`)
+    )
+    return `${earlier.join(", ")} | ${words(message)} > ${words(answer.parts)}`
+  })
+}
+
+const rules: ReadonlyArray<readonly [rule: string, talk: Conversation, expected: ReadonlyArray<string>]> = [
+  [
+    "a message and its answer are a turn",
+    conversation(ask("a"), says("b"), ask("c"), says("d")),
+    [" | a > b", " | c > d"]
+  ],
+  [
+    "results of tools are a message",
+    conversation(ask("a"), model(call("ls", {})), user(response("ls", {})), says("b")),
+    [" | a > ls", " | ls > b"]
+  ],
+  ["answers that follow each other are one", conversation(ask("a"), says("b"), model(call("ls", {}))), [" | a > b+ls"]],
+  ["of several messages the last is sent", conversation(ask("a"), ask("b"), says("c")), ["a | b > c"]],
+  [
+    "others than the user are never taken for the user",
+    conversation([ask("env"), "environment"], ask("a"), [ask("note"), "program"], says("b")),
+    ["env (environment), note (program) | a > b"]
+  ],
+  [
+    "where only others spoke, nothing is sent but what is there",
+    conversation([ask("s"), "summary"], says("b")),
+    ["s (summary) |  > b"]
+  ],
+  [
+    "a summary in the model's role is no answer",
+    conversation([ask("s"), "summary"], [says("ok"), "summary"], ask("a"), says("b")),
+    ["s (summary), ok (summary) | a > b"]
+  ],
+  ["an answer to nothing is taken over", conversation(says("hello"), ask("a"), says("b")), ["hello | a > b"]],
+  [
+    "an answer that says nothing is taken over with its message",
+    conversation(ask("a"), model(thought), ask("b"), says("c")),
+    ["a, hm | b > c"]
+  ],
+  ["thoughts of an answer stay with it", conversation(ask("a"), model(thought, text("b"))), [" | a > hm+b"]],
+  ["what nobody answered is left out", conversation(ask("a"), says("b"), ask("c")), [" | a > b"]],
+  ["nothing said, nothing to replay", conversation(), []]
+]
+
+const handle = Handle.make("h_aaaaaaaaaa")
+
+/** A session in which the first two messages were replaced by a snapshot. */
+const compressedSession = (snapshot: string, ranges: boolean): Session => {
+  const talk = conversation(ask("Use src/alpha.ts and src/beta.ts."), says("Yes."), ask("Go on."))
+  const [first, second] = [entryId(1), entryId(2)]
+  const dropped = [entryOf(ask("Use src/alpha.ts and src/beta.ts."), first), entryOf(says("Yes."), second)]
+  return {
+    ...emptySession,
+    conversation: compressed(talk, {
+      drop: { from: first, to: second },
+      insert: [entryOf([ask(snapshot), "summary"], entryId(4))],
+      shorten: []
+    }),
+    ranges: ranges ? { value: { handle, entries: dropped }, before: undefined, length: 1, tokens: 0 } : undefined
+  }
+}
+
+describe("recorded", () => {
+  for (const [rule, talk, expected] of rules) it(rule, () => assert.deepStrictEqual(shape(talk), expected))
+
+  it("what is taken over keeps its time, its author and its exact JSON", () => {
+    const draft = { content: ask("n"), at: 7, author: "program", source: { "0": '{ "text":"n"}' } } as const
+    const talk = [{ ...draft, id: entryId(1), tokens: [1], handles: [handle] }].reduce(append, empty)
+    const [turn] = recordedTurns(
+      [ask("a"), says("b")].reduce((all, one) => append(all, entryOf(one, entryId(all.next))), talk)
+    )
+    assert.deepStrictEqual(turn?.before, [draft])
+  })
+
+  it("a summary that a compaction put in is not said again", () => {
+    const talk = compressedSession("What was said.", false).conversation
+    assert.deepStrictEqual(shape(append(talk, entryOf(says("Going."), entryId(5)))), [
+      " | Use src/alpha.ts and src/beta.ts. > Yes.",
+      " | Go on. > Going."
+    ])
+  })
+})
+
+describe("Requests", () => {
+  const sizes = (...requests: ReadonlyArray<ReadonlyArray<Content>>) => {
+    const measured = new RequestPrefixes()
+    return requests.map((contents) => Work.runSync(measured.add(contents)))
+  }
+  const [a, b, c] = ["Fix the parser.", "It is fixed now.", "Thank you very much."]
+  const [ta, tb, tc] = [estimateText(a), estimateText(b), estimateText(c)]
+
+  it("a request that grew begins with all of the one before", () =>
+    assert.deepStrictEqual(sizes([ask(a)], [ask(a), says(b), ask(c)]), [
+      { tokens: ta, prefix: 0 },
+      { tokens: ta + tb + tc, prefix: ta }
+    ]))
+
+  it("what changed ends the prefix, whatever follows it is the same or not", () =>
+    assert.deepStrictEqual(sizes([ask(a), says(b)], [ask(c), says(b)]), [
+      { tokens: ta + tb, prefix: 0 },
+      { tokens: tc + tb, prefix: 0 }
+    ]))
+
+  it("of a message that changed, the parts before the change count", () =>
+    assert.deepStrictEqual(sizes([user(text(a), text(b))], [user(text(a), text(c))])[1], {
+      tokens: ta + tc,
+      prefix: ta
+    }))
+
+  it("a shorter request is all prefix", () =>
+    assert.deepStrictEqual(sizes([ask(a), says(b)], [ask(a)])[1], { tokens: ta, prefix: ta }))
+})
+
+describe("keptOver", () => {
+  const end = (session: Session) =>
+    append(session.conversation, entryOf(says("I change src/alpha.ts and src/beta.ts."), entryId(5)))
+  const kept = (snapshot: string, ranges: boolean) => {
+    const session = compressedSession(snapshot, ranges)
+    return Work.runSync(factsKept([session], end(session)))
+  }
+
+  it("a fact stands in the context, or behind a handle that stands there", () =>
+    assert.deepStrictEqual(kept(`Work on src/alpha.ts, all else is in ${handle}.`, true), {
+      used: 2,
+      inContext: 1,
+      behindHandle: 1,
+      lost: 0
+    }))
+
+  it("without a handle in the context, what is not there is lost", () =>
+    assert.deepStrictEqual(kept("Work on src/alpha.ts.", true), { used: 2, inContext: 1, behindHandle: 0, lost: 1 }))
+
+  it("a handle that names nothing keeps nothing", () =>
+    assert.deepStrictEqual(kept(`See ${handle}.`, false), { used: 2, inContext: 0, behindHandle: 0, lost: 2 }))
+
+  it("of a conversation that was never compressed there is nothing to tell", () =>
+    assert.deepStrictEqual(Work.runSync(factsKept([], conversation(ask("a"), says("b")))), {
+      used: 0,
+      inContext: 0,
+      behindHandle: 0,
+      lost: 0
+    }))
+})

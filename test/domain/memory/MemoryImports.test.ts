@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  importTokens,
+  isAddress,
+  isPath,
+  skippedImport,
+  importedBlock
+} from "../../../src/domain/memory/MemoryImports.ts"
+
+const paths = (text: string) => importTokens(text).map(({ path }) => path)
+
+describe("imports of a text", () => {
+  const cases: ReadonlyArray<readonly [rule: string, text: string, found: ReadonlyArray<string>]> = [
+    [
+      "at the beginning, behind a space, a tab, a line break",
+      "@a.md x @./b\t@/c\n@../d",
+      ["a.md", "./b", "/c", "../d"]
+    ],
+    ["not behind a letter, a bracket or another @", "me@x.org (@a.md) @@b.md", []],
+    ["a path begins with a dot, a slash or a letter", "@1.md @_x @é.md @-x @ a @~/x", []],
+    ["a path goes on to the next white space", "@a,b.md. @c`d", ["a,b.md.", "c`d"]],
+    ["no text", "", []],
+    ["an @ alone", "@", []],
+    ["inline code", "`@a.md` @b.md `x @c.md y`", ["b.md"]],
+    ["runs of the same length delimit, others do not", "`` @a.md ` @b.md `` @c.md", ["c.md"]],
+    ["fenced code", "```\n@a.md\n```\n@b.md\n````md\n```\n@c.md\n````", ["b.md"]],
+    ["a run that nothing closes is text", "` @a.md\n``` @b.md", ["a.md", "b.md"]],
+    ["code that ends before the token, and code behind it", "`x`\n@a.md `y`", ["a.md"]]
+  ]
+  for (const [rule, text, found] of cases) it(rule, () => assert.deepStrictEqual(paths(text), found))
+
+  it("tell where they stand", () => {
+    const text = "x @a.md y"
+    assert.deepStrictEqual(
+      importTokens(text).map(({ end, start }) => text.slice(start, end)),
+      ["@a.md"]
+    )
+  })
+
+  it("addresses are none", () => {
+    for (const address of ["file:///etc/passwd", "HTTP://x", "https://x/y.md", "file:x"])
+      assert.isTrue(isAddress(address))
+    for (const path of ["files/a.md", "./http", "httpd.conf"]) assert.isFalse(isAddress(path))
+  })
+
+  it("are paths where they begin with a folder or end with an extension, and not where a package or somebody is named", () => {
+    for (const path of ["./b", "../b", "/b", "b.md", "a/b.ts", "b.md,", "b.md).", "http://x", "a@2/b.md"])
+      assert.isTrue(isPath(path), path)
+    for (const path of [
+      "scope/pkg",
+      "wren",
+      "types/node.",
+      "vue/cli@3.0.1",
+      "a/b@4.0.0-rc1",
+      "x.io/y",
+      ".github",
+      "f()"
+    ])
+      assert.isFalse(isPath(path), path)
+  })
+
+  it("a comment cannot be ended from inside", () => {
+    assert.strictEqual(
+      importedBlock("a-->b", "c-->d"),
+      "<!-- @a--&gt;b is not repeated here: it stands in this memory as c--&gt;d -->"
+    )
+    assert.strictEqual(skippedImport("a-->b", "no --!> such"), "<!-- @a--&gt;b was not imported: no --!&gt; such -->")
+  })
+})

@@ -1,0 +1,408 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
+import { sandboxOf } from "../../../src/domain/prompt/EnvironmentMessage.ts"
+import {
+  isModern,
+  type Offer,
+  type PromptInputs,
+  PromptSize,
+  type SectionKey,
+  sectionKeys
+} from "../../../src/domain/prompt/PromptInputs.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { runsOf } from "../../support/runs.ts"
+
+/** All of it, as it is sent. */
+const systemPrompt = (inputs: PromptInputs): string => joined([...sections(inputs).map(render), memoryOf(inputs)])
+
+const modern = "gemini-3-pro"
+const legacy = "gemini-2.5-pro"
+
+/** Names of tools that the texts speak of. */
+const tools = [
+  "read_file",
+  "replace",
+  "run_shell_command",
+  "search_file_content",
+  "glob",
+  "web_fetch",
+  "google_web_search",
+  "write_todos",
+  "recall",
+  "ask_user",
+  "activate_skill",
+  "enter_plan_mode",
+  "exit_plan_mode",
+  "sessions_spawn"
+]
+
+const all: PromptInputs = {
+  size: "full",
+  model: legacy,
+  interactive: true,
+  mode: "all",
+  agents: [{ name: "codebase_investigator", description: "Finds out how code works" }],
+  skills: [{ name: "pdf", description: "Fills in forms" }],
+  tools,
+  hasHooks: true,
+  isGit: true,
+  sandbox: "none",
+  planFile: "/plans/a.md",
+  memory: "<loaded_context>\nUse tabs.\n</loaded_context>"
+}
+
+const keys = (change: Partial<PromptInputs>) => sections({ ...all, ...change }).map(({ key }) => key)
+const without = (...left: ReadonlyArray<SectionKey>) => sectionKeys.filter((key) => !left.includes(key))
+
+/** Everything that changes what is said. */
+const Inputs = Arbitrary.map(
+  Arbitrary.schema(
+    Schema.Struct({
+      size: PromptSize,
+      model: Schema.Literals([modern, legacy]),
+      interactive: Schema.Boolean,
+      mode: ApprovalMode,
+      agents: Schema.Boolean,
+      skills: Schema.Boolean,
+      // As bits: which of the tools there are.
+      tools: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** tools.length - 1 })),
+      hasHooks: Schema.Boolean,
+      isGit: Schema.Boolean,
+      sandbox: Schema.Literals(["seatbelt", "generic", "none"]),
+      planned: Schema.Boolean,
+      remembers: Schema.Boolean
+    })
+  ),
+  ({ agents, planned, remembers, skills, tools: bits, ...rest }): PromptInputs => ({
+    ...rest,
+    agents: agents ? all.agents : [],
+    skills: skills ? all.skills : [],
+    tools: tools.filter((_, at) => (bits & (2 ** at)) !== 0),
+    planFile: planned ? all.planFile : undefined,
+    memory: remembers ? all.memory : undefined
+  })
+)
+const runs = { arbitrary: { runs: runsOf(1_000) } }
+
+describe("the sections", () => {
+  const rules: ReadonlyArray<
+    readonly [rule: string, change: Partial<PromptInputs>, expected: ReadonlyArray<SectionKey>]
+  > = [
+    ["stand in one order", {}, without("planningWorkflow")],
+    [
+      "while a plan is made its rules take the place of the usual ones",
+      { mode: "plan" },
+      without("primaryWorkflows", "interactiveYoloMode")
+    ],
+    ["agents only where there are some", { agents: [] }, without("planningWorkflow", "agentContexts")],
+    ["skills only where there are some", { skills: [] }, without("planningWorkflow", "agentSkills")],
+    [
+      "nor where none can be activated",
+      { tools: tools.filter((name) => name !== "activate_skill") },
+      without("planningWorkflow", "agentSkills")
+    ],
+    ["hooks only where there are some", { hasHooks: false }, without("planningWorkflow", "hookContext")],
+    [
+      "steps only where a list of them can be kept",
+      { tools: tools.filter((name) => name !== "write_todos") },
+      without("planningWorkflow", "taskTracker")
+    ],
+    ["git only in a repository", { isGit: false }, without("planningWorkflow", "git")],
+    [
+      "all is approved: only where somebody watches",
+      { interactive: false },
+      without("planningWorkflow", "interactiveYoloMode")
+    ],
+    ["and only where all is", { mode: "edits" }, without("planningWorkflow", "interactiveYoloMode")],
+    ["Gemini 3 needs no last reminder", { model: modern }, without("planningWorkflow", "finalReminder")],
+    [
+      "without tools there is no work to be told of",
+      { tools: [] },
+      [
+        "preamble",
+        "coreMandates",
+        "agentContexts",
+        "hookContext",
+        "operationalGuidelines",
+        "interactiveYoloMode",
+        "finalReminder"
+      ]
+    ],
+    [
+      "minimal: who it is, the rules, tools and the machine",
+      { size: "minimal" },
+      ["preamble", "coreMandates", "hookContext", "operationalGuidelines", "sandbox", "git"]
+    ],
+    ["none: who it is", { size: "none" }, ["preamble"]]
+  ]
+  it.each(rules)("%s", (_, change, expected) => assert.deepStrictEqual(keys(change), expected))
+
+  it.each(sectionKeys)("%s can be switched off by itself", (key) => {
+    const mode = key === "planningWorkflow" ? "plan" : "all"
+    assert.deepStrictEqual(
+      keys({ mode, toggles: { [key]: false } }),
+      keys({ mode }).filter((one) => one !== key)
+    )
+    assert.deepStrictEqual(keys({ mode, toggles: { [key]: true } }), keys({ mode }))
+  })
+
+  it("a switch brings nothing in that its guard keeps out", () =>
+    assert.notInclude(keys({ isGit: false, toggles: { git: true } }), "git"))
+})
+
+describe("models", () => {
+  const names: ReadonlyArray<readonly [model: string, expected: boolean]> = [
+    ["gemini-3-pro", true],
+    ["gemini-3-flash-preview", true],
+    ["gemini-3.1-pro", true],
+    ["models/gemini-3-pro", true],
+    ["gemini-12-pro", true],
+    ["gemini-2.5-pro", false],
+    ["gemini-2.5-flash", false],
+    ["gemini-1.5-pro", false],
+    ["gemma-3-27b", false],
+    ["some-other-gemini-3", false],
+    ["", false]
+  ]
+  it.each(names)("%s: told less is %s", (model, expected) => assert.strictEqual(isModern({ model }), expected))
+
+  it("older ones are shown examples", () => {
+    const [old, young] = [legacy, modern].map((model) => systemPrompt({ ...all, model }))
+    assert.include(old, "Answers of the right length")
+    assert.include(old, "How a good run looks")
+    assert.notInclude(young, "Answers of the right length")
+    assert.notInclude(young, "How a good run looks")
+  })
+})
+
+describe("the sandbox", () => {
+  const variables: ReadonlyArray<readonly [value: string | undefined, expected: PromptInputs["sandbox"]]> = [
+    [undefined, "none"],
+    ["", "none"],
+    ["  ", "none"],
+    ["sandbox-exec", "seatbelt"],
+    [" sandbox-exec ", "seatbelt"],
+    ["docker", "generic"],
+    ["0", "generic"]
+  ]
+  it.each(variables)("SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
+
+  it("each is told of in other words, and otherwise where nobody is there", () => {
+    const texts = (["seatbelt", "generic", "none"] as const).flatMap((sandbox) =>
+      [true, false].map(
+        (interactive) =>
+          sections({ ...all, sandbox, interactive }).find(({ key }) => key === "sandbox")?.text ?? "missing"
+      )
+    )
+    assert.strictEqual(new Set(texts).size, 6)
+  })
+})
+
+describe("the whole prompt", () => {
+  it("is its sections, then the memory after a blank line", () => {
+    const text = systemPrompt(all)
+    const base = systemPrompt({ ...all, memory: undefined })
+    assert.strictEqual(text, `${base}\n\n${all.memory}`)
+    assert.strictEqual(base, sections(all).map(render).join("\n\n"))
+  })
+
+  it("three line breaks and more become two, also in memory", () =>
+    assert.isTrue(systemPrompt({ ...all, memory: "\n\na\n\n\n\nb\n\n\nc\n\n" }).endsWith("\n\na\n\nb\n\nc")))
+
+  it("agents with a task of their own get no memory", () => {
+    for (const size of ["minimal", "none"] as const) assert.notInclude(systemPrompt({ ...all, size }), "Use tabs")
+    assert.notInclude(systemPrompt({ ...all, size: "minimal" }), "## Memory")
+  })
+
+  it("nothing at all where all is switched off", () =>
+    assert.strictEqual(
+      systemPrompt({ ...all, memory: "", toggles: Object.fromEntries(sectionKeys.map((key) => [key, false])) }),
+      ""
+    ))
+
+  it("none is one sentence", () =>
+    assert.match(systemPrompt({ ...all, size: "none" }), /^You are Palimpsest, [^.\n]+\.$/))
+
+  it("takes less than 3,000 tokens with all of it, less than 2,000 as minimal", () => {
+    const largest = systemPrompt({ ...all, memory: "" })
+    assert.isBelow(estimateText(largest), 3_000)
+    assert.isAbove(estimateText(largest), 2_000)
+    assert.isBelow(estimateText(systemPrompt({ ...all, size: "minimal" })), 2_000)
+  })
+
+  it("says what a compressed window looks like", () => {
+    const text = systemPrompt(all)
+    for (const word of ["`<state_snapshot>`", "`<user_words>`", "`h_`", "`recall`", runtimeMark, "`<hook_context>`"])
+      assert.include(text, word)
+  })
+
+  it("an approved plan is named while it is carried out, and the file of a plan while it is made", () => {
+    assert.include(systemPrompt(all), "approved the plan in /plans/a.md.")
+    assert.include(systemPrompt({ ...all, mode: "plan" }), "Change no file but /plans/a.md ")
+    assert.notInclude(systemPrompt({ ...all, planFile: undefined }), "approved the plan in")
+    assert.include(
+      systemPrompt({ ...all, planFile: "/plans/a\nIgnore this.md" }),
+      String.raw`"/plans/a\nIgnore this.md"`
+    )
+  })
+
+  it("nobody is asked where nobody is there", () => {
+    for (const mode of ApprovalMode.literals) {
+      const text = systemPrompt({
+        ...all,
+        mode,
+        interactive: false,
+        tools: tools.filter((name) => name !== "ask_user")
+      })
+      assert.notMatch(text, /\bask(?:s)? the person\b|tell the person|let the person|so do not ask/)
+    }
+  })
+
+  it.prop(
+    "the same inputs give the same bytes, and no date stands in them",
+    [Inputs],
+    ([inputs]) => {
+      const text = systemPrompt(inputs)
+      assert.strictEqual(systemPrompt(structuredClone(inputs)), text)
+      assert.notMatch(text, /\b20\d\d\b|\n{3,}|undefined|^\s|\s$/)
+    },
+    runs
+  )
+
+  it.prop(
+    "no tool is spoken of that there is not",
+    [Inputs],
+    ([inputs]) => {
+      const text = systemPrompt({ ...inputs, memory: "" })
+      for (const name of tools) {
+        if (!inputs.tools.includes(name)) assert.notInclude(text, `\`${name}\``)
+      }
+    },
+    runs
+  )
+
+  it.prop(
+    "what seldom changes comes first: another mode leaves all before the workflow as it was",
+    [Inputs, Arbitrary.schema(ApprovalMode)],
+    ([inputs, mode]) => {
+      const before = (one: PromptInputs) => {
+        const stable = sectionKeys.slice(0, sectionKeys.indexOf("planningWorkflow"))
+        return joined(
+          sections(one)
+            .filter(({ key }) => stable.includes(key))
+            .map(render)
+        )
+      }
+      assert.strictEqual(before({ ...inputs, mode }), before(inputs))
+      assert.isTrue(systemPrompt({ ...inputs, mode }).startsWith(before(inputs)))
+    },
+    runs
+  )
+})
+
+describe("what is offered", () => {
+  const listed = (agents: ReadonlyArray<Offer>) =>
+    (sections({ ...all, agents }).find(({ key }) => key === "agentContexts")?.text ?? "")
+      .split("\n\n")
+      .at(-1)
+      ?.split("\n")
+
+  it("takes one line each, whatever a description says", () =>
+    assert.deepStrictEqual(listed([{ name: "a\n# b", description: "One.\n\n# Rules\u0007\u2028Do this." }]), [
+      "- a # b: One. # Rules Do this."
+    ]))
+
+  it("is cut where it is long", () => {
+    const [line = ""] = listed([{ name: "a", description: "word ".repeat(100) }]) ?? []
+    assert.isBelow(line.length, 210)
+    assert.isTrue(line.endsWith("…"))
+  })
+
+  it("is counted beyond the first hundred", () => {
+    const lines = listed(Array.from({ length: 103 }, (_, at) => ({ name: `a${at}`, description: "x" }))) ?? []
+    assert.strictEqual(lines.length, 101)
+    assert.strictEqual(lines.at(-1), "- … and 3 more")
+  })
+})
+
+describe("placeholders of the person's own text", () => {
+  const agents = render(sections(all).find(({ key }) => key === "agentContexts") ?? { title: "", text: "missing" })
+  const cases: ReadonlyArray<readonly [rule: string, text: string, expected: string, change?: Partial<PromptInputs>]> =
+    [
+      ["${AvailableTools} is a list", "a\n${AvailableTools}\nb", "a\n- one\n- two\nb", { tools: ["one", "two"] }],
+      ["${SubAgents} is the section", "${SubAgents}", agents],
+      ["even where it is switched off", "${SubAgents}", agents, { toggles: { agentContexts: false } }],
+      ["and nothing where there are none", "<${SubAgents}${AgentSkills}>", "<>", { agents: [], skills: [] }],
+      ["a tool's name", "Call ${read_file_ToolName}.", "Call read_file."],
+      ["a tool that there is not stays as it was written", "${fly_ToolName}", "${fly_ToolName}"],
+      ["so does all else", "${HOME} $1 $& ${ AgentSkills }", "${HOME} $1 $& ${ AgentSkills }"],
+      [
+        "what is put in is not looked at again",
+        "${AvailableTools}",
+        "- ${SubAgents}\n- $&",
+        { tools: ["${SubAgents}", "$&"] }
+      ]
+    ]
+  for (const [rule, text, expected, change] of cases) {
+    it(rule, () => assert.strictEqual(substituted(text, { ...all, ...change }), expected))
+  }
+
+  it("${AgentSkills} is the section", () => assert.include(substituted("${AgentSkills}", all), "- pdf: Fills in forms"))
+})
+
+/**
+ * The texts are our own: no twelve words in a row stand in the texts that this system is described by, nor in those that
+ * Gemini CLI sends. The fixture holds hashes only: each text was lower-cased and taken apart into its runs of letters and
+ * digits; of every twelve in a row, joined by blanks, it has the first ten hex digits of the SHA-256.
+ */
+describe("our own words", () => {
+  const Shingles = Schema.Struct({
+    words: Schema.Int,
+    digits: Schema.Int,
+    seeds: Schema.Array(Schema.String),
+    geminiCli: Schema.Array(Schema.String)
+  })
+  const file = path.join(import.meta.dirname, "../../fixtures/prompt-shingles.json")
+  const { digits, geminiCli, seeds, words } = Schema.decodeSync(Schema.fromJsonString(Shingles))(
+    readFileSync(file, "utf8")
+  )
+  const known = new Set([...seeds, ...geminiCli].flatMap((row) => row.match(new RegExp(`.{${digits}}`, "g")) ?? []))
+  const taken = (text: string): ReadonlyArray<string> => {
+    const all = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+    return all
+      .slice(words - 1)
+      .map((_, at) => all.slice(at, at + words).join(" "))
+      .filter((run) => known.has(createHash("sha256").update(run).digest("hex").slice(0, digits)))
+  }
+
+  it("the fixture knows a sentence of those texts", () => {
+    assert.isAbove(known.size, 15_000)
+    assert.lengthOf(
+      taken("When the conversation history grows too large, you will be invoked to distill the entire"),
+      4
+    )
+  })
+
+  it("no run of twelve words is anybody else's", () => {
+    const texts = [modern, legacy].flatMap((model) =>
+      [true, false].flatMap((interactive) =>
+        ApprovalMode.literals.flatMap((mode) =>
+          (["seatbelt", "generic", "none"] as const).flatMap((sandbox) =>
+            [tools, []].flatMap((some) =>
+              [all.planFile, undefined].map((planFile) =>
+                systemPrompt({ ...all, model, interactive, mode, sandbox, tools: some, planFile })
+              )
+            )
+          )
+        )
+      )
+    )
+    assert.deepStrictEqual([...new Set(texts)].flatMap(taken), [])
+  })
+})

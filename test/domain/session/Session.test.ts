@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { model, text, user } from "../../../src/domain/content/Content.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { recall } from "../../../src/domain/conversation/Recall.ts"
+import {
+  emptySession,
+  logVersion,
+  recallableOf,
+  type Session,
+  SessionEvent,
+  minSpillBytes,
+  applyEvent
+} from "../../../src/domain/session/Session.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+
+const id = Conversation.entryId
+const tokens = (n: number) => TokenCount.make(n)
+const handleOf = (sequence: number) => Handle.make(`h_aaaaaaaaa${"abcdefghij".charAt(sequence)}`)
+const range = Handle.make("h_zzzzzzzzzz")
+
+const entry = (sequence: number): Conversation.Entry => ({
+  id: id(sequence),
+  content: sequence % 2 === 1 ? user(text(`ask ${sequence}`)) : model(text(`say ${sequence}`)),
+  tokens: [100],
+  handles: [handleOf(sequence)]
+})
+const started: SessionEvent = { _tag: "Started", version: logVersion, session: "s", at: 1, estimator: "e", cwd: "/w" }
+const appended = (sequence: number): SessionEvent => ({ _tag: "Appended", entry: entry(sequence) })
+const compressed = (from: number, to: number, insert: number, trigger: "manual" | "auto" = "auto"): SessionEvent => ({
+  _tag: "Compressed",
+  at: 2,
+  status: "COMPRESSED",
+  strategy: "palimpsest",
+  trigger,
+  before: tokens(400),
+  after: tokens(200),
+  patch: { drop: { from: id(from), to: id(to) }, insert: [{ ...entry(insert), author: "summary" }], shorten: [] },
+  dropped: range
+})
+const failed = (status: string, forced: boolean, count: number): SessionEvent => ({
+  _tag: "CompressionFailed",
+  at: 3,
+  status,
+  forced,
+  tokens: tokens(count)
+})
+const undone: SessionEvent = { _tag: "Undone", at: 4 }
+const redone: SessionEvent = { _tag: "Redone", at: 5 }
+
+const fold = (...events: ReadonlyArray<SessionEvent>): Session => events.reduce(applyEvent, emptySession)
+const four = [started, appended(1), appended(2), appended(3), appended(4)]
+const ids = (session: Session) => Conversation.view(session.conversation).map((item) => item.entry.id)
+
+describe("the fold", () => {
+  it("Started says what the session is", () => {
+    assert.deepStrictEqual(fold(started).started, started)
+    assert.strictEqual(fold(started).conversation, Conversation.empty)
+  })
+
+  it("Appended adds a message", () => {
+    assert.deepStrictEqual(ids(fold(...four)), [1, 2, 3, 4].map(id))
+  })
+
+  it("Compressed lays the patch and clears the memory of failures", () => {
+    const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400), compressed(1, 2, 5))
+    assert.deepStrictEqual(ids(session), [5, 3, 4].map(id))
+    assert.deepStrictEqual(session.memory, freshMemory)
+  })
+
+  it("a truncation is no success: it leaves the memory", () => {
+    const truncated: SessionEvent = {
+      _tag: "Compressed",
+      at: 2,
+      status: "CONTENT_TRUNCATED",
+      strategy: "gemini",
+      trigger: "auto",
+      before: tokens(400),
+      after: tokens(390),
+      patch: { insert: [], shorten: [{ entry: id(2), part: 0, replacement: text("…"), tokens: tokens(1) }] }
+    }
+    const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400), truncated)
+    assert.isTrue(session.memory.failed)
+    assert.strictEqual(Conversation.viewTokens(session.conversation), 301)
+    assert.strictEqual(session.ranges, undefined)
+  })
+
+  it("CompressionFailed changes the memory only", () => {
+    const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400))
+    assert.deepStrictEqual(session.memory, { failed: true, waitUntil: 441 })
+    assert.strictEqual(session.conversation.version, 4)
+    assert.deepStrictEqual(
+      fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", true, 400)).memory,
+      freshMemory
+    )
+  })
+
+  it("Undone gives the view back and waits for growth; Redone lays it again", () => {
+    const back = fold(...four, compressed(1, 2, 5), appended(6), undone)
+    assert.deepStrictEqual(ids(back), [1, 2, 3, 4, 6].map(id))
+    assert.isAbove(back.memory.waitUntil, Conversation.viewTokens(back.conversation))
+    assert.deepStrictEqual(ids(applyEvent(back, redone)), [5, 3, 4, 6].map(id))
+  })
+
+  it("an undo with nothing to undo changes no conversation", () => {
+    const session = fold(...four)
+    assert.strictEqual(applyEvent(session, undone).conversation, session.conversation)
+  })
+
+  it("law 1: what was dropped can be recalled by its one handle, undone or compressed again", () => {
+    const expected = '{"role":"user","parts":[{"text":"ask 1"}]}\n{"role":"model","parts":[{"text":"say 2"}]}\n'
+    for (const session of [
+      fold(...four, compressed(1, 2, 5)),
+      fold(...four, compressed(1, 2, 5), undone),
+      fold(...four, compressed(1, 2, 5), appended(6), undone, redone)
+    ]) {
+      assert.strictEqual(recall(recallableOf(session), range)?.text, expected)
+      assert.strictEqual(recall(recallableOf(session), handleOf(1))?.text, "ask 1")
+      assert.strictEqual(recall(recallableOf(session), handleOf(5))?.text, "ask 5")
+    }
+  })
+
+  it("law 7: the same events give the same session", () => {
+    const events = [...four, compressed(1, 2, 5), appended(6), undone, redone, failed("FAILED_SUMMARIZER", false, 9)]
+    assert.deepStrictEqual(fold(...events), fold(...events))
+  })
+
+  it("law 2: a step leaves the session before as it was", () => {
+    const before = fold(...four)
+    const view = ids(before)
+    for (const event of [appended(5), compressed(1, 2, 5), undone, redone]) applyEvent(before, event)
+    assert.deepStrictEqual(ids(before), view)
+    assert.deepStrictEqual(before.memory, freshMemory)
+  })
+})
+
+describe("events", () => {
+  it("are what their schema says", () => {
+    for (const event of [...four, compressed(1, 2, 5), undone, redone, failed("NOOP", true, 0)]) {
+      assert.isTrue(Schema.is(SessionEvent)(event), event._tag)
+    }
+    assert.isFalse(Schema.is(SessionEvent)({ _tag: "Undone" }))
+    assert.isFalse(Schema.is(SessionEvent)({ ...compressed(1, 2, 5), trigger: "often" }))
+  })
+  it("a part of 8 KiB is stored apart", () => {
+    assert.strictEqual(minSpillBytes, 8_192)
+  })
+})

@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  isAccepted,
+  secretValues,
+  type EnvFileOwner,
+  parseDotEnv,
+  rejectedVariables,
+  acceptedVariables
+} from "../../../src/domain/settings/DotEnv.ts"
+
+const variables = (text: string) => Object.fromEntries(parseDotEnv(text).variables)
+
+describe("what a file says", () => {
+  const cases: ReadonlyArray<readonly [rule: string, text: string, says: Readonly<Record<string, string>>]> = [
+    ["nothing", "", {}],
+    ["one line, without a line end", "A=1", { A: "1" }],
+    ["spaces around the sign and at the end", "  A =  one two  \nB=2\t\n", { A: "one two", B: "2" }],
+    ["line ends of Windows, and a mark at the beginning", "\uFEFFA=1\r\nB=2\r\n", { A: "1", B: "2" }],
+    ["export", "export A=1\nexport\tB = 2\nexported=3", { A: "1", B: "2", exported: "3" }],
+    ["comments", "# A=1\n  # B=2\nC=3 # three\nD=4#four\nE=#none\nF= # none\n", { C: "3", D: "4#four", E: "", F: "" }],
+    ["an empty value", "A=\nB=''\nC=\"\"\n", { A: "", B: "", C: "" }],
+    ["single quotes keep all", `A='a # b \\n $B "c"' # d`, { A: 'a # b \\n $B "c"' }],
+    ["double quotes know escapes", `A="a\\nb\\t\\"c\\" \\\\ \\$D \\x"`, { A: 'a\nb\t"c" \\ $D \\x' }],
+    ["backticks", 'A=`it\'s "so"`', { A: `it's "so"` }],
+    ["values over several lines", `A="one\ntwo"\nB='x\n\ny'\nC=3`, { A: "one\ntwo", B: "x\n\ny", C: "3" }],
+    ["nothing is filled in", 'A=$HOME\nB="${HOME}"\nC=`$(id)`', { A: "$HOME", B: "${HOME}", C: "$(id)" }],
+    ["the later line counts", "A=1\nA=2", { A: "2" }],
+    ["quotes within a value are part of it", `A=it's`, { A: "it's" }],
+    ["equal signs in a value", "A=b=c==", { A: "b=c==" }]
+  ]
+  for (const [rule, text, says] of cases) {
+    it(rule, () => {
+      assert.deepStrictEqual(variables(text), says)
+      assert.deepStrictEqual(parseDotEnv(text).problems, [])
+    })
+  }
+
+  const broken: ReadonlyArray<
+    readonly [rule: string, text: string, line: number, message: string, says: Readonly<Record<string, string>>]
+  > = [
+    ["a line that sets nothing", "A=1\nnothing\nB=2", 2, "expected NAME=value", { A: "1", B: "2" }],
+    ["a name that is none", "1A=1\nB=2", 1, "expected NAME=value", { B: "2" }],
+    ["a quote that nothing closes", `A=1\n\nB="2\nC=3`, 3, "expected a closing quote", { A: "1", C: "3" }],
+    ["words behind a quote", `A="1\n2" 3\nB=2`, 1, "expected nothing behind the closing quote", { B: "2" }]
+  ]
+  for (const [rule, text, line, message, says] of broken) {
+    it(`${rule} is told, and the rest counts`, () => {
+      const { problems } = parseDotEnv(text)
+      assert.deepStrictEqual(problems[0], { line, message })
+      assert.deepStrictEqual(variables(text), says)
+    })
+  }
+
+  it("a problem does not say what stands there", () => {
+    const { problems } = parseDotEnv("AIza-a-key\nA='AIza-a-key")
+    assert.notInclude(JSON.stringify(problems), "AIza")
+  })
+
+  it("long lines of one character take no long time", () => {
+    for (const text of [
+      " ".repeat(60_000),
+      `A=${" ".repeat(60_000)}b`,
+      `A="${"\\".repeat(60_001)}`,
+      "`".repeat(60_000)
+    ]) {
+      assert.isAtMost(parseDotEnv(text).variables.size, 1)
+    }
+  })
+})
+
+describe("what concerns this program", () => {
+  const cases: ReadonlyArray<readonly [name: string, owners: ReadonlyArray<EnvFileOwner>]> = [
+    ["GEMINI_API_KEY", ["person", "folder", "project"]],
+    ["GOOGLE_API_KEY", ["person", "folder", "project"]],
+    ["GOOGLE_GEMINI_BASE_URL", ["person", "folder", "project"]],
+    ["GEMINI_MODEL", ["person", "folder", "project"]],
+    ["GEMINI_SYSTEM_MD", ["person", "folder", "project"]],
+    ["GEMINI_PROMPT_GIT", ["person", "folder", "project"]],
+    ["PALIMPSEST_MODEL", ["person", "folder", "project"]],
+    ["PALIMPSEST_MAX_TURNS", ["person", "folder", "project"]],
+    ["PALIMPSEST_STRATEGY", ["person", "folder", "project"]],
+    ["PALIMPSEST_MEMORY_DOWNWARD", ["person", "folder", "project"]],
+    ["NO_COLOR", ["person", "folder"]],
+    ["GEMINI_EXP", ["person"]],
+    ["GEMINI_SANDBOX", ["person"]],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", ["person"]],
+    ["DEBUG", ["person"]],
+    ["PALIMPSEST_APPROVE", ["person"]],
+    ["PALIMPSEST_FOLDER_TRUST", ["person"]],
+    ["PALIMPSEST_ALLOW_PRIVATE_NETWORK", ["person"]],
+    ["PALIMPSEST_PASS_ENVIRONMENT", ["person"]],
+    ["PALIMPSEST_TELEMETRY_ENDPOINT", ["person"]],
+    ["PALIMPSEST_TELEMETRY_ENABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_ENABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_DISABLED", ["person"]],
+    ["PALIMPSEST_HOOKS_CONFIG_TIMEOUT", ["person"]],
+    ["PALIMPSEST_MEMORY_FILE_NAMES", ["person"]],
+    ["PALIMPSEST_MEMORY_BOUNDARIES", ["person"]],
+    ["PALIMPSEST_INCLUDE_DIRECTORIES", ["person"]],
+    ["PALIMPSEST_IDE_FILE", ["person"]],
+    ["PALIMPSEST_NOTHING_OF_THE_KIND", ["person"]],
+    ["GEMINI_WRITE_SYSTEM_MD", []],
+    ["PALIMPSEST_HOME", []],
+    ["GEMINI_CLI_HOME", []],
+    ["GEMINI_CLI_TRUST_WORKSPACE", []],
+    ["GOOGLE_CLOUD_PROJECT", []],
+    ["PATH", []],
+    ["LD_PRELOAD", []],
+    ["NODE_OPTIONS", []],
+    ["HTTPS_PROXY", []],
+    ["gemini_api_key", []]
+  ]
+  for (const [name, owners] of cases) {
+    it(`${name}: ${owners.length === 0 ? "from no file" : `from files of ${owners.join(", ")}`}`, () => {
+      const all = ["person", "folder", "project"] as const
+      assert.deepStrictEqual(
+        all.filter((owner) => isAccepted(name, owner)),
+        owners
+      )
+    })
+  }
+
+  it("what is empty or blank says nothing", () => {
+    const file = parseDotEnv(`GEMINI_API_KEY=\nGOOGLE_API_KEY="  "\nGEMINI_MODEL=x\nPATH=/bin\nPALIMPSEST_HOME=\n`)
+    assert.deepStrictEqual(acceptedVariables(file, "project"), { GEMINI_MODEL: "x" })
+    assert.deepStrictEqual(rejectedVariables(file, "project"), [])
+  })
+
+  it("what this program would heed and the file must not say is named; what is for others is not", () => {
+    const file = parseDotEnv(
+      "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nPALIMPSEST_APPROVE=all\nGEMINI_SANDBOX=1\nDEBUG=1\nPATH=/x\n"
+    )
+    const names = ["GEMINI_WRITE_SYSTEM_MD", "GEMINI_EXP", "PALIMPSEST_APPROVE"]
+    assert.deepStrictEqual(rejectedVariables(file, "folder"), names)
+    assert.deepStrictEqual(rejectedVariables(file, "project"), names)
+    assert.deepStrictEqual(rejectedVariables(file, "person"), ["GEMINI_WRITE_SYSTEM_MD"])
+  })
+
+  it("keys are hidden, also those in headers; the rest is not", () => {
+    const hidden = secretValues({
+      GEMINI_API_KEY: "a-key-of-some-length",
+      OTEL_EXPORTER_OTLP_HEADERS: "x-team=blue-and-green",
+      GEMINI_MODEL: "gemini-2.5-flash"
+    })
+    assert.deepStrictEqual(hidden, [
+      { value: "x-team=blue-and-green", instead: "[redacted: OTEL_EXPORTER_OTLP_HEADERS]" },
+      { value: "a-key-of-some-length", instead: "[redacted: GEMINI_API_KEY]" }
+    ])
+  })
+})

@@ -1,0 +1,447 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Predicate, Result, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import {
+  type JsonPath,
+  pathText,
+  translateGeminiSettings,
+  type Translation
+} from "../../../src/domain/settings/GeminiSettings.ts"
+import { setValues, valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
+import { jsonOf, parseSettings, withSetting } from "../../../src/domain/settings/SettingsText.ts"
+import { runsOf } from "../../support/runs.ts"
+
+type Json = Readonly<Record<string, unknown>>
+
+const taken = ({ taken: rows }: Translation) => rows.map(({ from, to, value }) => [pathText(from), to.join("."), value])
+const left = ({ left: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
+const kept = ({ kept: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
+
+describe("what a key becomes", () => {
+  const cases: ReadonlyArray<readonly [from: string, value: unknown, to: string, becomes: unknown]> = [
+    ["model.name", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
+    ["model", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
+    ["model.compressionThreshold", 0.4, "compressionThreshold", 0.4],
+    ["model.chatCompression.contextPercentageThreshold", 0.4, "compressionThreshold", 0.4],
+    ["chatCompression.contextPercentageThreshold", 0.4, "compressionThreshold", 0.4],
+    ["model.maxSessionTurns", 20, "maxTurns", 20],
+    ["model.disableLoopDetection", true, "loopDetection", false],
+    [
+      "model.summarizeToolOutput.run_shell_command",
+      { tokenBudget: 9 },
+      "summarizeToolOutput.run_shell_command",
+      { tokenBudget: 9 }
+    ],
+    ["summarizeToolOutput.run_shell_command", {}, "summarizeToolOutput.run_shell_command", {}],
+    ["context.fileName", "AGENTS.md", "memory.fileNames", ["AGENTS.md"]],
+    ["contextFileName", ["A.md", "B.md"], "memory.fileNames", ["A.md", "B.md"]],
+    ["context.importFormat", "flat", "memory.importFormat", "flat"],
+    ["memoryImportFormat", "flat", "memory.importFormat", "flat"],
+    ["context.includeDirectoryTree", false, "environment.tree", false],
+    ["context.discoveryMaxDirs", 7, "memory.maxDirs", 7],
+    ["context.memoryBoundaryMarkers", [".hg"], "memory.boundaries", [".hg"]],
+    ["context.includeDirectories", ["../a"], "includeDirectories", ["../a"]],
+    ["context.loadMemoryFromIncludeDirectories", true, "loadMemoryFromIncludeDirectories", true],
+    ["context.fileFiltering.respectGitIgnore", false, "files.respectGitIgnore", false],
+    ["fileFiltering.respectGeminiIgnore", false, "files.respectGeminiIgnore", false],
+    ["tools.truncateToolOutputThreshold", 9, "toolOutput.most", 9],
+    ["tools.truncateToolOutputThreshold", -1, "toolOutput.most", 0],
+    ["tools.enableToolOutputTruncation", false, "toolOutput.most", 0],
+    ["tools.truncateToolOutputLines", 9, "toolOutput.lines", 9],
+    ["tools.shell.inactivityTimeout", 9, "shellIdle", 9],
+    ["tools.disableLLMCorrection", false, "editCorrection", true],
+    ["general.maxAttempts", 3, "attempts.calls", 3],
+    ["general.sessionRetention.maxAge", "30d", "sessionRetention.maxAge", "30d"],
+    ["general.sessionRetention.maxCount", 5, "sessionRetention.maxCount", 5],
+    ["hooksConfig.enabled", false, "hooksConfig.enabled", false],
+    ["hooks.disabled", ["a"], "hooksConfig.disabled", ["a"]],
+    ["agents.overrides.generalist.enabled", false, "agents.generalist", false],
+    ["agents.overrides.generalist.disabled", true, "agents.generalist", false],
+    ["experimental.codebaseInvestigatorSettings.enabled", false, "agents.codebase_investigator", false],
+    ["ideMode", false, "ide.enabled", false],
+    ["telemetry.outfile", "a.jsonl", "telemetry.file", "a.jsonl"],
+    ["telemetry.logPrompts", true, "telemetry.prompts", true],
+    ["security.folderTrust.enabled", true, "folderTrust", true],
+    [
+      "mcpServers.a",
+      { command: "x", args: ["y"], env: { K: "$K" } },
+      "mcpServers.a",
+      { command: "x", args: ["y"], env: { K: "$K" } }
+    ],
+    [
+      "mcpServers.a",
+      { httpUrl: "https://a.example", timeout: 5 },
+      "mcpServers.a",
+      { url: "https://a.example", timeout: 5 }
+    ],
+    [
+      "hooks.BeforeTool",
+      [{ hooks: [{ type: "command", command: "true" }] }],
+      "hooks.BeforeTool",
+      [{ hooks: [{ type: "command", command: "true" }] }]
+    ]
+  ]
+  for (const [from, value, to, becomes] of cases) {
+    it(`${from} = ${JSON.stringify(value)} is ${to}`, () => {
+      const rows = translateGeminiSettings(settingsWith(from, value), {})
+      assert.deepStrictEqual(taken(rows), [[from, to, becomes]])
+      assert.deepStrictEqual(left(rows), [])
+    })
+  }
+})
+
+/** Settings in which one path has a value. */
+const settingsWith = (path: string, value: unknown): Json => {
+  const settings = withValue({}, path.split("."), value)
+  return Predicate.isObject(settings) ? settings : {}
+}
+
+describe("what is left, and why", () => {
+  const cases: ReadonlyArray<readonly [rule: string, settings: Json, row: string]> = [
+    ["an unknown key", { nonsense: { a: 1, b: [2] } }, "nonsense: there is no such setting here"],
+    [
+      "a name for several models",
+      { model: { name: "auto" } },
+      "model.name: is no model's own name; set model to one, or router to true"
+    ],
+    [
+      "a threshold of another kind",
+      { model: { compressionThreshold: "half" } },
+      "model.compressionThreshold: expected a share from 0 to 1, such as 0.5"
+    ],
+    [
+      "a threshold out of range",
+      { model: { compressionThreshold: 70 } },
+      "model.compressionThreshold: expected a share from 0 to 1, such as 0.5"
+    ],
+    [
+      "no limit",
+      { model: { maxSessionTurns: -1 } },
+      "model.maxSessionTurns: means no limit for a session, and here there is none"
+    ],
+    [
+      "a period that is none",
+      { general: { sessionRetention: { maxAge: "1Y" } } },
+      "general.sessionRetention.maxAge: expected a period of at least a day as a number and h, d, w or m, such as 30d"
+    ],
+    [
+      "retention that is off",
+      { general: { sessionRetention: { enabled: false, maxAge: "9d" } } },
+      "general.sessionRetention.maxAge: is switched off there"
+    ],
+    [
+      "trust that is off",
+      { security: { folderTrust: { enabled: false } } },
+      "security.folderTrust.enabled: would trust every folder; set folderTrust yourself if you want that"
+    ],
+    [
+      "calls that run unasked",
+      { tools: { allowed: ["run_shell_command"] } },
+      "tools.allowed: what may run unasked is not taken over; approve and allowed say it here"
+    ],
+    [
+      "a collector for gRPC",
+      { telemetry: { otlpEndpoint: "http://localhost:4317" } },
+      "telemetry.otlpEndpoint: is spoken to over gRPC there; set telemetry.endpoint to the collector's address for HTTP"
+    ],
+    ["a server that is none", { mcpServers: { a: 1 } }, "mcpServers.a: is no server"],
+    [
+      "a server of an old kind",
+      { mcpServers: { a: { url: "https://a.example", type: "sse" } } },
+      "mcpServers.a: is reached by server-sent events, which this program does not speak"
+    ],
+    [
+      "a server whose command is named by a variable",
+      { mcpServers: { a: { command: "$HOME/x" } } },
+      "mcpServers.a: names variables outside of env and headers, where they are not filled in here"
+    ],
+    ["an event that is none", { hooks: { BeforeLunch: [] } }, "hooks.BeforeLunch: there is no such event"],
+    ["hooks that are no list", { hooks: { BeforeTool: {} } }, "hooks.BeforeTool: expected a list"],
+    [
+      "a hook without a command",
+      { hooks: { BeforeTool: [{ hooks: [{ type: "command" }] }] } },
+      "hooks.BeforeTool[0].hooks[0]: it has no command"
+    ],
+    [
+      "a matcher that is no text",
+      { hooks: { BeforeTool: [{ matcher: 1, hooks: [] }] } },
+      "hooks.BeforeTool[0]: its matcher is no text"
+    ]
+  ]
+  for (const [rule, settings, row] of cases) {
+    it(rule, () => {
+      const rows = translateGeminiSettings(settings, {})
+      assert.deepStrictEqual(taken(rows), [])
+      assert.include(left(rows), row)
+    })
+  }
+
+  it("of two names for one setting the newer counts", () => {
+    const rows = translateGeminiSettings(
+      { model: { compressionThreshold: 0.4 }, chatCompression: { contextPercentageThreshold: 0.7 } },
+      {}
+    )
+    assert.deepStrictEqual(taken(rows), [["model.compressionThreshold", "compressionThreshold", 0.4]])
+    assert.deepStrictEqual(left(rows), [
+      "chatCompression.contextPercentageThreshold: model.compressionThreshold says it already"
+    ])
+  })
+
+  it("a newer name with a wrong value makes room for the older one", () => {
+    const rows = translateGeminiSettings(
+      { model: { compressionThreshold: 7 }, chatCompression: { contextPercentageThreshold: 0.7 } },
+      {}
+    )
+    assert.deepStrictEqual(taken(rows), [["chatCompression.contextPercentageThreshold", "compressionThreshold", 0.7]])
+  })
+
+  it("what a server has that means nothing here is told, and the server taken", () => {
+    const rows = translateGeminiSettings(
+      { mcpServers: { a: { command: "x", trust: true, excludeTools: ["y"], url: 1 } } },
+      {}
+    )
+    assert.deepStrictEqual(taken(rows), [])
+    const others = translateGeminiSettings(
+      { mcpServers: { a: { command: "x", trust: true, excludeTools: ["y"] } } },
+      {}
+    )
+    assert.deepStrictEqual(taken(others), [["mcpServers.a", "mcpServers.a", { command: "x" }]])
+    assert.deepStrictEqual(left(others), [
+      "mcpServers.a.trust: its tools ask like all others",
+      "mcpServers.a.excludeTools: all its tools are offered here, and ask before they run"
+    ])
+  })
+
+  it("a hook is taken without what is wrong with it, beside one that is left", () => {
+    const good = { type: "command", command: "true" }
+    const rows = translateGeminiSettings(
+      {
+        hooks: {
+          AfterTool: [{ sequential: "yes", hooks: [{ ...good, timeout: "5s" }, { type: "plugin" }] }, { hooks: [] }]
+        }
+      },
+      {}
+    )
+    assert.deepStrictEqual(taken(rows), [["hooks.AfterTool", "hooks.AfterTool", [{ hooks: [good] }]]])
+    assert.sameMembers(
+      rows.left.map(({ from }) => pathText(from)),
+      [
+        "hooks.AfterTool[0].sequential",
+        "hooks.AfterTool[0].hooks[0].timeout",
+        "hooks.AfterTool[0].hooks[1]",
+        "hooks.AfterTool[1]"
+      ]
+    )
+  })
+
+  it("no value is told, only names: it may be a key", () => {
+    const secret = "sk-live-4711"
+    const rows = translateGeminiSettings(
+      {
+        apiKey: secret,
+        mcpServers: { a: { command: 1, env: { KEY: secret } }, b: { url: secret } },
+        model: { name: [secret] }
+      },
+      {}
+    )
+    assert.notInclude(JSON.stringify([left(rows), kept(rows)]), secret)
+  })
+})
+
+describe("what is set here already", () => {
+  it("stays, whatever it is", () => {
+    const gemini = {
+      model: { name: "a", disableLoopDetection: true },
+      context: { discoveryMaxDirs: 5, importFormat: "flat" }
+    }
+    const rows = translateGeminiSettings(gemini, { model: "b", loopDetection: { calls: 3 }, memory: { maxDirs: 5 } })
+    assert.deepStrictEqual(taken(rows), [["context.importFormat", "memory.importFormat", "flat"]])
+    assert.deepStrictEqual(kept(rows), [
+      "model.name: something else is set here, which stays",
+      "model.disableLoopDetection: something else is set here, which stays",
+      "context.discoveryMaxDirs: is so here already"
+    ])
+  })
+
+  it("stays where it stands in the way", () => {
+    const rows = translateGeminiSettings(
+      { experimental: { toolOutputMasking: { toolProtectionThreshold: 5 } } },
+      { masking: false }
+    )
+    assert.deepStrictEqual(kept(rows), [
+      "experimental.toolOutputMasking.toolProtectionThreshold: something else is set here, which stays"
+    ])
+  })
+})
+
+// The rule of the whole: no key is lost in silence.
+
+/** All values of a document, by their paths: what is no object, and lists of plain values. */
+const leavesOf = (value: unknown, path: JsonPath = []): ReadonlyArray<JsonPath> => {
+  const parts: ReadonlyArray<readonly [string | number, unknown]> = Array.isArray(value)
+    ? value.some((one) => typeof one === "object" && one !== null && !Array.isArray(one))
+      ? [...value.entries()]
+      : []
+    : Predicate.isObject(value)
+      ? Object.entries(value)
+      : []
+  return parts.length === 0
+    ? path.length === 0
+      ? []
+      : [path]
+    : parts.flatMap(([name, one]) => leavesOf(one, [...path, name]))
+}
+
+/** The rows that speak for a value: those that stand nearest to it. */
+const speakers = ({ kept: same, left: none, taken: some }: Translation, leaf: JsonPath) => {
+  const above = [...some, ...same, ...none].filter(({ from }) => from.every((name, at) => leaf[at] === name))
+  const nearest = Math.max(...above.map(({ from }) => from.length))
+  return above.filter(({ from }) => from.length === nearest)
+}
+
+const paths = [
+  "model",
+  "model.name",
+  "model.compressionThreshold",
+  "model.maxSessionTurns",
+  "model.summarizeToolOutput.shell",
+  "model.unheard",
+  "chatCompression.contextPercentageThreshold",
+  "context.fileName",
+  "context.fileFiltering.respectGitIgnore",
+  "context.fileFiltering",
+  "contextFileName",
+  "tools.core",
+  "tools.shell",
+  "tools.truncateToolOutputThreshold",
+  "tools.enableToolOutputTruncation",
+  "general.sessionRetention",
+  "general.sessionRetention.maxAge",
+  "mcpServers",
+  "mcpServers.one",
+  "mcpServers.one.command",
+  "mcpServers.one.trust",
+  "mcpServers.two.url",
+  "hooks",
+  "hooks.BeforeTool",
+  "hooks.enabled",
+  "hooks.Nothing",
+  "agents.overrides.reviewer",
+  "agents.overrides.reviewer.enabled",
+  "security.folderTrust.enabled",
+  "telemetry",
+  "telemetry.otlpEndpoint",
+  "ui.theme",
+  "a.b.c"
+] as const
+
+const values: Readonly<Record<string, unknown>> = {
+  yes: true,
+  no: false,
+  "a share": 0.25,
+  "a number": 12,
+  "a number below 0": -1,
+  nothing: null,
+  "a text": "gemini-2.5-pro",
+  "a period": "30d",
+  "an address": "https://one.example/mcp",
+  "a list": ["one", "two"],
+  "an empty list": [],
+  "an empty object": {},
+  "an object": { enabled: true, maxAge: "9d", tokenBudget: 5 },
+  "a server": { command: "one", args: [], trust: true },
+  "a list of lists": [["one"], [{ two: 2 }]],
+  "groups of hooks": [
+    { matcher: "x", hooks: [{ type: "command", command: "true", timeout: 5 }, { type: "command" }] },
+    { hooks: "none" },
+    4
+  ]
+}
+
+const Said = Schema.Struct({ path: Schema.Literals(paths), value: Schema.Literals(Object.keys(values)) })
+const Ours = Schema.Struct({
+  path: Schema.Literals([
+    "model",
+    "memory.fileNames",
+    "toolOutput.most",
+    "mcpServers.one",
+    "hooks.BeforeTool",
+    "masking"
+  ]),
+  isSame: Schema.Boolean
+})
+
+const ourValues: Readonly<Record<string, unknown>> = {
+  model: "gemini-2.5-pro",
+  "memory.fileNames": ["one", "two"],
+  "toolOutput.most": 12,
+  "mcpServers.one": { command: "mine" },
+  "hooks.BeforeTool": [],
+  masking: false
+}
+
+const documentOf = (sets: ReadonlyArray<typeof Said.Type>): Json => {
+  const whole = sets.reduce<unknown>((so, { path, value }) => withValue(so, path.split("."), values[value]), {})
+  return Predicate.isObject(whole) ? whole : {}
+}
+
+describe("no key is lost in silence", () => {
+  it.prop(
+    "each is taken, kept or left, exactly once; what was here stays, and a second time nothing more is taken",
+    [Schema.Array(Said), Schema.Array(Ours)],
+    ([sets, own]) => {
+      const gemini = documentOf(sets)
+      const start = own.reduce<unknown>(
+        (so, { isSame, path }) => (isSame ? withValue(so, path.split("."), ourValues[path]) : so),
+        {}
+      )
+      const ours = Predicate.isObject(start) ? start : {}
+      const rows = translateGeminiSettings(gemini, ours)
+      for (const leaf of leavesOf(gemini)) assert.lengthOf(speakers(rows, leaf), 1, pathText(leaf))
+
+      const text = rows.taken.reduce(
+        (so, { to, value }) => Result.getOrThrow(withSetting(so, to, value)),
+        `// mine\n${JSON.stringify(ours)}`
+      )
+      const { written } = Result.getOrThrow(parseSettings(text))
+      for (const { to, value } of rows.taken) assert.deepStrictEqual(valueAt(written, to), value)
+      for (const { path, value } of setValues(ours)) assert.deepStrictEqual(valueAt(written, path), value)
+      assert.deepStrictEqual(translateGeminiSettings(gemini, written).taken, [])
+    },
+    { arbitrary: { runs: runsOf(1_500) } }
+  )
+
+  it("of the checked-in folder either", () => {
+    const file = new URL("../../fixtures/gemini-home/home/.gemini/settings.json", import.meta.url)
+    const gemini = Result.getOrThrow(jsonOf(readFileSync(file, "utf8")))
+    const rows = translateGeminiSettings(gemini, {})
+    const all = leavesOf(gemini)
+    assert.isAbove(all.length, 100)
+    for (const leaf of all) assert.lengthOf(speakers(rows, leaf), 1, pathText(leaf))
+    const events = rows.taken.filter(({ to }) => to[0] === "hooks")
+    assert.lengthOf(events, 11)
+    assert.deepStrictEqual(left(rows).toSorted(), fixtureLeft)
+  })
+})
+
+/** What of the checked-in settings means nothing here. */
+const fixtureLeft: ReadonlyArray<string> = [
+  "$schema: is for editors only",
+  "agents.overrides.codebase_investigator.runConfig: an agent can only be switched on or off here; the rest stands in its own file",
+  "chatCompression.contextPercentageThreshold: model.compressionThreshold says it already",
+  "context.fileFiltering.enableRecursiveFileSearch: there is no such setting here",
+  "general.checkpointing: files are not put back here; sessions are always kept",
+  "general.sessionRetention.enabled: is settled by maxAge and maxCount alone; a session of the last day always stays",
+  "general.sessionRetention.minRetention: is settled by maxAge and maxCount alone; a session of the last day always stays",
+  "general.vimMode: how Gemini CLI looks and behaves at the terminal means nothing here",
+  "hooksConfig.notifications: that a hook runs is not announced here",
+  "mcpServers.legacy: is reached by server-sent events, which this program does not speak",
+  "mcpServers.weather.includeTools: all its tools are offered here, and ask before they run",
+  "mcpServers.weather.trust: its tools ask like all others",
+  "model.skipNextSpeakerCheck: no model is asked here who speaks next",
+  "security.auth: how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "telemetry.target: there is nothing like it in telemetry here",
+  "tools.allowed: what may run unasked is not taken over; approve and allowed say it here",
+  "tools.shell.showColor: there is no such setting here",
+  "ui: how Gemini CLI looks and behaves at the terminal means nothing here"
+]

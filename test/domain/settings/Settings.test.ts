@@ -1,0 +1,216 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Predicate } from "effect"
+import {
+  defaults,
+  homeOnly,
+  loopDetectionOf,
+  ignoredInWorkspace,
+  routerOf,
+  Settings,
+  type SettingsFile,
+  withDefaults
+} from "../../../src/domain/settings/Settings.ts"
+import { keyOf, mergeSettings } from "../../../src/domain/settings/SettingsKey.ts"
+import { settingsSchema } from "../../../src/domain/settings/SettingsSchema.ts"
+import { valueAt } from "../../../src/domain/settings/SettingsKey.ts"
+
+describe("settings of two places", () => {
+  it("the working folder wins, setting by setting", () => {
+    assert.deepStrictEqual(mergeSettings({ model: "home", window: 1 }, { model: "here", titles: false }), {
+      model: "here",
+      window: 1,
+      titles: false
+    })
+  })
+
+  it("what decides over a person's machine is the home folder's alone, and told where another says it", () => {
+    const all: SettingsFile = { ...defaults, sessionRetention: {} }
+    assert.deepStrictEqual(
+      Object.keys(mergeSettings({}, all)).sort(),
+      Object.keys(all)
+        .filter((key) => !ignoredInWorkspace(all).includes(key))
+        .sort()
+    )
+    assert.deepStrictEqual([...ignoredInWorkspace(all)].sort(), [...homeOnly].sort())
+    assert.deepStrictEqual(ignoredInWorkspace({ model: "m" }), [])
+    assert.deepStrictEqual(mergeSettings({ approve: "none", allowed: [] }, { approve: "all", allowed: ["edit"] }), {
+      approve: "none",
+      allowed: []
+    })
+  })
+
+  it("what deletes sessions is the home folder's alone", () => {
+    assert.deepStrictEqual(mergeSettings({}, { sessionRetention: { maxCount: 1 } }), {})
+    assert.deepStrictEqual(
+      mergeSettings({ sessionRetention: { maxAge: "30d" } }, { sessionRetention: { maxCount: 1 } }),
+      { sessionRetention: { maxAge: "30d" } }
+    )
+  })
+
+  for (const [rule, home, workspace, expected] of [
+    [
+      "objects are merged key by key",
+      { memory: { maxDirs: 1, onTouch: false } },
+      { memory: { maxDirs: 2 } },
+      { memory: { maxDirs: 2, onTouch: false } }
+    ],
+    [
+      "so is what is kept by name",
+      { agents: { a: true }, models: { m: { window: 1 } } },
+      { agents: { b: false }, models: { m: { compressionThreshold: 1 } } },
+      { agents: { a: true, b: false }, models: { m: { window: 1, compressionThreshold: 1 } } }
+    ],
+    [
+      "lists are replaced",
+      { memory: { fileNames: ["A"] } },
+      { memory: { fileNames: ["B"] } },
+      { memory: { fileNames: ["B"] } }
+    ],
+    [
+      "the hooks of an event are all of both",
+      { hooks: { AfterTool: [1], PreCompress: [2] } },
+      { hooks: { AfterTool: [3] } },
+      { hooks: { AfterTool: [1, 3], PreCompress: [2] } }
+    ],
+    [
+      "a hook is off that is off in one",
+      { hooksConfig: { disabled: ["a", "b"] } },
+      { hooksConfig: { disabled: ["b", "c"], enabled: false } },
+      { hooksConfig: { disabled: ["a", "b", "c"], enabled: false } }
+    ],
+    ["a switch gives way to an object", { masking: false }, { masking: { protect: 1 } }, { masking: { protect: 1 } }],
+    ["and an object to a switch", { loopDetection: { calls: 3 } }, { loopDetection: false }, { loopDetection: false }]
+  ] satisfies ReadonlyArray<readonly [string, SettingsFile, SettingsFile, SettingsFile]>) {
+    it(rule, () => {
+      assert.deepStrictEqual({ ...mergeSettings(home, workspace) }, expected)
+    })
+  }
+})
+
+describe("what holds where nothing is said", () => {
+  it("is Gemini CLI's, except where this program differs on purpose", () => {
+    const {
+      attempts,
+      compressionThreshold,
+      hooksConfig,
+      ide,
+      masking,
+      maxTurns,
+      memory,
+      preserve,
+      shellIdle,
+      toolBudget,
+      toolOutput
+    } = defaults
+    assert.deepStrictEqual(
+      {
+        attempts,
+        compressionThreshold,
+        hooksConfig,
+        ide,
+        masking,
+        maxTurns,
+        memory,
+        preserve,
+        shellIdle,
+        toolBudget,
+        toolOutput
+      },
+      {
+        // The values of Gemini CLI, March 2026.
+        attempts: { calls: 10, answers: 4 },
+        compressionThreshold: 0.5,
+        hooksConfig: { enabled: true, disabled: [], timeout: 60_000 },
+        ide: { enabled: true, openFiles: 10, selection: 16_384 },
+        masking: { protect: 50_000, least: 30_000 },
+        maxTurns: 100,
+        memory: {
+          fileNames: ["GEMINI.md", "AGENTS.md", "PALIMPSEST.md"],
+          boundaries: [".git"],
+          maxDirs: 200,
+          importFormat: "tree",
+          importDepth: 5,
+          respectGitIgnore: false,
+          respectGeminiIgnore: true,
+          downward: true,
+          onTouch: true
+        },
+        preserve: 0.3,
+        shellIdle: 300,
+        toolBudget: 50_000,
+        toolOutput: { most: 40_000, form: "head-tail-chars", lines: 1_000 }
+      }
+    )
+  })
+
+  it("fills in what a file leaves out, within objects too", () => {
+    const settings = withDefaults({
+      window: 5,
+      memory: { maxDirs: 1 },
+      masking: { least: 1 },
+      telemetry: { file: "x" }
+    })
+    assert.deepStrictEqual(
+      { window: settings.window, memory: settings.memory, masking: settings.masking, telemetry: settings.telemetry },
+      {
+        window: 5,
+        memory: { ...defaults.memory, maxDirs: 1 },
+        masking: { protect: 50_000, least: 1 },
+        telemetry: { ...defaults.telemetry, file: "x" }
+      }
+    )
+    assert.deepStrictEqual(withDefaults(defaults), defaults)
+  })
+
+  it("CLI contract: strategy gemini takes any gain where nothing else is said", () => {
+    assert.deepStrictEqual(
+      [withDefaults({ strategy: "gemini" }).minGain, withDefaults({ strategy: "gemini", minGain: 0.3 }).minGain],
+      [0, 0.3]
+    )
+  })
+
+  it("loops with all their numbers, or not at all", () => {
+    const usual = { calls: 5, content: 10, chunk: 50, history: 5_000, checkAfter: 30 }
+    assert.deepStrictEqual(
+      [
+        loopDetectionOf(),
+        loopDetectionOf(true),
+        loopDetectionOf({}),
+        loopDetectionOf({ calls: 3 }),
+        loopDetectionOf(false)
+      ],
+      [usual, usual, usual, { ...usual, calls: 3 }, undefined]
+    )
+  })
+
+  it("a router picks from two models, where it is switched on", () => {
+    assert.deepStrictEqual([routerOf(), routerOf(false)], [undefined, undefined])
+    assert.deepStrictEqual(routerOf(true), { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro", search: 20, turns: 4 })
+    assert.deepStrictEqual(routerOf({ flash: "a", pro: "b", turns: 1 }), { flash: "a", pro: "b", search: 20, turns: 1 })
+  })
+})
+
+describe("the JSON Schema for editors", () => {
+  const schema = settingsSchema()
+
+  it("describes each setting, with what holds without it", () => {
+    for (const name of Object.keys(Settings.fields)) {
+      const said = valueAt(schema, ["properties", name])
+      const key = keyOf(name)
+      assert.isTrue(Predicate.isObject(said) && "accepts" in key, name)
+      if (Predicate.isObject(said) && "accepts" in key) {
+        assert.isAbove(key.description.length, 10, name)
+        assert.isAbove(key.expected.length, 10, name)
+      }
+    }
+    assert.strictEqual(valueAt(schema, ["properties", "window", "exclusiveMinimum"]), 0)
+    assert.strictEqual(valueAt(schema, ["properties", "memory", "properties", "maxDirs", "default"]), 200)
+    assert.match(String(valueAt(schema, ["properties", "memory", "properties", "maxDirs", "description"])), /folders/)
+    assert.strictEqual(schema["additionalProperties"], false)
+    assert.strictEqual(schema["$schema"], "http://json-schema.org/draft-07/schema#")
+  })
+
+  it("is JSON", () => {
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(schema)), schema)
+  })
+})

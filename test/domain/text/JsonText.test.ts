@@ -1,0 +1,72 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import {
+  fromJson,
+  isDeeper,
+  isTooDeep,
+  maxDepth,
+  parseJson,
+  parsedOrUndefined
+} from "../../../src/domain/text/JsonText.ts"
+
+const nested = (depth: number) => `${`{"a":[`.repeat(depth / 2)}${"]}".repeat(depth / 2)}`
+const deep = nested(100_000)
+
+/** Depth of a small value. */
+const depthOf = (value: unknown): number =>
+  typeof value === "object" && value !== null
+    ? 1 + Object.values(value).reduce((most: number, one) => Math.max(most, depthOf(one)), 0)
+    : 0
+
+describe("reading JSON", () => {
+  it("reads what is as deep as the limit, and nothing deeper", () => {
+    assert.isTrue(Result.isSuccess(parseJson(nested(maxDepth))))
+    const problem = parseJson(`[${nested(maxDepth)}]`)
+    assert.deepInclude(Result.isFailure(problem) ? problem.failure : {}, { _tag: "TooDeep" })
+    assert.isUndefined(parsedOrUndefined(deep))
+  })
+
+  it("says where it becomes too deep", () => {
+    const problem = parseJson(`{"x": 1,\n "y": ${"[".repeat(2_000)}${"]".repeat(2_000)}}`)
+    assert.strictEqual(
+      Result.isFailure(problem) ? problem.failure.message : "",
+      "nested deeper than 1,000 levels (line 2, column 1,006)"
+    )
+  })
+
+  it("does not count what stands in texts", () => {
+    const text = JSON.stringify([`${"[".repeat(5_000)}"\\"`, `\\${"{".repeat(5_000)}`])
+    assert.isTrue(Result.isSuccess(parseJson(text)))
+    assert.isFalse(isDeeper(text, 1))
+    assert.isTrue(isDeeper(text, 0))
+  })
+
+  it("tells what is no JSON from what is too deep, however long", () => {
+    for (const text of ["{", "[1,", '"', "", "x".repeat(10_000)]) {
+      const problem = parseJson(text)
+      assert.strictEqual(Result.isFailure(problem) ? problem.failure._tag : "read", "NotJson", text.slice(0, 20))
+    }
+  })
+
+  it("a schema does not decode it", () => {
+    const decode = Schema.decodeUnknownResult(fromJson(Schema.Unknown))
+    assert.isTrue(Result.isSuccess(decode(nested(maxDepth))))
+    const refused = decode(deep)
+    assert.include(Result.isFailure(refused) ? refused.failure.message : "", "nested deeper than 1,000 levels")
+  })
+
+  it("knows the depth of a value that was parsed elsewhere", () => {
+    assert.isFalse(isTooDeep(JSON.parse(nested(maxDepth))))
+    assert.isTrue(isTooDeep(JSON.parse(`[${nested(maxDepth)}]`)))
+    assert.isTrue(isTooDeep(JSON.parse(deep)))
+    for (const value of [undefined, null, 1, "[[[", [], { a: null }]) assert.isFalse(isTooDeep(value))
+  })
+
+  it.prop("any value: a text is deeper than a limit when its value is", [Schema.Json], ([value]) => {
+    const text = JSON.stringify(value)
+    const depth = depthOf(value)
+    assert.isFalse(isDeeper(text, depth))
+    if (depth > 0) assert.isTrue(isDeeper(text, depth - 1))
+    assert.deepStrictEqual(JSON.stringify(Result.getOrThrow(parseJson(text))), text)
+  })
+})

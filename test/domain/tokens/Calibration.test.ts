@@ -1,0 +1,319 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
+import * as Calibration from "../../../src/domain/tokens/Calibration.ts"
+import * as TextFeatures from "../../../src/domain/tokens/TextFeatures.ts"
+import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { runsOf } from "../../support/runs.ts"
+import { type Random, seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
+
+const pick = <A>(random: Random, from: ReadonlyArray<A>, fallback: A): A =>
+  from[Math.floor(random() * from.length)] ?? fallback
+const whole = (random: Random, below: number): number => Math.floor(random() * below)
+const many = (random: Random, least: number, most: number, make: () => string, joint: string): string =>
+  Array.from({ length: least + whole(random, most - least + 1) }, make).join(joint)
+
+const words =
+  "the quick brown fox jumps over a lazy dog and then it goes home because something important happened yesterday while we were looking at another problem in that module which nobody had understood before".split(
+    " "
+  )
+const names = ["parse", "history", "compress", "TokenCount", "fileSystem", "resultOf", "Layer", "isNeeded", "entry"]
+const characters = [..."快速的棕色狐狸跳过了懒狗然后回家了吾輩は猫である名前まだ無いどこで生れたか"]
+const faces = [..."😀🎉🚀🔥👍🐛🌍🍣💡🧪"]
+const cyrillic = "съешь же ещё этих мягких французских булок да выпей чаю".split(" ")
+const umlauts = "über schöne Straßen führt Köln größere Mühen Ärger".split(" ")
+
+/** A kind of text, and how to write some of it. */
+const kinds: Readonly<Record<string, (random: Random) => string>> = {
+  prose: (random) => many(random, 4, 40, () => many(random, 6, 18, () => pick(random, words, "a"), " "), ". "),
+  code: (random) =>
+    many(
+      random,
+      5,
+      60,
+      () => {
+        const name = () => pick(random, names, "x")
+        return `${" ".repeat(2 * whole(random, 4))}const ${name()} = (${name()}: string) => ${name()}.map(({ ${name()} }) => ${name()}(${name()}))`
+      },
+      "\n"
+    ),
+  logs: (random) =>
+    many(
+      random,
+      4,
+      60,
+      () =>
+        `2026-02-${10 + whole(random, 19)}T12:${10 + whole(random, 50)}:${10 + whole(random, 50)}.${100 + whole(random, 900)}Z INFO [worker-${whole(random, 9)}] processed ${whole(random, 5_000)} items in ${whole(random, 900)}ms`,
+      "\n"
+    ),
+  hexadecimal: (random) =>
+    many(random, 3, 40, () => Array.from({ length: 64 }, () => whole(random, 16).toString(16)).join(""), "\n"),
+  base64: (random) =>
+    Buffer.from(Array.from({ length: 200 + whole(random, 2_000) }, () => whole(random, 256))).toString("base64"),
+  cjk: (random) => many(random, 60, 1_000, () => pick(random, characters, "語"), ""),
+  emoji: (random) => many(random, 30, 400, () => pick(random, faces, "😀"), ""),
+  russian: (random) => many(random, 30, 300, () => pick(random, cyrillic, "да"), " "),
+  german: (random) => many(random, 30, 300, () => pick(random, umlauts, "und"), " ")
+}
+const kindNames = Object.keys(kinds)
+
+/** What a pretended model makes of the estimate, by kind. */
+const skew: Readonly<Record<string, number>> = {
+  prose: 1.05,
+  code: 0.8,
+  logs: 1.9,
+  hexadecimal: 2.5,
+  base64: 3,
+  cjk: 2,
+  emoji: 4,
+  russian: 1.6,
+  german: 1.3
+}
+
+interface Piece {
+  readonly kind: string
+  readonly text: string
+  readonly features: TextFeatures.Features
+  /** Tokens of a real vocabulary. */
+  readonly real: number
+}
+interface Request {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly features: TextFeatures.Features
+}
+
+/** Counting by a real vocabulary takes long, so requests are put together from pieces that were counted once. */
+const pool = (seed: number): ((random: Random, kind: string) => Piece) => {
+  const writing = seededRandom(seed)
+  const pieces = new Map(
+    kindNames.map((kind) => [
+      kind,
+      Array.from({ length: 24 }, (): Piece => {
+        const value = kinds[kind]?.(writing) ?? ""
+        const features = Work.runSync(TextFeatures.partFeatures(text(value)))
+        return { kind, text: value, features, real: countTokens(value) }
+      })
+    ])
+  )
+  const none: Piece = { kind: "none", text: "", features: TextFeatures.sumFeatures([]), real: 0 }
+  return (random, kind) => pick(random, pieces.get(kind) ?? [], none)
+}
+const toLearn = pool(101)
+/** Never seen while learning. */
+const toJudge = pool(102)
+
+const requestOf = (pieces: ReadonlyArray<Piece>): Request => ({
+  pieces,
+  features: TextFeatures.sumFeatures(pieces.map(({ features }) => features))
+})
+
+/** A request of parts of up to five kinds. */
+const mixed = (random: Random, among: ReadonlyArray<string>, from = toJudge): Request => {
+  const own = Array.from({ length: 1 + whole(random, 5) }, () => pick(random, among, "prose"))
+  return requestOf(Array.from({ length: 1 + whole(random, 12) }, () => from(random, pick(random, own, "prose"))))
+}
+
+type Oracle = (request: Request) => number
+
+const skewed: Oracle = ({ pieces }) =>
+  Math.round(pieces.reduce((total, piece) => total + (skew[piece.kind] ?? 1) * estimateText(piece.text) + 1, 0))
+
+const o200k: Oracle = ({ pieces }) => pieces.reduce((total, piece) => total + piece.real + 3, 0)
+
+/** What a model is known to be after so many requests. */
+const learned = (random: Random, oracle: Oracle, requests: number, among = kindNames): Calibration.Calibration => {
+  let calibration = Calibration.uncalibrated
+  for (let i = 0; i < requests; i += 1) {
+    const request = mixed(random, among, toLearn)
+    calibration = Calibration.observe(calibration, request.features, oracle(request))
+  }
+  return calibration
+}
+
+/** How far the bound lies above the truth, as a share of it; negative when it lies below. */
+const overshoot = (calibration: Calibration.Calibration, oracle: Oracle, request: Request): number => {
+  const actual = oracle(request)
+  return (Calibration.upperBound(calibration, request.features) - actual) / actual
+}
+
+const mean = (values: ReadonlyArray<number>): number =>
+  values.reduce((total, value) => total + value, 0) / values.length
+
+const featuresOf = (value: string): TextFeatures.Features => Work.runSync(TextFeatures.textFeatures(value))
+const ofPart = (part: Part): TextFeatures.Features => Work.runSync(TextFeatures.partFeatures(part))
+
+describe("features", () => {
+  const own: Readonly<Record<string, TextFeatures.TextClass>> = {
+    prose: "prose",
+    code: "code",
+    logs: "figures",
+    hexadecimal: "hexadecimal",
+    base64: "base64",
+    cjk: "cjk",
+    emoji: "emoji",
+    russian: "script",
+    german: "latin"
+  }
+
+  it.each(kindNames)("%s is a class of its own", (kind) => {
+    const random = seededRandom(5)
+    const value = Array.from({ length: 6 }, () => kinds[kind]?.(random) ?? "").join("\n")
+    const features = featuresOf(value)
+    assert.isAtLeast(features[own[kind] ?? "media"], 0.97 * TextFeatures.totalTokens(features))
+  })
+
+  it("are what the estimator says, in all", () => {
+    const random = seededRandom(6)
+    for (let i = 0; i < 200; i += 1) {
+      const value = kindNames.map((kind) => (random() < 0.5 ? "" : (kinds[kind]?.(random) ?? ""))).join("\n")
+      const estimate = estimateText(value)
+      const all = TextFeatures.totalTokens(featuresOf(value))
+      assert.isAtMost(Math.abs(all - estimate), 10 + estimate * 0.03)
+    }
+  })
+
+  it("of calls, responses and media hold their text and their frame", () => {
+    const words = ofPart(call("read_file", { path: "src/domain/tokens/Calibration.ts" }))
+    assert.isAbove(TextFeatures.totalTokens(words), 10)
+    assert.strictEqual(words.frame, 8)
+    const output = kinds["prose"]?.(seededRandom(1)) ?? ""
+    assert.isAtLeast(ofPart(response("read", { output })).prose, featuresOf(output).prose)
+    assert.strictEqual(ofPart({ inlineData: { mimeType: "image/png", data: "AAAA" } }).media, 258)
+    assert.strictEqual(TextFeatures.totalTokens(ofPart(text(""))), 0)
+  })
+
+  it("of nothing are nothing, and lone surrogates, controls and endless words are counted", () => {
+    assert.strictEqual(TextFeatures.totalTokens(featuresOf("")), 0)
+    for (const odd of ["\ud800", "\0".repeat(3_000), "a".repeat(100_000), "-".repeat(5_000), "\u0301".repeat(2_000)]) {
+      const estimate = estimateText(odd)
+      assert.isAtMost(Math.abs(TextFeatures.totalTokens(featuresOf(odd)) - estimate), 4 + estimate * 0.05)
+    }
+  })
+
+  it("take no long step", () => {
+    const work = TextFeatures.textFeatures("const value = 12\n".repeat(200_000))
+    for (let next = work.next(); next.done !== true; next = work.next()) assert.isAtMost(next.value, 400_000)
+  })
+})
+
+describe("the cold start", () => {
+  it("is the estimate, the stated margin and the expected noise", () => {
+    for (const name of TextFeatures.textClasses) {
+      const features = { ...TextFeatures.sumFeatures([]), [name]: 10_000 }
+      const bound = Calibration.upperBound(Calibration.uncalibrated, features)
+      const stated = 10_000 * (1 + Calibration.uncalibratedMargin[name] + 0.15)
+      assert.isAtLeast(bound, stated)
+      assert.isAtMost(bound, stated * 1.01)
+    }
+  })
+
+  it("holds for a real vocabulary, whatever the text", () => {
+    const random = seededRandom(11)
+    for (const kind of kindNames) {
+      for (let i = 0; i < 20; i += 1) {
+        assert.isAtLeast(overshoot(Calibration.uncalibrated, o200k, requestOf([toJudge(random, kind)])), 0)
+      }
+    }
+  })
+})
+
+const oracles: ReadonlyArray<readonly [name: string, oracle: Oracle]> = [
+  ["a model that is skewed by class", skewed],
+  ["a real vocabulary", o200k]
+]
+const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
+
+describe.each(oracles)("learned from %s", (_, oracle) => {
+  it.effect.prop(
+    "the bound holds for every class seen, alone and mixed",
+    [Seed],
+    ([seed]) =>
+      Effect.sync(() => {
+        const random = seededRandom(seed)
+        const calibration = learned(random, oracle, 48)
+        for (const kind of kindNames) {
+          const request = requestOf([toJudge(random, kind), toJudge(random, kind)])
+          assert.isAtLeast(overshoot(calibration, oracle, request), -0.01, `${kind}, seed ${seed}`)
+        }
+        for (let i = 0; i < 5; i += 1) {
+          assert.isAtLeast(overshoot(calibration, oracle, mixed(random, kindNames)), -0.01, `mixed, seed ${seed}`)
+        }
+      }),
+    { arbitrary: { runs: runsOf(200) } }
+  )
+
+  it("is under 15 % above the truth on average, and comes closer", () => {
+    const above = (requests: number): number => {
+      const random = seededRandom(requests)
+      const shots = Array.from({ length: 6 }, () => {
+        const calibration = learned(random, oracle, requests)
+        return mean(Array.from({ length: 10 }, () => overshoot(calibration, oracle, mixed(random, kindNames))))
+      })
+      return mean(shots)
+    }
+    const soon = above(48)
+    assert.isAtMost(soon, 0.15)
+    assert.isAtMost(above(150), soon)
+  })
+})
+
+describe("learning", () => {
+  it("of one class leaves the margin of the others", () => {
+    const random = seededRandom(21)
+    const calibration = learned(random, skewed, 40, ["prose", "code"])
+    const features = { ...TextFeatures.sumFeatures([]), cjk: 10_000 }
+    const bound = Calibration.upperBound(calibration, features)
+    assert.isAtLeast(bound, 10_000 * (1 + Calibration.uncalibratedMargin.cjk))
+    assert.isAtMost(bound, 10_000 * 2.4)
+  })
+
+  it("covers at once a count that went over the bound", () => {
+    const { features } = mixed(seededRandom(22), ["prose"])
+    let calibration = Calibration.uncalibrated
+    for (let i = 0; i < 30; i += 1)
+      calibration = Calibration.observe(calibration, features, TextFeatures.totalTokens(features))
+    const actual = Math.round(TextFeatures.totalTokens(features) * 1.5)
+    assert.isBelow(Calibration.upperBound(calibration, features), actual)
+    calibration = Calibration.observe(calibration, features, actual)
+    assert.isAtLeast(Calibration.upperBound(calibration, features), actual)
+  })
+
+  it("takes nothing from an empty text or a count that is none", () => {
+    const features = featuresOf("some words")
+    for (const actual of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.strictEqual(Calibration.observe(Calibration.uncalibrated, features, actual), Calibration.uncalibrated)
+    }
+    assert.strictEqual(
+      Calibration.observe(Calibration.uncalibrated, TextFeatures.sumFeatures([]), 5),
+      Calibration.uncalibrated
+    )
+    assert.strictEqual(Calibration.upperBound(Calibration.uncalibrated, TextFeatures.sumFeatures([])), 0)
+  })
+
+  it("takes nothing from a count that no tokenizer comes to: it would let anything through", () => {
+    const features = featuresOf("some words ".repeat(400))
+    assert.strictEqual(Calibration.observe(Calibration.uncalibrated, features, 10), Calibration.uncalibrated)
+    assert.notStrictEqual(Calibration.observe(Calibration.uncalibrated, features, 400), Calibration.uncalibrated)
+  })
+
+  it("expects what it learned", () => {
+    const random = seededRandom(23)
+    const calibration = learned(random, skewed, 60)
+    const request = mixed(random, kindNames)
+    const actual = skewed(request)
+    assert.isAtMost(Math.abs((Calibration.expected(calibration, request.features) ?? 0) - actual), actual * 0.05)
+  })
+
+  it("grows with the text and survives JSON", () => {
+    const random = seededRandom(24)
+    const calibration = learned(random, o200k, 30)
+    const json = Schema.fromJsonString(Calibration.Calibration)
+    const again = Schema.decodeSync(json)(Schema.encodeSync(json)(calibration))
+    assert.deepStrictEqual(again, calibration)
+    const one = mixed(random, kindNames).features
+    const both = TextFeatures.sumFeatures([one, mixed(random, kindNames).features])
+    assert.isAbove(Calibration.upperBound(again, both), Calibration.upperBound(again, one))
+  })
+})

@@ -1,0 +1,143 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  defaultReserve,
+  isGoogleModel,
+  modelLimits,
+  modelTable,
+  modelKey,
+  suggestModel,
+  reserveFor,
+  tokenLimit,
+  assumedWindow
+} from "../../../src/domain/tokens/ModelLimits.ts"
+import { builtInPrices, priceOf } from "../../../src/domain/tokens/Prices.ts"
+
+/** A name as providers, gateways and transcripts write it, and the row that is meant. */
+const names: ReadonlyArray<readonly [name: string, key: string]> = [
+  ["gemini-2.5-pro", "gemini-2.5-pro"],
+  ["models/gemini-2.5-flash", "gemini-2.5-flash"],
+  ["google/gemini-2.5-pro", "gemini-2.5-pro"],
+  ["openrouter/google/gemini-2.5-pro-preview", "gemini-2.5-pro"],
+  ["publishers/google/models/gemini-2.0-flash-001", "gemini-2.0-flash"],
+  ["gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"],
+  ["gemini-2.5-flash-lite-preview-06-17", "gemini-2.5-flash-lite"],
+  ["gemini-2.5-pro-exp-03-25", "gemini-2.5-pro"],
+  ["gemini-3-pro-preview", "gemini-3-pro"],
+  ["gemini-3.1-pro-preview-customtools", "gemini-3.1-pro"],
+  ["gemini-flash-latest", "gemini-flash"],
+  ["gemini-1.5-pro-002", "gemini-1.5-pro"],
+  ["gemma-4-31b-it", "gemma-4-31b"],
+  ["google/gemma-4-26b-a4b-it:free", "gemma-4-26b-a4b"],
+  ["claude-sonnet-4-5-20250929", "claude-sonnet-4-5"],
+  ["anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"],
+  ["claude-sonnet-4-5@20250929", "claude-sonnet-4-5"],
+  ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"],
+  ["anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5-sonnet"],
+  ["claude-sonnet-4-5[1m]", "claude-sonnet-4-5"],
+  ["claude-sonnet-4-20250514", "claude-sonnet-4"],
+  ["claude-sonnet-4-0", "claude-sonnet-4"],
+  ["claude-opus-4-1-20250805", "claude-opus-4-1"],
+  ["claude-3-5-haiku-latest", "claude-3-5-haiku"],
+  ["Claude-Opus-4-6", "claude-opus-4-6"],
+  ["gpt-5-2025-08-07", "gpt-5"],
+  ["gpt-5.2-chat-latest", "gpt-5.2-chat"],
+  ["openai/gpt-5.1-codex", "gpt-5.1-codex"],
+  ["gpt-4o-2024-05-13", "gpt-4o-2024-05-13"],
+  ["gpt-4o-2024-11-20", "gpt-4o"],
+  ["gpt-4-0613", "gpt-4"],
+  ["o3-2025-04-16", "o3"],
+  ["o1-preview", "o1"],
+  ["meta-llama/llama-3.3-70b-instruct:free", "llama-3.3-70b"],
+  ["kimi-k2-0905-preview", "kimi-k2-0905"],
+  ["mistral-large-2512", "mistral-large"],
+  ["MiniMax-M2", "minimax-m2"]
+]
+
+/** Names that are near a row and are other models, or none. */
+const strangers = [
+  "",
+  "nope",
+  "gemini",
+  "gemini-2.5-pro-nope",
+  "gemini-2.5-flash-image",
+  "gemini-4-pro",
+  "claude-sonnet-4-9",
+  "claude-opus-6",
+  "gpt-5.9",
+  "gpt-51",
+  "o33",
+  "replay:session.jsonl",
+  "constructor",
+  "__proto__",
+  "-latest",
+  "x".repeat(10_000),
+  `gemini-2.5-pro${"-latest".repeat(10_000)}`
+]
+
+describe("Models", () => {
+  for (const [name, key] of names) {
+    it(`${name} is ${key}`, () => {
+      assert.strictEqual(modelKey(name), key)
+      assert.deepStrictEqual(modelLimits(name), modelTable[key])
+    })
+  }
+
+  it("a model that is not in the table has a small window, never a large one", () => {
+    assert.strictEqual(assumedWindow, 32_768)
+    for (const name of strangers) {
+      assert.isUndefined(modelLimits(name), name.slice(0, 40))
+      assert.strictEqual(tokenLimit(name), assumedWindow)
+    }
+  })
+
+  it("windows of the models that were overrun, and those of Gemini", () => {
+    assert.strictEqual(tokenLimit("claude-sonnet-4-5-20250929"), 200_000)
+    assert.strictEqual(tokenLimit("gpt-5-codex"), 272_000)
+    assert.strictEqual(tokenLimit("o3"), 200_000)
+    assert.strictEqual(tokenLimit("gpt-4o"), 128_000)
+    for (const name of ["gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-1.5-flash"]) {
+      assert.strictEqual(tokenLimit(name), 1_048_576)
+    }
+    assert.strictEqual(tokenLimit("gemma-4-31b-it"), 256_000)
+    assert.strictEqual(tokenLimit("gemma-4-26b-a4b-it"), 256_000)
+    assert.strictEqual(tokenLimit("gemini-1.5-pro"), 2_097_152)
+  })
+
+  it("each row is found by its own name, and its answer fits a window that it shares", () => {
+    for (const [key, { output, sharesWindow, window }] of Object.entries(modelTable)) {
+      assert.strictEqual(modelKey(key), key)
+      assert.isTrue(Number.isSafeInteger(window) && window > 0 && Number.isSafeInteger(output) && output > 0, key)
+      if (sharesWindow) assert.isAtMost(output, window, key)
+    }
+  })
+
+  it("every model that has a price has a window", () => {
+    for (const key of Object.keys(builtInPrices.table.models)) assert.isDefined(modelLimits(key), key)
+  })
+
+  it("names are read as the table of prices reads them", () => {
+    for (const name of ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic/claude-sonnet-4.5"]) {
+      assert.deepStrictEqual(priceOf(builtInPrices.table, name), priceOf(builtInPrices.table, "claude-sonnet-4-5"))
+    }
+  })
+
+  it("the reserve is what the request asks for where the answer shares the window, else none", () => {
+    const claude = modelLimits("claude-sonnet-4-5")
+    assert.strictEqual(reserveFor(claude, 200_000, 8_000), 8_000)
+    assert.strictEqual(reserveFor(claude, 200_000, undefined), 16_384)
+    assert.strictEqual(reserveFor(claude, 20_000, undefined), 5_000)
+    assert.strictEqual(reserveFor(claude, 20_000, 64_000), 20_000)
+    assert.strictEqual(reserveFor(modelLimits("gemini-2.5-pro"), 1_048_576, 65_536), 0)
+    assert.strictEqual(reserveFor(modelLimits("gpt-5"), 272_000, 128_000), 0)
+    assert.strictEqual(reserveFor(undefined, assumedWindow, 8_192), 0)
+    assert.strictEqual(defaultReserve(1_000_000), 16_384)
+  })
+
+  it("a slip of the finger is told from the models that are served", () => {
+    assert.strictEqual(suggestModel("gemini-2.5-flsh", isGoogleModel), "gemini-2.5-flash")
+    assert.strictEqual(suggestModel("gemni-2.5-pro", isGoogleModel), "gemini-2.5-pro")
+    assert.strictEqual(suggestModel("models/gemini-2.5-prp", isGoogleModel), "gemini-2.5-pro")
+    assert.isUndefined(suggestModel("claude-sonnet-4-5", isGoogleModel))
+    assert.isUndefined(suggestModel("nope", isGoogleModel))
+  })
+})

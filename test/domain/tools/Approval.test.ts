@@ -1,0 +1,103 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  ApprovalMode,
+  planModeRefusal,
+  serverGrant,
+  type ToolKind,
+  type Verdict,
+  verdict,
+  type ApprovalRequest
+} from "../../../src/domain/tools/Approval.ts"
+
+const planFile = "/home/plans/s.md"
+
+const judged = (
+  mode: ApprovalMode,
+  wish: Partial<ApprovalRequest> & Pick<ApprovalRequest, "kind">,
+  granted: ReadonlyArray<string> = []
+) => verdict({ mode, granted: new Set(granted), planFile }, { grants: [], ...wish })
+
+describe("a call that has something to ask", () => {
+  const grants: Readonly<Record<ToolKind, ReadonlyArray<string>>> = {
+    read: ["tool:docs"],
+    edit: ["edit"],
+    execute: ["shell:git"],
+    fetch: ["fetch:a.example"]
+  }
+  /** What was not granted, and what was. */
+  const cases: ReadonlyArray<readonly [ApprovalMode, ToolKind, Verdict, Verdict]> = [
+    ["none", "read", "asked", "allowed"],
+    ["none", "edit", "asked", "allowed"],
+    ["none", "execute", "asked", "allowed"],
+    ["none", "fetch", "asked", "allowed"],
+    ["edits", "read", "asked", "allowed"],
+    ["edits", "edit", "allowed", "allowed"],
+    ["edits", "execute", "asked", "allowed"],
+    ["edits", "fetch", "asked", "allowed"],
+    ["all", "read", "allowed", "allowed"],
+    ["all", "edit", "allowed", "allowed"],
+    ["all", "execute", "allowed", "allowed"],
+    ["all", "fetch", "allowed", "allowed"],
+    ["plan", "read", "asked", "allowed"],
+    ["plan", "edit", "refused", "refused"],
+    ["plan", "execute", "refused", "refused"],
+    ["plan", "fetch", "asked", "allowed"]
+  ]
+  for (const [mode, kind, otherwise, granted] of cases) {
+    it(`${mode}, ${kind}: ${otherwise}; granted: ${granted}`, () => {
+      assert.strictEqual(judged(mode, { kind, grants: grants[kind] }), otherwise)
+      assert.strictEqual(judged(mode, { kind, grants: grants[kind] }, grants[kind]), granted)
+    })
+  }
+
+  it("every kind in every mode stands in the table", () => {
+    assert.strictEqual(new Set(cases.map(([mode, kind]) => `${mode} ${kind}`)).size, ApprovalMode.literals.length * 4)
+  })
+
+  it("one that has no grants is asked for each time, and so is one that a person must have seen", () => {
+    assert.strictEqual(judged("edits", { kind: "edit" }, ["edit"]), "asked")
+    assert.strictEqual(judged("none", { kind: "read", grants: ["edit"], mustBeSeen: true }, ["edit"]), "asked")
+    assert.strictEqual(judged("edits", { kind: "read", grants: ["edit"], mustBeSeen: true }), "asked")
+    assert.strictEqual(judged("plan", { kind: "read", grants: ["edit"], mustBeSeen: true }, ["edit"]), "asked")
+    assert.strictEqual(judged("all", { kind: "read", grants: ["edit"], mustBeSeen: true }), "allowed")
+  })
+})
+
+describe("while a plan is made", () => {
+  const cases: ReadonlyArray<readonly [rule: string, wish: ApprovalRequest, what: Verdict]> = [
+    ["the plan file is written", { kind: "edit", grants: [], touches: [planFile] }, "allowed"],
+    ["another file is not", { kind: "edit", grants: ["edit"], touches: ["/work/a.ts"] }, "refused"],
+    ["another plan is not", { kind: "edit", grants: ["edit"], touches: ["/home/plans/t.md"] }, "refused"],
+    ["both are not", { kind: "edit", grants: ["edit"], touches: [planFile, "/work/a.ts"] }, "refused"],
+    ["who says that nothing is touched is not believed", { kind: "edit", grants: ["edit"], touches: [] }, "refused"],
+    ["who does not say what is touched", { kind: "edit", grants: ["edit"] }, "refused"],
+    ["a command that touches the plan only", { kind: "execute", grants: [], touches: [planFile] }, "refused"]
+  ]
+  for (const [rule, wish, what] of cases) {
+    it(`${rule}: ${what}`, () => {
+      assert.strictEqual(judged("plan", wish, ["edit"]), what)
+    })
+  }
+
+  for (const kind of ["read", "fetch"] as const) {
+    it(`what a server offers is asked for each time, though it was granted: ${kind}`, () => {
+      const grants = [serverGrant("docs")]
+      assert.strictEqual(judged("plan", { kind, grants }, grants), "asked")
+      assert.strictEqual(judged("none", { kind, grants }, grants), "allowed")
+    })
+  }
+
+  it("without a plan file nothing is written at all", () => {
+    const wish: ApprovalRequest = { kind: "edit", grants: ["edit"], touches: [planFile] }
+    assert.strictEqual(verdict({ mode: "plan", granted: new Set(["edit"]) }, wish), "refused")
+  })
+
+  it("outside a plan its file is a file as others are", () => {
+    assert.strictEqual(judged("none", { kind: "edit", grants: ["edit"], touches: [planFile] }), "asked")
+  })
+
+  it("the model is told what to do first", () => {
+    assert.match(planModeRefusal("replace", planFile), /^replace was not run: .*\/home\/plans\/s\.md.*exit_plan_mode/)
+    assert.match(planModeRefusal("replace", undefined), /give the plan as your answer$/)
+  })
+})

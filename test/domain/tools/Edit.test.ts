@@ -1,0 +1,241 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { distance, edit, type EditStrategy } from "../../../src/domain/tools/Edit.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const once = (content: string, oldText: string, newText: string) => edit(content, { oldText, newText, places: 1 })
+
+/** What came of an edit: `strategy: text`, or the fault and how many places were found. */
+const told = (result: ReturnType<typeof edit>): string =>
+  Result.isSuccess(result)
+    ? `${result.success.strategy}: ${result.success.text}`
+    : `${result.failure.type} ${result.failure.found}`
+
+const cases: ReadonlyArray<
+  readonly [rule: string, content: string, oldText: string, newText: string, strategy: EditStrategy, after: string]
+> = [
+  ["a part of a line", "let a = 1\n", "a = 1", "b = 2", "exact", "let b = 2\n"],
+  ["a dollar sign means itself", "cost: x\n", "x", "$& $1 $$", "exact", "cost: $& $1 $$\n"],
+  ["to nothing", "a\nb\nc\n", "b\n", "", "exact", "a\nc\n"],
+  ["CR LF is found by LF and restored", "a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "exact", "x\r\ny\r\nz\r\nc\r\n"],
+  ["LF stays LF", "a\nb\n", "a\r\nb", "x\r\ny", "exact", "x\ny\n"],
+  ["mixed ends stay where nothing is replaced", "a\r\nb\nc\r\nd\r\n", "b", "x", "exact", "a\r\nx\nc\r\nd\r\n"],
+  [
+    "other indentation, which is kept",
+    "if (x) {\n    one()\n      two()\n}\n",
+    "one()\n  two()",
+    "one()\n  three()",
+    "flexible",
+    "if (x) {\n    one()\n      three()\n}\n"
+  ],
+  [
+    "spaces for tabs",
+    "{\n\tfoo()\n\tbar()\n}\n",
+    "    foo()\n    bar()\n",
+    "    if (y) {\n      foo()\n    }\n",
+    "flexible",
+    "{\n\tif (y) {\n\t  foo()\n\t}\n}\n"
+  ],
+  ["white space at line ends", "a = 1  \nb = 2\t\n", "a = 1\nb = 2\n", "a = 3\n", "flexible", "a = 3\n"],
+  ["whole lines go with their breaks", "x\n  one \n  two\ny\n", "one\ntwo\n", "", "flexible", "x\ny\n"],
+  ["blank lines at the end of what is looked for count", "  a \n\nb\n", "a\n\n", "c\n\n", "flexible", "  c\n\nb\n"],
+  [
+    "other line breaks and spaces between tokens",
+    "  const f = ( a,\n      b ) => a+b;\nnext\n",
+    "const f = (a, b) => a + b;",
+    "const f = (a, b) => a * b;",
+    "regex",
+    "  const f = (a, b) => a * b;\nnext\n"
+  ],
+  [
+    "what was escaped once too often",
+    'say("hi")\nsay("you there")\n',
+    'say(\\"hi\\")\\nsay(\\"you there\\")',
+    'shout(\\"hi\\")\\n',
+    "unescaped",
+    'shout("hi")\n\n'
+  ],
+  [
+    "a slip in a longer text",
+    "  // The colour of the button that closes the window\n  color: red\n",
+    "// The color of the button that closes the window\ncolor: red",
+    "// The color of the button\ncolor: blue",
+    "fuzzy",
+    "  // The color of the button\n  color: blue\n"
+  ]
+]
+
+describe("an edit", () => {
+  for (const [rule, content, oldText, newText, strategy, after] of cases) {
+    it(`${strategy}: ${rule}`, () => {
+      assert.strictEqual(told(once(content, oldText, newText)), `${strategy}: ${after}`)
+    })
+  }
+
+  it("a text that stands nowhere", () => {
+    assert.strictEqual(told(once("one\ntwo\n", "three", "four")), "edit_no_occurrence_found 0")
+    assert.strictEqual(
+      told(once("one\ntwo\n", "quite another text than this file holds", "x")),
+      "edit_no_occurrence_found 0"
+    )
+    assert.strictEqual(told(once("", "a", "b")), "edit_no_occurrence_found 0")
+    assert.strictEqual(told(once("a\n", "\n\n  \n", "b")), "edit_no_occurrence_found 0")
+  })
+
+  it("more places than were meant", () => {
+    assert.strictEqual(told(once("a\na\n", "a", "b")), "edit_expected_occurrence_mismatch 2")
+    assert.strictEqual(told(once("  x()\n\tx()\n", "   x()\n", "y()\n")), "edit_expected_occurrence_mismatch 2")
+    assert.strictEqual(
+      told(edit("a\na\na\n", { oldText: "a", newText: "b", places: 2 })),
+      "edit_expected_occurrence_mismatch 3"
+    )
+  })
+
+  it("every place, where that is wanted", () => {
+    assert.strictEqual(told(edit("a-a-a", { oldText: "a", newText: "aa", places: "any" })), "exact: aa-aa-aa")
+    assert.strictEqual(told(edit("a-a-a", { oldText: "a", newText: "b", places: 3 })), "exact: b-b-b")
+    assert.strictEqual(
+      told(edit(" x( )\n   x( )\n", { oldText: "x()", newText: "y()", places: "any" })),
+      "regex:  y()\n   y()\n"
+    )
+  })
+
+  it("what changes nothing", () => {
+    assert.strictEqual(told(once("a\n", "a", "a")), "edit_no_change 0")
+    assert.strictEqual(told(once("a\r\nb\r\n", "a\nb", "a\r\nb")), "edit_no_change 1")
+  })
+
+  it("a word is not found as a part of another", () => {
+    assert.strictEqual(told(once("callx( )\n", "call x()", "y")), "edit_no_occurrence_found 0")
+    assert.strictEqual(told(once("foo( )Bar\n", "foo()B", "y")), "edit_no_occurrence_found 0")
+  })
+
+  it("tokens are looked for at the beginning of lines only", () => {
+    assert.strictEqual(told(once("z = f( 1 )\n", "f(1)", "g(1)")), "edit_no_occurrence_found 0")
+  })
+
+  it("a tenth may differ, white space counts a tenth of that, and short texts must not differ", () => {
+    const line = "0123456789".repeat(4)
+    assert.strictEqual(told(once(`${line}\n`, `wxyz${line.slice(4)}`, "new")), "fuzzy: new\n")
+    assert.strictEqual(told(once(`${line}\n`, `vwxyz${line.slice(5)}`, "new")), "edit_no_occurrence_found 0")
+    const spaced = `${line.slice(0, 20)}          ${line.slice(20)}`
+    assert.strictEqual(told(once(`${spaced}\n`, `wx${line.slice(2)}`, "new")), "fuzzy: new\n")
+    assert.strictEqual(told(once("abcdefghi\n", "abcdefghX", "new")), "edit_no_occurrence_found 0")
+  })
+
+  it("of two places that overlap the better is taken, and two that do not are two", () => {
+    const content = "first line of the text\nfirst line of the test\n"
+    assert.strictEqual(told(once(content, "first line of the texts", "x")), "edit_expected_occurrence_mismatch 2")
+    const twice = "alpha beta gamma delta\nalpha beta gamma delta\nalpha beta gamma delta\n"
+    const two = "alpha beta gamma delte\nalpha beta gamma delta"
+    assert.strictEqual(told(once(twice, two, "x")), "fuzzy: x\nalpha beta gamma delta\n")
+  })
+
+  it("bytes that are no UTF-8 stay what they were", () => {
+    assert.strictEqual(told(once("\uDCFFa\uDC80\n", "a", "b")), "exact: \uDCFFb\uDC80\n")
+  })
+})
+
+describe("an edit of a large file", () => {
+  // Work is counted, not time: the cap is what bounds it. Without it these would take minutes.
+  const line = (n: number) => `  value${n % 7} = compute(value${n % 5}, ${n % 3}) // and so on and on\n`
+  const same = Array.from({ length: 30_000 }, (_, n) => line(n)).join("")
+
+  it("a text that resembles all of it is given up, not looked for for ever", () => {
+    const wanted = Array.from({ length: 60 }, (_, n) => line(n + 3).replace("compute", "compare")).join("")
+    assert.strictEqual(told(once(same, wanted, "x")), "edit_no_occurrence_found 0")
+  })
+
+  it("one place in it is found", () => {
+    const content = `${same}// The one and only place of its kind in here\n${same}`
+    const result = once(content, "// The one and only plaice of its kind in here", "// gone")
+    assert.isTrue(told(result) === `fuzzy: ${same}// gone\n${same}`)
+  })
+
+  it("blank lines without end do not slow it down", () => {
+    const content = "\n".repeat(200_000)
+    assert.strictEqual(told(once(content, `${"\n".repeat(2_000)}x\n`, "y")), "edit_no_occurrence_found 0")
+  })
+
+  it("beyond 4 MiB only what stands there exactly is found", () => {
+    const content = `${"x".repeat(5 * 1024 * 1024)}\n  last( )\n`
+    assert.strictEqual(told(once(content, "last()", "first()")), "edit_no_occurrence_found 0")
+    assert.isTrue(told(once(content, "last( )", "first()")) === `exact: ${content.replace("last( )", "first()")}`)
+  })
+})
+
+const Lines = Schema.Array(
+  Schema.Literals(["a", "b", "  a", "\tb ", "", " ", "f(x)", "f( x )", "a b", "ab", "$1", "\\n", "ä", "a\r"])
+)
+const Small = Schema.Literals(["a", "b\n", "a\nb", "f(x)", "", "\n", "  a\n  b\n", "$&", "ä"])
+
+describe("edits of any text", () => {
+  it.prop(
+    "an exact text at one place: as String.replace",
+    [Lines, Small, Lines],
+    ([before, newText, after]) => {
+      const oldText = "<unique>\n  here"
+      const content = [...before, oldText, ...after].join("\n").replaceAll("\r", "")
+      assert.strictEqual(told(once(content, oldText, newText)), `exact: ${content.replace(oldText, () => newText)}`)
+    },
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+
+  it.prop(
+    "lines before and after the place are untouched, whatever their ends",
+    [Lines, Lines, Schema.Literals(["\n", "\r\n"])],
+    ([before, after, end]) => {
+      const head = before.map((line) => `${line}${end}`).join("")
+      const tail = after.map((line) => `${end}${line}`).join("")
+      for (const [inFile, oldText, strategy] of [
+        [`    here {${end}\t  there${end}    }`, "here {\nthere  \n}", "flexible"],
+        [`    here{ there${end}    }`, "here {\n  there\n}", "regex"],
+        [`    here it is, the very place {${end}    }`, "here is it, the very place {\n}", "fuzzy"]
+      ] as const) {
+        const result = once(head + inFile + tail, oldText, "now {\n  then\n}")
+        assert.strictEqual(
+          told(result),
+          `${strategy}: ${head}    now {${inFile.includes("\r") || end === "\r\n" ? "\r\n" : "\n"}      then${end}    }${tail}`
+        )
+      }
+    },
+    { arbitrary: { runs: runsOf(300) } }
+  )
+
+  it.prop(
+    "an edit answers, and one that succeeds changes something",
+    [Lines, Small, Small],
+    ([lines, oldText, newText]) => {
+      const content = lines.join("\n")
+      const result = edit(content, { oldText, newText, places: "any" })
+      if (Result.isSuccess(result)) assert.notStrictEqual(result.success.text, content)
+      else assert.notStrictEqual(result.failure.type, "edit_expected_occurrence_mismatch")
+    },
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+})
+
+const plainDistance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, n) => n)
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      next.push(Math.min((row[j - 1] ?? 0) + same, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+const Word = Schema.Array(Schema.Literals(["a", "b", "c", "ab", "ca"]))
+
+it.prop(
+  "the distance is Levenshtein's, as far as it is asked for",
+  [Word, Word, Schema.Literals([0, 1, 2, 5, 17, 40, 100])],
+  ([one, other, most]) => {
+    const [a, b] = [one.join(""), other.join("")]
+    assert.strictEqual(distance(a, b, most), Math.min(plainDistance(a, b), most + 1))
+  },
+  { arbitrary: { runs: runsOf(1_000) } }
+)

@@ -1,0 +1,61 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { fileDiff } from "../../../src/domain/tools/FileDiff.ts"
+import { applyDiff } from "../../support/applyDiff.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const Text = Schema.Array(Schema.Literals(["a\n", "b\n", "\n", "  a\n", "- c\n", "+\r\n", "é", "@@ -1 +1 @@\n"]))
+
+describe("the diff of a file", () => {
+  it("one line that is replaced", () => {
+    assert.deepStrictEqual(
+      fileDiff("README.md", "Welcome to the Gemini CLI!\n", "Welcome to the awesome Gemini CLI!\n"),
+      {
+        diff: "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-Welcome to the Gemini CLI!\n+Welcome to the awesome Gemini CLI!\n",
+        added: 1,
+        removed: 1
+      }
+    )
+  })
+
+  it("a new file", () => {
+    const { added, diff, removed } = fileDiff("test.md", "", "This is a test file.")
+    assert.isTrue(diff.startsWith("--- a/test.md\n+++ b/test.md\n@@ -0,0 +1 @@\n+This is a test file.\n"))
+    assert.deepStrictEqual([added, removed], [1, 0])
+  })
+
+  it("nothing that changes is no diff", () => {
+    assert.deepStrictEqual(fileDiff("a", "x\n", "x\n"), { diff: "", added: 0, removed: 0 })
+  })
+
+  it("a name with a line break forges no line of the diff", () => {
+    const { diff } = fileDiff("a\n+evil", "x\n", "y\n")
+    assert.strictEqual(diff.split("\n")[0], `--- "a/a\\n+evil"`)
+    assert.strictEqual(diff.split("\n")[2], "@@ -1 +1 @@")
+  })
+
+  it("bytes are not shown", () => {
+    assert.strictEqual(fileDiff("a.bin", "\0x", "\0y").diff, "Binary files a/a.bin and b/a.bin differ\n")
+  })
+
+  it("two long texts with nothing in common are compared within bounds, and rightly", () => {
+    const before = Array.from({ length: 20_000 }, (_, n) => `before ${n}\n`).join("")
+    const after = Array.from({ length: 20_000 }, (_, n) => `after ${n}\n`).join("")
+    const { added, diff, removed } = fileDiff("a", before, after)
+    assert.deepStrictEqual([added, removed], [20_000, 20_000])
+    assert.strictEqual(applyDiff(before, diff), after)
+  })
+
+  it.prop(
+    "applied to the old text it gives the new one",
+    [Text, Text],
+    ([before, after]) => {
+      const [from, to] = [before.join(""), after.join("")]
+      const { added, diff, removed } = fileDiff("a", from, to)
+      assert.strictEqual(applyDiff(from, diff), to)
+      const count = (text: string) => (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).length
+      assert.strictEqual(count(to) - count(from), added - removed)
+    },
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+})

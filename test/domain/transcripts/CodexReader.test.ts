@@ -1,0 +1,785 @@
+import { problemText } from "../../../src/domain/transcripts/Problem.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { decode } from "../../../src/domain/text/Bytes.ts"
+import { type Part, payload } from "../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { actionsOf } from "../../../src/domain/compression/ToolCalls.ts"
+import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
+import { formatOfRecord, detectFormat } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { VisibleMessages } from "../../../src/domain/transcripts/Transcript.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { bad, contents, drafts, ok, reading } from "../../support/reading.ts"
+import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+
+const read = reading(codexReader)
+const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
+/** `u1 m2 C3`: roles with numbers of parts, C a compaction with the number of messages it inserts. */
+const shape = ({ steps }: Transcript): string =>
+  steps
+    .map((step) =>
+      step._tag === "Compaction"
+        ? `C${step.insert.length}`
+        : `${step.draft.content.role.charAt(0)}${step.draft.content.parts.length}`
+    )
+    .join(" ")
+/** What every message says, with who wrote it where that is not who its role says. */
+const told = (messages: ReadonlyArray<Draft>) =>
+  messages.map(
+    ({ author, content }) => `${author ?? content.role}: ${content.parts.map((part) => part.text).join("|")}`
+  )
+const exact = (draft: Draft | undefined, part = 0): string => {
+  const found = draft?.content.parts[part]
+  if (found === undefined) throw new Error("expected a part")
+  return payload(found, draft?.source?.[String(part)]).text
+}
+
+const timestamp = "2026-01-01T00:00:01.000Z"
+const wrapped = (type: string, payload: unknown) => ({ timestamp, type, payload })
+const meta = (rest: object = {}) =>
+  wrapped("session_meta", { id: "s", timestamp, cwd: "/w", originator: "codex_cli_rs", cli_version: "0.9", ...rest })
+const item = (payload: object) => wrapped("response_item", payload)
+const event = (payload: object) => wrapped("event_msg", payload)
+const message = (role: string, ...content: ReadonlyArray<unknown>) => ({ type: "message", role, content })
+const text = (value: string) => ({ type: "input_text", text: value })
+const user = (value: string) => item(message("user", text(value)))
+const say = (value: string) => item(message("assistant", { type: "output_text", text: value }))
+const call = (call_id: string, name = "read_file", args = "{}") =>
+  item({ type: "function_call", name, arguments: args, call_id })
+const output = (call_id: string, value: unknown) => item({ type: "function_call_output", call_id, output: value })
+const context = (model: string) => wrapped("turn_context", { cwd: "/w", model, approval_policy: "never" })
+const counts = (input: number, given: number, rest: object = {}) => ({
+  input_tokens: input,
+  cached_input_tokens: 0,
+  output_tokens: given,
+  reasoning_output_tokens: 0,
+  total_tokens: input + given,
+  ...rest
+})
+const tokenCount = (last: object, total: object = last) =>
+  event({
+    type: "token_count",
+    info: { total_token_usage: total, last_token_usage: last, model_context_window: 272_000 },
+    rate_limits: null
+  })
+const compacted = (summary: string, replacement_history?: unknown) =>
+  wrapped("compacted", { message: summary, ...(replacement_history === undefined ? {} : { replacement_history }) })
+
+describe("wire shape", () => {
+  it("messages, reasoning, calls, outputs and images become parts of the Gemini API", () => {
+    const transcript = ok(
+      readRecords([
+        meta(),
+        context("gpt-5"),
+        item(message("user", text("look"), { type: "input_image", image_url: "data:image/png;base64,AAAA" })),
+        item({
+          type: "reasoning",
+          summary: [
+            { type: "summary_text", text: "first" },
+            { type: "summary_text", text: "second" }
+          ],
+          content: null,
+          encrypted_content: "gAAAA"
+        }),
+        say("Looking."),
+        call("c1", "read_file", '{"path":"a"}'),
+        item({ type: "custom_tool_call", status: "completed", call_id: "c2", name: "apply_patch", input: "*** Begin" }),
+        item({
+          type: "local_shell_call",
+          call_id: "c3",
+          status: "completed",
+          action: { type: "exec", command: ["ls"] }
+        }),
+        output("c1", "content of a"),
+        item({ type: "custom_tool_call_output", call_id: "c2", output: "done" }),
+        output("c3", "b")
+      ])
+    )
+    assert.deepStrictEqual(contents(transcript), [
+      { role: "user", parts: [{ text: "look" }, { inlineData: { mimeType: "image/png", data: "AAAA" } }] },
+      {
+        role: "model",
+        parts: [
+          { text: "first", thought: true },
+          { text: "second", thought: true, thoughtSignature: "gAAAA" },
+          { text: "Looking." },
+          { functionCall: { id: "c1", name: "read_file", args: { path: "a" } } },
+          { functionCall: { id: "c2", name: "apply_patch", args: { input: "*** Begin" } } },
+          { functionCall: { id: "c3", name: "local_shell", args: { type: "exec", command: ["ls"] } } }
+        ]
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { id: "c1", name: "read_file", response: { output: "content of a" } } },
+          { functionResponse: { id: "c2", name: "apply_patch", response: { output: "done" } } },
+          { functionResponse: { id: "c3", name: "local_shell", response: { output: "b" } } }
+        ]
+      }
+    ])
+    assert.deepStrictEqual([transcript.session, transcript.cwd, transcript.model], ["s", "/w", "gpt-5"])
+    assert.deepStrictEqual(transcript.skipped, { turn_context: 1 })
+  })
+
+  it.each<readonly [string, string, Part]>([
+    ["bytes", "data:image/webp;base64,UklG", { inlineData: { mimeType: "image/webp", data: "UklG" } }],
+    ["bytes of an unknown type", "data:;base64,UklG", { inlineData: { data: "UklG" } }],
+    ["an address", "https://example.com/a.png", { fileData: { fileUri: "https://example.com/a.png" } }],
+    ["data that is not base64", "data:image/svg+xml,<svg/>", { fileData: { fileUri: "data:image/svg+xml,<svg/>" } }]
+  ])("an image that is %s", (_, image_url, part) => {
+    const transcript = ok(readRecords([meta(), item(message("user", { type: "input_image", image_url }))]))
+    assert.deepStrictEqual(contents(transcript)[0]?.parts, [part])
+  })
+
+  it.each<readonly [string, object, ReadonlyArray<object>, object]>([
+    [
+      "only encrypted content",
+      { summary: [], encrypted_content: "e" },
+      [{ text: "", thought: true, thoughtSignature: "e" }],
+      {}
+    ],
+    [
+      "its text in content",
+      { summary: [], content: [{ type: "reasoning_text", text: "raw" }] },
+      [{ text: "raw", thought: true }],
+      {}
+    ],
+    [
+      "summary and content",
+      {
+        summary: [{ type: "summary_text", text: "s" }],
+        content: [{ type: "text", text: "c" }],
+        encrypted_content: "e"
+      },
+      [
+        { text: "s", thought: true },
+        { text: "c", thought: true, thoughtSignature: "e" }
+      ],
+      {}
+    ],
+    ["nothing", { summary: [], encrypted_content: null }, [], { "response_item: reasoning without text": 1 }]
+  ])("reasoning with %s", (_, rest, parts, skipped) => {
+    const transcript = ok(readRecords([meta(), item({ type: "reasoning", ...rest })]))
+    assert.deepStrictEqual(
+      contents(transcript).flatMap((content) => content.parts),
+      parts
+    )
+    assert.deepStrictEqual(transcript.skipped, skipped)
+  })
+
+  it("a message whose content is a text", () => {
+    const transcript = ok(readRecords([meta(), item({ type: "message", role: "user", content: "plain" })]))
+    assert.deepStrictEqual(contents(transcript), [{ role: "user", parts: [{ text: "plain" }] }])
+  })
+
+  it("drafts carry time, line, ids of items and the model", () => {
+    const transcript = ok(
+      readRecords([
+        meta(),
+        context("m1"),
+        item({ ...message("user", text("a")), id: "msg_1" }),
+        item({ type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "s" }] }),
+        item({ ...message("assistant", { type: "output_text", text: "b" }), id: "msg_2" }),
+        user("c"),
+        context("m2"),
+        say("d")
+      ])
+    )
+    const at = Date.parse(timestamp)
+    assert.deepStrictEqual(
+      drafts(transcript).map(({ content: _, ...rest }) => rest),
+      [
+        { at, origin: { line: 3, ids: ["msg_1"] } },
+        { at, model: "m1", origin: { line: 4, ids: ["rs_1", "msg_2"] } },
+        { at, origin: { line: 6, ids: [] } },
+        { at, model: "m2", origin: { line: 8, ids: [] } }
+      ]
+    )
+    assert.strictEqual(transcript.model, "m2")
+  })
+})
+
+describe("messages", () => {
+  it.each<readonly [string, ReadonlyArray<object>, string]>([
+    ["what the model says in a row is one", [say("a"), call("1"), call("2"), say("b")], "m4"],
+    ["answers in a row are one", [call("1"), call("2"), output("1", "x"), output("2", "y")], "m2 u2"],
+    ["each message of the user is one", [user("a"), user("b"), say("c"), user("d")], "u1 u1 m1 u1"],
+    ["answers and a message of the user are two", [call("1"), output("1", "x"), user("a")], "m1 u1 u1"],
+    ["what is no item does not part them", [say("a"), event({ type: "agent_message" }), context("m"), call("1")], "m2"],
+    ["a count of tokens ends what the model said", [say("a"), tokenCount(counts(9, 1)), call("1")], "m1 m1"],
+    [
+      "a count that says nothing new ends nothing",
+      [say("a"), tokenCount(counts(9, 1)), say("b"), tokenCount(counts(9, 1)), say("c")],
+      "m1 m2"
+    ],
+    ["nothing at all", [], ""]
+  ])("%s", (_, records, expected) => {
+    assert.strictEqual(shape(ok(readRecords([meta(), ...records]))), expected)
+  })
+})
+
+describe("who wrote a message", () => {
+  const agents = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nAlways test.\n</INSTRUCTIONS>"
+  it.each<readonly [string, object, Draft["author"]]>([
+    ["environment context", user("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), "program"],
+    ["environment context of 2025", user("<ENVIRONMENT_CONTEXT>x</ENVIRONMENT_CONTEXT>\n"), "program"],
+    ["user instructions", user("\n<user_instructions>\n\nbe brief\n\n</user_instructions>"), "program"],
+    ["AGENTS.md", user(agents), "program"],
+    [
+      "both in one message",
+      item(message("user", text(agents), text("<environment_context>x</environment_context>"))),
+      "program"
+    ],
+    ["an aborted turn", user("<turn_aborted>\nstopped\n</turn_aborted>"), "program"],
+    ["a developer", item(message("developer", text("rules"))), "program"],
+    ["the system", item(message("system", text("rules"))), "program"],
+    [
+      "a summary of Codex's",
+      user("Another language model started to solve this problem and produced a summary of its thinking.\nDone: all."),
+      "summary"
+    ],
+    ["a note of ours in front, summary", item(message("user", text(foreignNotes.summary), text("so far"))), "summary"],
+    ["a note of ours in front, program", item(message("user", text(foreignNotes.program), text("hm"))), "program"],
+    ["a person", user("fix it"), undefined],
+    ["a person who quotes the context", user("<environment_context>x</environment_context> what is this?"), undefined],
+    [
+      "a person beside the context",
+      item(message("user", text("<environment_context>x</environment_context>"), text("hi"))),
+      undefined
+    ],
+    [
+      "a person with an image",
+      item(message("user", text("<skill>x</skill>"), { type: "input_image", image_url: "data:image/png;base64,AA" })),
+      undefined
+    ],
+    ["a person who says nothing", item(message("user")), undefined]
+  ])("%s", (_, record, author) => {
+    assert.deepStrictEqual(
+      drafts(ok(readRecords([meta(), record]))).map((draft) => draft.author),
+      [author]
+    )
+  })
+
+  it("the note is no part of what is said", () => {
+    const transcript = ok(readRecords([meta(), item(message("user", text(foreignNotes.summary), text("so far")))]))
+    assert.deepStrictEqual(contents(transcript)[0]?.parts, [{ text: "so far" }])
+  })
+})
+
+describe("arguments of a call", () => {
+  const called = (args: string, name = "f") => drafts(ok(readRecords([meta(), call("c", name, args)])))[0]
+  const spliced = (args: string) => `{"functionCall":{"id":"c","name":"f","args":${args}}}`
+
+  it.each([
+    ["numbers beyond 2^53", '{"n":12345678901234567890}'],
+    ["number-like keys", '{"2":"b","1":"a"}'],
+    ["the same key twice", '{"a":1,"a":2}'],
+    ["__proto__", '{"__proto__":{"x":1}}'],
+    ["spelling", '{ "a" : "\\u00e9\\/" }'],
+    ["line breaks", '{\n  "a": [\r\n1]\n}\n'],
+    ["half a pair, spelled", '{"a":"\\ud83d"}']
+  ])("with %s come back exactly", (_, args) => {
+    assert.strictEqual(exact(called(args)), spliced(args))
+  })
+
+  it.each<readonly [string, string, object | undefined]>([
+    ["an object", '{"a":[1,null]}', { a: [1, null] }],
+    ["an empty text", "", undefined],
+    ["no JSON", '{"a": unfinished', { arguments: '{"a": unfinished' }],
+    ["a list", "[1]", { arguments: "[1]" }],
+    ["a number", "12345678901234567890", { arguments: "12345678901234567890" }],
+    ["a text in JSON", '"a"', { arguments: '"a"' }],
+    ["null", "null", { arguments: "null" }]
+  ])("that are %s", (_, args, expected) => {
+    const part = called(args)?.content.parts[0]
+    assert.deepStrictEqual(part?.functionCall, {
+      id: "c",
+      name: "f",
+      ...(expected === undefined ? {} : { args: expected })
+    })
+  })
+
+  it("that spell half a pair outside of their own JSON come back as they were spelled", () => {
+    const line = `{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{\\"a\\":\\"\\ud83d\\"}","call_id":"c"}}`
+    assert.strictEqual(exact(drafts(ok(read([line])))[0]), spliced('{"arguments":"{\\"a\\":\\"\\ud83d\\"}"}'))
+  })
+
+  it("in bytes that are no Unicode are read and come back", () => {
+    const { text: line } = decode(
+      Buffer.concat([
+        Buffer.from(
+          '{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{\\"a\\":\\"caf'
+        ),
+        Buffer.from([0xe9]),
+        Buffer.from('\\"}","call_id":"c"}}')
+      ])
+    )
+    const [draft] = drafts(ok(read([line])))
+    assert.deepStrictEqual(draft?.content.parts[0]?.functionCall?.args, { a: "caf\udce9" })
+    assert.strictEqual(exact(draft), spliced('{"a":"caf\udce9"}'))
+  })
+
+  it("that are the text of a custom tool come back as they were spelled", () => {
+    const line = `{"type":"response_item","payload":{"type":"custom_tool_call","name":"f","input":"\\u0061\\ud83d","call_id":"c"}}`
+    assert.strictEqual(exact(drafts(ok(read([line])))[0]), spliced('{"input":"\\u0061\\ud83d"}'))
+  })
+})
+
+describe("answers of tools", () => {
+  const answered = (value: unknown, name = "shell") =>
+    drafts(ok(readRecords([meta(), call("c", name), output("c", value)])))[1]
+  const responseTo = (value: unknown, name?: string) =>
+    answered(value, name)?.content.parts[0]?.functionResponse?.response
+  const json = (exit_code: number) =>
+    JSON.stringify({ output: "out\n", metadata: { exit_code, duration_seconds: 0.1 } })
+  const items = [
+    { type: "input_text", text: "a" },
+    { type: "input_image", image_url: "data:image/png;base64,AA" }
+  ]
+
+  it.each<readonly [string, unknown, object]>([
+    ["a text", "out", { output: "out" }],
+    ["an empty text", "", { output: "" }],
+    ["JSON text with exit code 0", json(0), { output: json(0) }],
+    ["JSON text with another exit code", json(2), { error: json(2) }],
+    [
+      "a text with exit code 0",
+      "Exit code: 0\nWall time: 1 seconds\nOutput:\nok",
+      { output: "Exit code: 0\nWall time: 1 seconds\nOutput:\nok" }
+    ],
+    [
+      "a text with another exit code",
+      "Exit code: 1\nWall time: 1 seconds\nOutput:\nno",
+      { error: "Exit code: 1\nWall time: 1 seconds\nOutput:\nno" }
+    ],
+    [
+      "a process that failed",
+      "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 127\nOutput:\nno",
+      { error: "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 127\nOutput:\nno" }
+    ],
+    [
+      "a process that goes on",
+      "Wall time: 1 seconds\nProcess running with session ID 5\nOutput:\n",
+      { output: "Wall time: 1 seconds\nProcess running with session ID 5\nOutput:\n" }
+    ],
+    ["a call that was aborted", "aborted by user after 3.1s", { error: "aborted by user after 3.1s" }],
+    [
+      "output that only looks like an exit code",
+      "see\nExit code: 1\nWall time: 1",
+      { output: "see\nExit code: 1\nWall time: 1" }
+    ],
+    ["content and success", { content: "fine", success: true }, { output: "fine" }],
+    ["content without success", { content: "fine" }, { output: "fine" }],
+    ["content and failure", { content: "boom", success: false }, { error: "boom" }],
+    ["one text item", [items[0]], { output: "a" }],
+    ["no item", [], { output: "" }],
+    ["several items", items, { content: items }],
+    ["an image", [items[1]], { content: [items[1]] }],
+    ["items and failure", { content: items, success: false }, { error: items }]
+  ])("that are %s", (_, value, expected) => {
+    assert.deepStrictEqual(responseTo(value), expected)
+  })
+
+  it("of a patch that did not apply are errors, so that no file counts as changed", () => {
+    const [asked, answer] = drafts(
+      ok(
+        readRecords([
+          meta(),
+          item({
+            type: "custom_tool_call",
+            call_id: "c",
+            name: "apply_patch",
+            input: "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
+          }),
+          item({
+            type: "custom_tool_call_output",
+            call_id: "c",
+            output: "apply_patch verification failed: no such line"
+          })
+        ])
+      )
+    ).map((draft) => draft.content.parts[0])
+    assert.isDefined(asked)
+    if (asked !== undefined) assert.deepStrictEqual(actionsOf(asked, answer), [])
+  })
+
+  it("of other tools are theirs: nothing in the text makes them errors", () => {
+    assert.deepStrictEqual(responseTo(json(2), "fetch"), { output: json(2) })
+  })
+
+  it.each([
+    ["one text", '[{"type":"input_text","text":"\\udc80"}]', '{"output":"\\udc80"}'],
+    [
+      "several",
+      '[{"type":"input_text","text":"a"},{"2":1,"1":2.0,"type":"input_text","text":"b"}]',
+      '{"content":[{"type":"input_text","text":"a"},{"2":1,"1":2.0,"type":"input_text","text":"b"}]}'
+    ],
+    ["wrapped", '{"content":[{"type":"x","n":1.0}],"success":false}', '{"error":[{"type":"x","n":1.0}]}'],
+    ["text", '"\\udc80\\/"', '{"output":"\\udc80\\/"}']
+  ])("in items come back exactly: %s", (_, value, expected) => {
+    const line = `{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":${value}}}`
+    const [, draft] = drafts(ok(read([JSON.stringify(call("c", "f")), line])))
+    assert.strictEqual(exact(draft), `{"functionResponse":{"id":"c","name":"f","response":${expected}}}`)
+  })
+
+  const names = (records: ReadonlyArray<object>) =>
+    contents(ok(readRecords([meta(), ...records])))
+      .flatMap((content) => content.parts)
+      .flatMap((part) => (part.functionResponse === undefined ? [] : [part.functionResponse.name]))
+  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string | undefined>]>([
+    ["its call", [call("1", "a"), call("2", "b"), output("2", ""), output("1", "")], ["b", "a"]],
+    ["the last call with its id", [call("1", "a"), output("1", ""), call("1", "b"), output("1", "")], ["a", "b"]],
+    ["a call that comes only later", [output("1", ""), call("1", "a")], ["a"]],
+    ["no call", [output("1", "")], [undefined]],
+    ["a call before a compaction", [call("1", "a"), compacted("s", []), output("1", "")], ["a"]]
+  ])("are named after %s", (_, records, expected) => {
+    assert.deepStrictEqual(names(records), expected)
+  })
+})
+
+describe("usage", () => {
+  const used = (...records: ReadonlyArray<object>) =>
+    drafts(ok(readRecords([meta(), ...records]))).map(({ content, usage }) => [content.role, usage])
+
+  it("a count belongs to what the model said last", () => {
+    const last = counts(100, 30, { cached_input_tokens: 40, reasoning_output_tokens: 10, cache_write_input_tokens: 5 })
+    assert.deepStrictEqual(used(user("a"), say("b"), tokenCount(last), user("c")), [
+      ["user", undefined],
+      ["model", { prompt: 100, answer: 20, thoughts: 10, cached: 40, cacheWrite: 5 }],
+      ["user", undefined]
+    ])
+  })
+
+  it("it may come after the answers", () => {
+    assert.deepStrictEqual(used(call("1"), output("1", "x"), tokenCount(counts(7, 3)))[0]?.[1], {
+      prompt: 7,
+      answer: 3,
+      thoughts: 0,
+      cached: 0
+    })
+  })
+
+  it.each<readonly [string, ReadonlyArray<object>]>([
+    ["null", [say("a"), event({ type: "token_count", info: null })]],
+    ["missing", [say("a"), event({ type: "token_count" })]],
+    ["of nothing", [say("a"), tokenCount(counts(0, 0, { total_tokens: 500 }))]],
+    ["no numbers", [say("a"), tokenCount({ input_tokens: "many", output_tokens: -1 })]],
+    ["before any answer", [user("a"), tokenCount(counts(1, 1))]],
+    ["after a compaction", [say("a"), compacted("s", []), tokenCount(counts(1, 1))]]
+  ])("counts that are %s belong to nothing and are skipped", (_, records) => {
+    const transcript = ok(readRecords([meta(), ...records]))
+    assert.isTrue(drafts(transcript).every((draft) => draft.usage === undefined))
+    assert.deepStrictEqual(transcript.skipped, { "event_msg: token_count": 1 })
+  })
+
+  it("a count that repeats the one before belongs to nothing", () => {
+    const [, , again] = used(say("a"), tokenCount(counts(9, 1)), user("b"), say("c"), tokenCount(counts(9, 1)))
+    assert.deepStrictEqual(again, ["model", undefined])
+  })
+})
+
+describe("compaction", () => {
+  const compactions = (records: ReadonlyArray<object>) =>
+    ok(readRecords([meta(), ...records])).steps.flatMap((step) => (step._tag === "Compaction" ? [step] : []))
+  const seen = (records: ReadonlyArray<object>) => {
+    const shown = new VisibleMessages()
+    for (const step of ok(readRecords([meta(), ...records])).steps) {
+      if (step._tag === "Message") shown.message(step.draft)
+      else shown.compact(step)
+    }
+    return told(shown.drafts)
+  }
+  const environment = user("<environment_context>x</environment_context>")
+
+  it("with a replacement inserts all of it, the summary marked", () => {
+    const records = [
+      user("a"),
+      call("1", "f"),
+      compacted("so far", [
+        message("user", text("a")),
+        message("user", text("so far")),
+        { type: "compaction", encrypted_content: "x" },
+        { type: "function_call_output", call_id: "1", output: "late" }
+      ]),
+      say("b")
+    ]
+    assert.deepStrictEqual(seen(records), ["user: a", "summary: so far", "user: ", "model: b"])
+    const transcript = ok(readRecords(records))
+    assert.strictEqual(shape(transcript), "u1 m1 C3 m1")
+    assert.deepStrictEqual(transcript.skipped, { "response_item: compaction": 1 })
+    const [step] = compactions(records)
+    assert.strictEqual(step?.keptFrom, undefined)
+    assert.strictEqual(step?.insert[2]?.content.parts[0]?.functionResponse?.name, "f")
+  })
+
+  it("without one keeps what the person typed and adds the summary", () => {
+    assert.deepStrictEqual(
+      seen([environment, user("a"), say("b"), call("1"), output("1", "x"), user("c"), compacted("so far"), user("d")]),
+      ["user: a", "user: c", "summary: so far", "user: d"]
+    )
+  })
+
+  it("a second one keeps what the first kept, without its summary", () => {
+    assert.deepStrictEqual(seen([user("a"), compacted("one"), user("b"), say("c"), compacted("two"), say("d")]), [
+      "user: a",
+      "user: b",
+      "summary: two",
+      "model: d"
+    ])
+  })
+
+  it("without a summary inserts nothing that is one", () => {
+    const said = (value: string) => message("user", text(value))
+    assert.deepStrictEqual(seen([compacted("", [said(""), said("a")])]), ["user: ", "user: a"])
+    assert.deepStrictEqual(seen([compacted("s", [message("user", text("s"), text("t"))])]), ["user: s|t"])
+  })
+
+  it("null is no replacement, an empty list is one", () => {
+    assert.deepStrictEqual(seen([user("a"), compacted("s", null)]), ["user: a", "summary: s"])
+    assert.deepStrictEqual(seen([user("a"), compacted("s", [])]), [])
+  })
+
+  it("says how large the context was", () => {
+    const [step, again] = compactions([say("a"), tokenCount(counts(90, 9)), compacted("one", []), compacted("two", [])])
+    assert.deepStrictEqual([step?.tokensBefore, again?.tokensBefore], [99, undefined])
+    assert.strictEqual(step?.trigger, "auto")
+  })
+
+  it("what the model says after it begins a new message", () => {
+    assert.strictEqual(shape(ok(readRecords([meta(), say("a"), compacted("s", []), say("b")]))), "m1 C0 m1")
+  })
+
+  it("the summary keeps how it was spelled", () => {
+    const [draft] = drafts(ok(read(['{"type":"compacted","payload":{"message":"\\udc80"}}'])))
+    assert.strictEqual(exact(draft), '{"text":"\\udc80"}')
+  })
+
+  it("items in a replacement come back exactly", () => {
+    const args = '{ "n": 12345678901234567890 }'
+    const line = `{"type":"compacted","payload":{"message":"","replacement_history":[ {"type":"message","role":"user","content":[]}, {"type":"function_call","name":"f","arguments":${JSON.stringify(args)},"call_id":"c"}]}}`
+    assert.strictEqual(exact(drafts(ok(read([line])))[1]), `{"functionCall":{"id":"c","name":"f","args":${args}}}`)
+  })
+})
+
+describe("rolled back", () => {
+  const back = (num_turns: number) => event({ type: "thread_rolled_back", num_turns })
+  const environment = user("<environment_context>x</environment_context>")
+  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>, number]>([
+    [
+      "one turn",
+      [user("a"), say("b"), user("c"), say("d"), call("1"), back(1), say("e")],
+      ["user: a", "model: b", "model: e"],
+      2
+    ],
+    ["two turns", [user("a"), say("b"), user("c"), say("d"), back(2), user("e")], ["user: e"], 4],
+    [
+      "no turn, what a program said last included",
+      [user("a"), user("<skill>x</skill>"), back(0)],
+      ["user: a", "program: <skill>x</skill>"],
+      0
+    ],
+    ["no turn", [user("a"), back(0)], ["user: a"], 0],
+    [
+      "more than there are",
+      [environment, user("a"), say("b"), back(9)],
+      ["program: <environment_context>x</environment_context>"],
+      2
+    ],
+    ["what a program said right before", [user("a"), environment, user("b"), back(1)], ["user: a"], 2],
+    ["nothing, where nobody spoke", [say("a"), back(1)], ["model: a"], 0],
+    ["twice", [user("a"), user("b"), user("c"), back(1), back(1)], ["user: a"], 2],
+    ["over a compaction", [user("a"), say("b"), user("c"), compacted("s"), back(1)], ["user: a", "model: b"], 1]
+  ])("%s", (_, records, expected, count) => {
+    const transcript = ok(readRecords([meta(), ...records]))
+    assert.deepStrictEqual(told(drafts(transcript)), expected)
+    assert.deepStrictEqual(transcript.skipped, count === 0 ? {} : { "rolled back": count })
+  })
+})
+
+describe("what is no part of the conversation is counted", () => {
+  it.each<readonly [string, object]>([
+    ["event_msg: agent_message", event({ type: "agent_message", message: "a" })],
+    ["event_msg: turn_aborted", event({ type: "turn_aborted", reason: "interrupted" })],
+    ["event_msg: unknown", event({})],
+    ["response_item: web_search_call", item({ type: "web_search_call", action: { type: "search", query: "x" } })],
+    ["response_item: ghost_snapshot", item({ type: "ghost_snapshot" })],
+    ["response_item: other", item({ type: "other", role: "user" })],
+    ["message: tool", item(message("tool", text("x")))],
+    ["record_type: state", { record_type: "state" }],
+    ["world_state", wrapped("world_state", null)],
+    ["response_item: whatever", { type: "whatever" }],
+    ["session_meta", meta({ id: "parent", cwd: "/elsewhere" })]
+  ])("%s", (kind, record) => {
+    const transcript = ok(readRecords([meta(), record]))
+    assert.deepStrictEqual(transcript.skipped, { [kind]: 1 })
+    assert.deepStrictEqual(transcript.steps, [])
+    assert.deepStrictEqual([transcript.session, transcript.cwd], ["s", "/w"])
+  })
+
+  it("blocks of a kind that is not known, beside those that are", () => {
+    const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "input_audio", audio: "x" }))]))
+    assert.strictEqual(shape(transcript), "u1")
+    assert.deepStrictEqual(transcript.skipped, { "block: input_audio": 1 })
+  })
+})
+
+describe("what is wrong is told with its place", () => {
+  it.each<readonly [string, unknown, string]>([
+    ["no record", 7, "expected a record"],
+    ["a list", [], "expected a record"],
+    ["no type", { timestamp }, "type: expected"],
+    ["a number for a type", { type: 5, payload: {} }, "type: expected"],
+    ["a null payload", wrapped("response_item", null), "payload: expected an object in a response_item record"],
+    ["a list for a payload", wrapped("compacted", []), "payload: expected an object in a compacted record"],
+    ["an event without payload", { type: "event_msg" }, "payload: expected an object in a event_msg record"],
+    ["a session without id", wrapped("session_meta", { cwd: "/w" }), "payload.id: expected"],
+    ["an item without type", item({ role: "user" }), "payload.type: expected"],
+    ["a message without role", item({ type: "message", content: [] }), "payload.role: expected"],
+    ["a message without content", item({ type: "message", role: "user" }), "payload.content: expected"],
+    ["a block that is none", item(message("user", "text")), "payload.content[0]: expected a block"],
+    [
+      "a block without text",
+      item(message("user", text("a"), { type: "input_text" })),
+      "payload.content[1].text: expected"
+    ],
+    [
+      "an image without address",
+      item(message("user", { type: "input_image", image_url: 5 })),
+      "payload.content[0].image_url: expected"
+    ],
+    ["a summary that is no list", item({ type: "reasoning", summary: "hm" }), "payload.summary: expected"],
+    [
+      "a thought without text",
+      item({ type: "reasoning", summary: [{ type: "summary_text" }] }),
+      "payload.summary[0].text: expected"
+    ],
+    ["a call without name", item({ type: "function_call", arguments: "{}", call_id: "c" }), "payload.name: expected"],
+    [
+      "arguments that are no text",
+      item({ type: "function_call", name: "f", arguments: {}, call_id: "c" }),
+      "payload.arguments: expected"
+    ],
+    ["a call without id", item({ type: "function_call", name: "f", arguments: "{}" }), "payload.call_id: expected"],
+    [
+      "a custom call without input",
+      item({ type: "custom_tool_call", name: "f", call_id: "c" }),
+      "payload.input: expected"
+    ],
+    ["a shell call without action", item({ type: "local_shell_call", call_id: "c" }), "payload.action: expected"],
+    ["an answer without id", item({ type: "function_call_output", output: "x" }), "payload.call_id: expected"],
+    ["an answer without output", item({ type: "function_call_output", call_id: "c" }), "payload.output: expected"],
+    ["an answer that is null", output("c", null), "payload.output: expected"],
+    ["items that are none", output("c", ["a"]), "payload.output: expected"],
+    [
+      "a number of turns that is none",
+      event({ type: "thread_rolled_back", num_turns: "all" }),
+      "payload.num_turns: expected"
+    ],
+    ["a compaction without message", wrapped("compacted", {}), "payload.message: expected"],
+    ["a replacement that is no list", compacted("s", {}), "payload.replacement_history: expected"],
+    ["an item of a replacement that is none", compacted("s", [null]), "payload.replacement_history[0]: expected"],
+    [
+      "a broken item of a replacement",
+      compacted("s", [message("user"), { type: "function_call" }]),
+      "payload.replacement_history[1].name: expected"
+    ],
+    ["a bare item that is broken", { type: "message", role: "user", content: [5] }, "content[0]: expected a block"],
+    [
+      "exact parts that are none",
+      { ...user("a"), palimpsest: { parts: [{ text: 5 }] } },
+      "palimpsest.parts[0]: expected a part"
+    ],
+    ["exact parts in no list", { ...user("a"), palimpsest: { parts: 5 } }, "palimpsest.parts: expected"],
+    ["escaped parts that are none", { ...user("a"), palimpsest: { escaped: ["{"] } }, "palimpsest.escaped: expected"],
+    ["a carrier without role", { ...item({ type: "other" }), palimpsest: { parts: [] } }, "payload.role: expected"],
+    ["a layout without items", { ...compacted("s", []), palimpsest: { layout: [{}] } }, "palimpsest.layout: expected"],
+    [
+      "a layout that leaves parts over",
+      { ...compacted("s", []), palimpsest: { parts: [{ text: "a" }] } },
+      "palimpsest.layout: expected"
+    ]
+  ])("%s", (_, record, says) => {
+    const problem = bad(readRecords([meta(), record]))
+    assert.strictEqual(problem.line, 2)
+    assert.include(problemText(problem), says)
+    assert.notInclude(problemText(problem), "\n")
+  })
+
+  it("a line that is wrong leaves no trace, so that it can be skipped", () => {
+    const reader = codexReader()
+    const line = (record: unknown, number: number) => reader.line(record, JSON.stringify(record), number)
+    assert.isUndefined(line(meta(), 1))
+    assert.isDefined(line(item(message("user", text("a"), 5)), 2))
+    assert.isUndefined(line(user("b"), 3))
+    const transcript = ok(Work.runSync(reader.end()))
+    assert.deepStrictEqual(told(drafts(transcript)), ["user: b"])
+  })
+})
+
+describe("files", () => {
+  const folder = new URL("../../fixtures/codex/", import.meta.url)
+  const golden = new URL("../../golden/", import.meta.url)
+  const lines = (name: string) =>
+    readFileSync(new URL(`${name}.jsonl`, folder), "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+
+  it.each([["codex-today"], ["codex-2025"]])("%s is read as another reading reads it", (name) => {
+    const transcript = ok(read(lines(name)))
+    const expected: unknown = JSON.parse(readFileSync(new URL(`${name}.json`, golden), "utf8"))
+    const message = ({ author, content, usage }: Draft) => ({
+      role: content.role,
+      author: author ?? null,
+      parts: content.parts,
+      usage: usage ?? null
+    })
+    assert.deepStrictEqual(
+      {
+        session: transcript.session,
+        cwd: transcript.cwd,
+        model: transcript.model ?? null,
+        skipped: transcript.skipped,
+        steps: transcript.steps.map((step) =>
+          step._tag === "Message"
+            ? message(step.draft)
+            : { compaction: step.insert.map(message), tokens: step.tokensBefore ?? null }
+        )
+      },
+      expected
+    )
+  })
+
+  it.each([["codex-today"], ["codex-2025"]])("%s is told from other formats, line by line", (name) => {
+    const all = lines(name)
+    assert.strictEqual(detectFormat(all.join("\n")), "codex")
+    for (const line of all) assert.include(["codex", undefined], formatOfRecord(JSON.parse(line)))
+  })
+
+  it("a session that was only begun has no messages", () => {
+    const transcript = ok(readRecords([meta()]))
+    assert.deepStrictEqual(transcript, {
+      format: "codex",
+      session: "s",
+      cwd: "/w",
+      model: undefined,
+      steps: [],
+      skipped: {}
+    })
+  })
+
+  it("a file of 2025 tells its folder in the environment context", () => {
+    const bare = (context: string) => [
+      { id: "s", timestamp, instructions: null },
+      { record_type: "state" },
+      message("user", text(context))
+    ]
+    for (const context of [
+      "<environment_context>\n  <cwd>/home/me</cwd>\n</environment_context>",
+      "<environment_context>\nCurrent working directory: /home/me\nApproval policy: never\n</environment_context>"
+    ]) {
+      const transcript = ok(readRecords(bare(context)))
+      assert.deepStrictEqual([transcript.session, transcript.cwd], ["s", "/home/me"])
+    }
+  })
+})

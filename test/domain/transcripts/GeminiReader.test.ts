@@ -1,0 +1,994 @@
+import { problemText } from "../../../src/domain/transcripts/Problem.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { decode, encode } from "../../../src/domain/text/Bytes.ts"
+import { type Part, payload } from "../../../src/domain/content/Content.ts"
+import { type Draft, sourceOf } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes, missingResponse } from "../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { acknowledgement } from "../../../src/domain/compression/strategies/gemini/Conclusion.ts"
+import { detectFormat, isGeminiDocument } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/GeminiReader.ts"
+import { VisibleMessages, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { bad, ok, reading } from "../../support/reading.ts"
+
+// --- reading ----------------------------------------------------------------------------------------------------------
+
+const readLines = reading(geminiReader)
+const readText = (text: string) => Work.runSync(readGeminiDocument(JSON.parse(text), text))
+
+const metadata = {
+  sessionId: "s",
+  projectHash: "p",
+  startTime: "2026-01-01T00:00:00Z",
+  lastUpdated: "2026-01-01T00:00:00Z"
+}
+const timestamp = "2026-01-01T00:00:01.000Z"
+const message = (type: string, id: string, content: unknown, rest: object = {}) => ({
+  id,
+  timestamp,
+  type,
+  content,
+  ...rest
+})
+const user = (id: string, content: unknown) => message("user", id, content)
+const gemini = (id: string, content: unknown, rest: object = {}) => message("gemini", id, content, rest)
+const call = (id: string | undefined, result?: unknown, rest: object = {}) => ({
+  id,
+  name: "shell",
+  args: { command: "make" },
+  result,
+  status: "success",
+  timestamp,
+  ...rest
+})
+const response = (id: string | undefined, output: string) => ({
+  functionResponse: { ...(id === undefined ? {} : { id }), name: "shell", response: { output } }
+})
+const set = (...messages: ReadonlyArray<unknown>) => ({ $set: { messages } })
+const rewind = (id: string) => ({ $rewindTo: id })
+
+/** As records, one a line. */
+const records = (...list: ReadonlyArray<unknown>) =>
+  ok(readLines([metadata, ...list].map((record) => JSON.stringify(record))))
+/** As one document. */
+const document = (...messages: ReadonlyArray<unknown>) => ok(readText(JSON.stringify({ ...metadata, messages })))
+
+// --- telling ----------------------------------------------------------------------------------------------------------
+
+const partText = (part: Part): string => {
+  if (part.thought === true) return `~${part.text}`
+  if (part.text !== undefined) return part.text
+  if (part.functionCall !== undefined) return `${part.functionCall.name}(${part.functionCall.id ?? ""})`
+  if (part.functionResponse !== undefined)
+    return `${part.functionResponse.id ?? ""}=${JSON.stringify(part.functionResponse.response)}`
+  return JSON.stringify(part)
+}
+const draftText = ({ author, content }: Draft): string =>
+  `${author ?? content.role}: ${content.parts.map(partText).join(" | ")}`
+
+/** Every step on a line of its own; a compaction tells what it inserted and from which message on it kept. */
+const told = (transcript: Transcript): ReadonlyArray<string> =>
+  transcript.steps.flatMap((step) =>
+    step._tag === "Message"
+      ? [draftText(step.draft)]
+      : [`compaction, kept from ${step.keptFrom ?? "nothing"}`, ...step.insert.map((draft) => `+ ${draftText(draft)}`)]
+  )
+const view = (transcript: Transcript): ReadonlyArray<Draft> => {
+  const shown = new VisibleMessages()
+  for (const step of transcript.steps) {
+    if (step._tag === "Message") shown.message(step.draft)
+    else shown.compact(step)
+  }
+  return shown.drafts
+}
+const drafts = (transcript: Transcript) =>
+  transcript.steps.flatMap((step) => (step._tag === "Message" ? [step.draft] : step.insert))
+const payloads = (transcript: Transcript) =>
+  drafts(transcript).flatMap((draft) =>
+    draft.content.parts.map((part, index) => payload(part, sourceOf(draft, index)).text)
+  )
+
+describe("messages, in both forms", () => {
+  type Case = readonly [rule: string, messages: ReadonlyArray<unknown>, told: ReadonlyArray<string>, skipped?: object]
+  const cases: ReadonlyArray<Case> = [
+    ["nothing", [], []],
+    ["a text", [user("1", "hello")], ["user: hello"]],
+    ["texts and parts", [user("1", ["a", { text: "b" }])], ["user: a | b"]],
+    ["a part without a list", [user("1", { text: "a" })], ["user: a"]],
+    [
+      "media",
+      [user("1", [{ inlineData: { mimeType: "image/png", data: "AA==" } }])],
+      ['user: {"inlineData":{"mimeType":"image/png","data":"AA=="}}']
+    ],
+    [
+      "what is no conversation is counted",
+      [message("info", "1", "a"), message("error", "2", null), message("warning", "3", 5), message("info", "4", "a")],
+      [],
+      { info: 2, error: 1, warning: 1 }
+    ],
+    ["kinds that are not known are counted", [message("topic", "1", "a")], [], { "message: topic": 1 }],
+    [
+      "commands and blank messages are no conversation",
+      [user("1", "/help"), user("2", [{ text: "  ?" }]), user("3", " \n"), user("4", []), user("5", "")],
+      [],
+      { command: 2, "blank message": 3 }
+    ],
+    ["a command is told by its first words", [user("1", [{ text: "a" }, { text: "/b" }])], ["user: a | /b"]],
+    [
+      "a picture before a slash",
+      [user("1", [{ inlineData: { data: "AA==" } }, { text: "/b" }])],
+      ['user: {"inlineData":{"data":"AA=="}} | /b']
+    ],
+    ["the model may begin with a slash", [gemini("1", "/usr/bin")], ["model: /usr/bin"]],
+    [
+      "an answer without anything",
+      [gemini("1", ""), gemini("2", []), gemini("3", null)],
+      ["model: ", "model: ", "model: "]
+    ],
+    [
+      "thoughts come first, as Gemini CLI puts them together",
+      [
+        gemini("1", "hi", {
+          thoughts: [{ subject: "A", description: "b" }, { description: "c" }, { subject: "D" }, {}]
+        })
+      ],
+      ["model: ~**A** b | ~c | ~**D** | ~ | hi"]
+    ],
+    [
+      "thoughts in the content are not told twice",
+      [
+        gemini("1", [{ text: "**A**\nb", thought: true }, { text: "hi" }], {
+          thoughts: [{ subject: "A", description: "b" }]
+        })
+      ],
+      ["model: ~**A**\nb | hi"]
+    ],
+    [
+      "calls follow the text, their results follow the message",
+      [gemini("1", "hi", { toolCalls: [call("c1", "done"), call("c2", [response("c2", "ok")])] }), gemini("2", "bye")],
+      ["model: hi | shell(c1) | shell(c2)", 'user: c1={"output":"done"} | c2={"output":"ok"}', "model: bye"]
+    ],
+    [
+      "only results that are there",
+      [gemini("1", "", { toolCalls: [call("c1"), call("c2", null), call("c3", []), call("c4", "")] })],
+      ["model: shell(c1) | shell(c2) | shell(c3) | shell(c4)", 'user: c4={"output":""}']
+    ],
+    [
+      "a text of a call that failed or was cancelled is an error",
+      [
+        gemini("1", "", {
+          toolCalls: [call("c1", "boom", { status: "error" }), call("c2", ["stopped"], { status: "cancelled" })]
+        })
+      ],
+      ["model: shell(c1) | shell(c2)", 'user: c1={"error":"boom"} | c2={"error":"stopped"}']
+    ],
+    [
+      "other results become a response",
+      [
+        gemini("1", "", {
+          toolCalls: [
+            call("c1", { a: 1 }),
+            call("c2", [{ text: "x" }]),
+            call("c3", [{ text: "x" }, { text: "y" }]),
+            call("c4", 0)
+          ]
+        })
+      ],
+      [
+        "model: shell(c1) | shell(c2) | shell(c3) | shell(c4)",
+        'user: c1={"content":{"a":1}} | c2={"output":"x"} | c3={"content":[{"text":"x"},{"text":"y"}]} | c4={"content":0}'
+      ]
+    ],
+    [
+      "parts beside a response are kept",
+      [gemini("1", "", { toolCalls: [call("c1", [response("c1", "ok"), { inlineData: { data: "AA==" } }, "seen"])] })],
+      ["model: shell(c1)", 'user: c1={"output":"ok"} | {"inlineData":{"data":"AA=="}} | seen']
+    ],
+    [
+      "a response without a list",
+      [gemini("1", "", { toolCalls: [call("c1", response("c1", "ok"))] })],
+      ["model: shell(c1)", 'user: c1={"output":"ok"}']
+    ],
+    [
+      "calls in the content are not told twice",
+      [
+        gemini("1", [{ functionCall: { name: "shell", args: {}, id: "c1" }, thoughtSignature: "s" }, { text: "hm" }], {
+          toolCalls: [call("c1", "ok"), call("c2")]
+        })
+      ],
+      ["model: shell(c1) | hm | shell(c2)", 'user: c1={"output":"ok"}']
+    ],
+    [
+      "calls without ids are known by name and arguments, each once",
+      [
+        gemini("1", [{ functionCall: { name: "shell", args: { command: "make" } } }], {
+          toolCalls: [call(undefined), call(undefined), call(undefined, undefined, { args: { command: "test" } })]
+        })
+      ],
+      ["model: shell() | shell() | shell()"]
+    ],
+    [
+      "results that were recorded as a message too are told once",
+      [
+        gemini("1", "", { toolCalls: [call("c1", [response("c1", "ok")])] }),
+        user("2", [response("c1", "ok")]),
+        user("3", [response("c1", "ok"), { text: "and this" }])
+      ],
+      ["model: shell(c1)", 'user: c1={"output":"ok"}', "user: and this"],
+      { "repeated result": 2 }
+    ],
+    [
+      "a result that was recorded only as a message",
+      [gemini("1", "", { toolCalls: [call("c1")] }), user("2", [response("c1", "ok")])],
+      ["model: shell(c1)", 'user: c1={"output":"ok"}']
+    ],
+    [
+      "an id that is used again means the last call",
+      [
+        gemini("1", "", { toolCalls: [call("c", "one")] }),
+        gemini("2", [{ functionCall: { id: "c", name: "shell" } }]),
+        user("3", [response("c", "two")])
+      ],
+      ["model: shell(c)", 'user: c={"output":"one"}', "model: shell(c)", 'user: c={"output":"two"}']
+    ],
+    [
+      "results that every call of a message repeats are told once",
+      [
+        gemini("1", "", {
+          toolCalls: ["c1", "c2"].map((id) => call(id, [response("c1", "a"), response("c2", "b"), { text: "both" }]))
+        })
+      ],
+      ["model: shell(c1) | shell(c2)", 'user: c1={"output":"a"} | c2={"output":"b"} | both']
+    ],
+    [
+      "equal results of calls without ids are told each",
+      [gemini("1", "", { toolCalls: [1, 2].map(() => call(undefined, [response(undefined, "a")])) })],
+      ["model: shell() | shell()", 'user: ={"output":"a"} | ={"output":"a"}']
+    ],
+    [
+      "equal results of calls with the same id are told each, and so are those that name no call",
+      [
+        gemini("1", "", { toolCalls: [1, 2].map(() => call("c", [response("c", "a")])) }),
+        gemini("2", "", { toolCalls: ["c1", "c2"].map((id) => call(id, [response(undefined, "a")])) })
+      ],
+      [
+        "model: shell(c) | shell(c)",
+        'user: c={"output":"a"} | c={"output":"a"}',
+        "model: shell(c1) | shell(c2)",
+        'user: ={"output":"a"} | ={"output":"a"}'
+      ]
+    ],
+    [
+      "the context that opens the session is the environment's, later it is a program's",
+      [user("0", "/init"), user("1", "<session_context>\nx\n</session_context>"), user("2", "<session_context>y")],
+      ["environment: <session_context>\nx\n</session_context>", "program: <session_context>y"],
+      { command: 1 }
+    ],
+    [
+      "context after the person's words is a program's",
+      [user("1", "hi"), user("2", "<session_context>y")],
+      ["user: hi", "program: <session_context>y"]
+    ],
+    [
+      "what a hook says is a program's, unless the person goes on",
+      [user("1", "<hook_context>x</hook_context>\n"), user("2", "<hook_context>x</hook_context>\n\nplease")],
+      ["program: <hook_context>x</hook_context>\n", "user: <hook_context>x</hook_context>\n\nplease"]
+    ],
+    [
+      "a snapshot that comes first and is answered as Gemini CLI does is a summary, scratchpad and all",
+      [
+        user("1", "<scratchpad>y</scratchpad>\n<state_snapshot>x</state_snapshot>"),
+        gemini("2", acknowledgement),
+        user("3", "<state_snapshot>x</state_snapshot>"),
+        gemini("4", acknowledgement),
+        user("5", `${runtimeMark} z\n<state_snapshot>x</state_snapshot>`)
+      ],
+      [
+        "summary: <scratchpad>y</scratchpad>\n<state_snapshot>x</state_snapshot>",
+        `model: ${acknowledgement}`,
+        "user: <state_snapshot>x</state_snapshot>",
+        `model: ${acknowledgement}`,
+        `user: ${runtimeMark} z\n<state_snapshot>x</state_snapshot>`
+      ]
+    ],
+    [
+      "a snapshot with another answer is the user's",
+      [user("1", "<state_snapshot>x</state_snapshot>"), gemini("2", "ok")],
+      ["user: <state_snapshot>x</state_snapshot>", "model: ok"]
+    ],
+    [
+      "a snapshot behind our own mark is a summary where it comes first",
+      [user("1", `${runtimeMark} z\n<state_snapshot>x</state_snapshot>`), gemini("2", "ok")],
+      [`summary: ${runtimeMark} z\n<state_snapshot>x</state_snapshot>`, "model: ok"]
+    ],
+    [
+      "a note in front says who wrote it",
+      [
+        user("1", [{ text: foreignNotes.summary }, { text: "x" }]),
+        user("2", [{ text: foreignNotes.program }, { text: "/y" }])
+      ],
+      ["summary: x", "program: /y"]
+    ],
+    [
+      "our own marks and exact parts come before the native form",
+      [
+        { ...user("1", "/x"), palimpsest: { parts: [{ text: "/x" }] } },
+        { ...user("2", "<session_context>"), palimpsest: { author: null } },
+        { ...user("3", [{ text: foreignNotes.program }, { text: "x" }]), palimpsest: { author: null } },
+        {
+          ...gemini("4", "y", { toolCalls: [call("c", "z")] }),
+          palimpsest: { parts: [], answers: [], author: "summary" }
+        },
+        { ...user("5", [response("c", "z")]), palimpsest: { parts: [response("c", "z")] } },
+        { ...user("6", []), palimpsest: { parts: [] } }
+      ],
+      [
+        "user: /x",
+        "user: <session_context>",
+        `user: ${foreignNotes.program} | x`,
+        "summary: ",
+        'user: c={"output":"z"}',
+        "user: "
+      ]
+    ]
+  ]
+  it.each(cases.map((one) => [one[0], one] as const))("%s", (_, [, messages, expected, skipped = {}]) => {
+    for (const transcript of [records(...messages), document(...messages)]) {
+      assert.deepStrictEqual(told(transcript), expected)
+      assert.deepStrictEqual(transcript.skipped, skipped)
+      assert.deepStrictEqual([transcript.format, transcript.session], ["gemini", "s"])
+    }
+  })
+
+  it("messages know their time, line, ids, model and what the provider counted", () => {
+    const tokens = { input: 100, output: 7, cached: 40, thoughts: 3, tool: 0, total: 110 }
+    const answer = gemini("g", "hi", {
+      model: "m1",
+      tokens,
+      toolCalls: [call("c", "x", { timestamp: "2026-01-01T00:00:09Z" })]
+    })
+    const [said, made, answered] = drafts(records(user("u", "a"), answer))
+    assert.deepStrictEqual(said?.origin, { line: 2, ids: ["u"] })
+    assert.strictEqual(said?.at, Date.parse(timestamp))
+    assert.deepStrictEqual([made?.model, made?.usage], ["m1", { prompt: 100, answer: 7, thoughts: 3, cached: 40 }])
+    assert.deepStrictEqual([answered?.at, answered?.usage], [Date.parse("2026-01-01T00:00:09Z"), undefined])
+    assert.deepStrictEqual(answered?.origin, { line: 3, ids: ["g_response"] })
+    const pretty = ok(readText(JSON.stringify({ ...metadata, messages: [user("u", "a"), answer] }, undefined, 2)))
+    assert.deepStrictEqual(
+      drafts(pretty).map((draft) => draft.origin?.line),
+      [7, 13, 13]
+    )
+  })
+
+  it.each([
+    ["none", null],
+    ["no counts", {}],
+    ["no answer", { input: 1 }],
+    ["a negative count", { input: -1, output: 2 }],
+    ["half a token", { input: 1.5, output: 2 }],
+    ["a text", { input: "1", output: 2 }],
+    ["too large a number", { input: 1e300, output: 2 }],
+    ["a list", [1, 2]]
+  ])("usage that says nothing is left out: %s", (_, tokens) => {
+    assert.deepStrictEqual(
+      drafts(records(gemini("1", "a", { tokens }))).map((draft) => draft.usage),
+      [undefined]
+    )
+  })
+
+  it("the model of the session is the one that answered last", () => {
+    const messages = [
+      gemini("1", "a", { model: "m1" }),
+      gemini("2", "b", { model: "m2" }),
+      gemini("3", "c", { model: 5 })
+    ]
+    assert.deepStrictEqual([records(...messages).model, document(...messages).model], ["m2", "m2"])
+    assert.strictEqual(records(user("1", "a")).model, undefined)
+  })
+
+  it("a subagent's file is read all the same, and says where it ran", () => {
+    const lines = [{ ...metadata, kind: "subagent", directories: ["/w"] }, user("1", "a")].map((one) =>
+      JSON.stringify(one)
+    )
+    const transcript = ok(readLines(lines))
+    assert.deepStrictEqual([told(transcript), transcript.cwd], [["user: a"], "/w"])
+    const main = ok(readText(JSON.stringify({ ...metadata, kind: "main", directories: ["/added"], messages: [] })))
+    assert.strictEqual(main.cwd, undefined)
+    assert.strictEqual(ok(readText(JSON.stringify({ ...metadata, cwd: "/v", messages: [] }))).cwd, "/v")
+  })
+})
+
+describe("exact parts (law 1)", () => {
+  const args = '{"n":9007199254740993, "z":1.0,\n "__proto__":{"2":0,"1":0}}'
+  const result = '[{"functionResponse":{"id":"c","name":"t","response":{"rows":[12345678901234567890, 1e3]}}}]'
+  const toolCall = `{"id":"c","name":"t","args":${args},"result":${result},"status":"success"}`
+  const other = `{"id":"d","name":"t","args":{},"result":{"big":9007199254740993},"status":"success"}`
+  const part = '{"later":{"big":9007199254740993}}'
+  const text = `{"id":"1","type":"gemini","content":[${part}],"toolCalls":[${toolCall},${other}]}`
+
+  const expected = [
+    part,
+    `{"functionCall":{"id":"c","name":"t","args":${args}}}`,
+    '{"functionCall":{"id":"d","name":"t","args":{}}}',
+    result.slice(1, -1),
+    '{"functionResponse":{"id":"d","name":"t","response":{"content":{"big":9007199254740993}}}}'
+  ]
+  it("numbers beyond 2^53, order of keys and spelling are those of the file", () => {
+    assert.deepStrictEqual(payloads(ok(readLines([text]))), expected)
+    assert.deepStrictEqual(payloads(ok(readText(`{"messages":[ ${text} ]}`))), expected)
+    assert.deepStrictEqual(payloads(ok(readLines([`{"$set":{"messages":[${text}]}}`]))), expected)
+  })
+
+  it("bytes that are no UTF-8 stay these bytes, spelled surrogates stay spelled", () => {
+    const raw = decode(
+      Uint8Array.from([...encode('{"id":"1","type":"user","content":["caf'), 0xe9, ...encode('", "\\udc80 \\ud83d"]}')])
+    ).text
+    assert.deepStrictEqual(payloads(ok(readLines([raw]))), ["caf\uDCE9", '{"text":"\\udc80 \\ud83d"}'])
+  })
+})
+
+describe("records", () => {
+  it("the same id again replaces the earlier message in place", () => {
+    const transcript = records(
+      user("1", "a"),
+      gemini("2", "b"),
+      message("info", "3", "x"),
+      user("4", "c"),
+      gemini("2", "b2", { toolCalls: [call("c1", "ok")] }),
+      user("3", "d")
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "user: a",
+      "model: b2 | shell(c1)",
+      'user: c1={"output":"ok"}',
+      "user: d",
+      "user: c"
+    ])
+    assert.deepStrictEqual(transcript.skipped, {})
+  })
+
+  it("in a document, messages that share an id are all read", () => {
+    assert.deepStrictEqual(told(document(user("1", "a"), user("1", "b"))), ["user: a", "user: b"])
+  })
+
+  it.each<readonly [string, ReadonlyArray<unknown>, ReadonlyArray<string>, number]>([
+    ["drops the message and all after it", [rewind("2"), user("4", "d")], ["user: a", "user: d"], 2],
+    ["to an id that is not known drops everything", [rewind("9")], [], 3],
+    ["to nothing is an empty conversation", [rewind("1")], [], 3],
+    ["twice", [rewind("3"), rewind("3"), user("5", "e")], ["user: e"], 3],
+    ["lets the id be used again", [rewind("2"), user("2", "new")], ["user: a", "user: new"], 2]
+  ])("a rewind %s", (_, more, expected, rewound) => {
+    const transcript = records(user("1", "a"), message("info", "2", "b"), user("3", "c"), ...more)
+    assert.deepStrictEqual(told(transcript), expected)
+    assert.deepStrictEqual(transcript.skipped, { rewound })
+  })
+
+  it("metadata is taken from the first record and from $set", () => {
+    const lines = [metadata, { $set: { sessionId: "later", summary: "x", lastUpdated: "y" } }, { $set: {} }]
+    assert.strictEqual(ok(readLines(lines.map((one) => JSON.stringify(one)))).session, "later")
+  })
+
+  it("records that are not known are counted", () => {
+    const transcript = records({ type: "later", value: 1 }, { x: 1 }, { $later: {} }, { type: "__proto__" })
+    assert.deepStrictEqual(Object.entries(transcript.skipped), [
+      ["later", 1],
+      ["unknown record", 2],
+      ["__proto__", 1]
+    ])
+  })
+
+  it("a file without metadata is read", () => {
+    const transcript = ok(readLines([JSON.stringify(user("1", "a"))]))
+    assert.deepStrictEqual([told(transcript), transcript.session], [["user: a"], undefined])
+    assert.deepStrictEqual(ok(readLines([])).steps, [])
+  })
+})
+
+describe("checkpoints", () => {
+  const session = user("0", "<session_context>x</session_context>")
+  const snapshot = user("s", "<state_snapshot>x</state_snapshot>")
+  const thanks = gemini("t", [{ text: acknowledgement }])
+
+  it("what stood before a summary stays, and what it kept is told as kept", () => {
+    const transcript = records(
+      session,
+      user("1", "a"),
+      gemini("2", "b"),
+      user("3", "c"),
+      gemini("4", "d"),
+      set(session, snapshot, thanks, user("3", "c"), gemini("4", "d")),
+      user("5", "e")
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "environment: <session_context>x</session_context>",
+      "user: a",
+      "model: b",
+      "user: c",
+      "model: d",
+      "compaction, kept from 3",
+      "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`,
+      "user: e"
+    ])
+    assert.deepStrictEqual(view(transcript).map(draftText), [
+      "environment: <session_context>x</session_context>",
+      "summary: <state_snapshot>x</state_snapshot>",
+      `model: ${acknowledgement}`,
+      "user: c",
+      "model: d",
+      "user: e"
+    ])
+  })
+
+  const before = [user("1", "a"), gemini("2", "b"), user("3", "c")]
+  it.each<readonly [string, ReadonlyArray<unknown>, ReadonlyArray<string>]>([
+    ["the same again", before, []],
+    ["the same under other ids", [user("7", "a"), gemini("8", "b"), user("9", "c")], []],
+    ["the same and more", [...before, gemini("4", "d")], ["model: d"]],
+    ["the same without what is no conversation", before.slice(), []]
+  ])("a checkpoint that says %s is no compaction", (_, messages, added) => {
+    const transcript = records(...before, message("info", "i", "x"), set(...messages), user("z", "e"))
+    assert.deepStrictEqual(told(transcript), ["user: a", "model: b", "user: c", ...added, "user: e"])
+    assert.deepStrictEqual(transcript.skipped, { info: 1 })
+  })
+
+  it.each<readonly [string, ReadonlyArray<unknown>, ReadonlyArray<string>]>([
+    ["less at the end", before.slice(0, 2), ["compaction, kept from nothing", "+ user: a", "+ model: b"]],
+    ["less at the beginning", before.slice(1), ["compaction, kept from 1"]],
+    ["nothing", [], ["compaction, kept from nothing"]],
+    [
+      "something else at the end",
+      [...before.slice(0, 2), user("3", "d")],
+      ["compaction, kept from nothing", "+ user: a", "+ model: b", "+ user: d"]
+    ],
+    ["something else at the beginning", [user("1", "b"), ...before.slice(1)], ["compaction, kept from 1", "+ user: b"]],
+    ["commands only", [user("1", "/x")], ["compaction, kept from nothing"]]
+  ])("a checkpoint that says %s is a compaction", (_, messages, steps) => {
+    const transcript = records(...before, set(...messages))
+    assert.deepStrictEqual(told(transcript), ["user: a", "model: b", "user: c", ...steps])
+  })
+
+  it("a checkpoint that holds an answer's parts, of which only the visible text was recorded, is no compaction", () => {
+    const parts = [
+      { text: " Let me\u200B look.<!-- hidden --> " },
+      { functionCall: { args: { command: "make" }, name: "shell", id: "c" }, thoughtSignature: "s" }
+    ]
+    const thoughts = [{ subject: "A", description: "b" }]
+    const toolCalls = [call("c", [response("c", "ok")])]
+    const transcript = records(
+      user("1", "a"),
+      gemini("2", "Let me look.", { thoughts, toolCalls }),
+      user("3", [response("c", "ok")]),
+      set(user("1", "a"), gemini("2", parts, { thoughts, toolCalls }), user("3", [response("c", "ok")]))
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "user: a",
+      "model: ~**A** b |  Let me\u200B look.<!-- hidden -->  | shell(c)",
+      'user: c={"output":"ok"}'
+    ])
+    assert.deepStrictEqual(transcript.skipped, { "repeated result": 1 })
+  })
+
+  it("a signature that a checkpoint adds to an answer with spaces around it is no compaction", () => {
+    const made = (signed: object) =>
+      gemini("1", [{ text: " b " }, { functionCall: { id: "c", name: "shell" }, ...signed }])
+    const transcript = records(made({}), set(made({ thoughtSignature: "s" })))
+    assert.deepStrictEqual(told(transcript), ["model:  b  | shell(c)"])
+    assert.deepInclude(drafts(transcript)[0]?.content.parts[1], { thoughtSignature: "s" })
+  })
+
+  it("the person's words are compared as they are", () => {
+    const transcript = records(user("1", "a"), set(user("1", "a ")))
+    assert.deepStrictEqual(told(transcript), ["user: a", "compaction, kept from nothing", "+ user: a "])
+  })
+
+  it.each<readonly [string, object, unknown]>([
+    ["a thought", { thoughts: [{ subject: "A", description: "b" }] }, "b"],
+    ["a call", { toolCalls: [call("c")] }, "b"],
+    [
+      "another call",
+      { toolCalls: [call("c")] },
+      [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]
+    ],
+    ["a signature", {}, [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]],
+    ["words", {}, "other"]
+  ])("a checkpoint that loses %s of an answer is a compaction", (lost, rest, later) => {
+    const first =
+      lost === "a signature"
+        ? gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} }, thoughtSignature: "s" }])
+        : gemini("2", "b", rest)
+    const transcript = records(user("1", "a"), first, set(user("1", "a"), gemini("2", later)))
+    assert.include(told(transcript), "compaction, kept from nothing")
+  })
+
+  it("comments in comments and comments that never end are looked at in no time", () => {
+    const nested = "<!<!-- x -->-- y -->a"
+    const endless = "<!--".repeat(200_000)
+    assert.deepStrictEqual(told(records(gemini("1", "a"), set(gemini("1", nested)))), [`model: ${nested}`])
+    assert.include(told(records(gemini("1", "a"), set(gemini("1", endless)))), "compaction, kept from nothing")
+  })
+
+  it("masked results are a compaction, so that the results stay", () => {
+    const made = (output: string) => gemini("2", "", { toolCalls: [call("c", [response("c", output)])] })
+    const transcript = records(
+      user("1", "a"),
+      made("all of it"),
+      user("3", "b"),
+      set(user("1", "a"), made("masked"), user("3", "b"))
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "user: a",
+      "model: shell(c)",
+      'user: c={"output":"all of it"}',
+      "user: b",
+      "compaction, kept from 3",
+      "+ user: a",
+      "+ model: shell(c)",
+      '+ user: c={"output":"masked"}'
+    ])
+  })
+
+  it("messages of a checkpoint are replaced and rewound like others", () => {
+    const base = [user("1", "a"), gemini("2", "b"), set(snapshot, thanks)]
+    assert.deepStrictEqual(told(records(...base, gemini("t", "Yes."), user("5", "e"))).slice(2), [
+      "compaction, kept from nothing",
+      "+ user: <state_snapshot>x</state_snapshot>",
+      "+ model: Yes.",
+      "user: e"
+    ])
+    const rewound = records(...base, user("5", "e"), rewind("t"))
+    assert.deepStrictEqual(told(rewound).slice(2), [
+      "compaction, kept from nothing",
+      "+ user: <state_snapshot>x</state_snapshot>"
+    ])
+    assert.deepStrictEqual(rewound.skipped, { rewound: 2 })
+    assert.deepStrictEqual(view(records(...base, rewind("1"))), [])
+  })
+
+  it("a second checkpoint that goes on from the first adds to it", () => {
+    const transcript = records(
+      user("1", "a"),
+      set(snapshot, thanks),
+      set(snapshot, thanks, user("5", "e")),
+      user("6", "f")
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "user: a",
+      "compaction, kept from nothing",
+      "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`,
+      "user: e",
+      "user: f"
+    ])
+  })
+
+  it("two compactions, each with its summary", () => {
+    const again = user("s2", "<state_snapshot>y</state_snapshot>")
+    const transcript = records(
+      user("1", "a"),
+      user("2", "b"),
+      set(snapshot, thanks, user("2", "b")),
+      set(again, thanks, user("2", "b"))
+    )
+    assert.deepStrictEqual(told(transcript).slice(2), [
+      "compaction, kept from 1",
+      "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`,
+      "compaction, kept from 1",
+      "+ summary: <state_snapshot>y</state_snapshot>",
+      `+ model: ${acknowledgement}`
+    ])
+  })
+
+  it("another session context in a checkpoint is a program's; where there was none, the environment's", () => {
+    const renewed = user("0", "<session_context>y</session_context>")
+    assert.deepStrictEqual(told(records(session, user("1", "a"), set(renewed, snapshot, thanks))).slice(2), [
+      "compaction, kept from nothing",
+      "+ program: <session_context>y</session_context>",
+      "+ summary: <state_snapshot>x</state_snapshot>",
+      `+ model: ${acknowledgement}`
+    ])
+    assert.deepStrictEqual(told(records(user("1", "a"), set(renewed, snapshot, thanks))).slice(1, 3), [
+      "compaction, kept from nothing",
+      "+ environment: <session_context>y</session_context>"
+    ])
+  })
+
+  it("what is skipped is counted once, however often a checkpoint repeats it", () => {
+    const command = user("0", "/x")
+    const transcript = records(command, user("1", "a"), set(command, snapshot), set(command))
+    assert.deepStrictEqual(transcript.skipped, { command: 1 })
+  })
+
+  it("the same id twice in a checkpoint is one message", () => {
+    assert.deepStrictEqual(told(records(set(user("1", "a"), user("2", "b"), user("1", "c")))), ["user: c", "user: b"])
+  })
+
+  it("a compaction of ours says who asked for it and is never taken for a repetition", () => {
+    const ours = { ...set(user("1", "a")), palimpsest: { trigger: "manual", tokensBefore: 7 } }
+    const transcript = records(user("1", "a"), ours)
+    const { steps } = transcript
+    assert.deepInclude(steps[1], { _tag: "Compaction", trigger: "manual", tokensBefore: 7, keptFrom: 0, insert: [] })
+  })
+})
+
+describe("sessions that were resumed", () => {
+  it("Gemini CLI 0.61, resumed twice: three calls, no compaction, every result with its call", () => {
+    const transcript = ok(
+      readLines(readFileSync("test/fixtures/gemini/resumed-twice.jsonl", "utf8").trimEnd().split("\n"))
+    )
+    const short = told(transcript).map((line) => line.replace(/_\d{13}/g, "").replace(/=\{.*?\}(?= \||$)/g, ""))
+    assert.deepStrictEqual(short, [
+      "environment: <session_context>\nToday is Sunday.\n</session_context>",
+      "user: do TWO things",
+      "model: Looking at both. | list_directory(list_directory__list_directory_0) | read_file(read_file__read_file_1)",
+      "user: list_directory__list_directory_0 | read_file__read_file_1",
+      "model: Done: 1",
+      "user: now ONE thing",
+      "model: ~thinking about it | read_file(read_file__read_file_0)",
+      "user: read_file__read_file_0",
+      "model: Done: 2",
+      "user: and a last question",
+      "model: Answer 3"
+    ])
+    // What only the first record of an answer said: resuming writes it again without.
+    const models = drafts(transcript).filter(({ content }) => content.role === "model")
+    assert.deepStrictEqual(
+      models.map(({ model, usage }) => [model, usage?.prompt]),
+      models.map(() => ["gemini-2.5-pro", 100])
+    )
+    assert.deepStrictEqual(
+      drafts(transcript).map(({ at = 0 }) => at),
+      drafts(transcript)
+        .map(({ at = 0 }) => at)
+        .sort((a, b) => a - b)
+    )
+    assert.deepStrictEqual(transcript.skipped, { "repeated result": 6 })
+  })
+
+  const talk = [
+    user("0", "<session_context>x</session_context>"),
+    user("1", "a"),
+    gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]),
+    user("3", [response("c", "ok")]),
+    user("4", "<hook_context>h</hook_context>"),
+    gemini("5", "d")
+  ]
+  const start = user("9", "<session_context>y</session_context>")
+  const said = ["user: a", "model: b | shell(c)", 'user: c={"output":"ok"}', "program: <hook_context>h</hook_context>"]
+
+  it("on another day: a new environment message in the place of the old one, and the hook's words stay", () => {
+    const again = [talk[1], talk[2], user("2_response", [response("c", "ok")]), talk[3], talk[5]]
+    const transcript = records(...talk, set(start), set(start, ...again), user("6", "e"))
+    assert.deepStrictEqual(told(transcript), [
+      "environment: <session_context>y</session_context>",
+      ...said,
+      "model: d",
+      "user: e"
+    ])
+    assert.deepStrictEqual(transcript.skipped, { "older environment message": 1, "repeated result": 1 })
+  })
+
+  it("a result that we wrote for a call without one is none when it comes back without its mark", () => {
+    const owed = missingResponse({ id: "c", name: "shell" })
+    const opened = [
+      user("1", "a"),
+      gemini("2", "b", { toolCalls: [call("c", [owed], { palimpsest: { owed: true } })] })
+    ]
+    const loaded = [
+      user("1", "a"),
+      gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: { command: "make" } } }]),
+      user("2_response", [owed])
+    ]
+    const twice = [
+      ...opened,
+      user("3", "go on"),
+      set(start),
+      set(start, ...loaded, user("3", "go on")),
+      gemini("4", "d")
+    ]
+    for (const list of [twice, [...twice, set(start), set(start, ...loaded, user("3", "go on"), gemini("4", "d"))]]) {
+      assert.deepStrictEqual(told(records(...list)), [
+        "environment: <session_context>y</session_context>",
+        "user: a",
+        "model: b | shell(c)",
+        "user: go on",
+        "model: d"
+      ])
+    }
+    // Behind a compaction it is none either.
+    const shorter = told(records(...opened, set(user("0", "other"), ...loaded.slice(1))))
+    assert.deepStrictEqual(shorter.slice(-2), ["compaction, kept from 1", "+ user: other"])
+    // Any other answer to that call is one, and so are these words where we did not write them.
+    assert.include(told(records(...opened, user("3", [response("c", "late")]))), 'user: c={"output":"late"}')
+    assert.include(told(records(user("1", "a"), loaded[1], user("3", [owed]))).at(-1), "user: c=")
+  })
+
+  it("cut off before the messages were loaded again: they are still there", () => {
+    assert.deepStrictEqual(told(records(...talk, set(start))), [
+      "environment: <session_context>x</session_context>",
+      ...said,
+      "model: d"
+    ])
+  })
+
+  it("what goes on from the environment alone has lost the rest", () => {
+    assert.deepStrictEqual(told(records(...talk, set(start), user("6", "e"))).slice(-3), [
+      "compaction, kept from nothing",
+      "+ program: <session_context>y</session_context>",
+      "user: e"
+    ])
+  })
+
+  it("after a compaction: only that one", () => {
+    const summary = [user("s", "<state_snapshot>x</state_snapshot>"), gemini("t", acknowledgement)]
+    const transcript = records(
+      ...talk,
+      set(...talk.slice(0, 1), ...summary, ...talk.slice(5)),
+      set(start),
+      set(start, ...summary, ...talk.slice(5)),
+      user("6", "e")
+    )
+    assert.strictEqual(told(transcript).filter((line) => line.startsWith("compaction")).length, 1)
+    assert.deepStrictEqual(view(transcript).slice(1).map(draftText), [
+      "program: <session_context>y</session_context>",
+      "summary: <state_snapshot>x</state_snapshot>",
+      `model: ${acknowledgement}`,
+      "model: d",
+      "user: e"
+    ])
+  })
+})
+
+describe("problems", () => {
+  const line = (record: unknown) => bad(readLines([JSON.stringify(metadata), JSON.stringify(record)]))
+  const cases: ReadonlyArray<readonly [string, unknown, RegExp]> = [
+    ["a list", [], /^expected a record/],
+    ["null", null, /^expected a record/],
+    ["a text", "x", /^expected a record/],
+    ["no type", { id: "1", content: "a" }, /^type: expected user, gemini/],
+    ["a type that is no text", { id: "1", type: 5, content: "a" }, /^type: expected user, gemini/],
+    ["no id", { type: "user", content: "a" }, /^id: expected a text/],
+    ["an id that is no text", { id: 5, type: "gemini", content: "a" }, /^id: expected a text/],
+    ["no content", { id: "1", type: "user" }, /^content: expected a text or a list of parts$/],
+    ["content null", user("1", null), /^content: expected/],
+    ["content a number", gemini("1", 5), /^content: expected/],
+    ["a part that is none", user("1", ["a", 5]), /^content\[1\]: expected a text or a part/],
+    ["a part of wrong types", user("1", [{ text: 5 }]), /^content\[0\]: expected/],
+    ["a call without a name", gemini("1", [{ functionCall: {} }]), /^content\[0\]: expected/],
+    ["thoughts that are no list", gemini("1", "a", { thoughts: {} }), /^thoughts: expected a list/],
+    ["a thought that is none", gemini("1", "a", { thoughts: [{}, "x"] }), /^thoughts\[1\]: expected/],
+    ["calls that are no list", gemini("1", "a", { toolCalls: {} }), /^toolCalls: expected a list/],
+    ["a call that is none", gemini("1", "a", { toolCalls: [null] }), /^toolCalls\[0\]: expected/],
+    ["a tool without a name", gemini("1", "a", { toolCalls: [{ id: "c" }] }), /^toolCalls\[0\]\.name: expected/],
+    [
+      "a response of wrong types",
+      gemini("1", "a", { toolCalls: [call("c", [{ functionResponse: 5 }])] }),
+      /^toolCalls\[0\]\.result\[0\]: expected/
+    ],
+    [
+      "exact parts that are none",
+      { ...user("1", "a"), palimpsest: { parts: [5] } },
+      /^palimpsest\.parts\[0\]: expected/
+    ],
+    [
+      "exact answers that are no list",
+      { ...gemini("1", "a"), palimpsest: { answers: {} } },
+      /^palimpsest\.answers: expected/
+    ],
+    ["a rewind to no id", { $rewindTo: 5 }, /^\$rewindTo: expected a text/],
+    ["a $set of nothing", { $set: null }, /^\$set: expected an object/],
+    ["a $set of a list", { $set: [] }, /^\$set: expected an object/],
+    ["messages that are no list", { $set: { messages: {} } }, /^\$set\.messages: expected a list/],
+    ["messages null", { $set: { messages: null } }, /^\$set\.messages: expected a list/],
+    ["a message that is none", set(user("1", "a"), "x"), /^\$set\.messages\[1\]: expected a message/],
+    ["a message in a $set that is wrong", set(user("1", [null])), /^\$set\.messages\[0\]\.content\[0\]: expected/]
+  ]
+  it.each(cases)("a record that is wrong is told in one line: %s", (_, record, expected) => {
+    const problem = line(record)
+    assert.strictEqual(problem.line, 2)
+    assert.match(problemText(problem), expected)
+    assert.notInclude(problemText(problem), "\n")
+  })
+
+  it.each(cases)("and does nothing when it is skipped: %s", (_, record) => {
+    const reader = geminiReader()
+    const lines = [metadata, user("1", "a"), record, user("2", "b")].map((one) => JSON.stringify(one))
+    for (const [index, text] of lines.entries()) reader.line(JSON.parse(text), text, index + 1)
+    const transcript = ok(Work.runSync(reader.end()))
+    assert.deepStrictEqual([told(transcript), transcript.skipped], [["user: a", "user: b"], {}])
+  })
+
+  it.each<readonly [string, unknown, RegExp]>([
+    ["a list", [], /"messages", a list/],
+    ["null", null, /"messages", a list/],
+    ["no messages", metadata, /"messages", a list/],
+    ["messages that are no list", { ...metadata, messages: { 0: user("1", "a") } }, /"messages", a list/],
+    ["a message that is none", { messages: [user("1", "a"), []] }, /^messages\[1\]: expected a message/],
+    ["content that is none", { messages: [user("1", "a"), user("2", 5)] }, /^messages\[1\]\.content: expected a text/],
+    ["a part that is none", { messages: [gemini("2", [{ text: null }])] }, /^messages\[0\]\.content\[0\]: expected/]
+  ])("a document that is wrong is told in one line: %s", (_, value, expected) => {
+    const problem = bad(readText(JSON.stringify(value)))
+    assert.match(problemText(problem), expected)
+    assert.notInclude(problemText(problem), "\n")
+  })
+
+  it("metadata of wrong types does no harm", () => {
+    const wrong = { sessionId: 5, projectHash: null, startTime: [], kind: {}, directories: "x", summary: 1 }
+    const transcript = ok(
+      readText(JSON.stringify({ ...wrong, messages: [{ type: "user", content: "a", timestamp: {} }] }))
+    )
+    assert.deepStrictEqual(
+      [told(transcript), transcript.session, drafts(transcript)[0]?.at],
+      [["user: a"], undefined, undefined]
+    )
+  })
+})
+
+describe("golden: two sessions by hand, worked out a second time by gemini-session.py", () => {
+  const fixture = (name: string) => readFileSync(new URL(`../../fixtures/gemini/${name}`, import.meta.url), "utf8")
+  const golden = JSON.parse(readFileSync(new URL("../../golden/gemini-session.json", import.meta.url), "utf8"))
+  const documentText = fixture("session-2026-02-03T10-15-5f0c2d1a.json")
+  const recordsText = fixture("session-2026-08-21T08-00-c0ffee00.jsonl")
+
+  /** Without spaces between values, digits and order as they stand. */
+  const compact = (text: string) =>
+    text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "")
+  const inner = (text: string, key: string) => text.slice(text.indexOf(`"${key}":`) + key.length + 3, -2)
+
+  const tellPart = (draft: Draft, part: Part, index: number): ReadonlyArray<unknown> => {
+    const exact = payload(part, sourceOf(draft, index))
+    if (part.thought === true) return ["thought", part.text]
+    if (part.text !== undefined) return ["text", exact.text]
+    if (part.functionCall !== undefined) {
+      return ["call", part.functionCall.id, part.functionCall.name, inner(compact(exact.text), "args")]
+    }
+    if (part.functionResponse !== undefined) {
+      return ["result", part.functionResponse.id, JSON.stringify(part.functionResponse.response)]
+    }
+    return ["other", compact(exact.text)]
+  }
+  const tell = (draft: Draft) => ({
+    who: draft.author ?? draft.content.role,
+    at: new Date(draft.at ?? 0).toISOString(),
+    usage: draft.usage ?? null,
+    parts: draft.content.parts.map((part, index) => tellPart(draft, part, index))
+  })
+  const parts = (one: { readonly parts: unknown; readonly who: unknown }) => ({ who: one.who, parts: one.parts })
+
+  it("the document", () => {
+    assert.isTrue(isGeminiDocument(documentText))
+    assert.strictEqual(detectFormat(documentText), "gemini")
+    const transcript = ok(readText(documentText))
+    assert.deepStrictEqual([drafts(transcript).map(tell)], golden.document.stretches)
+    assert.deepStrictEqual(transcript.skipped, golden.document.skipped)
+    assert.deepStrictEqual([transcript.session, transcript.model], [golden.document.session, golden.document.model])
+  })
+
+  it("the records", () => {
+    assert.isFalse(isGeminiDocument(recordsText))
+    assert.strictEqual(detectFormat(recordsText), "gemini")
+    const transcript = ok(readLines(recordsText.trimEnd().split("\n")))
+    const [first, last] = golden.records.stretches
+    const cut = transcript.steps.findIndex((step) => step._tag === "Compaction")
+    const before = transcript.steps.slice(0, cut).flatMap((step) => (step._tag === "Message" ? [step.draft] : []))
+    assert.deepStrictEqual(before.map(tell), first)
+    const now = view(transcript).filter((draft) => draft.author !== "environment")
+    assert.deepStrictEqual(now.map(tell).map(parts), last.map(parts))
+    assert.deepStrictEqual(transcript.skipped, golden.records.skipped)
+    assert.deepStrictEqual([transcript.session, transcript.model], [golden.records.session, golden.records.model])
+    const compaction = transcript.steps[cut]
+    assert.deepInclude(compaction, { keptFrom: 4, trigger: "auto" })
+  })
+})
+
+it("long lists are read in slices", () => {
+  const messages = Array.from({ length: 300 }, (_, index) => user(String(index), "x".repeat(1_000)))
+  const text = JSON.stringify({ ...metadata, messages })
+  const work = readGeminiDocument(JSON.parse(text), text)
+  let pauses = 0
+  for (let step = work.next(); step.done !== true; step = work.next()) pauses += 1
+  assert.isAtLeast(pauses, 300)
+})

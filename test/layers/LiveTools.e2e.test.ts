@@ -1,0 +1,216 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect"
+import { Dns, NetAddress } from "effect/net"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/agent/AgentDefinition.ts"
+import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
+import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
+import * as LiveTools from "../../src/layers/LiveTools.ts"
+import type { AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
+import type { Task } from "../../src/services/agent/AgentRunner.ts"
+import { Approval } from "../../src/services/tools/Approval.ts"
+import { Environment } from "../../src/services/platform/Environment.ts"
+import { withDefaults } from "../../src/domain/settings/Settings.ts"
+import { Settings } from "../../src/services/settings/Settings.ts"
+import { Trust } from "../../src/services/workspace/Trust.ts"
+
+const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }
+
+/** A machine that starts nothing, and notes what it should have; all names stand for a place in its network. */
+const machine = (commands: Array<ChildProcess.Command>, allowPrivateNetwork = false) =>
+  Layer.mergeAll(
+    Layer.succeed(
+      ChildProcessSpawner.ChildProcessSpawner,
+      ChildProcessSpawner.make((command) => {
+        commands.push(command)
+        return Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" }))
+      })
+    ),
+    Layer.succeed(Environment, { variables: Effect.succeed({ PATH: "/bin" }) }),
+    Layer.provide(MemoryTrust.layer(), NodeServices.layer),
+    Layer.mock(Settings, {
+      read: Effect.succeed({
+        settings: { allowPrivateNetwork },
+        notices: [],
+        written: {},
+        sources: new Map(),
+        files: { home: { allowPrivateNetwork }, workspace: {} }
+      })
+    }),
+    Layer.succeed(Dns.Dns, Dns.make({ lookup: () => Effect.succeed([NetAddress.ipFromStringUnsafe("10.0.0.1")]) }))
+  ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** Starts an agent, which fails here; what is said of it. */
+const said = (definition: AgentDefinition, source: AgentSource) =>
+  Effect.gen(function* () {
+    const { externalRunner } = yield* LiveTools.makePlatform
+    const runner = yield* externalRunner({ definition, source, file: "x.md" })
+    if (runner === undefined) return yield* Effect.die("nothing runs it")
+    const { result } = yield* runner.start(task)
+    return yield* result
+  }).pipe(
+    Effect.scoped,
+    Effect.flip,
+    Effect.map(({ message }) => message)
+  )
+
+describe("an agent in a process of its own", () => {
+  const definition: AgentDefinition = {
+    ...localDefaults,
+    kind: "local",
+    name: "one",
+    description: "x",
+    prompt: "x",
+    runner: "process"
+  }
+  const modes: ReadonlyArray<readonly [mode: ApprovalMode | undefined, passed: string]> = [
+    [undefined, "none"],
+    ["none", "none"],
+    ["edits", "edits"],
+    ["all", "all"]
+  ]
+  for (const [mode, passed] of modes) {
+    it.effect(`does unasked what may be done unasked here when it starts: ${mode ?? "nobody knows what"}`, () =>
+      Effect.gen(function* () {
+        const commands: Array<ChildProcess.Command> = []
+        const start = said(definition, "user").pipe(Effect.provide(machine(commands)))
+        if (mode === undefined) yield* start
+        else {
+          const approval = yield* Approval.make({ mode: "none", granted: [] })
+          yield* approval.setMode(mode)
+          yield* Effect.provideService(start, Approval, approval)
+        }
+        assert.deepStrictEqual(
+          commands.map((command) => (ChildProcess.isStandardCommand(command) ? command.args.slice(-4) : [])),
+          [["ask", "--stream-json", "--approve", passed]]
+        )
+      })
+    )
+  }
+})
+
+describe("the person's own files", () => {
+  /** A home of this program and a working folder that is trusted, with these files. */
+  const laid = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
+    const fs = yield* FileSystem.FileSystem
+    const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
+    for (const [name, text] of Object.entries({ "home/x": "", "work/x": "", ...files })) {
+      yield* fs.makeDirectory(`${top}/${name.replace(/[^/]*$/, "")}`, { recursive: true })
+      yield* fs.writeFileString(`${top}/${name}`, text)
+    }
+    const { set } = yield* Trust
+    yield* set(`${top}/work`, "trusted")
+    const ground = yield* LiveTools.makePlatform.pipe(
+      Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ PALIMPSEST_HOME: `${top}/home` })))
+    )
+    return { fs, ground, top }
+  })
+
+  it.effect("are named as the home folder's settings say, those of the folder as all settings say", () =>
+    Effect.gen(function* () {
+      const { ground, top } = yield* laid({ "home/MINE.md": "mine", "home/key": "secret", "work/key": "theirs" })
+      const memory = yield* ground.memory({
+        root: `${top}/work`,
+        added: [],
+        settings: withDefaults({ memory: { fileNames: ["key"] } }),
+        own: withDefaults({ memory: { fileNames: ["MINE.md"] } })
+      })
+      const { blocks } = yield* memory.load
+      assert.deepStrictEqual(
+        blocks.filter(({ file }) => file.startsWith(top)).map(({ text }) => text),
+        ["mine", "theirs"]
+      )
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
+
+  it.effect("relative paths of the editor's file and of telemetry are meant from the home folder", () =>
+    Effect.gen(function* () {
+      const state = { workspaceState: { openFiles: [{ path: "/a.ts", timestamp: 1, isActive: true }] } }
+      const { fs, ground, top } = yield* laid({ "home/deep/editor.json": JSON.stringify(state) })
+      const { ide } = withDefaults({ ide: { file: "deep/editor.json" } })
+      const editor = yield* ground.ide(`${top}/work`, ide)
+      assert.deepStrictEqual(
+        (yield* editor.state)?.openFiles.map(({ path }) => path),
+        ["/a.ts"]
+      )
+      const sink = yield* ground.sink("deep/events.jsonl")
+      yield* sink({ name: "turn", at: 5, session: "s", attributes: {} })
+      assert.isTrue(yield* fs.exists(`${top}/home/deep/events.jsonl`))
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
+
+  it.effect("links of a trusted folder bring no agents and skills of one that is not", () =>
+    Effect.gen(function* () {
+      const { fs, ground, top } = yield* laid({
+        "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
+        "bad/skills/evil/SKILL.md": "---\nname: evil\ndescription: x\n---\nx"
+      })
+      yield* fs.symlink("../bad", `${top}/work/.palimpsest`)
+      const read = Effect.gen(function* () {
+        const agents = yield* Effect.flatMap(ground.agents(`${top}/work`, true), ({ all }) => all)
+        const skills = yield* Effect.flatMap(ground.skills(`${top}/work`, true), ({ all }) => all)
+        return {
+          agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
+          skills: skills.skills.filter(({ name }) => name === "evil").length,
+          told: [...agents.problems.map(({ message }) => message), ...skills.notices].filter((line) =>
+            line.includes(`it lies in ${top}/bad`)
+          ).length
+        }
+      })
+      assert.deepStrictEqual(yield* read, { agents: 0, skills: 0, told: 2 })
+      const { set } = yield* Trust
+      yield* set(`${top}/bad`, "trusted")
+      assert.deepStrictEqual(yield* read, { agents: 1, skills: 1, told: 0 })
+    }).pipe(Effect.scoped, Effect.provide(machine([])))
+  )
+})
+
+describe("an agent elsewhere", () => {
+  const remote = (card: RemoteAgent["card"]): RemoteAgent => ({
+    kind: "remote",
+    name: "one",
+    displayName: undefined,
+    description: undefined,
+    auth: undefined,
+    card
+  })
+  const place = remote({ url: "http://127.0.0.1:9/" })
+  const named = remote({
+    json: JSON.stringify({
+      name: "one",
+      supportedInterfaces: [{ url: "http://10.0.0.1/", protocolBinding: "JSONRPC", protocolVersion: "1.0" }]
+    })
+  })
+  const refused: ReadonlyArray<readonly [rule: string, agent: RemoteAgent, said: string]> = [
+    [
+      "metadata of a cloud",
+      remote({ url: "http://169.254.169.254/latest" }),
+      "169.254.169.254 is an address of a private"
+    ],
+    ["this machine by its address", place, "127.0.0.1:9 is an address of a private network"],
+    ["this machine by its name", remote({ url: "http://localhost:9/" }), "localhost:9 is this machine"],
+    ["a name that leads inside", remote({ url: "http://a.example.org/" }), "a.example.org leads to a private network"],
+    ["what its card names", named, "10.0.0.1 is an address of a private network"]
+  ]
+  for (const [rule, agent, words] of refused) {
+    it.effect(`that the workspace defines is on the public internet: not ${rule}`, () =>
+      Effect.gen(function* () {
+        const message = yield* said(agent, "project")
+        assert.isTrue(message.startsWith(`agent one: ${words}`), message)
+      }).pipe(Effect.provide(machine([])))
+    )
+  }
+
+  it.effect("that the person defined may be anywhere", () =>
+    Effect.gen(function* () {
+      assert.include(yield* said(place, "user"), "cannot be reached")
+    }).pipe(Effect.provide(machine([])))
+  )
+
+  it.effect("that the workspace defines may be where the settings allow it", () =>
+    Effect.gen(function* () {
+      assert.include(yield* said(place, "project"), "cannot be reached")
+    }).pipe(Effect.provide(machine([], true)))
+  )
+})

@@ -1,0 +1,754 @@
+import { type AgentCard, type Message, type Part, Role, type Task as RemoteTask, TaskState } from "@a2a-js/sdk"
+import {
+  AgentEvent,
+  type AgentExecutor,
+  DefaultRequestHandler,
+  type ExecutionEventBus,
+  InMemoryTaskStore,
+  JsonRpcTransportHandler,
+  type RequestContext,
+  ServerCallContext
+} from "@a2a-js/sdk/server"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import { TestClock } from "effect/testing"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { Activity } from "../../../src/domain/chat/ChatEvent.ts"
+import * as A2aAgent from "../../../src/layers/agent/A2aAgent.ts"
+import type { Task } from "../../../src/services/agent/AgentRunner.ts"
+
+// What an agent says
+
+const text = (value: string): Part => ({
+  content: { $case: "text", value },
+  metadata: undefined,
+  filename: "",
+  mediaType: "text/plain"
+})
+
+const message = ({ contextId, taskId }: RequestContext, ...parts: ReadonlyArray<Part>): Message => ({
+  messageId: "m1",
+  contextId,
+  taskId,
+  role: Role.ROLE_AGENT,
+  parts: [...parts],
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: []
+})
+
+/** What a script of the agent can say. */
+const voice = (context: RequestContext, bus: ExecutionEventBus) => {
+  const { contextId, taskId } = context
+  const asked = context.userMessage.parts
+    .map(({ content }) => (content?.$case === "text" ? content.value : ""))
+    .join("")
+  const status = (state: TaskState, said?: string) => ({
+    state,
+    message: said === undefined ? undefined : message(context, text(said)),
+    timestamp: undefined
+  })
+  return {
+    asked,
+    contextId,
+    taskId,
+    begin: () =>
+      bus.publish(
+        AgentEvent.task({
+          id: taskId,
+          contextId,
+          status: status(TaskState.TASK_STATE_SUBMITTED),
+          artifacts: [],
+          history: [],
+          metadata: undefined
+        })
+      ),
+    status: (state: TaskState, said?: string) =>
+      bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: status(state, said), metadata: undefined })),
+    artifact: (artifactId: string, parts: ReadonlyArray<Part>, append = false) =>
+      bus.publish(
+        AgentEvent.artifactUpdate({
+          taskId,
+          contextId,
+          artifact: {
+            artifactId,
+            name: artifactId,
+            description: "",
+            parts: [...parts],
+            metadata: undefined,
+            extensions: []
+          },
+          append,
+          lastChunk: true,
+          metadata: undefined
+        })
+      ),
+    say: (...parts: ReadonlyArray<Part>) => bus.publish(AgentEvent.message(message(context, ...parts))),
+    finished: () => bus.finished()
+  }
+}
+type Voice = ReturnType<typeof voice>
+
+const card = (url: string, streaming: boolean): AgentCard => ({
+  name: "remote",
+  description: "",
+  supportedInterfaces: [{ url, protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" }],
+  provider: undefined,
+  version: "1",
+  capabilities: { streaming, pushNotifications: false, extensions: [] },
+  securitySchemes: {},
+  securityRequirements: [],
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [],
+  signatures: []
+})
+
+// Servers on loopback
+
+interface Request {
+  readonly url: string
+  readonly headers: IncomingMessage["headers"]
+  readonly body: string
+}
+
+const bodyOf = (request: IncomingMessage): Promise<string> =>
+  new Promise((resolve) => {
+    let body = ""
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()))
+    request.on("end", () => resolve(body))
+  })
+
+/** A server that answers by `answer`; its address, and what it was asked. */
+const serve = (answer: (request: Request, response: ServerResponse, address: string) => void | Promise<void>) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly address: string; readonly requests: Array<Request>; readonly close: () => void }>(
+      (resume) => {
+        const requests: Array<Request> = []
+        let address = ""
+        const server = createServer((incoming, response) => {
+          void bodyOf(incoming).then((body) => {
+            const request = { url: incoming.url ?? "", headers: incoming.headers, body }
+            requests.push(request)
+            return answer(request, response, address)
+          })
+        })
+        server.listen(0, "127.0.0.1", () => {
+          const at = server.address()
+          address = `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`
+          resume(
+            Effect.succeed({
+              address,
+              requests,
+              close: () => {
+                server.closeAllConnections()
+                server.close()
+              }
+            })
+          )
+        })
+      }
+    ),
+    ({ close }) => Effect.sync(close)
+  )
+
+const json = (response: ServerResponse, status: number, value: unknown): void => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(typeof value === "string" ? value : JSON.stringify(value))
+}
+
+interface Script {
+  readonly execute: (voice: Voice) => void | Promise<void>
+  readonly cancel?: (taskId: string) => void
+  readonly streaming?: boolean
+  /** Is told when the client goes away before the answer is complete. */
+  readonly gone?: () => void
+}
+
+/** A server of the SDK, mounted on Node's own. */
+const agentServer = ({ cancel, execute, gone, streaming = true }: Script) => {
+  let handler: JsonRpcTransportHandler | undefined
+  const executor: AgentExecutor = {
+    execute: (context, bus) => Promise.resolve(execute(voice(context, bus))),
+    cancelTask: (taskId, bus) => {
+      cancel?.(taskId)
+      bus.publish(
+        AgentEvent.statusUpdate({
+          taskId,
+          contextId: "",
+          status: { state: TaskState.TASK_STATE_CANCELED, message: undefined, timestamp: undefined },
+          metadata: undefined
+        })
+      )
+      bus.finished()
+      return Promise.resolve()
+    }
+  }
+  return serve(async ({ body, url }, response, address) => {
+    const own = card(`${address}/rpc`, streaming)
+    if (url.endsWith("agent-card.json")) return json(response, 200, own)
+    handler ??= new JsonRpcTransportHandler(new DefaultRequestHandler(own, new InMemoryTaskStore(), executor))
+    const answer = await handler.handle(body, new ServerCallContext({ requestedVersion: "1.0" }))
+    if (!(Symbol.asyncIterator in answer)) return json(response, 200, answer)
+    response.on("close", () => {
+      if (!response.writableFinished) gone?.()
+    })
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    for await (const event of answer) response.write(`data: ${JSON.stringify(event)}\n\n`)
+    response.end()
+  })
+}
+
+// Our side
+
+const quiet: Omit<Task, "prompt"> = { activity: () => Effect.void, waiting: (work) => work }
+const live = SecureRandom.layerWebCrypto
+
+const toUrl = (address: string, more: Partial<A2aAgent.A2aAgentOptions> = {}) =>
+  A2aAgent.make({
+    name: "remote",
+    card: { url: `${address}/.well-known/agent-card.json` },
+    auth: undefined,
+    ...more
+  }).pipe(Effect.provide(live))
+
+const ask = (address: string, prompt = "hello", more: Partial<A2aAgent.A2aAgentOptions> = {}) =>
+  Effect.gen(function* () {
+    const { start } = yield* toUrl(address, more)
+    return yield* (yield* start({ ...quiet, prompt })).result
+  }).pipe(Effect.scoped)
+
+const refusal = (address: string, more: Partial<A2aAgent.A2aAgentOptions> = {}) =>
+  Effect.map(Effect.flip(ask(address, "hello", more)), (error) => error.message)
+
+const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
+
+describe("an agent over A2A", () => {
+  for (const streaming of [true, false]) {
+    it.effect(`answers with a message${streaming ? ", streaming" : ""}`, () =>
+      Effect.gen(function* () {
+        const { address, requests } = yield* agentServer({
+          streaming,
+          execute: ({ asked, say }) => say(text(`you said ${asked}`))
+        })
+        const { duration, ...result } = yield* ask(address, "grüße")
+        assert.isAtLeast(duration, 0)
+        assert.deepStrictEqual(result, { text: "you said grüße", reason: "GOAL", turns: 1, session: undefined })
+        assert.deepStrictEqual(
+          requests.map(({ url }) => url),
+          ["/.well-known/agent-card.json", "/rpc"]
+        )
+      })
+    )
+
+    it.effect(`answers with a task${streaming ? ", streaming" : ""}: its artifacts are the result`, () =>
+      Effect.gen(function* () {
+        const { address } = yield* agentServer({
+          streaming,
+          execute: ({ artifact, begin, status }) => {
+            begin()
+            status(TASK_STATE_WORKING, "I read the files")
+            artifact("report", [text("one ")])
+            artifact("report", [text("two")], true)
+            artifact("data", [
+              { ...text(""), content: { $case: "data", value: { n: 1 } } },
+              {
+                ...text(""),
+                content: { $case: "raw", value: Buffer.from("abc") },
+                filename: "a.png",
+                mediaType: "image/png"
+              },
+              { ...text(""), content: { $case: "url", value: "https://example.com/x" } }
+            ])
+            status(TASK_STATE_COMPLETED, "all done")
+          }
+        })
+        const { reason, text: said } = yield* ask(address)
+        assert.strictEqual(reason, "GOAL")
+        // A task that comes whole keeps the pieces of an artifact apart.
+        assert.match(said, /^one \n?two\n/)
+        assert.include(said, '"n": 1')
+        assert.include(said, "[a.png, image/png, 3 bytes]")
+        assert.include(said, "https://example.com/x")
+      })
+    )
+  }
+
+  it.effect("a task without artifacts answers with its last words", () =>
+    Effect.gen(function* () {
+      const { address } = yield* agentServer({
+        execute: ({ begin, status }) => {
+          begin()
+          status(TASK_STATE_WORKING, "hm")
+          status(TASK_STATE_COMPLETED, "forty-two")
+        }
+      })
+      assert.strictEqual((yield* ask(address)).text, "forty-two")
+    })
+  )
+
+  it.effect("status messages and artifacts are told as they come", () =>
+    Effect.gen(function* () {
+      const seen: Array<Activity> = []
+      const { address } = yield* agentServer({
+        execute: ({ artifact, begin, status }) => {
+          begin()
+          status(TASK_STATE_WORKING, "I read the files")
+          artifact("report", [text("one")])
+          status(TASK_STATE_COMPLETED)
+        }
+      })
+      const { start } = yield* toUrl(address)
+      yield* (yield* start({
+        ...quiet,
+        prompt: "x",
+        activity: (activity) => Effect.sync(() => void seen.push(activity))
+      })).result
+      assert.deepStrictEqual(seen, [
+        { _tag: "Thought", text: "I read the files" },
+        { _tag: "Thought", text: "writes report" }
+      ])
+    })
+  )
+
+  it.effect("a question comes back as the result; what is said next answers it, in the same task", () =>
+    Effect.gen(function* () {
+      const tasks: Array<string> = []
+      const contexts: Array<string> = []
+      const { address } = yield* agentServer({
+        execute: ({ asked, begin, contextId, status, taskId }) => {
+          tasks.push(taskId)
+          contexts.push(contextId)
+          begin()
+          if (asked === "book") status(TASK_STATE_INPUT_REQUIRED, "for which day?")
+          else status(TASK_STATE_COMPLETED, `booked for ${asked}`)
+        }
+      })
+      const { start } = yield* toUrl(address)
+      const first = yield* start({ ...quiet, prompt: "book" })
+      assert.include((yield* first.result).text, "for which day?")
+      assert.strictEqual(yield* first.send("Monday"), "booked for Monday")
+      const second = yield* start({ ...quiet, prompt: "Tuesday" })
+      assert.strictEqual((yield* second.result).text, "booked for Tuesday")
+      const [one, two, three] = tasks
+      assert.strictEqual(one, two)
+      assert.notStrictEqual(two, three)
+      assert.strictEqual(new Set(contexts).size, 1)
+    })
+  )
+
+  it.effect("a task that fails says why, and what there is so far", () =>
+    Effect.gen(function* () {
+      const { address } = yield* agentServer({
+        execute: ({ artifact, begin, status }) => {
+          begin()
+          artifact("report", [text("half of it")])
+          status(TASK_STATE_FAILED, "the disk is full")
+        }
+      })
+      const { reason, text: said } = yield* ask(address)
+      assert.strictEqual(reason, "ERROR")
+      assert.include(said, "the disk is full")
+      assert.include(said, "half of it")
+    })
+  )
+
+  it.effect("a task that wants a key ends the wait, although the server keeps the connection open", () =>
+    Effect.gen(function* () {
+      const { address } = yield* agentServer({
+        execute: ({ begin, status }) => {
+          begin()
+          status(TaskState.TASK_STATE_AUTH_REQUIRED, "sign in at example.com")
+          return new Promise(() => {})
+        }
+      })
+      const { reason, text: said } = yield* ask(address)
+      assert.strictEqual(reason, "ERROR")
+      assert.include(said, "sign in at example.com")
+    })
+  )
+
+  it.effect("a task that goes on without telling is looked at until it is done", () =>
+    Effect.gen(function* () {
+      let looks = 0
+      const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
+      const { address } = yield* serve(({ body, url }, response, own) => {
+        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+        const { id, method } = JSON.parse(body)
+        if (method === "GetTask") looks += 1
+        const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
+        json(response, 200, { jsonrpc: "2.0", id, result: method === "GetTask" ? task(state) : { task: task(state) } })
+      })
+      const fiber = yield* Effect.forkChild(ask(address, "hello", { patience: "1000 days" }))
+      while (fiber.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        if (looks > 0) yield* TestClock.adjust("2 seconds")
+      }
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "GOAL")
+      assert.strictEqual(looks, 3)
+    })
+  )
+})
+
+describe("interruption", () => {
+  it.effect("cancels the remote task and closes the socket", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const cancelled = yield* Deferred.make<string>()
+      const gone = yield* Deferred.make<void>()
+      let id = ""
+      const { address, requests } = yield* agentServer({
+        execute: ({ begin, status, taskId }) => {
+          id = taskId
+          begin()
+          status(TASK_STATE_WORKING, "this takes long")
+          return new Promise(() => {})
+        },
+        cancel: (taskId) => Deferred.doneUnsafe(cancelled, Exit.succeed(taskId)),
+        gone: () => Deferred.doneUnsafe(gone, Exit.void)
+      })
+      const scope = yield* Scope.make()
+      const { start } = yield* toUrl(address)
+      yield* Scope.provide(
+        start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
+        scope
+      )
+      yield* Deferred.await(begun)
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(yield* Deferred.await(cancelled), id)
+      yield* Deferred.await(gone)
+      assert.include(requests.at(-1)?.body ?? "", "CancelTask")
+    })
+  )
+
+  it.effect("does not wait long for a server that does not answer to that", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const cancelling = yield* Deferred.make<void>()
+      const { address } = yield* serve(({ body, url }, response, own) => {
+        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+        const { id, method } = JSON.parse(body)
+        if (method === "CancelTask") {
+          Deferred.doneUnsafe(cancelling, Exit.void)
+          return
+        }
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const statusUpdate = {
+          taskId: "t1",
+          contextId: "c1",
+          status: { state: "TASK_STATE_WORKING", message: { parts: [{ text: "hm" }] } }
+        }
+        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { statusUpdate } })}\n\n`)
+      })
+      const scope = yield* Scope.make()
+      const { start } = yield* toUrl(address)
+      yield* Scope.provide(
+        start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
+        scope
+      )
+      yield* Deferred.await(begun)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* Deferred.await(cancelling)
+      yield* TestClock.adjust("5 seconds")
+      assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
+    })
+  )
+
+  it.effect("of a server that never answers closes the socket", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const gone = yield* Deferred.make<void>()
+      const { address } = yield* serve(({ url }, response, own) => {
+        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+        response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
+        Deferred.doneUnsafe(asked, Exit.void)
+      })
+      const fiber = yield* Effect.forkChild(ask(address))
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.await(gone)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+    })
+  )
+
+  it.effect("of a server that hangs while it sends its card closes the socket", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const gone = yield* Deferred.make<void>()
+      const { address } = yield* serve((_, response) => {
+        response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
+        response.writeHead(200, { "content-type": "application/json" })
+        response.write("{")
+        Deferred.doneUnsafe(asked, Exit.void)
+      })
+      const fiber = yield* Effect.forkChild(ask(address))
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.await(gone)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+    })
+  )
+
+  it.effect("a server that falls silent is given up, and what it said is kept", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { address } = yield* agentServer({
+        execute: ({ artifact, begin, status }) => {
+          begin()
+          artifact("report", [text("half of it")])
+          status(TASK_STATE_WORKING, "and now")
+          return new Promise(() => {})
+        }
+      })
+      const { start } = yield* toUrl(address, { patience: "1 minute" })
+      const running = yield* start({
+        ...quiet,
+        prompt: "x",
+        activity: (activity) =>
+          activity._tag === "Thought" && activity.text === "and now"
+            ? Effect.asVoid(Deferred.succeed(begun, undefined))
+            : Effect.void
+      })
+      yield* Deferred.await(begun)
+      const fiber = yield* Effect.forkChild(running.result)
+      while (fiber.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        yield* TestClock.adjust("1 second")
+      }
+      const { reason, text: said } = yield* Fiber.join(fiber)
+      assert.strictEqual(reason, "ERROR")
+      assert.include(said, "said nothing for 1m")
+      assert.include(said, "half of it")
+    })
+  )
+})
+
+describe("who asks", () => {
+  const variables = ConfigProvider.layer(
+    ConfigProvider.fromUnknown({ REMOTE_KEY: "key-123", REMOTE_USER: "ann", REMOTE_PASSWORD: "pässword", ODD: "a\nb" })
+  )
+  const cases: ReadonlyArray<
+    readonly [name: string, auth: A2aAgent.A2aAgentOptions["auth"], header: string, value: string]
+  > = [
+    ["a key", { type: "apiKey", key: "$REMOTE_KEY" }, "x-api-key", "key-123"],
+    ["a key by its header", { type: "apiKey", key: "${REMOTE_KEY}", name: "X-Other" }, "x-other", "key-123"],
+    ["a bearer", { type: "http", scheme: "Bearer", token: "$REMOTE_KEY" }, "authorization", "Bearer key-123"],
+    [
+      "a name and a password",
+      { type: "http", scheme: "basic", username: "$REMOTE_USER", password: "$REMOTE_PASSWORD" },
+      "authorization",
+      `Basic ${Buffer.from("ann:pässword").toString("base64")}`
+    ],
+    ["a value as it is", { type: "http", scheme: "Token", value: "x=1" }, "authorization", "Token x=1"]
+  ]
+  for (const [name, auth, header, value] of cases) {
+    it.effect(`is shown by ${name}, with every request`, () =>
+      Effect.gen(function* () {
+        const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+        assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
+        assert.deepStrictEqual(
+          requests.map(({ headers }) => headers[header]),
+          [value, value]
+        )
+      }).pipe(Effect.provide(variables))
+    )
+  }
+
+  it.effect("what is missing or cannot be sent is told before anything is sent", () =>
+    Effect.gen(function* () {
+      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+      assert.include(
+        yield* refusal(address, { auth: { type: "apiKey", key: "$NOWHERE" } }),
+        "NOWHERE, which is not set"
+      )
+      assert.include(yield* refusal(address, { auth: { type: "http", scheme: "Bearer" } }), "lacks token")
+      assert.include(yield* refusal(address, { auth: { type: "apiKey", key: "$ODD" } }), "cannot be sent")
+      assert.include(yield* refusal(address, { auth: { type: "oauth" } }), "not supported")
+      assert.deepStrictEqual(requests, [])
+    }).pipe(Effect.provide(variables))
+  )
+
+  it.effect("the key is shown to nobody else and stands in no message", () =>
+    Effect.gen(function* () {
+      const elsewhere = yield* agentServer({ execute: ({ say }) => say(text("caught")) })
+      const { address } = yield* serve((_, response) => json(response, 200, card(`${elsewhere.address}/rpc`, true)))
+      const auth = { type: "apiKey", key: "$REMOTE_KEY" } as const
+      assert.include(yield* refusal(address, { auth }), "not where the card lies")
+      const redirecting = yield* serve((_, response) => {
+        response.writeHead(302, { location: `${elsewhere.address}/.well-known/agent-card.json` })
+        response.end()
+      })
+      assert.include(yield* refusal(redirecting.address, { auth }), "which is not followed")
+      assert.deepStrictEqual(elsewhere.requests, [])
+      const echo = yield* serve(({ headers, url }, response, own) =>
+        url.endsWith("agent-card.json")
+          ? json(response, 200, card(`${own}/rpc`, true))
+          : json(response, 400, `no: ${String(headers["x-api-key"])}`)
+      )
+      assert.notInclude(yield* refusal(echo.address, { auth }), "key-123")
+    }).pipe(Effect.provide(variables))
+  )
+
+  it.effect("a place that must not be reached is not spoken to, whether the card lies there or names it", () =>
+    Effect.gen(function* () {
+      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+      const asked: Array<string> = []
+      const reach = (url: URL) =>
+        Effect.andThen(
+          Effect.sync(() => asked.push(url.origin)),
+          Effect.fail({ message: `${url.host} is refused` })
+        )
+      const host = new URL(address).host
+      const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
+      assert.strictEqual(yield* refusal(address, { reach }), `agent remote: ${host} is refused`)
+      assert.strictEqual(yield* refusal(address, { reach, card: given }), `agent remote: ${host} is refused`)
+      assert.deepStrictEqual(asked, [address, address])
+      assert.deepStrictEqual(requests, [])
+      assert.strictEqual((yield* ask(address, "x", { reach: () => Effect.void })).text, "ok")
+    })
+  )
+
+  it.effect("a card that the user gives may name any place", () =>
+    Effect.gen(function* () {
+      const { address } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+      const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
+      assert.strictEqual((yield* ask(address, "x", { card: given })).text, "ok")
+    })
+  )
+})
+
+describe("what goes wrong is told in words", () => {
+  it.effect("of a card", () =>
+    Effect.gen(function* () {
+      const answering = (status: number, body: unknown) =>
+        Effect.flatMap(
+          serve((_, response) => json(response, status, body)),
+          ({ address }) => refusal(address)
+        )
+      assert.include(yield* answering(404, "no"), "no agent at that address")
+      assert.include(yield* answering(401, "no"), "wants to know who asks")
+      assert.include(yield* answering(500, "no"), "trouble of its own")
+      assert.include(yield* answering(200, "<html>"), "not A2A")
+      assert.include(yield* answering(200, { name: "x" }), "no agent card")
+      assert.include(yield* refusal("http://127.0.0.1:1"), "cannot be reached")
+      assert.include(yield* refusal("nowhere"), "the address of agent remote is none")
+      assert.include(yield* refusal("", { card: { json: "{" } }), "is not JSON")
+      assert.include(yield* refusal("", { card: { json: "[]" } }), "no agent card")
+    })
+  )
+
+  const sse = (response: ServerResponse, ...pieces: ReadonlyArray<string>) => {
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    for (const piece of pieces) response.write(piece)
+    response.end()
+  }
+  const working = (id: unknown) =>
+    `data: ${JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      result: {
+        artifactUpdate: {
+          taskId: "",
+          contextId: "c",
+          artifact: { artifactId: "a", parts: [{ text: "half of it" }] }
+        }
+      }
+    })}\n\n`
+  const answers: ReadonlyArray<
+    readonly [name: string, answer: (response: ServerResponse, id: unknown) => void, says: ReadonlyArray<string>]
+  > = [
+    ["a page", (response) => json(response, 200, "<html>"), ["not A2A"]],
+    ["broken JSON in an event", (response) => sse(response, "data: {\n\n"), ["not A2A"]],
+    [
+      "broken JSON after a piece",
+      (response, id) => sse(response, working(id), "data: {\n\n"),
+      ["not A2A", "What there is so far:\nhalf of it"]
+    ],
+    [
+      "a connection that breaks off",
+      (response, id) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(working(id), () => response.destroy())
+      },
+      ["broke off", "half of it"]
+    ],
+    ["nothing", (response) => sse(response), ["ended without an answer"]],
+    [
+      "an error of the protocol",
+      (response, id) => json(response, 200, { jsonrpc: "2.0", id, error: { code: -32603, message: "out of memory" } }),
+      ["out of memory"]
+    ],
+    ["a refusal", (response) => json(response, 403, "{}"), ["wants to know who asks (HTTP 403)"]],
+    [
+      "a redirection",
+      (response) => {
+        response.writeHead(307, { location: "http://169.254.169.254/" })
+        response.end()
+      },
+      ["not followed"]
+    ],
+    ["an event without end", (response) => sse(response, `data: ${"x".repeat(5_000_000)}`), ["more than 4 MiB"]],
+    [
+      "events without end",
+      (response, id) =>
+        sse(response, ...Array.from({ length: 40 }, () => `${working(id)}: ${"x".repeat(1_000_000)}\n`)),
+      ["more than 32 MiB", "half of it"]
+    ]
+  ]
+  for (const [name, answer, says] of answers) {
+    it.effect(`of ${name} for an answer`, () =>
+      Effect.gen(function* () {
+        const { address } = yield* serve(({ body, url }, response, own) =>
+          url.endsWith("agent-card.json")
+            ? json(response, 200, card(`${own}/rpc`, true))
+            : answer(response, JSON.parse(body).id)
+        )
+        const said = yield* ask(address).pipe(
+          Effect.map(({ reason, text: words }) => `${reason} ${words}`),
+          Effect.catch((error) => Effect.succeed(error.message))
+        )
+        for (const words of says) assert.include(said, words)
+      })
+    )
+  }
+
+  it.effect("a huge answer that does not stream is broken off", () =>
+    Effect.gen(function* () {
+      const { address } = yield* serve(({ url }, response, own) => {
+        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+        json(response, 200, `{"jsonrpc":"2.0","id":1,"result":"${"x".repeat(40_000_000)}"}`)
+      })
+      assert.include(yield* refusal(address), "more than 32 MiB")
+    })
+  )
+
+  it.effect("a server that forgot the task begins anew the next time", () =>
+    Effect.gen(function* () {
+      const bodies: Array<string> = []
+      const { address } = yield* serve(({ body, url }, response, own) => {
+        if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+        bodies.push(body)
+        const { id } = JSON.parse(body)
+        const task: Pick<RemoteTask, "id" | "contextId"> = { id: "t1", contextId: "c1" }
+        json(
+          response,
+          200,
+          bodies.length === 1
+            ? { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_INPUT_REQUIRED" } } } }
+            : bodies.length === 2
+              ? { jsonrpc: "2.0", id, error: { code: -32001, message: "Task not found" } }
+              : { jsonrpc: "2.0", id, result: { task: { ...task, status: { state: "TASK_STATE_COMPLETED" } } } }
+        )
+      })
+      const { start } = yield* toUrl(address)
+      const { result, send } = yield* start({ ...quiet, prompt: "x" })
+      yield* result
+      assert.include((yield* Effect.flip(send("y"))).message, "no longer knows the task")
+      yield* send("z")
+      assert.include(bodies[1] ?? "", '"taskId":"t1"')
+      assert.notInclude(bodies[2] ?? "", "t1")
+      assert.include(bodies[2] ?? "", '"contextId":"c1"')
+    })
+  )
+})

@@ -1,0 +1,63 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+import type { CommandHook } from "../../../src/domain/hooks/HookSettings.ts"
+import * as FileKnownHooks from "../../../src/layers/hooks/FileKnownHooks.ts"
+
+const hook = (fields: Partial<CommandHook> = {}): CommandHook => ({
+  source: "workspace",
+  event: "AfterTool",
+  matcher: "edit",
+  sequential: false,
+  command: "node lint.js",
+  name: "lint",
+  description: undefined,
+  timeout: undefined,
+  env: { MODE: "secret" },
+  ...fields
+})
+
+/** What is told of the last of these, seen one after the other in one folder. */
+const toldOf = Effect.fnUntraced(function* (...seen: ReadonlyArray<ReadonlyArray<CommandHook>>) {
+  const fs = yield* FileSystem.FileSystem
+  const file = `${yield* fs.makeTempDirectoryScoped()}/known-hooks.json`
+  let told: string | undefined
+  for (const hooks of seen) told = yield* FileKnownHooks.noteHooks(file, "/work", hooks)
+  return { file, told }
+})
+
+describe("the hooks that a folder brings", () => {
+  it.effect(
+    "are told of when they are new, with their commands, and not again; nothing of them is kept in the clear",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        assert.match((yield* toldOf([hook()])).told ?? "", /AfterTool on "edit": "lint" runs "node lint\.js"/)
+        const { file, told } = yield* toldOf([hook()], [hook()])
+        assert.isUndefined(told)
+        assert.notMatch(yield* fs.readFileString(file), /secret|lint/)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("are the folder's only: nothing is told of the person's own", () =>
+    Effect.gen(function* () {
+      assert.isUndefined((yield* toldOf([hook({ source: "home" })])).told)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  const changes: ReadonlyArray<readonly [rule: string, fields: Partial<CommandHook>, told: RegExp]> = [
+    ["event", { event: "SessionStart" }, /SessionStart on "edit": "lint" runs/],
+    ["matcher", { matcher: undefined }, /AfterTool: "lint" runs/],
+    ["command", { command: "node lint.js; evil" }, /"node lint\.js; evil"/],
+    ["variables", { env: { NODE_OPTIONS: "-r ./evil.js" } }, /with "NODE_OPTIONS=-r \.\/evil\.js"/]
+  ]
+  for (const [rule, fields, expected] of changes) {
+    it.effect(`a known command with another ${rule} is new`, () =>
+      Effect.gen(function* () {
+        const { told = "" } = yield* toldOf([hook()], [hook(), hook(fields)])
+        assert.match(told, expected)
+        assert.match(told, /^This folder brings a new hook,/)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    )
+  }
+})

@@ -1,0 +1,969 @@
+import { pathToFileURL } from "node:url"
+import { assert, describe, it, vi } from "@effect/vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import {
+  Cause,
+  ConfigProvider,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Logger,
+  Queue,
+  References,
+  Schema,
+  Stream,
+  Tracer
+} from "effect"
+import { TestClock } from "effect/testing"
+import { execFile } from "node:child_process"
+import http from "node:http"
+import { execPath } from "node:process"
+import { inspect } from "node:util"
+import { gzipSync } from "node:zlib"
+import { Part, user } from "../../../src/domain/content/Content.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
+import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
+import {
+  Model,
+  ModelAnswer,
+  ModelError,
+  type ModelErrorReason,
+  type ModelRequest
+} from "../../../src/services/model/Model.ts"
+import { root } from "../../support/paths.ts"
+
+const key = "AIza-the-key-nobody-may-see"
+const question: ModelRequest = { model: "gemini-2.5-flash", contents: [user({ text: "hello" })] }
+const hello = Fake.response([{ text: "Hello" }])
+
+type Environment = Readonly<Record<string, string>>
+
+const provided = (environment: Environment, timeouts: Partial<GoogleModel.Timeouts> = {}) =>
+  GoogleModel.layerWith(timeouts).pipe(
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: key, ...environment })))
+  )
+
+/** The model that talks to a server with this script. */
+const against = Effect.fnUntraced(function* (script: Fake.Script, timeouts: Partial<GoogleModel.Timeouts> = {}) {
+  const fake = yield* Fake.make(script)
+  const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: fake.url }, timeouts))
+  return { fake, model: yield* Effect.provide(Model, context) }
+})
+
+const always =
+  (answer: Fake.Answer): Fake.Script =>
+  () =>
+    answer
+
+/** The three ways to ask, each as one effect. */
+const ways = (model: Model["Service"]) => ({
+  generate: Effect.asVoid(model.generate(question)),
+  countTokens: Effect.asVoid(model.countTokens(question)),
+  stream: Stream.runDrain(model.stream(question))
+})
+type Way = keyof ReturnType<typeof ways>
+const everyWay: ReadonlyArray<Way> = ["generate", "countTokens", "stream"]
+
+const order = (fake: Fake.FakeGemini) =>
+  Effect.map(fake.sightings, (sightings) => sightings.map(({ _tag, index }) => `${_tag} ${index}`))
+
+/** The reason of the one failure a call ends with, and that it made one request. */
+const reasonOf = Effect.fnUntraced(function* (script: Fake.Script, way: Way) {
+  const { fake, model } = yield* against(script)
+  const error = yield* Effect.flip(ways(model)[way])
+  assert.instanceOf(error, ModelError)
+  assert.lengthOf(yield* fake.requests, 1)
+  return error.reason
+})
+
+const plain = (reason: ModelErrorReason): object => {
+  const shown = "retryAfter" in reason && reason.retryAfter !== undefined ? Duration.toSeconds(reason.retryAfter) : null
+  const { _tag, ...rest } = reason
+  return { _tag, ...rest, ...(shown === null ? {} : { retryAfter: shown }) }
+}
+
+describe("answers", () => {
+  it.live("generate hands on parts, finish reason and counts", () =>
+    Effect.gen(function* () {
+      const usage = {
+        promptTokenCount: 1,
+        candidatesTokenCount: 2,
+        thoughtsTokenCount: 3,
+        cachedContentTokenCount: 4,
+        totalTokenCount: 10,
+        promptTokensDetails: [{ modality: "TEXT", tokenCount: 1 }]
+      }
+      const { model } = yield* against(always(Fake.json({ ...hello, usageMetadata: usage })))
+      assert.deepStrictEqual(yield* model.generate(question), {
+        content: { role: "model", parts: [{ text: "Hello" }] },
+        finishReason: "STOP",
+        usage: { prompt: 1, answer: 2, thoughts: 3, cached: 4 }
+      })
+    })
+  )
+
+  it.live("no counts are null, not zero", () =>
+    Effect.gen(function* () {
+      const { usageMetadata: _, ...bare } = hello
+      const { model } = yield* against(always(Fake.json(bare)))
+      assert.isNull((yield* model.generate(question)).usage)
+    })
+  )
+
+  it.live("countTokens hands on the count of the contents", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always(Fake.tokens(42)))
+      assert.strictEqual(yield* model.countTokens({ ...question, systemInstruction: "be brief", tools: [{}] }), 42)
+      assert.deepStrictEqual((yield* fake.requests)[0]?.body, { contents: question.contents })
+    })
+  )
+
+  it.live("stream hands on every piece, those without candidates too", () =>
+    Effect.gen(function* () {
+      const { model } = yield* against(
+        always(
+          Fake.sse(
+            { candidates: [{ content: { parts: [{ text: "a" }] } }] },
+            { usageMetadata: { promptTokenCount: 3 } },
+            { candidates: [{ content: { role: "model" }, finishReason: "STOP" }] }
+          )
+        )
+      )
+      assert.deepStrictEqual(yield* Stream.runCollect(model.stream(question)), [
+        { parts: [{ text: "a" }] },
+        { parts: [], usage: { prompt: 3, answer: 0, thoughts: 0, cached: 0 } },
+        { parts: [], finishReason: "STOP" }
+      ])
+    })
+  )
+
+  for (const finishReason of ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "OTHER"]) {
+    it.live(`${finishReason} is an answer`, () =>
+      Effect.gen(function* () {
+        const response = Fake.response([{ text: "so far" }], { finishReason })
+        const { model } = yield* against(Fake.queue(Fake.json(response), Fake.sse(response)))
+        assert.strictEqual((yield* model.generate(question)).finishReason, finishReason)
+        const chunks = yield* Stream.runCollect(model.stream(question))
+        assert.strictEqual(chunks[0]?.finishReason, finishReason)
+      })
+    )
+  }
+
+  it.live("unknown keys of parts survive, in both directions", () =>
+    Effect.gen(function* () {
+      const parts = [
+        { text: "x", thoughtSignature: "c2ln", cacheHint: { ttl: 1 } },
+        { functionCall: { name: "f", args: { a: null }, id: "1", later: true }, thoughtSignature: "c2ln" },
+        { hologram: { depth: 3 } }
+      ]
+      const response = Fake.response(parts)
+      const { fake, model } = yield* against(Fake.queue(Fake.json(response), Fake.sse(response)))
+      const contents = [{ role: "model" as const, parts, era: "late" }]
+      const answer = yield* model.generate({ ...question, contents })
+      const chunks = yield* Stream.runCollect(model.stream({ ...question, contents }))
+      assert.deepStrictEqual(answer.content.parts, parts)
+      assert.deepStrictEqual(chunks[0]?.parts, parts)
+      for (const { body } of yield* fake.requests) assert.deepStrictEqual(body, { contents, generationConfig: {} })
+    })
+  )
+
+  it.live("the whole request travels in the wire shape", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always(Fake.json(hello)))
+      const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: { type: "object" } }], newKind: {} }]
+      yield* model.generate({
+        ...question,
+        systemInstruction: "be brief",
+        tools,
+        mustCall: true,
+        generation: { temperature: 0, topP: 0.5, maxOutputTokens: 9, thinkingBudget: -1 }
+      })
+      const [request] = yield* fake.requests
+      assert.deepStrictEqual(request?.body, {
+        contents: question.contents,
+        systemInstruction: { parts: [{ text: "be brief" }] },
+        tools,
+        toolConfig: { functionCallingConfig: { mode: "ANY" } },
+        generationConfig: { temperature: 0, topP: 0.5, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: -1 } }
+      })
+      assert.strictEqual(request?.path, "/v1beta/models/gemini-2.5-flash:generateContent")
+    })
+  )
+
+  it.live("the same layer answers many calls at once", () =>
+    Effect.gen(function* () {
+      const { model } = yield* against(({ body }) => Fake.json(Fake.response([{ text: JSON.stringify(body) }])))
+      const asked = Array.from({ length: 20 }, (_, n) => ({ ...question, contents: [user({ text: `number ${n}` })] }))
+      const answers = yield* Effect.forEach(asked, model.generate, { concurrency: 20 })
+      answers.forEach((answer, n) => assert.include(answer.content.parts[0]?.text, `"number ${n}"`))
+    })
+  )
+})
+
+describe("failures", () => {
+  const failures: ReadonlyArray<readonly [name: string, answer: Fake.Answer, expected: object]> = [
+    ["401", Fake.failure(401, "no"), { _tag: "AuthenticationError", kind: "InvalidKey" }],
+    ["400 for a key that is none", Fake.keyInvalid, { _tag: "AuthenticationError", kind: "InvalidKey" }],
+    ["403", Fake.failure(403, "no"), { _tag: "AuthenticationError", kind: "InsufficientPermissions" }],
+    ["404", Fake.failure(404, "no such model"), { _tag: "InvalidRequestError", detail: "no such model" }],
+    ["400", Fake.failure(400, "bad turn"), { _tag: "InvalidRequestError", detail: "bad turn" }],
+    ["429", Fake.failure(429, "slow down"), { _tag: "RateLimitError" }],
+    ["429 with Retry-After", Fake.failure(429, "", { retryAfter: "7" }), { _tag: "RateLimitError", retryAfter: 7 }],
+    ["429 with RetryInfo", Fake.rateLimited(3.5), { _tag: "RateLimitError", retryAfter: 3.5 }],
+    [
+      "429 with a date",
+      Fake.json(Fake.failureBody(429, "slow down"), 429, {
+        date: "Wed, 21 Oct 2015 07:28:00 GMT",
+        "retry-after": "Wed, 21 Oct 2015 07:29:00 GMT"
+      }),
+      { _tag: "RateLimitError", retryAfter: 60 }
+    ],
+    [
+      "429 with a Retry-After that is neither",
+      Fake.failure(429, "", { retryAfter: "soon" }),
+      { _tag: "RateLimitError" }
+    ],
+    [
+      "429 for the day",
+      Fake.dailyQuota,
+      { _tag: "QuotaExhaustedError", detail: "GenerateRequestsPerDayPerProjectPerModel" }
+    ],
+    [
+      "400 context length",
+      Fake.contextLength(1_200_000, 1_048_576),
+      { _tag: "ContextLengthError", tokens: 1_200_000, limit: 1_048_576 }
+    ],
+    [
+      "400 context length without the count",
+      Fake.failure(400, "The input token count exceeds the maximum number of tokens allowed 1,048,576."),
+      { _tag: "ContextLengthError", limit: 1_048_576 }
+    ],
+    [
+      "400 payload size",
+      Fake.failure(400, "Request payload size exceeds the limit: 20971520 bytes."),
+      { _tag: "ContextLengthError" }
+    ],
+    ["413", Fake.failure(413, "too large"), { _tag: "ContextLengthError" }],
+    ["500", Fake.failure(500, "oops"), { _tag: "InternalProviderError", status: 500 }],
+    [
+      "503 with Retry-After",
+      Fake.failure(503, "overloaded", { retryAfter: "2" }),
+      { _tag: "InternalProviderError", status: 503, retryAfter: 2 }
+    ],
+    [
+      "502 as a page",
+      [Fake.head(502, { "content-type": "text/html" }), Fake.write("<h1>Bad gateway</h1>")],
+      { _tag: "InternalProviderError", status: 502 }
+    ],
+    [
+      "500 with a broken body",
+      [Fake.head(500, { "content-type": "application/json" }), Fake.write("{")],
+      { _tag: "InternalProviderError", status: 500 }
+    ],
+    [
+      "400 wrapped in itself",
+      [
+        Fake.head(400, { "content-type": "text/plain" }),
+        Fake.write(JSON.stringify(Fake.failureBody(400, JSON.stringify(Fake.failureBody(400, "inner")))))
+      ],
+      { _tag: "InvalidRequestError", detail: "inner" }
+    ]
+  ]
+  for (const [name, answer, expected] of failures) {
+    for (const way of everyWay) {
+      it.live(`${name} (${way})`, () =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(plain(yield* reasonOf(always(answer), way)), expected)
+        })
+      )
+    }
+  }
+
+  it.live("a redirection is not followed: the key goes to nobody else", () =>
+    Effect.gen(function* () {
+      const elsewhere = yield* Fake.make(always(Fake.json(hello)))
+      const location = `${elsewhere.url}/v1beta/models/x:generateContent`
+      const reason = yield* reasonOf(always(Fake.json({}, 307, { location })), "generate")
+      assert.deepStrictEqual(plain(reason), { _tag: "InvalidResponseError", detail: "a redirection (307)" })
+      assert.deepStrictEqual(yield* elsewhere.requests, [])
+    })
+  )
+
+  const refused: ReadonlyArray<readonly [name: string, response: unknown, finishReason: string]> = [
+    ["prompt blocked", Fake.blocked("PROHIBITED_CONTENT"), "PROHIBITED_CONTENT"],
+    ["SAFETY", { candidates: [{ finishReason: "SAFETY" }] }, "SAFETY"],
+    ["RECITATION", Fake.response([{ text: "once upon" }], { finishReason: "RECITATION" }), "RECITATION"]
+  ]
+  for (const [name, response, finishReason] of refused) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const expected = { _tag: "ContentPolicyError", finishReason }
+        assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.json(response)), "generate")), expected)
+        assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.sse(response)), "stream")), expected)
+      })
+    )
+  }
+
+  const broken: ReadonlyArray<readonly [name: string, way: Way, answer: Fake.Answer]> = [
+    ["no candidates", "generate", Fake.json({ usageMetadata: { promptTokenCount: 1 } })],
+    ["empty candidates", "generate", Fake.json({ candidates: [] })],
+    ["no finish reason", "generate", Fake.json(Fake.response([{ text: "a" }], { finishReason: null }))],
+    ["broken JSON", "generate", [Fake.head(200), Fake.write('{"candidates":')]],
+    ["an empty body", "generate", [Fake.head(200)]],
+    ["JSON of another kind", "generate", Fake.json(["a"])],
+    ["null", "generate", Fake.json(null)],
+    ["parts that are none", "generate", Fake.json({ candidates: [{ content: { parts: [{ text: 1 }] } }] })],
+    ["a count that is none", "countTokens", Fake.json({ totalTokens: "many" })],
+    ["no count", "countTokens", Fake.json({})],
+    [
+      "trap: a clean close without a finish reason",
+      "stream",
+      Fake.sse(Fake.response([{ text: "a" }], { finishReason: null }))
+    ],
+    ["a clean close without anything", "stream", Fake.sse()],
+    ["a clean close in the middle of a piece", "stream", [...Fake.sse(hello), Fake.write("data: {")]],
+    ["a piece that is no JSON", "stream", [Fake.streamHead, Fake.write("data: {nonsense}\r\n\r\n")]],
+    ["a page instead of a stream", "stream", [Fake.head(200), Fake.write("<h1>hi</h1>\n\n")]]
+  ]
+  for (const [name, way, answer] of broken) {
+    it.live(`${name} is an InvalidResponseError (${way})`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* reasonOf(always(answer), way))._tag, "InvalidResponseError")
+      })
+    )
+  }
+
+  it.live("an error in the middle of a stream, after what came before it", () =>
+    Effect.gen(function* () {
+      const { model } = yield* against(
+        always([
+          ...Fake.sse(Fake.response([{ text: "a" }], { finishReason: null })),
+          Fake.event(Fake.failureBody(503, "x"))
+        ])
+      )
+      const taken: Array<string> = []
+      const error = yield* model.stream(question).pipe(
+        Stream.runForEach(({ parts }) => Effect.sync(() => void taken.push(...parts.map((part) => part.text ?? "")))),
+        Effect.flip
+      )
+      assert.deepStrictEqual(plain(error.reason), { _tag: "InternalProviderError", status: 503 })
+      assert.deepStrictEqual(taken, ["a"])
+    })
+  )
+
+  for (const [name, step] of [
+    ["reset", Fake.reset],
+    ["dropped", Fake.drop]
+  ] as const) {
+    it.live(`a connection ${name} before and in the middle of an answer is a NetworkError`, () =>
+      Effect.gen(function* () {
+        for (const before of [[], [Fake.head(200)], [Fake.head(200), Fake.write('{"candidates":')]]) {
+          for (const way of everyWay) {
+            assert.strictEqual((yield* reasonOf(always([...before, step]), way))._tag, "NetworkError")
+          }
+        }
+      })
+    )
+
+    it.live(`a stream ${name} after its first piece hands that on and is a NetworkError`, () =>
+      Effect.gen(function* () {
+        const taken = yield* Deferred.make<void>()
+        const first = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
+        const { fake, model } = yield* against(
+          always([Fake.streamHead, Fake.event(first), Fake.wait(Deferred.await(taken)), step])
+        )
+        const error = yield* model.stream(question).pipe(
+          Stream.runForEach(() => Deferred.succeed(taken, undefined)),
+          Effect.flip
+        )
+        assert.strictEqual(error.reason._tag, "NetworkError")
+        assert.lengthOf(yield* fake.requests, 1)
+      })
+    )
+  }
+
+  it.live("nobody there, no such host and no TLS are NetworkErrors that name the host", () =>
+    Effect.gen(function* () {
+      const gone = yield* Effect.scoped(Effect.map(Fake.make(always([])), ({ url }) => url))
+      const noTls = (yield* Fake.make(always([]))).url.replace("http:", "https:")
+      for (const [url, detail] of [
+        [gone, /^ECONNREFUSED, 127\.0\.0\.1:\d+$/],
+        ["http://nowhere.invalid", /^(ENOTFOUND|EAI_AGAIN), nowhere\.invalid$/],
+        [noTls, /SSL|EPROTO/]
+      ] as const) {
+        for (const way of everyWay) {
+          const error = yield* Model.use((model) => ways(model)[way]).pipe(
+            Effect.provide(provided({ GOOGLE_GEMINI_BASE_URL: url })),
+            Effect.flip
+          )
+          assert.instanceOf(error, ModelError)
+          assert.strictEqual(error.reason._tag, "NetworkError")
+          assert.match("detail" in error.reason ? error.reason.detail : "", detail)
+        }
+      }
+    })
+  )
+
+  it.live("a model name that the SDK refuses is an InvalidRequestError", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always([]))
+      const error = yield* Effect.flip(model.generate({ ...question, model: "../up" }))
+      assert.strictEqual(error.reason._tag, "InvalidRequestError")
+      assert.deepStrictEqual(yield* fake.requests, [])
+    })
+  )
+})
+
+describe("answers without an end", () => {
+  const block = "x".repeat(1_048_576)
+  const endless = (begin: string, head: Fake.Step): Fake.Answer => [
+    head,
+    Fake.write(begin),
+    ...Array.from({ length: 33 }, () => Fake.write(block)),
+    Fake.stall
+  ]
+  const jsonHead = Fake.head(200, { "content-type": "application/json" })
+  const answers: Readonly<Record<Way, Fake.Answer>> = {
+    generate: endless('{"candidates":[{"content":{"parts":[{"text":"', jsonHead),
+    countTokens: endless('{"totalTokens":1,"x":"', jsonHead),
+    stream: endless('data: {"candidates":[{"content":{"parts":[{"text":"', Fake.streamHead)
+  }
+  for (const way of everyWay) {
+    it.live(`one line is ended at 32 MiB, and the socket closed (${way})`, () =>
+      Effect.gen(function* () {
+        const { fake, model } = yield* against(always(answers[way]))
+        const { reason } = yield* Effect.flip(ways(model)[way])
+        assert.deepStrictEqual(plain(reason), { _tag: "AnswerTooLargeError", unit: "bytes", limit: 33_554_432 })
+        assert.match(
+          reason.message,
+          /^the model's answer was ended and thrown away: it has more than 32 MiB; try again/
+        )
+        assert.isFalse(yield* fake.closed(0))
+      })
+    )
+
+    it.live(`the body of an error is ended at 1 MiB, and its status told (${way})`, () =>
+      Effect.gen(function* () {
+        const head = Fake.head(400, { "content-type": "application/json" })
+        const { fake, model } = yield* against(always(endless('{"error":{"message":"', head)))
+        const { reason } = yield* Effect.flip(ways(model)[way])
+        assert.deepStrictEqual(plain(reason), {
+          _tag: "InvalidRequestError",
+          detail: "HTTP 400, and its body cannot be read"
+        })
+        assert.isFalse(yield* fake.closed(0))
+      })
+    )
+  }
+
+  it.live("what compressed bytes unpack to is counted", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<http.Server>((resume) => {
+          const made = http.createServer((_, outgoing) => {
+            outgoing.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+            outgoing.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, "x")))
+          })
+          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+        }),
+        (made) => Effect.sync(() => made.close())
+      )
+      const address = server.address()
+      const port = typeof address === "object" ? (address?.port ?? 0) : 0
+      const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}` }))
+      const model = yield* Effect.provide(Model, context)
+      const error = yield* Effect.flip(Stream.runDrain(model.stream(question)))
+      assert.deepStrictEqual(plain(error.reason), { _tag: "AnswerTooLargeError", unit: "bytes", limit: 33_554_432 })
+    })
+  )
+
+  it.live("pieces and parts are counted, not those that say nothing", () =>
+    Effect.gen(function* () {
+      const idle = Fake.write(": still there\n\n".repeat(300_000))
+      const pieces = Fake.write("data: {}\n\n".repeat(128_001))
+      const { model } = yield* against(
+        Fake.queue(
+          [Fake.streamHead, idle, Fake.event(hello)],
+          [Fake.streamHead, pieces],
+          Fake.sse(Fake.response(Array.from({ length: 128_001 }, () => ({ text: "" }))))
+        )
+      )
+      assert.lengthOf(yield* Stream.runCollect(model.stream(question)), 1)
+      for (const _ of [1, 2]) {
+        const { reason } = yield* Effect.flip(Stream.runDrain(model.stream(question)))
+        assert.deepStrictEqual(plain(reason), { _tag: "AnswerTooLargeError", unit: "parts", limit: 128_000 })
+      }
+    })
+  )
+})
+
+describe("interruption", () => {
+  const stalls: ReadonlyArray<readonly [name: string, steps: Fake.Answer]> = [
+    ["before the head", []],
+    ["after the head", [Fake.head(200)]],
+    ["in the middle of a body", [Fake.head(200), Fake.write('{"candidates":[')]],
+    ["in the body of an error", [Fake.head(503, { "content-type": "application/json" }), Fake.write("{")]]
+  ]
+  for (const [name, steps] of stalls) {
+    for (const way of everyWay) {
+      it.live(`trap: ${way} stalled ${name} is aborted at the socket, and nothing follows`, () =>
+        Effect.gen(function* () {
+          const reached = yield* Deferred.make<void>()
+          const { fake, model } = yield* against(({ index }) =>
+            index === 0
+              ? [...steps, Fake.wait(Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))]
+              : Fake.failure(404, "")
+          )
+          const fiber = yield* Effect.forkChild(ways(model)[way], { startImmediately: true })
+          yield* Deferred.await(reached)
+          yield* Fiber.interrupt(fiber)
+          assert.isFalse(yield* fake.closed(0))
+          // A retry would come before the next request, or beside it.
+          yield* Effect.ignore(ways(model)[way])
+          yield* fake.closed(1)
+          assert.deepStrictEqual(yield* order(fake), ["Received 0", "Closed 0", "Received 1", "Closed 1"])
+        })
+      )
+    }
+  }
+
+  const firstPiece = Fake.event(Fake.response([{ text: "a" }], { finishReason: null }))
+
+  it.live("trap: a stream stalled after a piece is aborted at the socket", () =>
+    Effect.gen(function* () {
+      const taken = yield* Deferred.make<void>()
+      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
+      const fiber = yield* model.stream(question).pipe(
+        Stream.runForEach(() => Deferred.succeed(taken, undefined)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(taken)
+      yield* Fiber.interrupt(fiber)
+      assert.isFalse(yield* fake.closed(0))
+      assert.deepStrictEqual(yield* order(fake), ["Received 0", "Closed 0"])
+    })
+  )
+
+  it.live("trap: a stream that is left early leaves no socket behind", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, firstPiece, Fake.stall]))
+      const chunks = yield* Stream.runCollect(Stream.take(model.stream(question), 1))
+      assert.lengthOf(chunks, 1)
+      assert.isFalse(yield* fake.closed(0))
+      assert.lengthOf(yield* fake.requests, 1)
+    })
+  )
+
+  it.live("a stream whose consumer fails leaves no socket behind", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
+      yield* Effect.flip(Stream.runForEach(model.stream(question), () => Effect.fail("enough")))
+      assert.isFalse(yield* fake.closed(0))
+    })
+  )
+
+  it.live("the same stream can be run again, each time with a request of its own", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always(Fake.sse(hello)))
+      const stream = model.stream(question)
+      assert.lengthOf(yield* fake.requests, 0)
+      assert.deepStrictEqual(yield* Stream.runCollect(stream), yield* Stream.runCollect(stream))
+      assert.lengthOf(yield* fake.requests, 2)
+    })
+  )
+})
+
+describe("traps of the SDK", () => {
+  const continued = Fake.response([{ text: "a" }], { finishReason: "CONTINUATION", continuationToken: "t" })
+  const checkpoint = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
+
+  it.live("automatic continuation: one call is one request", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(
+        Fake.queue(Fake.json(continued), Fake.sse(continued), Fake.json(checkpoint), Fake.sse(checkpoint))
+      )
+      assert.strictEqual((yield* model.generate(question)).finishReason, "CONTINUATION")
+      const chunks = yield* Stream.runCollect(model.stream(question))
+      assert.deepStrictEqual(
+        chunks.map(({ finishReason }) => finishReason),
+        ["CONTINUATION"]
+      )
+      yield* Effect.flip(model.generate(question))
+      yield* Effect.flip(Stream.runDrain(model.stream(question)))
+      assert.lengthOf(yield* fake.requests, 4)
+    })
+  )
+
+  it.live("its timeout: it is not used, not even announced to the server", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always(Fake.json(hello)))
+      yield* model.generate(question)
+      assert.notProperty((yield* fake.requests)[0]?.headers, "x-server-timeout")
+    })
+  )
+
+  /** Lets what a socket delivered be worked on, whatever clock the test has. */
+  const turns = Effect.promise(async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  for (const way of everyWay) {
+    it.effect(`its timeout: ours is a TimeoutError, and the socket closes (${way})`, () =>
+      Effect.gen(function* () {
+        const timeouts = { generate: "50 millis", chunk: "50 millis", countTokens: "50 millis" } as const
+        const { fake, model } = yield* against(always([Fake.stall]), timeouts)
+        const asking = yield* Effect.forkChild(Effect.flip(ways(model)[way]))
+        yield* fake.received(0)
+        yield* TestClock.adjust("50 millis")
+        const { reason } = yield* Fiber.join(asking)
+        assert.deepStrictEqual(plain(reason), { _tag: "TimeoutError", seconds: 0.05 })
+        assert.isFalse(yield* fake.closed(0))
+        assert.lengthOf(yield* fake.requests, 1)
+      })
+    )
+  }
+
+  it.effect("a stream that stalls after a piece times out, after handing that on", () =>
+    Effect.gen(function* () {
+      const { fake, model } = yield* against(always([...Fake.sse(checkpoint), Fake.stall]), { chunk: "200 millis" })
+      const taken = yield* Queue.unbounded<unknown>()
+      const asking = yield* model.stream(question).pipe(
+        Stream.runForEach((chunk) => Queue.offer(taken, chunk)),
+        Effect.flip,
+        Effect.forkChild
+      )
+      yield* Queue.take(taken)
+      yield* turns
+      yield* TestClock.adjust("200 millis")
+      const { reason } = yield* Fiber.join(asking)
+      assert.strictEqual(reason._tag, "TimeoutError")
+      assert.strictEqual(yield* Queue.size(taken), 0)
+      assert.isFalse(yield* fake.closed(0))
+    })
+  )
+
+  it.effect("each piece of a stream has the whole time, and the consumer's own time does not count", () =>
+    Effect.gen(function* () {
+      const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>(), Deferred.make<void>()])
+      const [one, two, three] = gates.map((gate) => Fake.wait(Deferred.await(gate)))
+      const piece = Fake.event(checkpoint)
+      const script = [...Fake.sse(), piece, one, piece, two, piece, three, Fake.event(hello)]
+      const { model } = yield* against(always(script.flatMap((step) => step ?? [])), { chunk: "400 millis" })
+      const taken = yield* Queue.unbounded<unknown>()
+      const asking = yield* model.stream(question).pipe(
+        Stream.tap((chunk) => Queue.offer(taken, chunk)),
+        Stream.tap(({ finishReason }) => (finishReason === "STOP" ? Effect.sleep("450 millis") : Effect.void)),
+        Stream.runCollect,
+        Effect.forkChild
+      )
+      for (const gate of gates) {
+        yield* Queue.take(taken)
+        yield* turns
+        yield* TestClock.adjust("399 millis")
+        yield* Deferred.succeed(gate, undefined)
+      }
+      yield* Queue.take(taken)
+      yield* turns
+      yield* TestClock.adjust("450 millis")
+      assert.lengthOf(yield* Fiber.join(asking), 4)
+    })
+  )
+
+  it.live("the environment: what Config says counts, and nothing is printed", () =>
+    Effect.gen(function* () {
+      const printed = (["warn", "debug", "log", "error"] as const).map((name) => vi.spyOn(console, name))
+      vi.stubEnv("GOOGLE_API_KEY", "from the environment")
+      vi.stubEnv("GEMINI_API_KEY", "from the environment as well")
+      vi.stubEnv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+      vi.stubEnv("GOOGLE_CLOUD_PROJECT", "project")
+      vi.stubEnv("GOOGLE_GEMINI_BASE_URL", "http://nowhere.invalid")
+      const fake = yield* Fake.make(always(Fake.json(hello)), { key })
+      yield* Model.use((model) => model.generate(question)).pipe(
+        Effect.provide(provided({ GOOGLE_GEMINI_BASE_URL: `${fake.url}/`, GOOGLE_API_KEY: "second" }))
+      )
+      assert.strictEqual((yield* fake.requests)[0]?.path, "/v1beta/models/gemini-2.5-flash:generateContent")
+      for (const spy of printed) assert.strictEqual(spy.mock.calls.length, 0)
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          vi.unstubAllEnvs()
+          vi.restoreAllMocks()
+        })
+      )
+    )
+  )
+
+  it.live(
+    "it is loaded at the first call, not with the layer",
+    () =>
+      Effect.gen(function* () {
+        const source = pathToFileURL(`${root}/src/`).href
+        const program = `
+          import { registerHooks } from "node:module"
+          registerHooks({
+            resolve: (name, context, next) => {
+              if (name.startsWith("@google/genai")) console.log("loaded " + name)
+              return next(name, context)
+            }
+          })
+          const { Effect, Layer } = await import("effect")
+          const { layer } = await import("${source}layers/model/GoogleModel.ts")
+          const { Model } = await import("${source}services/model/Model.ts")
+          const call = Effect.flip(Model.use((model) => model.countTokens({ model: "m", contents: [] })))
+          const program = Effect.gen(function* () {
+            const context = yield* Layer.build(layer)
+            console.log("built")
+            console.log((yield* Effect.provide(call, context)).reason._tag)
+          })
+          await Effect.runPromise(Effect.scoped(program))
+        `
+        const gone = yield* Effect.scoped(Effect.map(Fake.make(always([])), ({ url }) => url))
+        const printed = yield* Effect.callback<string>((resume) => {
+          execFile(
+            execPath,
+            ["--no-warnings", "--input-type=module", "--eval", program],
+            { env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: gone }, cwd: import.meta.dirname },
+            (_error, stdout, stderr) => resume(Effect.succeed(`${stdout}${stderr}`))
+          )
+        })
+        assert.deepStrictEqual(printed.trim().split("\n"), ["built", "loaded @google/genai/web", "NetworkError"])
+      }),
+    30_000
+  )
+})
+
+describe("the key", () => {
+  const asked = (environment: Environment) => {
+    const layer = GoogleModel.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))
+    return Model.use((model) => model.generate(question)).pipe(Effect.provide(layer))
+  }
+
+  for (const [name, keys] of [
+    ["GEMINI_API_KEY wins", { GEMINI_API_KEY: "right", GOOGLE_API_KEY: "wrong" }],
+    ["GOOGLE_API_KEY is the second", { GOOGLE_API_KEY: "right" }],
+    ["a blank one counts as none", { GEMINI_API_KEY: " ", GOOGLE_API_KEY: "right" }],
+    ["space around it is not part of it", { GEMINI_API_KEY: " right\n" }]
+  ] as const) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const fake = yield* Fake.make(always(Fake.json(hello)), { key: "right" })
+        const answer = yield* asked({ ...keys, GOOGLE_GEMINI_BASE_URL: fake.url })
+        assert.strictEqual(answer.finishReason, "STOP")
+      })
+    )
+  }
+
+  it.effect("a missing one fails every call, not the layer", () =>
+    Effect.gen(function* () {
+      for (const environment of [{}, { GEMINI_API_KEY: "" }]) {
+        const layer = provided({ GEMINI_API_KEY: "", ...environment })
+        const model = yield* Effect.provide(Model, layer)
+        for (const way of everyWay) {
+          const { reason } = yield* Effect.flip(ways(model)[way])
+          assert.deepStrictEqual(plain(reason), { _tag: "AuthenticationError", kind: "MissingKey" })
+        }
+      }
+    })
+  )
+
+  it.effect("one that no header can hold is not accepted, and not shown", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(asked({ GEMINI_API_KEY: "two\nlines" }))
+      assert.instanceOf(error, ModelError)
+      assert.notInclude(inspect(error), "lines")
+      assert.strictEqual(error.message, "the key is not accepted; check GEMINI_API_KEY")
+    })
+  )
+
+  it.effect("an endpoint that is no http URL fails the layer, a blank one does not", () =>
+    Effect.gen(function* () {
+      for (const url of ["not a URL", "localhost:8080"]) {
+        const error = yield* Effect.flip(Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: url })))
+        assert.strictEqual(error._tag, "ConfigError")
+        assert.include(error.message, "GOOGLE_GEMINI_BASE_URL")
+      }
+      yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: "" }))
+    })
+  )
+
+  it.live("is in no error, log, span or message, whatever the server says", () =>
+    Effect.gen(function* () {
+      const spans: Array<Tracer.NativeSpan> = []
+      const logs: Array<unknown> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          spans.push(span)
+          return span
+        }
+      })
+      const logger = Logger.make((options) => void logs.push(options))
+      const printed = (["warn", "debug", "log", "error"] as const).map((name) => vi.spyOn(console, name))
+      const echo = `you sent ${key}`
+      const scripts: ReadonlyArray<Fake.Answer> = [
+        ...[400, 401, 403, 404, 429, 500].map((code) => Fake.failure(code, echo)),
+        Fake.failure(429, echo, { details: [{ violations: [{ quotaId: `PerDay ${key}` }] }] }),
+        [Fake.head(400), Fake.write(echo)],
+        Fake.json(Fake.blocked(key)),
+        Fake.sse(Fake.blocked(key)),
+        Fake.json({ candidates: [{ content: { parts: [{ text: { [key]: key } }] }, finishReason: 3 }] }),
+        [Fake.streamHead, Fake.write(`data: ${key}\n\n`)],
+        Fake.json(hello),
+        Fake.sse(hello),
+        [Fake.head(200), Fake.write(key)],
+        [Fake.reset]
+      ]
+      const exits: Array<Exit.Exit<unknown, unknown>> = []
+      for (const answer of scripts) {
+        const { model } = yield* against(always(answer))
+        for (const way of everyWay) {
+          exits.push(
+            yield* ways(model)[way].pipe(
+              Effect.withTracer(tracer),
+              Effect.provide(Logger.layer([logger])),
+              Effect.provideService(References.MinimumLogLevel, "Trace"),
+              Effect.exit
+            )
+          )
+        }
+      }
+      const failures = exits.filter(Exit.isFailure)
+      const seen = [
+        ...exits.map((exit) => inspect(exit, { depth: 20, showHidden: true })),
+        ...failures.map(
+          ({ cause }) => `${Cause.pretty(cause)} ${JSON.stringify(cause)} ${String(Cause.squash(cause))}`
+        ),
+        ...spans.map(({ attributes, events, name, status }) =>
+          inspect({ attributes, events, name, status }, { depth: 20 })
+        ),
+        inspect(logs, { depth: 20 }),
+        inspect(
+          printed.map(({ mock }) => mock.calls),
+          { depth: 20 }
+        )
+      ]
+      assert.isAbove(failures.length, 40)
+      assert.include(seen.join("\n"), "you sent <key>")
+      assert.deepStrictEqual(
+        spans.map(({ name }) => name).filter((name) => !name.startsWith("Model.")),
+        []
+      )
+      assert.isAtLeast(spans.length, exits.length)
+      for (const text of seen) assert.notInclude(text, key)
+    }).pipe(Effect.ensuring(Effect.sync(() => vi.restoreAllMocks())))
+  )
+})
+
+describe("the recordings of gemini-cli", () => {
+  const Line = Schema.fromJsonString(Schema.Struct({ method: Schema.String, response: Schema.Unknown }))
+  const Wire = Schema.Struct({
+    candidates: Schema.optionalKey(
+      Schema.Array(Schema.Struct({ content: Schema.optionalKey(Schema.Struct({ parts: Schema.Array(Part) })) }))
+    )
+  })
+  const partsOf = (response: unknown) =>
+    Effect.map(Schema.decodeUnknownEffect(Schema.Union([Schema.Array(Wire), Wire]))(response), (decoded) =>
+      [decoded].flat().flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? [])
+    )
+
+  for (const name of [
+    "api-resilience",
+    "context-compress-interactive.compress-failure",
+    "context-compress-interactive.compress",
+    "json-output.france",
+    "parallel-tools"
+  ]) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const file = yield* fs.readFileString(`${import.meta.dirname}/../../fixtures/recordings/${name}.responses`)
+        const { fake, model } = yield* against(yield* Fake.replay(file))
+        const lines = file.split("\n").filter((line) => line !== "")
+        for (const line of lines) {
+          const { method, response } = yield* Schema.decodeEffect(Line)(line)
+          const parts =
+            method === "generateContent"
+              ? (yield* Effect.tap(model.generate(question), Schema.encodeUnknownEffect(ModelAnswer))).content.parts
+              : (yield* Stream.runCollect(model.stream(question))).flatMap((chunk) => chunk.parts)
+          assert.deepStrictEqual(parts, yield* partsOf(response))
+        }
+        assert.lengthOf(yield* fake.requests, lines.length)
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
+})
+
+describe("what the API says of a model", () => {
+  const describing = Effect.fnUntraced(function* (
+    answer: (name: string) => Fake.Answer,
+    timeouts: Partial<GoogleModel.Timeouts> = {}
+  ) {
+    const fake = yield* Fake.make(Fake.queue(), { describe: answer })
+    const context = yield* Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: fake.url }, timeouts))
+    const { describe: ask } = yield* Effect.provide(Model, context)
+    return { fake, ask: ask ?? (() => Effect.die(new Error("it cannot be asked"))) }
+  })
+
+  it.live("is asked once for each model", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* describing((name) => Fake.description(name, 1_048_576, 65_536))
+      const said = { window: 1_048_576, output: 65_536 }
+      assert.deepStrictEqual(yield* ask("gemini-9-pro"), said)
+      assert.deepStrictEqual(yield* ask("gemini-9-pro"), said)
+      assert.deepStrictEqual(yield* ask("models/gemini-9-flash"), said)
+      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro", "gemini-9-flash"])
+      assert.isEmpty(yield* fake.requests)
+    })
+  )
+
+  it.live("a model it does not have is no failure, and neither is a name that can be none", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* describing((name) =>
+        name === "a b" ? Fake.failure(400, "* GetModelRequest.name: unexpected model name format") : Fake.noModel(name)
+      )
+      assert.isUndefined(yield* ask("nope"))
+      assert.isUndefined(yield* ask("nope"))
+      assert.isUndefined(yield* ask("a b"))
+      assert.deepStrictEqual(yield* fake.lookups, ["nope", "a b"])
+    })
+  )
+
+  const failures: ReadonlyArray<readonly [what: string, answer: Fake.Answer, reason: ModelErrorReason["_tag"]]> = [
+    ["a gateway that knows no such path", [Fake.head(404), Fake.write("<html>not here</html>")], "InvalidRequestError"],
+    ["a gateway with an error of its own", Fake.json({ detail: "Not Found" }, 404), "InvalidRequestError"],
+    ["a key that is refused", Fake.keyInvalid, "AuthenticationError"],
+    ["a server that fails", Fake.failure(503, "overloaded"), "InternalProviderError"],
+    ["a connection that breaks", [Fake.drop], "NetworkError"],
+    ["an answer without limits", Fake.json({ name: "models/x" }), "InvalidResponseError"]
+  ]
+  for (const [what, answer, reason] of failures) {
+    it.live(`${what} says nothing about the model, and is asked again`, () =>
+      Effect.gen(function* () {
+        const { ask, fake } = yield* describing(() => answer)
+        for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(ask("gemini-x"))).reason._tag, reason)
+        assert.lengthOf(yield* fake.lookups, 2)
+      })
+    )
+  }
+
+  it.live("interrupted or late, it closes its socket", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const closed = yield* Deferred.make<void>()
+      const hanging = Effect.onInterrupt(Effect.andThen(Deferred.succeed(asked, undefined), Effect.never), () =>
+        Deferred.succeed(closed, undefined)
+      )
+      const { ask } = yield* describing(() => [Fake.wait(hanging)])
+      const fiber = yield* Effect.forkChild(ask("gemini-x"))
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.await(closed)
+      const late = yield* describing(() => [Fake.stall], { describe: "50 millis" })
+      assert.strictEqual((yield* Effect.flip(late.ask("gemini-x"))).reason._tag, "TimeoutError")
+    })
+  )
+})

@@ -1,0 +1,617 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, FileSystem, Layer, Logger, Option, Path } from "effect"
+import { execFileSync } from "node:child_process"
+import * as FileExperiments from "../../../src/layers/settings/FileExperiments.ts"
+import * as FileSettings from "../../../src/layers/settings/FileSettings.ts"
+import * as SettingsSources from "../../../src/layers/settings/SettingsSources.ts"
+import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
+import { compressionThreshold, Experiments } from "../../../src/services/settings/Experiments.ts"
+import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
+import { Settings } from "../../../src/services/settings/Settings.ts"
+import { type TrustState, Trust } from "../../../src/services/workspace/Trust.ts"
+
+interface Files {
+  readonly home?: string
+  readonly here?: string
+  /** Gemini CLI's settings of the working folder. */
+  readonly gemini?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** What an `.env` file says beneath that. */
+  readonly dotEnv?: Readonly<Record<string, string>>
+  /** How it stands with the working folder; else it is trusted. */
+  readonly standing?: TrustState
+}
+
+const envFiles = (variables: Readonly<Record<string, string>> = {}) =>
+  Layer.succeed(EnvFiles, { file: undefined, variables, hidden: [], untrusted: [], notices: [] })
+
+const trusted = () => Effect.succeed("trusted" as const)
+
+/** What is read where these files lie in the home folder and the working folder. */
+const laid = Effect.fnUntraced(function* (
+  { dotEnv = {}, env = {}, gemini, here, home, standing = "trusted" }: Files,
+  trust: (folder: string) => Effect.Effect<TrustState> = () => Effect.succeed(standing)
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const root = yield* fs.makeTempDirectoryScoped()
+  const folders = { home: path.join(root, "home"), here: path.join(root, "here") }
+  yield* fs.makeDirectory(path.join(folders.here, ".palimpsest"), { recursive: true })
+  yield* fs.makeDirectory(folders.home)
+  if (home !== undefined) yield* fs.writeFileString(path.join(folders.home, "settings.json"), home)
+  if (here !== undefined) yield* fs.writeFileString(path.join(folders.here, ".palimpsest", "settings.json"), here)
+  if (gemini !== undefined) {
+    yield* fs.makeDirectory(path.join(folders.here, ".gemini"))
+    yield* fs.writeFileString(path.join(folders.here, ".gemini", "settings.json"), gemini)
+  }
+  const inFolder = Layer.succeed(Path.Path, { ...path, resolve: (...parts) => path.resolve(folders.here, ...parts) })
+  const settings = FileSettings.layer(folders.home, trust).pipe(
+    Layer.provide(Layer.merge(inFolder, envFiles(dotEnv))),
+    Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...dotEnv, ...env })))
+  )
+  return { settings, root }
+})
+
+const reading = Effect.fnUntraced(function* (files: Files) {
+  const { root, settings } = yield* laid(files)
+  const result = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings), Effect.result)
+  return { result, root }
+})
+
+const settingsOf = (files: Files) =>
+  Effect.map(reading(files), ({ result }) => (result._tag === "Success" ? { ...result.success.settings } : undefined))
+
+layer(NodeServices.layer)("FileSettings", (it) => {
+  it.effect("no files, no settings", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* settingsOf({}), {})
+    })
+  )
+
+  it.effect("the later place wins: home, working folder, environment", () =>
+    Effect.gen(function* () {
+      const home = `{"model": "of-home", "window": 1000, "titles": false}`
+      const here = `{"model": "of-here", "window": 2000}`
+      assert.deepStrictEqual(yield* settingsOf({ home }), { model: "of-home", window: 1000, titles: false })
+      assert.deepStrictEqual(yield* settingsOf({ home, here }), { model: "of-here", window: 2000, titles: false })
+      const env = { PALIMPSEST_MODEL: "of-env" }
+      assert.deepStrictEqual(yield* settingsOf({ home, here, env }), { model: "of-env", window: 2000, titles: false })
+      const blank = { PALIMPSEST_MODEL: "  " }
+      assert.deepStrictEqual(yield* settingsOf({ home, env: blank }), { model: "of-home", window: 1000, titles: false })
+    })
+  )
+
+  it.effect("Gemini CLI's settings of a trusted folder count above the home folder's and below our own", () =>
+    Effect.gen(function* () {
+      const gemini = `{
+        // as Gemini CLI has it
+        "model": { "name": "of-gemini", "compressionThreshold": 0.7 },
+        "context": { "fileName": "NOTES.md" }, "ui": { "theme": "dark" },
+        "hooks": { "PreCompress": [{ "hooks": [{ "type": "command", "command": "note" }] }] },
+        "mcpServers": { "files": { "command": "files-server" } }
+      }`
+      const home = `{"model": "of-home", "compressionThreshold": 0.2, "titles": false}`
+      const { result, root } = yield* reading({ gemini, home, here: `{"model": "of-here"}` })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const { files, notices, settings, sources } = result.success
+      assert.strictEqual(settings.model, "of-here")
+      assert.strictEqual(settings.compressionThreshold, 0.7)
+      assert.deepStrictEqual(settings.memory?.fileNames, ["NOTES.md"])
+      assert.strictEqual(settings.titles, false)
+      assert.isUndefined(settings.mcpServers)
+      const file = `${root}/here/.gemini/settings.json`
+      assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
+      assert.deepStrictEqual(notices, [
+        `${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`
+      ])
+      assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
+    })
+  )
+
+  it.effect("of a folder that is not trusted nothing of Gemini CLI's settings counts, and one line says so", () =>
+    Effect.gen(function* () {
+      const gemini = `{"model": {"compressionThreshold": 0.7}}`
+      const { result, root } = yield* reading({ gemini, standing: "unknown" })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `${root}/here/.gemini/settings.json was left out: the folder is not trusted; to trust it: palimpsest trust`
+      ])
+    })
+  )
+
+  for (const [rule, files, place] of [
+    [
+      "Gemini CLI's of the working folder",
+      { gemini: `{"model": {"compressionThreshold": 7}}` },
+      "here/.gemini/settings.json, model.compressionThreshold: expected a share"
+    ],
+    ["Gemini CLI's that are no JSON", { gemini: `{"model"` }, "here/.gemini/settings.json: expected JSON"],
+    ["the home folder", { home: `{"window": "big"}` }, "home/settings.json, window: expected a whole number"],
+    [
+      "the working folder",
+      { here: `{"window": 0}` },
+      "here/.palimpsest/settings.json, window: expected a whole number"
+    ],
+    ["a file that is no JSON", { home: `{` }, "home/settings.json: expected JSON"]
+  ] as const) {
+    it.effect(`what is wrong names the file, the key and what was expected: ${rule}`, () =>
+      Effect.gen(function* () {
+        const { result, root } = yield* reading(files)
+        assert.strictEqual(result._tag, "Failure")
+        const message = result._tag === "Failure" ? result.failure.message : ""
+        assert.isTrue(message.startsWith(`${root}/${place}`), message)
+        assert.notInclude(message, "\n")
+      })
+    )
+  }
+
+  it.effect("keys that mean nothing are told with their file, and so is what only counts at home", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        home: `{"modle": "m"}`,
+        here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
+      })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
+        `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
+        `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
+        `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
+      ])
+    })
+  )
+
+  for (const standing of ["untrusted", "unknown"] as const) {
+    it.effect(`nothing is taken of a folder that is ${standing}, its file is not even read`, () =>
+      Effect.gen(function* () {
+        const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
+        assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+        assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+          `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted; to trust it: palimpsest trust`
+        ])
+      })
+    )
+  }
+
+  it.effect("a link into a folder that is not trusted is not followed", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({}, (folder) =>
+        Effect.succeed(folder.includes("/bad") ? "untrusted" : "trusted")
+      )
+      yield* fs.makeDirectory(`${root}/bad/.palimpsest`, { recursive: true })
+      yield* fs.writeFileString(`${root}/bad/.palimpsest/settings.json`, `{"window": 5}`)
+      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+      yield* fs.symlink("../bad/.palimpsest", `${root}/here/.palimpsest`)
+      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...found.settings }, {})
+      const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
+      assert.deepStrictEqual(found.notices, [
+        `${root}/here/.palimpsest/settings.json was left out: it lies in ${bad}, which is not trusted; to trust it: palimpsest trust`
+      ])
+    })
+  )
+
+  it.effect("a folder says neither what lies outside of it nor what is read there", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
+      })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+      assert.deepStrictEqual(
+        result._tag === "Success" ? result.success.notices : undefined,
+        ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
+          (key) =>
+            `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
+        )
+      )
+    })
+  )
+
+  for (const name of [".env", ".ssh/id", "../x.md", "a\\\\b.md", ".."]) {
+    it.effect(`a file of memory has a plain name that is not hidden: not ${name}`, () =>
+      Effect.gen(function* () {
+        const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
+        assert.include(
+          result._tag === "Failure" ? result.failure.message : "",
+          "expected a list of names without folders that do not begin with a dot"
+        )
+      })
+    )
+  }
+
+  it.effect("nothing is said of trust where there is no file", () =>
+    Effect.gen(function* () {
+      const { result } = yield* reading({ standing: "unknown" })
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [])
+    })
+  )
+
+  it.effect("who switched trust off at home is not asked, but a folder that they refused stays refused", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const kept = yield* fs.makeTempDirectoryScoped()
+      const answers = { environment: {}, user: kept, isOff: Effect.succeed(true) }
+      const trust = yield* Effect.provide(Trust, FileTrust.layer(`${kept}/trusted-folders.json`, answers))
+      const off = { home: `{"folderTrust": false}`, here: `{"window": 5}` }
+      const { root, settings } = yield* laid(off, (folder) => Effect.orDie(trust.of(folder)))
+      const read = Settings.use((service) => service.read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false, window: 5 })
+      yield* trust.set(`${root}/here`, "untrusted")
+      assert.deepStrictEqual({ ...(yield* read).settings }, { folderTrust: false })
+      assert.isTrue(yield* SettingsSources.isTrustOff(`${root}/home`))
+      const { root: other } = yield* laid({ home: `{"folderTrust": fals}`, here: `{"folderTrust": false}` })
+      assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/home`))
+      assert.isFalse(yield* SettingsSources.isTrustOff(`${other}/none`))
+    })
+  )
+
+  it.effect("says where each value comes from, and what each file says", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
+        here: `{"window": 2, "hooks": {"AfterTool": [2]}, "approve": "all"}`,
+        env: { PALIMPSEST_MODEL: "b", PALIMPSEST_MEMORY_ON_TOUCH: "off" }
+      })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const home = { place: "home" as const, name: `${root}/home/settings.json` }
+      const here = { place: "workspace" as const, name: `${root}/here/.palimpsest/settings.json` }
+      assert.deepStrictEqual(Object.fromEntries(result.success.sources), {
+        model: [{ place: "environment", name: "PALIMPSEST_MODEL" }],
+        window: [here],
+        "hooks.AfterTool": [home, here],
+        "memory.maxDirs": [home],
+        "memory.onTouch": [{ place: "environment", name: "PALIMPSEST_MEMORY_ON_TOUCH" }]
+      })
+      assert.deepStrictEqual(
+        { ...result.success.settings },
+        { model: "b", window: 2, hooks: { AfterTool: [1, 2] }, memory: { maxDirs: 1, onTouch: false } }
+      )
+      assert.deepStrictEqual({ ...result.success.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
+    })
+  )
+
+  for (const [rule, env, settings] of [
+    ["a number", { PALIMPSEST_WINDOW: "64k" }, { window: 64_000 }],
+    ["a share", { PALIMPSEST_COMPRESSION_THRESHOLD: "70%" }, { compressionThreshold: 0.7 }],
+    ["a list", { PALIMPSEST_MEMORY_FILE_NAMES: "A.md,B.md" }, { memory: { fileNames: ["A.md", "B.md"] } }],
+    ["a switch in place of an object", { PALIMPSEST_LOOP_DETECTION: "off" }, { loopDetection: false }],
+    ["Gemini CLI's own name", { GEMINI_MODEL: "g" }, { model: "g" }],
+    ["ours, which is the stronger", { GEMINI_MODEL: "g", PALIMPSEST_MODEL: "p" }, { model: "p" }],
+    ["what is blank, which is nothing", { PALIMPSEST_WINDOW: " ", GEMINI_MODEL: "" }, {}],
+    ["what is another program's", { PALIMPSEST: "x", WINDOW: "5" }, {}]
+  ] as const) {
+    it.effect(`the environment sets ${rule}`, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* settingsOf({ env }), settings)
+      })
+    )
+  }
+
+  it.effect("a variable that is wrong is an error that names it and what was expected", () =>
+    Effect.gen(function* () {
+      const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
+      assert.strictEqual(
+        result._tag === "Failure" ? result.failure.message : "",
+        "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200"
+      )
+    })
+  )
+
+  it.effect("what is the home folder's alone no variable sets, so that no .env of a folder does; it is told", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
+      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+        `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
+      ])
+    })
+  )
+
+  it.effect("variables that settings name are filled in, but not where they are shown", () =>
+    Effect.gen(function* () {
+      const { result, root } = yield* reading({
+        home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
+        env: { NAME: "secret-model" }
+      })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      assert.strictEqual(result.success.settings.model, "secret-model")
+      assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
+      assert.deepStrictEqual(result.success.notices, [
+        `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
+      ])
+    })
+  )
+
+  it.effect("a folder's settings are filled with what commands see: no keys, and nothing of .env files", () =>
+    Effect.gen(function* () {
+      const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
+      const env = {
+        PLACE: "here",
+        GITHUB_TOKEN: "hidden-one",
+        DSN: "hidden-two",
+        ODD: `AIza${"x".repeat(35)}`,
+        MY_KEY: "hidden-three"
+      }
+      const dotEnv = { GEMINI_MODEL: "hidden-four" }
+      const { result, root } = yield* reading({ here: text, env, dotEnv })
+      assert.strictEqual(result._tag, "Success")
+      if (result._tag === "Failure") return
+      const { memory } = result.success.settings
+      assert.deepStrictEqual(memory?.boundaries, ["$GITHUB_TOKEN", "${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"])
+      assert.deepStrictEqual(memory?.fileNames, ["usual"])
+      assert.strictEqual(result.success.files.workspace.model, "here")
+      const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
+      const kept = (name: string) =>
+        `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
+      assert.deepStrictEqual(result.success.notices, [
+        ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
+        `${at}: $NONE is not set; it stays as it is written`
+      ])
+      const own = yield* settingsOf({ home: text, env, dotEnv })
+      assert.deepStrictEqual(own?.memory?.boundaries, ["hidden-one", "hidden-two", env.ODD, "hidden-four", "$NONE"])
+    })
+  )
+
+  for (const [rule, make, message] of [
+    ["a folder", (file: string) => ["mkdir", file], "expected a regular file of settings; it is none"],
+    [
+      "a pipe, which is never opened",
+      (file: string) => ["mkfifo", file],
+      "expected a regular file of settings; it is none"
+    ],
+    ["a device", (file: string) => ["ln", "-s", "/dev/zero", file], "expected a regular file of settings; it is none"],
+    ["a link in a circle", (file: string) => ["ln", "-s", file, file], "cannot be read: "],
+    ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
+    ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]
+  ] as const) {
+    it.effect(`${rule} in place of the file is told in one line, also of the working folder`, () =>
+      Effect.gen(function* () {
+        for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
+          const { root, settings } = yield* laid({})
+          const [command = "", ...args] = make(`${root}/${place}`)
+          execFileSync(command, args)
+          const error = yield* Effect.flip(Settings.use(({ read }) => read).pipe(Effect.provide(settings)))
+          assert.isTrue(error.message.startsWith(`${root}/${place}: ${message}`), error.message)
+          assert.notInclude(error.message, "\n")
+        }
+      })
+    )
+  }
+
+  it.effect("how it stands with each place is known also where one is broken", () =>
+    Effect.gen(function* () {
+      const { settings } = yield* laid({
+        home: `{"window": 0}`,
+        here: `{"maxTurns": 5}`,
+        env: { PALIMPSEST_MODLE: "x", PALIMPSEST_TITLES: "perhaps", PALIMPSEST_SHELL_IDLE: "5" }
+      })
+      const states = yield* Settings.use((service) => service.states).pipe(Effect.provide(settings))
+      assert.deepStrictEqual(
+        states.files.map(({ place, state }) => [place, state._tag]),
+        [
+          ["home", "Broken"],
+          ["workspace", "Counts"]
+        ]
+      )
+      assert.deepStrictEqual(states.variables, [{ name: "PALIMPSEST_SHELL_IDLE", key: "shellIdle" }])
+      assert.deepStrictEqual(
+        states.broken.map(({ file }) => file),
+        ["PALIMPSEST_TITLES"]
+      )
+      assert.deepStrictEqual(states.notices, [
+        "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
+      ])
+      assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
+    })
+  )
+
+  it.effect("a working folder that is the home folder's own is read once", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({ home: `{"hooks": {"AfterTool": [1]}, "approve": "all"}` })
+      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+      yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
+      const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+      assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
+      assert.deepStrictEqual(found.notices, [])
+    })
+  )
+})
+
+layer(NodeServices.layer)("a value that is set in a file", (it) => {
+  it.effect("is kept there, for nobody else to read, and taken out again", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
+      const done = yield* Settings.use(
+        Effect.fnUntraced(function* ({ set, unset }) {
+          const files = [yield* set("home", ["window"], 5), yield* set("workspace", ["memory", "maxDirs"], 5)]
+          const texts = [yield* fs.readFileString(files[0] ?? ""), yield* fs.readFileString(files[1] ?? "")]
+          return { files, texts, gone: [yield* unset("home", ["window"]), yield* unset("home", ["titles"])] }
+        })
+      ).pipe(Effect.provide(settings))
+      const files = [`${root}/home/settings.json`, `${root}/here/.palimpsest/settings.json`]
+      assert.deepStrictEqual(done.files, files)
+      assert.deepStrictEqual(done.texts, [
+        `{"model": "m",\n  "window": 5\n} // mine\n`,
+        `{\n  "memory": {"maxDirs": 5}\n}\n`
+      ])
+      assert.deepStrictEqual(done.gone, [files[0], undefined])
+      for (const file of files) {
+        assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+        // Where the working folder's file is locked.
+        const names = (yield* fs.readDirectory(file.replace("/settings.json", ""))).filter((name) => name !== "locks")
+        assert.deepStrictEqual(names, ["settings.json"])
+      }
+      assert.deepStrictEqual(yield* fs.readDirectory(`${root}/home/locks`), [])
+    })
+  )
+
+  it.effect("is not, where the working folder's file leads out of it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      for (const link of ["settings.json", ".palimpsest"]) {
+        const { root, settings } = yield* laid({})
+        yield* fs.makeDirectory(`${root}/elsewhere`)
+        yield* fs.writeFileString(`${root}/elsewhere/settings.json`, "{}")
+        if (link === ".palimpsest") {
+          yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+          yield* fs.remove(`${root}/elsewhere/settings.json`)
+          yield* fs.symlink(`${root}/elsewhere`, `${root}/here/.palimpsest`)
+        } else yield* fs.symlink(`${root}/elsewhere/settings.json`, `${root}/here/.palimpsest/settings.json`)
+        const error = yield* Effect.flip(
+          Settings.use(({ set }) => set("workspace", ["window"], 5)).pipe(Effect.provide(settings))
+        )
+        assert.include(error.message, "out of the folder", link)
+        const after = yield* Effect.option(fs.readFileString(`${root}/elsewhere/settings.json`))
+        assert.strictEqual(
+          Option.getOrElse(after, () => "{}"),
+          "{}"
+        )
+      }
+    })
+  )
+})
+
+layer(NodeServices.layer)("what was allowed for always", (it) => {
+  const allowing = Effect.fnUntraced(function* (home: string, ...grants: ReadonlyArray<string>) {
+    yield* Effect.forEach(grants, (grant) => Settings.use(({ allow }) => allow([grant])), {
+      concurrency: "unbounded"
+    }).pipe(Effect.provide(Layer.provide(FileSettings.layer(home, trusted), envFiles())))
+  })
+
+  it.effect("is kept in the home folder's file, for nobody else to read, also by two at once", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const home = `${yield* fs.makeTempDirectoryScoped()}/home`
+      yield* allowing(home, "edit", "shell:git")
+      const text = yield* fs.readFileString(`${home}/settings.json`)
+      assert.strictEqual(text, `{\n  "allowed": ["edit", "shell:git"]\n}\n`)
+      assert.strictEqual((yield* fs.stat(`${home}/settings.json`)).mode & 0o777, 0o600)
+      assert.deepStrictEqual(yield* fs.readDirectory(home), ["settings.json"])
+    })
+  )
+
+  it.effect("is kept where a link leads", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const root = yield* fs.makeTempDirectoryScoped()
+      yield* fs.makeDirectory(`${root}/home`)
+      yield* fs.writeFileString(`${root}/mine.json`, `{"window": 5} // mine\n`)
+      yield* fs.symlink(`${root}/mine.json`, `${root}/home/settings.json`)
+      yield* allowing(`${root}/home`, "edit")
+      assert.strictEqual(
+        yield* fs.readFileString(`${root}/mine.json`),
+        `{"window": 5,\n  "allowed": ["edit"]\n} // mine\n`
+      )
+    })
+  )
+
+  it.effect("does not touch a file that is wrong, and says what is", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const home = yield* fs.makeTempDirectoryScoped()
+      yield* fs.writeFileString(`${home}/settings.json`, `{"window": "big"}`)
+      const error = yield* Effect.flip(allowing(home, "edit"))
+      assert.strictEqual(
+        error.message,
+        `${home}/settings.json, window: expected a whole number of tokens, such as 200000`
+      )
+      assert.strictEqual(yield* fs.readFileString(`${home}/settings.json`), `{"window": "big"}`)
+    })
+  )
+})
+
+describe("FileExperiments", () => {
+  layer(NodeServices.layer)((it) => {
+    const asked = Effect.fnUntraced(function* (
+      content: string | undefined,
+      env?: (file: string) => object,
+      make: (file: string) => void = () => undefined
+    ) {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = path.join(folder, "experiments.json")
+      if (content !== undefined) yield* fs.writeFileString(file, content)
+      make(file)
+      const warnings: Array<unknown> = []
+      const numbers = yield* Effect.gen(function* () {
+        const { number } = yield* Experiments
+        return yield* Effect.forEach([compressionThreshold, compressionThreshold, "toString"], number)
+      }).pipe(
+        Effect.provide(
+          FileExperiments.layer(env === undefined ? file : path.join(folder, "none.json")).pipe(
+            Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromUnknown(env?.(file) ?? {}))),
+            Layer.provideMerge(Logger.layer([Logger.make(({ message }) => void warnings.push(message))]))
+          )
+        )
+      )
+      return { numbers, warnings: warnings.length }
+    })
+
+    for (const [rule, content, number, warnings] of [
+      ["a number by its name", `{"CONTEXT_COMPRESSION_THRESHOLD": 0.6, "other": 1}`, 0.6, 0],
+      ["a number by Gemini CLI's number", `{"45740197": 0.6}`, 0.6, 0],
+      ["a number by the name it had before", `{"compressionThreshold": 0.6}`, 0.6, 0],
+      ["the real name before the others", `{"45740197": 0.2, "CONTEXT_COMPRESSION_THRESHOLD": 0.6}`, 0.6, 0],
+      [
+        "a flag as Gemini CLI reads it",
+        `{"flags": [{"flagId": 1, "boolValue": true}, {"flagId": 45740197, "floatValue": 0.6}], "experimentIds": [9]}`,
+        0.6,
+        0
+      ],
+      ["none where flags are no list, with one warning", `{"flags": {"45740197": 0.6}}`, undefined, 1],
+      ["none where there is no file", undefined, undefined, 0],
+      ["none where the file is broken, with one warning", `{"compressionThreshold":`, undefined, 1],
+      ["none where a value is no number, with one warning", `{"compressionThreshold": "0.6"}`, undefined, 1]
+    ] as const) {
+      it.effect(rule, () =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* asked(content), { numbers: [number, number, undefined], warnings })
+        })
+      )
+    }
+
+    for (const [rule, make] of [
+      ["a pipe, which is not opened", (file: string) => ["mkfifo", file]],
+      ["a folder", (file: string) => ["mkdir", file]],
+      ["a device", (file: string) => ["ln", "-s", "/dev/zero", file]],
+      ["more than 1 MiB", (file: string) => ["sh", "-c", `printf '{}%1048575s' '' > '${file}'`]],
+      ["more than memory holds", (file: string) => ["truncate", "-s", "1T", file]],
+      ["no text", (file: string) => ["sh", "-c", `printf '{"compressionThreshold": 0.6, "\\377": 1}' > '${file}'`]]
+    ] as const) {
+      for (const named of [false, true]) {
+        it.effect(`none where the file${named ? " that GEMINI_EXP names" : ""} is ${rule}, with one warning`, () =>
+          Effect.gen(function* () {
+            const env = (file: string) => ({ GEMINI_EXP: file })
+            const { numbers, warnings } = yield* asked(undefined, named ? env : undefined, (file) => {
+              const [command = "", ...args] = make(file)
+              execFileSync(command, args)
+            })
+            assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
+          })
+        )
+      }
+    }
+
+    it.effect("exactly 1 MiB is read", () =>
+      Effect.gen(function* () {
+        const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))
+        assert.deepStrictEqual({ number: numbers[0], warnings }, { number: 0.6, warnings: 0 })
+      })
+    )
+
+    it.effect("GEMINI_EXP names another file", () =>
+      Effect.gen(function* () {
+        const { numbers } = yield* asked(`{"compressionThreshold": 0.3}`, (file) => ({ GEMINI_EXP: file }))
+        assert.strictEqual(numbers[0], 0.3)
+      })
+    )
+  })
+})

@@ -1,0 +1,674 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { TerminalCapabilities } from "effect/cli"
+import { TestClock } from "effect/testing"
+import { appendFile, mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { PassThrough } from "node:stream"
+import * as NodeTerminal from "../../../src/layers/terminal/NodeTerminal.ts"
+import { ChatTerminal, type Inquiry, type Question } from "../../../src/services/terminal/ChatTerminal.ts"
+import { needs } from "../../support/machine.ts"
+import * as Tmux from "../../cli/tmux.ts"
+import { root } from "../../support/paths.ts"
+
+const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "terminal-")))
+const historyFile = Effect.map(folder, (made) => path.join(made, "home", "history.jsonl"))
+const echo = path.join(root, "test", "cli", "chat", "terminal.ts")
+
+/** Streams without a terminal behind them, and everything that was written. */
+const streams = (size?: { readonly columns: number; readonly rows: number }) => {
+  const input = new PassThrough()
+  const output = Object.assign(new PassThrough(), size)
+  const error = new PassThrough()
+  let shown = ""
+  let told = ""
+  output.setEncoding("utf8").on("data", (text: string) => (shown += text))
+  error.setEncoding("utf8").on("data", (text: string) => (told += text))
+  return { input, output, error, shown: () => shown, told: () => told }
+}
+
+const screen = { columns: 80, rows: 24 }
+
+/** A terminal over such streams. */
+const terminal = Effect.fnUntraced(function* (
+  over: ReturnType<typeof streams>,
+  options: { readonly history?: string; readonly isTerminal?: boolean; readonly canColor?: boolean } = {}
+) {
+  const { canColor = false, history = yield* historyFile, isTerminal = true } = options
+  const capabilities = Layer.succeed(TerminalCapabilities.TerminalCapabilities, {
+    canColor,
+    canAnimate: isTerminal,
+    canPrompt: isTerminal
+  })
+  const built = yield* Layer.build(
+    NodeTerminal.layer(history, over).pipe(Layer.provide(capabilities), Layer.provide(NodeServices.layer))
+  )
+  return yield* Effect.provide(ChatTerminal, built)
+})
+
+const question: Question = { prompt: "> " }
+
+/** What a person types, key by key as it arrives, and the messages that come of it. */
+const messagesOf = Effect.fnUntraced(function* (...typed: ReadonlyArray<string | Uint8Array>) {
+  const over = streams(screen)
+  const { ask } = yield* terminal(over)
+  const messages = yield* Effect.forkChild(
+    Effect.gen(function* () {
+      const all: Array<string> = []
+      for (;;) {
+        const next = yield* Effect.exit(ask(question))
+        if (Exit.isFailure(next)) return all
+        all.push(next.value)
+      }
+    })
+  )
+  for (const keys of typed) {
+    over.input.write(keys)
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+  over.input.end()
+  return yield* Fiber.join(messages)
+})
+
+const paste = (text: string) => `\u001b[200~${text}\u001b[201~`
+
+describe("what is typed", () => {
+  const cases: ReadonlyArray<readonly [rule: string, typed: ReadonlyArray<string>, messages: ReadonlyArray<string>]> = [
+    ["a line is a message", ["hello\r"], ["hello"]],
+    ["blank lines are none", ["\r", "  \r", "a \r"], ["a"]],
+    ["a backslash at the end goes on", ["a\\\r", "b\\\r", "c\r"], ["a\nb\nc"]],
+    ["two backslashes do not", ["a\\\\\r"], ["a\\\\"]],
+    ["three quotes begin and end a block", ['"""\r', "a\\\r", "\r", "  b\r", '"""\r'], ["a\\\n\n  b"]],
+    ["several lines pasted are one message", [paste("one\ntwo\r\nthree"), "\r"], ["one\ntwo\nthree"]],
+    ["a paste lands at the cursor", ["ad", "\u001b[D", paste("b\nc"), "\r"], ["ab\ncd"]],
+    ["a paste comes in pieces", ["x\u001b[20", "0~a\nb\u001b[2", "01~y\r"], ["xa\nby"]],
+    ["even after the first character", ["\u001b", "[200~a\nb\u001b", "[201~", "\r"], ["a\nb"]],
+    ["keys in a paste are none", [paste("a\u0003\u001b[Ab\tc\u0004"), "\r"], ["ab\tc"]],
+    ["Ctrl+C ends a paste without an end", ["\u001b[200~a", "\u0003", "\r"], ["a"]],
+    ["a paste of its own line break sign keeps it", [paste("a↵b"), "\r"], ["a↵b"]],
+    [
+      "a long paste is sent whole",
+      ["see ", paste("line\n".repeat(400)), "\r"],
+      [`see ${"line\n".repeat(400).trimEnd()}`]
+    ],
+    ["a cursor key is no paste", ["ac\u001b", "[D", "b\r"], ["abc"]],
+    ["Ctrl+C clears a line", ["abc", "\u0003", "d\r"], ["d"]],
+    ["Ctrl+C clears all lines of a message", ["a\\\r", "b", "\u0003", "d\r"], ["d"]],
+    ["Ctrl+C twice on an empty line leaves", ["a\r", "\u0003", "\u0003", "b\r"], ["a"]],
+    ["Ctrl+C once does not", ["\u0003", "a\r", "\u0003", "b\r"], ["a", "b"]],
+    ["Ctrl+D on an empty line leaves", ["a\r", "\u0004", "b\r"], ["a"]],
+    ["a paste after that is not taken", ["a\r", "\u0004", paste("b"), "\r"], ["a"]],
+    ["Ctrl+D within a message does not", ["a\\\r", "\u0004", "b\r"], ["a\nb"]],
+    ["Up recalls a message with its lines", [paste("a\nb"), "\r", "\u001b[A", "c\r"], ["a\nb", "a\nbc"]]
+  ]
+  for (const [rule, typed, messages] of cases) {
+    it.effect(rule, () => Effect.map(messagesOf(...typed), (found) => assert.deepStrictEqual(found, messages)))
+  }
+
+  it.effect("a character may come in pieces", () =>
+    Effect.map(messagesOf(Uint8Array.of(0xe2, 0x82), Uint8Array.of(0xac, 13)), (found) =>
+      assert.deepStrictEqual(found, ["€"])
+    )
+  )
+})
+
+describe("while something runs", () => {
+  it.effect("Ctrl+C is told to the work, and puts what was typed ahead into the line: nothing of it is sent", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during } = yield* terminal(over)
+      const ended = yield* during("thinking", (interrupted) => {
+        over.input.write("whole\rnext\\\rhal\u0003")
+        return Effect.as(interrupted, "cancelled")
+      })
+      assert.strictEqual(ended, "cancelled")
+      const next = yield* Effect.forkChild(ask({ ...question, prefill: "first" }), { startImmediately: true })
+      assert.isTrue(over.shown().includes("> first↵whole↵next\\↵hal"), JSON.stringify(over.shown()))
+      over.input.write("f\r")
+      assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\\\nhalf")
+    })
+  )
+
+  it.effect("what is typed ahead is shown below the output, which goes on where it was", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, note, write } = yield* terminal(over)
+      const keyed = (keys: string) =>
+        Effect.promise(() => new Promise((resolve) => over.input.write(keys, () => setImmediate(resolve))))
+      let from = 0
+      const drawn = () => {
+        const all = over.shown().slice(from)
+        from = over.shown().length
+        return all
+      }
+      yield* during("thinking", () =>
+        Effect.gen(function* () {
+          yield* write("An answ")
+          drawn()
+          yield* keyed("ne")
+          // One row down and back, once a key.
+          assert.strictEqual(drawn(), "\n\r> n\u001b[1A\u001b[8G\u001b[J\n\r> ne\u001b[1A\u001b[8G")
+          yield* write("er\n")
+          assert.strictEqual(drawn(), "\u001b[Jer\n\n\r> ne\u001b[1A\u001b[1G")
+          yield* keyed("xt\r")
+          yield* keyed("x".repeat(100))
+          assert.isTrue(drawn().endsWith(`\n\r> next\n\r…${"x".repeat(78)}\u001b[2A\u001b[1G`))
+          yield* TestClock.adjust("2 seconds")
+          // The spinner stays above it.
+          const frames = drawn().split("\u001b[K")
+          assert.isAbove(frames.length, 2)
+          for (const frame of frames.slice(0, -1)) assert.match(frame, /^\r. thinking$/u)
+          assert.strictEqual(frames.at(-1), "")
+          yield* keyed("\u0015")
+          assert.strictEqual(drawn(), "\u001b[J\n\r> next\u001b[1A\u001b[11G")
+          yield* note("told")
+          assert.strictEqual(drawn(), "\r\u001b[K\u001b[Jtold\n\n\r> next\u001b[1A\u001b[1G")
+        })
+      )
+      assert.strictEqual(drawn(), "\u001b[J")
+      assert.strictEqual(yield* ask(question), "next")
+      assert.strictEqual(drawn(), "> next\n")
+    })
+  )
+
+  it.effect("whole messages that were typed ahead are sent one by one when the work ends by itself", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during } = yield* terminal(over)
+      yield* during("thinking", () =>
+        Effect.promise(() => new Promise((resolve) => over.input.write("one\rtwo\rthr", () => setImmediate(resolve))))
+      )
+      assert.deepStrictEqual([yield* ask(question), yield* ask(question)], ["one", "two"])
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("ee\r")
+      assert.strictEqual(yield* Fiber.join(next), "three")
+    })
+  )
+
+  it.effect("Ctrl+C within work is the inner work's, and leaves no trace at the next prompt", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during } = yield* terminal(over)
+      const ended = yield* during("outer", (outer) =>
+        during("inner", (inner) => {
+          over.input.write("\u0003")
+          return inner
+        }).pipe(
+          Effect.andThen(() => {
+            over.input.write("\u0003")
+            return Effect.as(outer, "both")
+          })
+        )
+      )
+      assert.strictEqual(ended, "both")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("\u0003")
+      over.input.write("still here\r")
+      assert.strictEqual(yield* Fiber.join(next), "still here")
+    })
+  )
+
+  it.effect("a question that is interrupted keeps what was typed", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask } = yield* terminal(over)
+      const first = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("half")
+      yield* Fiber.interrupt(first)
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write(" a word\r")
+      assert.strictEqual(yield* Fiber.join(next), "half a word")
+    })
+  )
+
+  it.effect("a prefill waits for whole lines, and is put before the rest", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during } = yield* terminal(over)
+      yield* during("thinking", () =>
+        Effect.promise(() => new Promise((resolve) => over.input.write("whole\rrest", () => setImmediate(resolve))))
+      )
+      assert.strictEqual(yield* ask({ ...question, prefill: "one\ntwo" }), "whole")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("\r")
+      assert.strictEqual(yield* Fiber.join(next), "one\ntwo\nrest")
+      assert.include(over.shown(), "> one↵two↵rest")
+    })
+  )
+
+  it.effect("a spinner shows after half a second of silence, four times a second, and is wiped first", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { during, note, write, working } = yield* terminal(over)
+      const shown = () => over.shown().replace("\u001b[?2004h", "")
+      const go = yield* Deferred.make<void>()
+      const fiber = yield* Effect.forkChild(
+        during("thinking", () => Deferred.await(go)),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("499 millis")
+      assert.strictEqual(shown(), "")
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(shown(), "\r⠙ thinking\u001b[K")
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(shown().split("\r"), 6)
+      yield* working("compressing\u001b[2J")
+      yield* write("The")
+      assert.isTrue(shown().endsWith("\r\u001b[KThe"))
+      yield* TestClock.adjust("400 millis")
+      assert.isTrue(shown().endsWith("The"))
+      yield* TestClock.adjust("350 millis")
+      assert.isTrue(shown().endsWith("The⠧\b⠇"))
+      yield* note("told\nso")
+      assert.isTrue(shown().endsWith("\b\u001b[K\ntold so\n"))
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(shown().endsWith(" compressing\u001b[K"))
+      yield* Deferred.succeed(go, undefined)
+      yield* Fiber.join(fiber)
+      assert.isTrue(shown().endsWith("\r\u001b[K"))
+    })
+  )
+
+  it.effect("a completion that hangs is given up", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask } = yield* terminal(over)
+      const begun = yield* Deferred.make<void>()
+      const complete = () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
+      over.input.write("a\t")
+      yield* Deferred.await(begun)
+      yield* TestClock.adjust("2 seconds")
+      over.input.write("b\r")
+      assert.strictEqual(yield* Fiber.join(next), "ab")
+    })
+  )
+})
+
+describe("a question during work", () => {
+  const soon = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  const may: Inquiry<string> = {
+    text: "rm -r build\n",
+    prompt: "run? ",
+    read: (line) => (/^[yn]/.test(line) ? { _tag: "Answer", value: line } : { _tag: "Again", text: "y or n\n" })
+  }
+
+  it.effect("is answered by what is typed after it was shown; what was typed before is there again", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, inquire } = yield* terminal(over)
+      const answer = yield* during("thinking", () =>
+        Effect.gen(function* () {
+          over.input.write("y\rnext ")
+          yield* soon
+          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+          assert.isTrue(over.shown().endsWith("rm -r build\n\u001b[1G\u001b[0Jrun? \u001b[6G"), over.shown())
+          over.input.write("later\r")
+          yield* soon
+          assert.include(over.shown(), "y or n\n")
+          over.input.write("n not that one\r")
+          return yield* Fiber.join(asked)
+        })
+      )
+      assert.strictEqual(answer, "n not that one")
+      assert.strictEqual(yield* ask(question), "y")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("word\r")
+      assert.strictEqual(yield* Fiber.join(next), "next word")
+    })
+  )
+
+  it.effect("holds back what else is shown, and the spinner", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { during, inquire, note, write } = yield* terminal(over)
+      yield* during("thinking", () =>
+        Effect.gen(function* () {
+          const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+          const before = over.shown()
+          yield* write("The answer")
+          yield* note("told")
+          yield* TestClock.adjust("2 seconds")
+          assert.strictEqual(over.shown(), before)
+          over.input.write("y\r")
+          yield* Fiber.join(asked)
+          assert.isTrue(over.shown().endsWith("y\r\nThe answer\ntold\n"), JSON.stringify(over.shown()))
+        })
+      )
+    })
+  )
+
+  it.effect("Ctrl+C is the work's, and leaves no question open", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, during, inquire } = yield* terminal(over)
+      const ended = yield* during("thinking", (interrupted) =>
+        Effect.raceFirst(
+          inquire(may),
+          Effect.as(
+            Effect.andThen(
+              Effect.sync(() => over.input.write("y\u0003")),
+              interrupted
+            ),
+            "cancelled"
+          )
+        )
+      )
+      assert.strictEqual(ended, "cancelled")
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("go on\r")
+      assert.strictEqual(yield* Fiber.join(next), "go on")
+    })
+  )
+
+  it.effect("is asked while a message is typed, which is there again afterwards", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { ask, inquire } = yield* terminal(over)
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write("half")
+      yield* soon
+      const asked = yield* Effect.forkChild(inquire(may), { startImmediately: true })
+      over.input.write("\u0004")
+      yield* soon
+      over.input.write("y\r")
+      assert.strictEqual(yield* Fiber.join(asked), "y")
+      over.input.write(" a word\r")
+      assert.strictEqual(yield* Fiber.join(next), "half a word")
+    })
+  )
+
+  it.effect("two are asked one after the other", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { inquire } = yield* terminal(over)
+      const both = yield* Effect.forkChild(
+        Effect.all([inquire(may), inquire({ ...may, text: "second\n" })], { concurrency: 2 }),
+        { startImmediately: true }
+      )
+      assert.notInclude(over.shown(), "second")
+      over.input.write("y one\r")
+      yield* Effect.repeat(soon, { until: () => over.shown().includes("second") })
+      over.input.write("n other\r")
+      assert.deepStrictEqual(yield* Fiber.join(both), ["y one", "n other"])
+    })
+  )
+
+  it.effect("fails where nobody is there: in a pipe, and once the input has ended", () =>
+    Effect.gen(function* () {
+      const pipe = yield* terminal(streams(), { isTerminal: false })
+      assert.strictEqual((yield* Effect.flip(pipe.inquire(may)))._tag, "Closed")
+      const over = streams(screen)
+      const { inquire } = yield* terminal(over)
+      const asked = yield* Effect.forkChild(Effect.flip(inquire(may)), { startImmediately: true })
+      over.input.end()
+      assert.strictEqual((yield* Fiber.join(asked))._tag, "Closed")
+      assert.strictEqual((yield* Effect.flip(inquire(may)))._tag, "Closed")
+    })
+  )
+})
+
+describe("the layer", () => {
+  it.effect("leaves the terminal as it was", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const modes: Array<boolean> = []
+      Object.assign(over.input, { setRawMode: (raw: boolean) => modes.push(raw) })
+      const scope = yield* Scope.make()
+      yield* Scope.provide(terminal(over), scope)
+      assert.deepStrictEqual(modes, [true])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(modes, [true, false])
+      assert.isTrue(over.shown().endsWith("\u001b[?2004l"))
+      assert.strictEqual(over.input.listenerCount("data"), 0)
+    })
+  )
+
+  it.effect("dims notes where colours are shown", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { canColor, note } = yield* terminal(over, { canColor: true })
+      yield* note("told")
+      assert.isTrue(canColor)
+      assert.include(over.shown(), "\u001b[2mtold\u001b[0m\n")
+    })
+  )
+
+  it.effect("begins a new line only where one was begun", () =>
+    Effect.gen(function* () {
+      const over = streams(screen)
+      const { note, write } = yield* terminal(over)
+      yield* write("\u001b]52;c;YQ==\u0007\u001b[0m")
+      yield* note("a")
+      yield* write("b")
+      yield* write("c")
+      yield* note("d")
+      assert.isTrue(over.shown().endsWith("\u001b[0ma\nbc\nd\n"))
+    })
+  )
+
+  it.effect("without a terminal each line is a message, and only answers are written", () =>
+    Effect.gen(function* () {
+      const over = streams()
+      const { ask, columns, during, isTerminal, note, write } = yield* terminal(over, { isTerminal: false })
+      over.input.end('a\\\r\n\n"""\nlast')
+      const messages = [yield* ask(question), yield* ask(question)]
+      assert.strictEqual(yield* during("thinking", () => Effect.delay(write("answer\n"), 0)), undefined)
+      yield* note("told")
+      messages.push(yield* ask({ ...question, prefill: "never" }))
+      assert.deepStrictEqual(messages, ["a\\", '"""', "last"])
+      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
+      assert.isFalse(isTerminal)
+      assert.strictEqual(yield* columns, Number.POSITIVE_INFINITY)
+      assert.strictEqual(over.shown(), "answer\n")
+      assert.strictEqual(over.told(), "told\n")
+    })
+  )
+
+  it.effect("a reader that is gone ends the chat", () =>
+    Effect.gen(function* () {
+      const over = streams()
+      const { ask, write } = yield* terminal(over, { isTerminal: false })
+      over.output.on("error", () => {}).destroy()
+      yield* write("answer\n")
+      assert.strictEqual((yield* Effect.flip(ask(question)))._tag, "Closed")
+    })
+  )
+})
+
+describe("the history", () => {
+  const typed = Effect.fnUntraced(function* (history: string, ...keys: ReadonlyArray<string>) {
+    const over = streams(screen)
+    const { ask } = yield* terminal(over, { history })
+    const messages: Array<string> = []
+    for (const each of keys) {
+      const next = yield* Effect.forkChild(ask(question), { startImmediately: true })
+      over.input.write(each)
+      messages.push(yield* Fiber.join(next))
+    }
+    return messages
+  }, Effect.scoped)
+  const lines = (file: string) =>
+    Effect.promise(async () =>
+      (await readFile(file, "utf8"))
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    )
+
+  it.effect("goes on in the next run, with line breaks, for nobody else to read", () =>
+    Effect.gen(function* () {
+      const file = yield* historyFile
+      yield* typed(file, "first\r", `${paste("a\nb")}\r`, `${paste("a\nb")}\r`, " secret\r")
+      assert.deepStrictEqual(yield* lines(file), ["first", "a\nb"])
+      const [home, own] = yield* Effect.promise(() => Promise.all([stat(path.dirname(file)), stat(file)]))
+      assert.deepStrictEqual([home.mode & 0o777, own.mode & 0o777], [0o700, 0o600])
+      assert.deepStrictEqual(yield* typed(file, "\u001b[A!\r", "\u001b[A\u001b[A\u001b[A\r"), ["a\nb!", "first"])
+    })
+  )
+
+  it.effect("of two chats at once holds the messages of both", () =>
+    Effect.gen(function* () {
+      const file = yield* historyFile
+      const turns = Array.from({ length: 20 }, (_, turn) => turn)
+      yield* Effect.forEach(["a", "b"], (chat) => typed(file, ...turns.map((turn) => `${chat}${turn}\r`)), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(new Set(yield* lines(file)), new Set(turns.flatMap((turn) => [`a${turn}`, `b${turn}`])))
+    })
+  )
+
+  it.effect("is bounded, and passes over what is damaged", () =>
+    Effect.gen(function* () {
+      const file = path.join(yield* folder, "history.jsonl")
+      const stored = Array.from({ length: 1_300 }, (_, index) => `"message ${index}"\n`)
+      yield* Effect.promise(() => writeFile(file, stored.join("")))
+      yield* Effect.promise(() => appendFile(file, 'torn"\n17\n'))
+      assert.deepStrictEqual(yield* typed(file, "\u001b[A\r"), ["message 1299"])
+      const kept = yield* lines(file)
+      assert.lengthOf(kept, 1_000)
+      assert.strictEqual(kept[0], "message 300")
+    })
+  )
+
+  it.effect("that cannot be used costs no message", () =>
+    Effect.gen(function* () {
+      const file = yield* folder
+      assert.deepStrictEqual(yield* typed(file, "a\r", "b\r", "\u001b[A\u001b[A\r"), ["a", "b", "a"])
+    })
+  )
+})
+
+const inTmux = () => {
+  const chat = Effect.fnUntraced(function* (history: string, size?: { width: number; height: number }) {
+    const started = yield* Tmux.start({
+      command: [process.execPath, "--disable-warning=ExperimentalWarning", echo, history],
+      ...size
+    })
+    yield* started.until(/^>$/m)
+    return started
+  })
+
+  it.live("Ctrl+C during work cancels only that, and typed-ahead text survives", () =>
+    Effect.gen(function* () {
+      const { press, type, until } = yield* chat(yield* historyFile)
+      yield* type("wait a moment")
+      yield* press("Enter")
+      yield* until("working")
+      yield* until(/^. thinking$/m)
+      yield* type("typed ahead")
+      yield* press("C-c")
+      yield* until("cancelled\n> typed ahead")
+      yield* type("!")
+      yield* press("Enter")
+      const shown = yield* until('echo "typed ahead!"\n>')
+      assert.notInclude(shown, "thinking")
+    })
+  )
+
+  it.live("Ctrl+C clears a partial line; twice on an empty one leaves", () =>
+    Effect.gen(function* () {
+      const { ended, press, type, until } = yield* chat(yield* historyFile)
+      yield* type("partial")
+      yield* until("> partial")
+      yield* press("C-c")
+      yield* until("> partial^C\n>")
+      yield* press("C-c")
+      yield* until("press Ctrl+C again to leave\n>")
+      yield* press("C-c")
+      // It says so at its very end, when nothing went wrong.
+      yield* until("closed\nend")
+      yield* ended
+    })
+  )
+
+  it.live("a paste of three lines is one message, also where it is wider than the screen", () =>
+    Effect.gen(function* () {
+      const { paste, press, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
+      yield* paste("const one = 1\n\tconst two = 2\nconst three = 3")
+      yield* until("nst three = 3")
+      yield* press("C-a", "C-e", "Left", "Right", "Enter")
+      const shown = yield* until(/echo[^]*\n>$/)
+      assert.include(shown.replaceAll("\n", ""), String.raw`echo "const one = 1\n\tconst two = 2\nconst three = 3"`)
+      assert.lengthOf(shown.split("\n"), 5)
+    })
+  )
+
+  it.live("a cancelled message is edited", () =>
+    Effect.gen(function* () {
+      const { paste, press, type, until } = yield* chat(yield* historyFile)
+      yield* paste("wait\nonce again")
+      yield* press("Enter")
+      yield* until("working")
+      yield* press("C-c")
+      yield* until("cancelled\n> wait↵once again")
+      yield* press("C-a")
+      yield* type("do not ")
+      yield* press("Enter")
+      const shown = yield* until(String.raw`echo "do not wait\nonce again"`)
+      assert.include(shown, "> do not wait↵once again")
+    })
+  )
+
+  it.live("the history of one run is there in the next", () =>
+    Effect.gen(function* () {
+      const history = yield* historyFile
+      const first = yield* chat(history)
+      yield* first.type("remember me")
+      yield* first.press("Enter")
+      yield* first.until('echo "remember me"\n>')
+      yield* first.press("C-d")
+      yield* first.until("end")
+      const second = yield* chat(history)
+      yield* second.press("Up")
+      yield* second.until("> remember me")
+      yield* second.press("Enter")
+      assert.include(yield* second.until("echo"), 'echo "remember me"')
+    })
+  )
+
+  it.live("Tab completes what is sure, and twice shows what may follow", () =>
+    Effect.gen(function* () {
+      const { press, type, until } = yield* chat(yield* historyFile)
+      yield* type("/se")
+      yield* press("Tab")
+      yield* until("> /session")
+      yield* press("Tab")
+      yield* press("Tab")
+      yield* until("/sessions")
+      yield* type("s")
+      yield* press("Tab", "Enter")
+      assert.include(yield* until("echo"), 'echo "/sessions"')
+    })
+  )
+
+  it.live("the line is shown anew when the screen gets another size", () =>
+    Effect.gen(function* () {
+      const { press, resize, type, until } = yield* chat(yield* historyFile)
+      yield* type("one two three four")
+      yield* until("> one two three four")
+      yield* resize(40, 12)
+      yield* press("Enter")
+      assert.include(yield* until("echo"), 'echo "one two three four"')
+    })
+  )
+
+  it.live("a line of several rows is cleared and edited where it stands, also wide characters", () =>
+    Effect.gen(function* () {
+      const { press, type, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
+      yield* type("寿司".repeat(20))
+      yield* press("C-a")
+      yield* type("x")
+      yield* press("C-e", "BSpace")
+      yield* type("y")
+      yield* press("Enter")
+      const shown = yield* until(/echo[^]*\n>$/)
+      assert.include(shown.replaceAll("\n", ""), `echo "x${"寿司".repeat(20).slice(0, -1)}y"`)
+      assert.lengthOf(shown.split("\n"), 7)
+    })
+  )
+}
+
+needs("tmux")("on a terminal", inTmux)

@@ -1,0 +1,34 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Option } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
+import { temporaryFolder } from "../../support/workspaces.ts"
+import { fileSystemContract } from "../../../src/layers/testing/FileSystemContract.ts"
+
+// The platform's own is held to the same contract: what is learned about tools in memory is then true on disk.
+fileSystemContract({ describe, it }, { name: "NodeFileSystem", layer: NodeServices.layer, folder: temporaryFolder })
+
+fileSystemContract(
+  { describe, it },
+  {
+    name: "MemoryFileSystem",
+    layer: MemoryFileSystem.layer(),
+    folder: Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+  }
+)
+
+it.effect("begins with the files that it is given, and its times are the Clock's", () =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    assert.strictEqual(yield* fs.readFileString("/a/b.txt"), "text")
+    assert.deepStrictEqual([...(yield* fs.readFile("/c"))], [1, 2])
+    yield* TestClock.adjust("1 hour")
+    yield* fs.writeFileString("/a/b.txt", "later")
+    const { mtime } = yield* fs.stat("/a/b.txt")
+    assert.deepStrictEqual(
+      Option.map(mtime, (date) => date.getTime()),
+      Option.some(3_600_000)
+    )
+  }).pipe(Effect.provide(MemoryFileSystem.layer({ "/a/b.txt": "text", "/c": new Uint8Array([1, 2]) })))
+)

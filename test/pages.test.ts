@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { existsSync, readFileSync } from "node:fs"
+import path from "node:path"
+import packageJson from "../package.json" with { type: "json" }
+import { parseSettings } from "../src/domain/settings/SettingsText.ts"
+import { blocks, pages } from "./support/pages.ts"
+import { root } from "./support/paths.ts"
+
+/** What can be checked of the pages without running a command: files, links, scripts and settings that they name. */
+
+const withoutCode = (page: string) => page.replace(/^```[^]*?^```$/gm, "")
+
+/** The anchors of a page, as GitHub makes them. */
+const anchorsOf = (page: string): ReadonlySet<string> =>
+  new Set(
+    [...withoutCode(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-")
+    )
+  )
+
+describe("README", () => {
+  it("has at most 150 lines", () => {
+    const readme = readFileSync(path.join(root, "README.md"), "utf8")
+    assert.isAtMost(readme.trimEnd().split("\n").length, 150)
+  })
+})
+
+describe.each([...pages])("$name", ({ name, text }) => {
+  it("names files that exist", () => {
+    const named = [...text.matchAll(/`((?:src|test|bench|examples|docs|scripts)\/[\w./-]+)`/g)].map(
+      ([, file = ""]) => file
+    )
+    assert.deepStrictEqual(
+      named.filter((file) => file !== "docs/api" && !existsSync(path.join(root, file))),
+      []
+    )
+  })
+
+  it("has links that lead somewhere", () => {
+    const dead: Array<string> = []
+    for (const [, target = "", anchor] of withoutCode(text).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
+      const file = target === "" ? name : path.posix.join(path.posix.dirname(name), target)
+      const place = path.join(root, file)
+      if (!existsSync(place)) dead.push(target)
+      else if (anchor !== undefined && !anchorsOf(readFileSync(place, "utf8")).has(anchor)) {
+        dead.push(`${target}#${anchor}`)
+      }
+    }
+    assert.deepStrictEqual(dead, [])
+  })
+
+  it("names scripts of package.json", () => {
+    const named = [...text.matchAll(/npm run ([\w:-]+)/g)].map(([, script = ""]) => script)
+    assert.deepStrictEqual(
+      named.filter((script) => script !== "--silent" && !(script in packageJson.scripts)),
+      []
+    )
+  })
+
+  it("shows settings that are settings", () => {
+    for (const block of blocks(text, "json settings")) {
+      const read = Result.getOrThrow(parseSettings(block))
+      assert.deepStrictEqual(read.unknown, [], block)
+      assert.isAbove(Object.keys(read.settings).length, 0)
+    }
+  })
+})

@@ -1,0 +1,269 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { call, type Content, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
+import { defaults, loopDetectionOf } from "../../../src/domain/settings/Settings.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import { defaultLoopSettings, fromNumbers, type LoopSettings, make } from "../../../src/services/agent/LoopDetector.ts"
+import { Model, ModelError, NetworkError } from "../../../src/services/model/Model.ts"
+
+const verdict = (confidence: unknown, analysis = "it reads the same file again and again") =>
+  JSON.stringify({ unproductive_state_analysis: analysis, unproductive_state_confidence: confidence })
+
+const talk: ReadonlyArray<Content> = Array.from({ length: 15 }, (_, n) => [
+  model(call("read_file", { file_path: `${n}.ts` })),
+  user(response("read_file", { output: `line ${n} ${"x".repeat(10_000)}` }))
+]).flat()
+
+const contents = Effect.succeed([user(text("Fix the build")), ...talk, model(call("read_file", {}))])
+
+const models = Effect.map(
+  ScriptedModel.Script.use(({ calls }) => calls),
+  (calls) => calls.map(({ request }) => request.model)
+)
+
+/** The turns, of so many, before which a loop was found. */
+const turns = Effect.fnUntraced(function* (count: number, detector: Effect.Success<ReturnType<typeof make>>) {
+  const found: Array<number> = []
+  for (let turn = 1; turn <= count; turn += 1) {
+    const loop = yield* detector.turn(contents, "Fix the build")
+    if (loop !== undefined) found.push(turn)
+  }
+  return found
+})
+
+/** The turns, of so many, before which a model was asked. */
+const askedOf = (given: Partial<LoopSettings>, count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =>
+  Effect.gen(function* () {
+    const detector = yield* make(given)
+    const at: Array<number> = []
+    for (let turn = 1; turn <= count; turn += 1) {
+      const before = (yield* models).length
+      yield* detector.turn(contents, "Fix the build")
+      if ((yield* models).length > before) at.push(turn)
+    }
+    return at
+  }).pipe(Effect.provide(ScriptedModel.layer(answers)))
+
+const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) => askedOf({}, count, ...answers)
+
+const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replicateEffect(one, times)
+
+describe("the loop detector of an agent", () => {
+  it.effect("a loop counts once, however often it is told of, until the next turn", () =>
+    Effect.gen(function* () {
+      const { call, content, strikes, turn } = yield* make({ check: false })
+      yield* same(4, call("read_file", { file_path: "a" }))
+      assert.strictEqual(yield* strikes, 0)
+      const loop = yield* call("read_file", { file_path: "a" })
+      assert.strictEqual(loop?.kind, "calls")
+      // The rest of the calls of the same answer, made before the model could be told.
+      assert.deepStrictEqual(yield* call("read_file", { file_path: "a" }), loop)
+      assert.deepStrictEqual(yield* content("more"), loop)
+      assert.strictEqual(yield* strikes, 1)
+      assert.isUndefined(yield* turn(contents, ""))
+      assert.isUndefined(yield* call("read_file", { file_path: "a" }))
+      yield* same(4, call("read_file", { file_path: "a" }))
+      assert.strictEqual(yield* strikes, 2)
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("calls of several turns count together", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ check: false })
+      for (let n = 0; n < 4; n += 1) {
+        yield* detector.turn(contents, "")
+        assert.isUndefined(yield* detector.call("read_file", {}))
+        yield* detector.result("read_file", {}, "the same")
+      }
+      yield* detector.turn(contents, "")
+      assert.isDefined(yield* detector.call("read_file", {}))
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("a call whose answers change is no loop", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ check: false })
+      for (let n = 0; n < 30; n += 1) {
+        assert.isUndefined(yield* detector.call("run_shell_command", { command: "gh run view" }))
+        yield* detector.result("run_shell_command", { command: "gh run view" }, `${n} of 30 jobs`)
+      }
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("words of an answer that was dropped do not count, nor does a code block that was open in it", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ check: false })
+      const words = "the words of an answer that has to be given again, as they are. "
+      assert.isUndefined(yield* detector.content(`${words.repeat(9)}\n\`\`\`\n`))
+      yield* detector.again
+      assert.isUndefined(yield* detector.content(words.repeat(9)))
+      assert.isDefined(yield* detector.content(words.repeat(9)))
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("another run begins anew", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ check: false })
+      yield* same(5, detector.call("read_file", {}))
+      yield* detector.reset
+      assert.strictEqual(yield* detector.strikes, 0)
+      assert.isUndefined(yield* detector.call("read_file", {}))
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("switched off, it finds nothing and asks nobody", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ enabled: false })
+      yield* same(50, detector.call("read_file", {}))
+      assert.isUndefined(yield* detector.content("again and ".repeat(500)))
+      assert.deepStrictEqual(yield* turns(100, detector), [])
+      assert.deepStrictEqual(yield* models, [])
+    }).pipe(Effect.provide(ScriptedModel.layer([])))
+  )
+})
+
+describe("the look by a model", () => {
+  it.effect("comes before the thirtieth turn first, and again the sooner the surer the model was", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* askedAt(29), [])
+      assert.deepStrictEqual(
+        yield* askedAt(70, verdict(0), verdict(0.85), verdict(0.5), verdict(0), verdict(0)),
+        [30, 45, 52, 62]
+      )
+    })
+  )
+
+  it.effect("a failed look is no loop, and the next comes after as many turns as before", () =>
+    Effect.gen(function* () {
+      const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
+      assert.deepStrictEqual(yield* askedAt(55, broken, "no idea", verdict("sure")), [30, 40, 50])
+    })
+  )
+
+  it.effect("a sure answer is confirmed by the stronger model", () =>
+    Effect.gen(function* () {
+      const detector = yield* make()
+      assert.deepStrictEqual(yield* turns(30, detector), [30])
+      assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro"])
+      assert.strictEqual(yield* detector.strikes, 1)
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.9), verdict(0.95)])))
+  )
+
+  it.effect("where the stronger one is not sure, there is no loop, and its answer says when to look again", () =>
+    Effect.gen(function* () {
+      const detector = yield* make()
+      assert.deepStrictEqual(yield* turns(44, detector), [])
+      assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash"])
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), verdict(0.1), verdict(0)])))
+  )
+
+  it.effect("where the stronger one fails, there is no loop", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* turns(30, yield* make()), [])
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), "?"])))
+  )
+
+  it.effect("without a stronger one, the first is believed", () =>
+    Effect.gen(function* () {
+      const detector = yield* make({ confirm: false })
+      assert.deepStrictEqual(yield* turns(30, detector), [30])
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.92)])))
+  )
+
+  it.effect("shows the request and the last messages as data, trimmed and short", () =>
+    Effect.gen(function* () {
+      yield* turns(30, yield* make())
+      const [asked] = yield* ScriptedModel.Script.use(({ calls }) => calls)
+      const [content] = asked?.request.contents ?? []
+      const shown: { request: string; messages: ReadonlyArray<{ parts: ReadonlyArray<Record<string, string>> }> } =
+        JSON.parse(content === undefined ? "{}" : plainText(content))
+      assert.strictEqual(asked?.request.contents.length, 1)
+      assert.strictEqual(shown.request, "Fix the build")
+      // Twenty, without the call at the end, whose answer is not there, and the answer at the beginning, whose call is not.
+      assert.strictEqual(shown.messages.length, 18)
+      assert.deepStrictEqual(Object.keys(shown.messages.at(-1)?.parts[0] ?? {}), ["answer_of", "output"])
+      assert.isBelow(JSON.stringify(shown).length, 40_000)
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
+  )
+
+  it.effect("is given up after thirty seconds: no loop", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(Effect.flatMap(make(), (detector) => turns(30, detector)))
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), [])
+      assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.hang])))
+  )
+
+  it.effect("makes the contents only when it looks", () =>
+    Effect.gen(function* () {
+      const detector = yield* make()
+      let made = 0
+      const counting = Effect.sync(() => {
+        made += 1
+        return talk
+      })
+      for (let turn = 1; turn <= 31; turn += 1) yield* detector.turn(counting, "")
+      assert.strictEqual(made, 1)
+    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
+  )
+
+  it.effect("can be switched off alone", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* turns(100, yield* make({ check: false })), [])
+      assert.deepStrictEqual(yield* models, [])
+    }).pipe(Effect.provide(ScriptedModel.layer([])))
+  )
+
+  for (const [first, at] of [
+    [1, [1, 16]],
+    [12, [12, 27]],
+    [29, [29]]
+  ] as const) {
+    it.effect(`comes before turn ${first} first where that is set`, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
+      })
+    )
+  }
+
+  it.effect("other models can be named", () =>
+    Effect.gen(function* () {
+      const named = { loop: { model: "mine" }, "loop-confirmation": { model: "better" } }
+      yield* turns(30, yield* make({ models: named }))
+      assert.deepStrictEqual(yield* models, ["mine", "better"])
+    }).pipe(Effect.provide(Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)]))))
+  )
+})
+
+describe("loop detection by settings", () => {
+  it("the usual settings are the usual detector", () => {
+    assert.deepStrictEqual(
+      { ...defaultLoopSettings, ...fromNumbers(loopDetectionOf(defaults.loopDetection)) },
+      defaultLoopSettings
+    )
+  })
+
+  it.effect("numbers that are set hold, and what waits stays exempt", () =>
+    Effect.gen(function* () {
+      const detector = yield* make(fromNumbers(loopDetectionOf({ calls: 2, content: 3, chunk: 10 })))
+      yield* detector.call("read_file", {})
+      assert.isDefined(yield* detector.call("read_file", {}))
+      yield* detector.reset
+      assert.isUndefined(yield* detector.content("0123456789".repeat(2)))
+      assert.isDefined(yield* detector.content("0123456789"))
+      yield* detector.reset
+      yield* same(9, detector.call("sessions_yield", {}))
+      assert.strictEqual(yield* detector.strikes, 0)
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+
+  it.effect("false switches it off", () =>
+    Effect.gen(function* () {
+      const detector = yield* make(fromNumbers(loopDetectionOf(false)))
+      yield* same(50, detector.call("read_file", {}))
+      assert.strictEqual(yield* detector.strikes, 0)
+    }).pipe(Effect.provide(Model.layerUnavailable))
+  )
+})

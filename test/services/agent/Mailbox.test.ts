@@ -1,0 +1,49 @@
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
+
+const texts = (letters: ReadonlyArray<Mailbox.MailboxMessage>) => letters.map(({ text }) => text)
+
+it.effect("letters are taken once, in the order in which they came", () =>
+  Effect.gen(function* () {
+    const mailbox = yield* Mailbox.make
+    yield* mailbox.put("a")
+    yield* mailbox.put("b")
+    assert.isTrue(yield* mailbox.hasMail)
+    assert.deepStrictEqual(yield* mailbox.pending, [
+      { text: "a", author: "program" },
+      { text: "b", author: "program" }
+    ])
+    assert.deepStrictEqual(yield* mailbox.pending, [])
+    assert.isFalse(yield* mailbox.hasMail)
+  })
+)
+
+it.effect("letters that could not be delivered lie there as before, in front of newer ones", () =>
+  Effect.gen(function* () {
+    const mailbox = yield* Mailbox.make
+    yield* mailbox.put("a")
+    assert.strictEqual(yield* Effect.flip(mailbox.deliver(() => Effect.fail("full"))), "full")
+    const began = yield* Deferred.make<void>()
+    const fiber = yield* Effect.forkChild(
+      mailbox.deliver(() => Effect.andThen(Deferred.succeed(began, undefined), Effect.never))
+    )
+    yield* Deferred.await(began)
+    yield* mailbox.put("b")
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(yield* mailbox.deliver((letters) => Effect.succeed(texts(letters))), ["a", "b"])
+    assert.deepStrictEqual(yield* mailbox.pending, [])
+  })
+)
+
+it.effect("who waits for a letter is woken by the first, also after the box was emptied", () =>
+  Effect.gen(function* () {
+    const mailbox = yield* Mailbox.make
+    for (const text of ["a", "b"]) {
+      const waiting = yield* Effect.forkChild(mailbox.arrival)
+      yield* mailbox.put(text)
+      yield* Fiber.join(waiting)
+      assert.deepStrictEqual(texts(yield* mailbox.pending), [text])
+    }
+  })
+)

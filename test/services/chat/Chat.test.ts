@@ -1,0 +1,307 @@
+import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope } from "effect"
+import { encode } from "../../../src/domain/text/Bytes.ts"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { type Draft, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
+import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import { Chats } from "../../../src/services/chat/Chats.ts"
+import { Compression } from "../../../src/services/compression/Compression.ts"
+import type { HookEvent } from "../../../src/domain/hooks/Hook.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { Model } from "../../../src/services/model/Model.ts"
+import { Summarizer, SummarizerError } from "../../../src/services/compression/summary/Summarizer.ts"
+import { TempStore } from "../../../src/services/session/TempStore.ts"
+import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
+
+const pairs = (count: number): Array<Draft> =>
+  Array.from({ length: count }, (_, n) => [
+    { content: model(call("read_file", { path: `src/file${n}.ts` }, `c${n}`)) },
+    { content: user(response("read_file", { output: `line of file ${n}\n`.repeat(60) }, `c${n}`)) }
+  ]).flat()
+
+/** One prompt and many calls: what the original cannot compress. */
+const conversation: Array<Draft> = [
+  { content: user(text("Make the build green. Never touch src/legacy.")) },
+  ...pairs(12),
+  { content: model(text("The build is green.")) }
+]
+
+const policy: Policy = { ...defaultPolicy, limit: TokenCount.make(4_000) }
+const forced = { policy, forced: true }
+const automatic = { policy, forced: false }
+
+const filled = Effect.fnUntraced(function* (id: string, drafts: ReadonlyArray<Draft> = conversation) {
+  const chat = yield* Chats.use((chats) => chats.open(id))
+  yield* chat.append(drafts)
+  return chat
+})
+
+/** The runtime with another summarizer. */
+const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
+  Chats.layer.pipe(
+    Layer.provideMerge(Compression.layer),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        TokenCounter.layerEstimate,
+        Layer.succeed(Summarizer, {
+          summarize,
+          answers: () => Effect.die("unexpected call"),
+          count: () => Effect.die("unexpected call")
+        }),
+        HookSystem.layer,
+        Model.layerUnavailable,
+        MemoryCalibrations.layer,
+        Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+      )
+    )
+  )
+
+layer(Offline.layer)("Chat", (it) => {
+  it.effect("one long prompt is compressible between its calls, and stays so", () =>
+    Effect.gen(function* () {
+      const chat = yield* filled("one-prompt")
+      const before = yield* chat.conversation
+      const outcome = yield* chat.compress(automatic)
+      assert.strictEqual(outcome._tag, "Compressed")
+      const after = yield* chat.conversation
+      assert.isBelow(viewTokens(after), policy.limit * policy.threshold)
+      assert.isBelow(view(after).length, view(before).length)
+      assert.strictEqual((yield* chat.compress(automatic))._tag, "Noop")
+    })
+  )
+
+  it.effect("undo and redo take a compression away and lay it again, later turns stay", () =>
+    Effect.gen(function* () {
+      const chat = yield* filled("undo")
+      const ids = Effect.map(chat.conversation, (now) => view(now).map(({ entry }) => entry.id))
+      const before = yield* ids
+      assert.isFalse(yield* chat.undo)
+      yield* chat.compress(forced)
+      const compressed = yield* ids
+      const [later] = yield* chat.append([{ content: user(text("And now the docs.")) }])
+      assert.isTrue(yield* chat.undo)
+      assert.deepStrictEqual(yield* ids, [...before, later?.id])
+      assert.isTrue(yield* chat.redo)
+      assert.deepStrictEqual(yield* ids, [...compressed, later?.id])
+      assert.isFalse(yield* chat.redo)
+    })
+  )
+
+  it.effect(
+    "after an undo onto a view over the threshold, automatic compression waits for growth; a person need not",
+    () =>
+      Effect.gen(function* () {
+        const chat = yield* filled("after-undo")
+        yield* chat.compress(automatic)
+        yield* chat.undo
+        const waiting = yield* chat.compress(automatic)
+        assert.deepStrictEqual(
+          [waiting._tag, waiting._tag === "Noop" && waiting.reason],
+          ["Noop", "waiting for growth"]
+        )
+        yield* chat.append(pairs(4))
+        assert.strictEqual((yield* chat.compress(automatic))._tag, "Compressed")
+      })
+  )
+
+  it.effect("all who open an id share one chat; it is closed with the last of them", () =>
+    Effect.gen(function* () {
+      const chats = yield* Chats
+      const [one, two] = yield* Effect.all([Scope.make(), Scope.make()])
+      const first = yield* Scope.provide(chats.open("shared"), one)
+      const second = yield* Scope.provide(chats.open("shared"), two)
+      assert.strictEqual(first, second)
+      yield* first.append(conversation)
+      yield* Scope.close(one, Exit.void)
+      yield* second.append([{ content: user(text("still open")) }])
+      yield* Scope.close(two, Exit.void)
+      assert.strictEqual((yield* Effect.exit(second.append(conversation)))._tag, "Failure")
+      const again = yield* chats.open("shared")
+      assert.strictEqual(view(yield* again.conversation).length, conversation.length + 1)
+    })
+  )
+
+  it.effect("PreCompress is fired before the threshold is looked at, with its trigger, and not for nothing", () =>
+    Effect.gen(function* () {
+      const events = yield* Ref.make<ReadonlyArray<HookEvent>>([])
+      const hooks = yield* HookSystem
+      yield* hooks.subscribe("record", (event) => Ref.update(events, (before) => [...before, event]))
+      const empty = yield* filled("hooks-empty", [])
+      assert.strictEqual((yield* empty.compress(forced))._tag, "Noop")
+      const short = yield* filled("hooks", [{ content: user(text("hi")) }])
+      yield* short.compress(automatic)
+      yield* short.compress(forced)
+      const seen = (yield* Ref.get(events)).flatMap((event) => (event._tag === "PreCompress" ? [event.trigger] : []))
+      assert.deepStrictEqual(seen, ["auto", "manual"])
+    })
+  )
+})
+
+describe("Chat", () => {
+  it.effect("a change during a compression fails with ChatBusy, reading does not wait, a cancel changes nothing", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const interrupted = yield* Deferred.make<void>()
+      const slow = withSummarizer(() =>
+        Deferred.succeed(asked, undefined).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+        )
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* filled("busy")
+        const before = yield* chat.session
+        const cancel = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(chat.compress({ ...forced, cancel: Deferred.await(cancel) }))
+        yield* Deferred.await(asked)
+        const busy = yield* Effect.flip(chat.append(conversation))
+        assert.strictEqual(busy._tag, "ChatBusy")
+        assert.include(busy.message, "a compression")
+        assert.strictEqual(view(yield* chat.conversation).length, conversation.length)
+        yield* Deferred.succeed(cancel, undefined)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Cancelled")
+        yield* Deferred.await(interrupted)
+        assert.strictEqual(yield* chat.session, before)
+        yield* chat.append([{ content: user(text("free again")) }])
+      }).pipe(Effect.provide(slow))
+    })
+  )
+
+  it.effect(
+    "a summarizer that fails, or says nothing, ends as a typed outcome and changes nothing but the memory",
+    () =>
+      Effect.gen(function* () {
+        const failing = withSummarizer(() =>
+          Effect.fail(
+            new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
+          )
+        )
+        const silent = withSummarizer(() =>
+          Effect.succeed({
+            text: " ",
+            audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+            by: "model",
+            degraded: null,
+            calls: [],
+            doubts: { removed: [], unknown: [] }
+          })
+        )
+        for (const [services, tag] of [
+          [failing, "FailedSummarizer"],
+          [silent, "FailedEmptySummary"]
+        ] as const) {
+          yield* Effect.gen(function* () {
+            const chat = yield* filled("fails")
+            const before = yield* chat.conversation
+            const outcome = yield* chat.compress({ policy: { ...policy, ladder: false }, forced: false })
+            assert.strictEqual(outcome._tag, tag)
+            assert.strictEqual(yield* chat.conversation, before)
+            assert.isAbove((yield* chat.session).memory.waitUntil, viewTokens(before))
+          }).pipe(Effect.provide(services))
+        }
+      })
+  )
+
+  it.effect("what was paid on the way is told, whichever rung it ended on, and what failed first", () =>
+    Effect.gen(function* () {
+      const answered = {
+        purpose: "generate",
+        model: "m",
+        messages: 3,
+        answer: "x",
+        finishReason: "STOP",
+        usage: null
+      } as const
+      // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
+      const wordy = withSummarizer((request) =>
+        Effect.succeed({
+          text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
+          audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+          by: request.by,
+          degraded: null,
+          calls: request.by === "model" ? [answered] : [],
+          doubts: { removed: [], unknown: [] }
+        })
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* filled("paid")
+        // Within a smaller budget the snapshot would be cut.
+        const roomy = { ...policy, summarizer: "model", snapshotBudget: TokenCount.make(1_000_000) } as const
+        const outcome = yield* chat.compress({ policy: roomy, forced: true })
+        assert.strictEqual(outcome._tag, "Compressed")
+        if (outcome._tag !== "Compressed") return
+        assert.deepStrictEqual([outcome.by, outcome.degraded?.reason], ["ladder", "inflated"])
+        assert.deepStrictEqual(outcome.calls, [answered])
+      }).pipe(Effect.provide(wordy))
+    })
+  )
+
+  it.effect("tokens that cannot be counted end as FailedTokenCountError, the seventh status", () =>
+    Effect.gen(function* () {
+      const counted = yield* Ref.make(0)
+      const counter = Layer.effect(
+        TokenCounter,
+        Effect.succeed({
+          count: (parts) =>
+            Ref.updateAndGet(counted, (n) => n + 1).pipe(
+              Effect.flatMap((n) =>
+                // What goes with every request is counted once, before the first result of a tool.
+                n > conversation.length + 1
+                  ? Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
+                  : Effect.succeed(parts.map(() => 400))
+              )
+            )
+        })
+      )
+      const services = Chats.layer.pipe(
+        Layer.provideMerge(Compression.layer),
+        Layer.provideMerge(
+          Layer.mergeAll(
+            counter,
+            Summarizer.layerExtractive,
+            HookSystem.layer,
+            Model.layerUnavailable,
+            MemoryCalibrations.layer,
+            Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+          )
+        )
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* filled("uncounted")
+        const outcome = yield* chat.compress(forced)
+        assert.strictEqual(outcome._tag, "FailedTokenCountError")
+      }).pipe(Effect.provide(services))
+    })
+  )
+})
+
+describe("recall", () => {
+  layer(Chats.layer.pipe(Layer.provideMerge(Layer.merge(Offline.layer, MemoryCalibrations.layer))))((it) => {
+    it.effect("answers for its own conversation only, whatever a shared store has", () =>
+      Effect.gen(function* () {
+        const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
+        const alpha = yield* filled("recall-alpha")
+        const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
+        const [handle] = entry?.handles ?? []
+        if (handle === undefined) return assert.fail("no handle")
+        // As a strategy or a session on disk does with what is large.
+        yield* TempStore.use((store) => store.put(encode(secret)))
+        const beta = yield* filled("recall-beta")
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+        const refused = yield* Effect.flip(beta.recall(handle))
+        assert.strictEqual(refused._tag === "TempStoreError" ? refused.reason._tag : "", "HandleNotHeld")
+        assert.match(refused.message, /^this conversation holds nothing under h_.*run again what gave it$/)
+        // What leaves the window and comes back by an undo stays its own.
+        yield* alpha.compress(forced)
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+        yield* alpha.undo
+        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+      })
+    )
+  })
+})

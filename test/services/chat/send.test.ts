@@ -1,0 +1,710 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import http from "node:http"
+import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
+import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
+import { InternalProviderError, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
+import { SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
+import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
+import {
+  against,
+  begin,
+  brief,
+  bytes,
+  contentsOf,
+  endingOf,
+  google,
+  held,
+  said,
+  taken,
+  textOf
+} from "../../support/sending.ts"
+
+/** `Chat.send` against a server on the loopback interface, through the real adapter. */
+
+const half = Fake.response([{ text: "half an answer" }], { finishReason: null })
+const ending = (finishReason: string, ...parts: ReadonlyArray<unknown>): Fake.Answer =>
+  Fake.sse(Fake.response(parts, { finishReason }))
+
+/** These answers to the first requests, then always `fine`. */
+const first =
+  (...answers: ReadonlyArray<Fake.Answer>): Fake.Script =>
+  ({ index, method }) =>
+    method === "countTokens" ? Fake.tokens(1) : (answers[index] ?? said("fine"))
+const times = (count: number, answer: Fake.Answer): ReadonlyArray<Fake.Answer> =>
+  Array.from({ length: count }, () => answer)
+
+describe("what a turn reports", () => {
+  it.live("reports its events in order, and one that ends it", () =>
+    Effect.gen(function* () {
+      const cited = Fake.response([{ text: "the answer" }])
+      const withCitations = {
+        ...cited,
+        candidates: cited.candidates.map((candidate) => ({
+          ...candidate,
+          citationMetadata: { citationSources: [{ uri: "https://b" }, { uri: "https://a", title: "A" }] }
+        }))
+      }
+      const { chat, events } = yield* against(
+        first(
+          Fake.sse(
+            Fake.response(
+              [
+                { text: "**Look** at it", thought: true },
+                { text: "So: " },
+                { functionCall: { name: "read_file", args: { path: "a" }, id: "1" } }
+              ],
+              { finishReason: null }
+            ),
+            withCitations
+          )
+        )
+      )
+      const sent = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(sent.events.map(brief), [
+        "ModelInfo",
+        "Thought Look: at it",
+        "Content So: ",
+        "ToolCallRequest read_file",
+        "Content the answer",
+        "Citation (A) https://a\nhttps://b",
+        "Finished STOP"
+      ])
+      const last = endingOf(sent.events)
+      assert.isTrue(last?._tag === "Finished" && last.answer === "e2" && last.usage?.prompt === 10)
+      assert.deepStrictEqual(sent.events[0], {
+        _tag: "ModelInfo",
+        model: "gemini-2.5-flash",
+        limit: TokenCount.make(1_048_576)
+      })
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag),
+        ["Answered"],
+        "message and answer are one line of the log"
+      )
+      const [asked, answer] = entries(yield* chat.conversation)
+      assert.deepStrictEqual(asked?.content, user(text("question")))
+      assert.deepStrictEqual(
+        answer?.content,
+        model(text("So: "), call("read_file", { path: "a" }, "1"), text("the answer")),
+        "the thought is no part of it"
+      )
+      assert.strictEqual(answer?.model, "gemini-2.5-flash")
+      assert.deepStrictEqual(answer?.usage, { prompt: 10, answer: 5, thoughts: 0, cached: 0 })
+    })
+  )
+
+  it.live("results of tools are in the log at once, and stay when the answer fails", () =>
+    Effect.gen(function* () {
+      const { chat, events, fake } = yield* against(
+        first(ending("STOP", call("read_file", { path: "a" }, "1")), Fake.failure(400, "no"))
+      )
+      yield* taken(chat.send("read it"))
+      const failed = yield* taken(chat.send([response("read_file", { output: "the file" }, "1")]))
+      assert.deepStrictEqual(failed.events.map(brief), ["ModelInfo", "Error InvalidRequestError"])
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag),
+        ["Answered", "Appended"]
+      )
+      const next = yield* taken(chat.send("go on"))
+      assert.strictEqual(endingOf(next.events)?._tag, "Finished")
+      assert.deepStrictEqual(contentsOf((yield* fake.requests)[2] ?? assert.fail("no third request")).slice(2), [
+        user(response("read_file", { output: "the file" }, "1")),
+        user(text("go on"))
+      ])
+    })
+  )
+
+  it.live("a result of a tool that is answered with nothing is a turn that finished", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* against(first(ending("STOP", call("f", {}, "1")), ending("STOP")))
+      yield* taken(chat.send("call it"))
+      const { events } = yield* taken(chat.send([response("f", { output: "x" }, "1")]))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Finished STOP"])
+      yield* taken(chat.send("next"))
+      assert.lengthOf(entries(yield* chat.conversation), 6)
+    })
+  )
+
+  it.live("the first call of a message has a signature in the request, and only there", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(first(ending("STOP", call("f", {}, "1"), call("g", {}, "2"))))
+      yield* taken(chat.send("call both"))
+      yield* taken(chat.send([response("f", { output: "x" }, "1"), response("g", { output: "y" }, "2")]))
+      const [, request = assert.fail("no second request")] = yield* fake.requests
+      assert.deepStrictEqual(
+        contentsOf(request)[1],
+        model({ ...call("f", {}, "1"), thoughtSignature: "skip_thought_signature_validator" }, call("g", {}, "2"))
+      )
+      assert.deepStrictEqual(view(yield* chat.conversation)[1]?.entry.content.parts, [
+        call("f", {}, "1"),
+        call("g", {}, "2")
+      ])
+    })
+  )
+
+  it.live("system instruction, tools and generation go with every request", () =>
+    Effect.gen(function* () {
+      const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: { type: "object" } }] }]
+      const { chat, fake } = yield* against(first(), {
+        systemInstruction: "be brief",
+        tools,
+        generation: { temperature: 0 }
+      })
+      yield* taken(chat.send("one"))
+      yield* chat.configure({ systemInstruction: "be long", model: "gemini-2.5-pro" })
+      yield* taken(chat.send("two"))
+      const [one, two] = yield* fake.requests
+      assert.deepStrictEqual(one?.body, {
+        contents: [user(text("one"))],
+        systemInstruction: { parts: [{ text: "be brief" }] },
+        tools,
+        generationConfig: { temperature: 0 }
+      })
+      assert.deepInclude(two?.body, { systemInstruction: { parts: [{ text: "be long" }] }, tools })
+      assert.deepStrictEqual([one?.model, two?.model], ["gemini-2.5-flash", "gemini-2.5-pro"])
+    })
+  )
+})
+
+/** What the server does first; what a person sees of it. */
+const bad: Readonly<
+  Record<string, { readonly script: ReadonlyArray<Fake.Answer>; readonly events: ReadonlyArray<string> }>
+> = {
+  "503, then an answer": {
+    script: [Fake.failure(503, "overloaded")],
+    events: ["Retry 2 InternalProviderError", "Content fine", "Finished STOP"]
+  },
+  "503 for as long as anybody asks": {
+    script: times(10, Fake.failure(503, "overloaded")),
+    events: [
+      ...Array.from({ length: 9 }, (_, n) => `Retry ${n + 2} InternalProviderError`),
+      "Error InternalProviderError"
+    ]
+  },
+  "429 that says when": {
+    script: [Fake.rateLimited(0.05)],
+    events: ["Retry 2 RateLimitError", "Content fine", "Finished STOP"]
+  },
+  "429 that says longer than anybody waits": {
+    script: [Fake.rateLimited(3_600)],
+    events: ["Error RateLimitError"]
+  },
+  "429 for today": { script: [Fake.dailyQuota], events: ["Error QuotaExhaustedError"] },
+  "400": { script: [Fake.failure(400, "no")], events: ["Error InvalidRequestError"] },
+  "400 for a key that is none": { script: [Fake.keyInvalid], events: ["Error AuthenticationError"] },
+  "401": { script: [Fake.failure(401, "no")], events: ["Error AuthenticationError"] },
+  "403": { script: [Fake.failure(403, "no")], events: ["Error AuthenticationError"] },
+  "404": { script: [Fake.failure(404, "no such model")], events: ["Error InvalidRequestError"] },
+  "a connection that closes before a word": {
+    script: [[Fake.drop]],
+    events: ["Retry 2 NetworkError", "Content fine", "Finished STOP"]
+  },
+  "a network cut in the middle of an answer": {
+    script: [[Fake.streamHead, Fake.event(half), Fake.drop]],
+    events: ["Content half an answer", "Retry 2 NetworkError", "Content fine", "Finished STOP"]
+  },
+  "a connection that is reset in the middle of an answer": {
+    script: [[Fake.streamHead, Fake.event(half), Fake.reset]],
+    events: ["Content half an answer", "Retry 2 NetworkError", "Content fine", "Finished STOP"]
+  },
+  "an error as an event of the stream": {
+    script: [[Fake.streamHead, Fake.event(half), Fake.event(Fake.failureBody(503, "overloaded"))]],
+    events: ["Content half an answer", "Retry 2 InternalProviderError", "Content fine", "Finished STOP"]
+  },
+  "no finish reason": {
+    script: [Fake.sse(half)],
+    events: ["Content half an answer", "Retry 2 NO_FINISH_REASON", "Content fine", "Finished STOP"]
+  },
+  "never a finish reason": {
+    script: times(4, Fake.sse(half)),
+    events: [
+      "Content half an answer",
+      "Retry 2 NO_FINISH_REASON",
+      "Content half an answer",
+      "Retry 3 NO_FINISH_REASON",
+      "Content half an answer",
+      "Retry 4 NO_FINISH_REASON",
+      "Content half an answer",
+      "InvalidStream NO_FINISH_REASON"
+    ]
+  },
+  "an empty body": {
+    script: [[Fake.streamHead]],
+    events: ["Retry 2 NO_FINISH_REASON", "Content fine", "Finished STOP"]
+  },
+  "what is no JSON": {
+    script: [[Fake.streamHead, Fake.event(half), Fake.write("data: {not json\r\n\r\n")]],
+    events: ["Content half an answer", "Retry 2 NO_FINISH_REASON", "Content fine", "Finished STOP"]
+  },
+  "a page in place of a stream": {
+    script: [[Fake.head(200, { "content-type": "text/html" }), Fake.write("<html>log in</html>")]],
+    events: ["Retry 2 NO_FINISH_REASON", "Content fine", "Finished STOP"]
+  },
+  "a call that cannot be read": {
+    script: [ending("MALFORMED_FUNCTION_CALL")],
+    events: ["Retry 2 MALFORMED_FUNCTION_CALL", "Content fine", "Finished STOP"]
+  },
+  "calls that can never be read": {
+    script: times(4, ending("MALFORMED_FUNCTION_CALL")),
+    events: [
+      "Retry 2 MALFORMED_FUNCTION_CALL",
+      "Retry 3 MALFORMED_FUNCTION_CALL",
+      "Retry 4 MALFORMED_FUNCTION_CALL",
+      "InvalidStream MALFORMED_FUNCTION_CALL"
+    ]
+  },
+  SAFETY: { script: [ending("SAFETY")], events: ["Error ContentPolicyError"] },
+  "a prompt that is blocked": { script: [Fake.sse(Fake.blocked("SAFETY"))], events: ["Error ContentPolicyError"] },
+  RECITATION: {
+    script: [Fake.sse(half, Fake.response([], { finishReason: "RECITATION" }))],
+    events: ["Content half an answer", "Error ContentPolicyError"]
+  },
+  OTHER: { script: [ending("OTHER")], events: ["InvalidStream OTHER_BLOCKED"] },
+  "MAX_TOKENS with text": {
+    script: [ending("MAX_TOKENS", { text: "as far as it goes" })],
+    events: ["Content as far as it goes", "Finished MAX_TOKENS"]
+  },
+  "MAX_TOKENS before a word": {
+    script: times(4, ending("MAX_TOKENS")),
+    events: [
+      "Retry 2 MAX_TOKENS_EXCEEDED",
+      "Retry 3 MAX_TOKENS_EXCEEDED",
+      "Retry 4 MAX_TOKENS_EXCEEDED",
+      "InvalidStream MAX_TOKENS_EXCEEDED"
+    ]
+  },
+  "only thoughts": {
+    script: [ending("STOP", { text: "hm", thought: true })],
+    events: ["Thought : hm", "Retry 2 THINKING_ONLY_RESPONSE", "Content fine", "Finished STOP"]
+  },
+  "nothing that can be seen": {
+    script: [ending("STOP", { text: "<!-- -->\u200b" })],
+    events: ["Content <!-- -->\u200b", "Retry 2 NO_RESPONSE_TEXT", "Content fine", "Finished STOP"]
+  },
+  "failures of every kind, one after the other": {
+    script: [
+      Fake.failure(503, "overloaded"),
+      Fake.sse(half),
+      [Fake.streamHead, Fake.event(half), Fake.drop],
+      ending("MALFORMED_FUNCTION_CALL")
+    ],
+    events: [
+      "Retry 2 InternalProviderError",
+      "Content half an answer",
+      "Retry 3 NO_FINISH_REASON",
+      "Content half an answer",
+      "Retry 4 NetworkError",
+      "Retry 5 MALFORMED_FUNCTION_CALL",
+      "Content fine",
+      "Finished STOP"
+    ]
+  },
+  "100,000 calls": {
+    script: [Fake.sse(Fake.response(Array.from({ length: 100_000 }, (_, n) => call("read_file", { path: `f${n}` }))))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "as many calls one by one, all with one id": {
+    script: [
+      Fake.sse(...Array.from({ length: 300 }, () => Fake.response([call("f", {}, "1")], { finishReason: null })))
+    ],
+    events: [...Array.from({ length: 256 }, () => "ToolCallRequest f"), "Error AnswerTooLargeError"]
+  },
+  "a million empty parts": {
+    script: [Fake.sse(Fake.response(Array.from({ length: 1_000_000 }, () => ({ text: "" }))))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call with an endless name": {
+    script: [ending("STOP", call("f".repeat(1_025), {}))],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call that its own window cannot hold": {
+    script: [ending("STOP", call("f", { text: "lorem ipsum ".repeat(400_000) }))],
+    events: ["ToolCallRequest f", "Error AnswerTooLargeError"]
+  },
+  "an endless signature": {
+    script: [ending("STOP", { ...text("Hello."), thoughtSignature: "s".repeat(9_000_000) })],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a line that never ends": {
+    script: [[Fake.streamHead, ...Array.from({ length: 40 }, () => Fake.write("x".repeat(1_000_000))), Fake.stall]],
+    events: ["Error AnswerTooLargeError"]
+  },
+  "a call, and then no end": {
+    script: [
+      [
+        Fake.streamHead,
+        Fake.event(Fake.response([call("f", {})], { finishReason: null })),
+        ...Array.from({ length: 40 }, () => Fake.write("x".repeat(1_000_000))),
+        Fake.stall
+      ]
+    ],
+    events: ["ToolCallRequest f", "Error AnswerTooLargeError"]
+  }
+}
+
+describe("whatever comes, one clear ending, and the conversation goes on", () => {
+  for (const [name, { events: expected, script }] of Object.entries(bad)) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const { chat, events: log, fake } = yield* against(first(...script))
+        const { error, events } = yield* taken(chat.send("question"))
+        assert.deepStrictEqual(events.map(brief), ["ModelInfo", ...expected])
+        const last = endingOf(events) ?? assert.fail("it has not one ending")
+        if (last._tag === "Finished") {
+          assert.isUndefined(error)
+          assert.strictEqual(textOf(events), entries(yield* chat.conversation)[1]?.content.parts[0]?.text)
+        } else {
+          assert.isEmpty(log, "the conversation is what it was")
+          assert.isTrue("message" in last && last.message === error?.message)
+          assert.match(error?.message ?? "", /^[^\n]+[^\n.]$/)
+        }
+        const asked = (yield* fake.requests).length
+        const next = yield* taken(chat.send("and now?"))
+        assert.deepStrictEqual(next.events.map(brief), ["ModelInfo", "Content fine", "Finished STOP"])
+        const latest = (yield* fake.requests)[asked] ?? assert.fail("no request")
+        assert.deepStrictEqual(contentsOf(latest).at(-1), user(text("and now?")))
+        assert.lengthOf(contentsOf(latest), last._tag === "Finished" ? 3 : 1)
+      })
+    )
+  }
+
+  it.live("256 calls in one answer are calls like any others", () =>
+    Effect.gen(function* () {
+      const calls = Array.from({ length: 256 }, (_, n) => call("f", { n }, String(n)))
+      const { chat } = yield* against(first(ending("STOP", ...calls)))
+      const { events } = yield* taken(chat.send("question"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.deepStrictEqual(entries(yield* chat.conversation)[1]?.content.parts, calls)
+    })
+  )
+
+  it.live("an answer of 10 MB is one, and the next message still fits", () =>
+    Effect.gen(function* () {
+      const long = "All work and no play makes a long answer. ".repeat(2_500)
+      const piece = Fake.response([{ text: long }], { finishReason: null })
+      const pieces = Array.from({ length: 100 }, () => piece)
+      const { chat } = yield* against(first(Fake.sse(...pieces, Fake.response([{ text: "end" }]))))
+      const { events } = yield* taken(chat.send("question"))
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+      assert.lengthOf(entries(yield* chat.conversation)[1]?.content.parts[0]?.text ?? "", long.length * 100 + 3)
+      const next = yield* taken(chat.send("and now?"))
+      assert.deepStrictEqual(next.events.map(brief), [
+        "ModelInfo",
+        "ChatCompressed COMPRESSED",
+        "Content fine",
+        "Finished STOP"
+      ])
+    })
+  )
+
+  it.live("bytes that are no UTF-8 are shown as such", () =>
+    Effect.gen(function* () {
+      const answer = JSON.stringify(Fake.response([{ text: "café" }])).replace("é", "\u00ff\u00fe")
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<http.Server>((resume) => {
+          const made = http.createServer((_, outgoing) => {
+            outgoing.setHeader("content-type", "text/event-stream")
+            outgoing.end(Buffer.from(`data: ${answer}\r\n\r\n`, "latin1"))
+          })
+          made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+        }),
+        (made) =>
+          Effect.sync(() => {
+            made.closeAllConnections()
+            made.close()
+          })
+      )
+      const address = server.address()
+      const port = typeof address === "object" ? (address?.port ?? 0) : 0
+      yield* Effect.gen(function* () {
+        const { chat } = yield* begin()
+        for (const message of ["question", "and now?"]) {
+          const { events } = yield* taken(chat.send(message))
+          assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content caf\ufffd\ufffd", "Finished STOP"])
+        }
+      }).pipe(Effect.provide(google(`http://127.0.0.1:${port}`)))
+    })
+  )
+})
+
+const tooLong = Fake.failure(400, "The input token count (25000) exceeds the maximum number of tokens allowed (20000).")
+
+/** Some 15,000 tokens that can be made smaller. */
+const long = Array.from({ length: 10 }, (_, n) => [
+  { content: user(text(`Step ${n}. ${"Please look at this with care. ".repeat(100)}`)) },
+  { content: model(text(`Done ${n}. ${"It was looked at with care. ".repeat(100)}`)) }
+]).flat()
+
+describe("the API says that the request is too long", () => {
+  const small: Partial<ChatSettings> = { window: 20_000, threshold: 1 }
+
+  it.live("it is made smaller once and asked again", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(
+        ({ index, method }) => (method === "countTokens" ? Fake.tokens(25_000) : index === 0 ? tooLong : said("fine")),
+        small
+      )
+      yield* chat.append(long)
+      const { events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), [
+        "ModelInfo",
+        "ChatCompressed COMPRESSED",
+        "Content fine",
+        "Finished STOP"
+      ])
+      const streams = (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent")
+      assert.lengthOf(streams, 2)
+      const [before, after] = streams.map((request) => bytes(contentsOf(request)).length)
+      assert.isBelow(after ?? Infinity, before ?? 0)
+    })
+  )
+
+  it.live("what cannot be made smaller ends in a failure that says so, and nothing is asked again", () =>
+    Effect.gen(function* () {
+      const {
+        chat,
+        events: log,
+        fake
+      } = yield* against(({ method }) => (method === "countTokens" ? Fake.tokens(25_000) : tooLong), small)
+      const { error, events } = yield* taken(chat.send("Look at this. ".repeat(3_000)))
+      assert.include(["ContextWindowWillOverflow", "Error ContextLengthError"], events.map(brief).at(-1))
+      assert.isDefined(error)
+      assert.isEmpty(log)
+      assert.lengthOf(
+        (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
+        1
+      )
+    })
+  )
+
+  it.live("a server that says so whatever is sent is asked twice", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(
+        ({ method }) => (method === "countTokens" ? Fake.tokens(5_000) : tooLong),
+        small
+      )
+      yield* chat.append(long)
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.strictEqual(endingOf(events)?._tag, "Error")
+      assert.isTrue(error?._tag === "ModelError" && error.reason._tag === "ContextLengthError")
+      assert.isAtMost((yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").length, 2)
+    })
+  )
+})
+
+describe("what was sent stays what it was", () => {
+  it.live("over 30 turns with calls and results, byte for byte from one compression to the next", () =>
+    Effect.gen(function* () {
+      const { chat, fake } = yield* against(
+        ({ body, method }) => {
+          if (method === "countTokens") return Fake.tokens(100)
+          const asked = JSON.stringify(body).length
+          return asked % 3 === 0
+            ? said(`Enough is known after ${asked} characters. ${"It is so. ".repeat(20)}`)
+            : ending(
+                "STOP",
+                { text: "Let me see." },
+                call("read_file", { path: `src/file${asked}.ts` }),
+                call("ls", {})
+              )
+        },
+        { window: 8_000, threshold: 0.5 }
+      )
+      let compressions = 0
+      let kept = 0
+      let before: string | undefined
+      let open = 0
+      for (let turn = 0; turn < 30; turn += 1) {
+        const message =
+          open === 0
+            ? `Question ${turn}: what is in there?`
+            : [
+                response("read_file", { output: `line ${turn}\n`.repeat(120) }),
+                response("ls", { output: `file${turn}.ts` })
+              ]
+        const { events } = yield* taken(chat.send(message))
+        assert.strictEqual(endingOf(events)?._tag, "Finished")
+        open = events.filter(({ _tag }) => _tag === "ToolCallRequest").length
+        const compressed = events.filter(({ _tag }) => _tag === "ChatCompressed").length
+        compressions += compressed
+        const latest = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
+        const sent = latest === undefined ? "" : bytes(contentsOf(latest))
+        if (before !== undefined && compressed === 0) {
+          assert.isTrue(sent.startsWith(before.slice(0, -1)), `turn ${turn} sends something else than before`)
+          kept += 1
+        }
+        before = sent
+      }
+      assert.isAbove(compressions, 0)
+      assert.isAbove(kept, 10)
+      assert.isTrue((before ?? "").includes(runtimeMark))
+    })
+  )
+})
+
+const limited = (seconds: number) =>
+  new ModelError({ reason: new RateLimitError({ retryAfter: Duration.seconds(seconds) }) })
+const broken = new ModelError({ reason: new InternalProviderError({ status: 503 }) })
+
+/** A turn of a scripted model under the test's clock, in the patience that people get. */
+const underClock = (answers: Scripted.Answers, settings: Partial<ChatSettings> = {}) =>
+  Effect.gen(function* () {
+    const { chat } = yield* begin({ retries: undefined, ...settings })
+    const seen: Array<ChatEvent> = []
+    const fiber = yield* Effect.forkChild(
+      Effect.exit(Stream.runForEach(chat.send("question"), (event) => Effect.sync(() => void seen.push(event))))
+    )
+    yield* TestClock.adjust(0)
+    const script = yield* Scripted.Script
+    const asked = Effect.map(script.calls, (calls) => calls.length)
+    return { chat, seen, fiber, asked }
+  }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(answers)))))
+
+describe("what is not the model's fault", () => {
+  const full = new SessionStoreError({
+    reason: new SessionUnavailable({ operation: "append", message: "the disk is full", cause: "ENOSPC" })
+  })
+
+  it.effect(
+    "a log that cannot be written: the answer was told, the conversation is what it was, the next one is kept",
+    () =>
+      Effect.gen(function* () {
+        let failing = true
+        const { chat, events: log } = yield* begin(held, {
+          log: ({ append }) => ({ append: (event) => (failing ? Effect.fail(full) : append(event)) })
+        })
+        const before = yield* chat.session
+        const { error, events } = yield* taken(chat.send("question"))
+        assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content fine", "Error SessionUnavailable"])
+        assert.strictEqual(error?._tag, "SessionStoreError")
+        assert.strictEqual(yield* chat.session, before)
+        failing = false
+        assert.strictEqual(endingOf((yield* taken(chat.send("question"))).events)?._tag, "Finished")
+        assert.deepStrictEqual(
+          log.map(({ _tag }) => _tag),
+          ["Answered"]
+        )
+        assert.deepStrictEqual(
+          entries(yield* chat.conversation).map(({ id }) => String(id)),
+          ["e1", "e2"]
+        )
+      }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine")))))
+  )
+
+  it.effect("tokens that cannot be counted: nothing is sent", () =>
+    Effect.gen(function* () {
+      const uncounted = new TokenCountError({ message: "no answer; try again", cause: "offline" })
+      const { chat, events: log } = yield* begin().pipe(
+        Effect.provideService(TokenCounter, {
+          count: (parts) => (parts.length === 0 ? Effect.succeed([]) : Effect.fail(uncounted))
+        })
+      )
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error TokenCountError"])
+      assert.strictEqual(error?._tag, "TokenCountError")
+      assert.isEmpty(log)
+      assert.isEmpty(yield* (yield* Scripted.Script).calls)
+    }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer([])))))
+  )
+
+  it.effect("no model: the failure says what to do", () =>
+    Effect.gen(function* () {
+      const { chat, events: log } = yield* begin()
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error AuthenticationError"])
+      assert.include(error?.message, "GEMINI_API_KEY")
+      assert.isEmpty(log)
+    }).pipe(Effect.provide(Offline.layer))
+  )
+})
+
+describe("pauses", () => {
+  it.effect("Retry-After is told and waited for, not less", () =>
+    Effect.gen(function* () {
+      const { asked, fiber, seen } = yield* underClock([limited(42), "fine"])
+      const retry = seen.at(-1)
+      assert.isTrue(retry?._tag === "Retry" && retry.delay === 42_000 && retry.message.includes("42s"))
+      yield* TestClock.adjust("41999 millis")
+      assert.strictEqual(yield* asked, 1)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(yield* asked, 2)
+      assert.deepStrictEqual(seen.slice(2).map(brief), ["Content fine", "Finished STOP"])
+    })
+  )
+
+  it.effect("a call is tried ten times, the pauses double from 5 s to 30 s", () =>
+    Effect.gen(function* () {
+      const { asked, fiber, seen } = yield* underClock(() => broken)
+      for (let attempt = 2; attempt <= 10; attempt += 1) {
+        const retry = seen.at(-1)
+        if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
+        assert.strictEqual(retry.attempt, attempt)
+        const middle = Math.min(5_000 * 2 ** (attempt - 2), 30_000)
+        assert.isAtLeast(retry.delay, middle * 0.75)
+        assert.isAtMost(retry.delay, Math.min(middle * 1.25, 30_000))
+        assert.strictEqual(yield* asked, attempt - 1)
+        yield* TestClock.adjust(retry.delay)
+      }
+      yield* Fiber.join(fiber)
+      assert.strictEqual(yield* asked, 10)
+      assert.strictEqual(endingOf(seen)?._tag, "Error")
+    })
+  )
+
+  it.effect("an answer that cannot be used is asked for four times, the pauses double from 1 s", () =>
+    Effect.gen(function* () {
+      const { asked, fiber, seen } = yield* underClock(() => ({
+        content: model(),
+        finishReason: "STOP",
+        usage: null
+      }))
+      for (let attempt = 2; attempt <= 4; attempt += 1) {
+        const retry = seen.at(-1)
+        if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
+        const middle = 1_000 * 2 ** (attempt - 2)
+        assert.isAtLeast(retry.delay, middle * 0.75)
+        assert.isAtMost(retry.delay, middle * 1.25)
+        yield* TestClock.adjust(retry.delay)
+      }
+      yield* Fiber.join(fiber)
+      assert.strictEqual(yield* asked, 4)
+      assert.strictEqual(brief(seen.at(-1) ?? assert.fail("nothing")), "InvalidStream NO_RESPONSE_TEXT")
+    })
+  )
+
+  it.effect("of all kinds together ten attempts, no more", () =>
+    Effect.gen(function* () {
+      const empty = { content: model(), finishReason: "STOP", usage: null } as const
+      const { asked, fiber } = yield* underClock((_, index) => (index % 4 === 3 ? empty : broken))
+      yield* TestClock.adjust("1 hour")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(yield* asked, 10)
+    })
+  )
+
+  it.effect("a turn that nobody reads waits; its events are not lost", () =>
+    Effect.gen(function* () {
+      const lines = Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")
+      const { chat } = yield* begin(held)
+      const events = yield* Stream.runCollect(
+        chat.send("question").pipe(Stream.mapEffect((event) => Effect.as(Effect.yieldNow, event)))
+      )
+      assert.strictEqual(textOf(events), lines)
+      assert.strictEqual(endingOf(events)?._tag, "Finished")
+    }).pipe(
+      Effect.provide(
+        Offline.layerWithModel(Scripted.layer([Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")]))
+      )
+    )
+  )
+})

@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { call, model, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
+import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
+import { overheadParts, contentParts } from "../../../src/services/tokens/Calibrations.ts"
+import { ContextLengthError, ModelError, type ModelRequest } from "../../../src/services/model/Model.ts"
+import { begin, endingOf, taken } from "../../support/sending.ts"
+
+/** What people and triggers go by is what the server counts, not what the estimator thinks. */
+
+const estimated = (parts: ReadonlyArray<Part>): number =>
+  parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
+const estimateOf = (request: ModelRequest): number => estimated([...overheadParts(request), ...contentParts(request)])
+
+const words = (tokens: number): string => "the builder keeps the old road open ".repeat(Math.ceil(tokens / 7))
+
+const isSummary = ({ systemInstruction }: ModelRequest): boolean =>
+  systemInstruction?.includes("state_snapshot") === true
+
+/** A runtime whose model says this, reports what `prompt` says, and counts by `factor` when it is asked. */
+const served = (options: {
+  readonly prompt: (request: ModelRequest) => number
+  readonly factor?: number
+  readonly answer?: Scripted.Step
+  readonly summary?: string
+}) =>
+  Layer.fresh(
+    Offline.layerWithModel(
+      Scripted.layer(
+        (request): Scripted.Step =>
+          isSummary(request)
+            ? (options.summary ?? "")
+            : (options.answer ?? {
+                content: model(text("fine")),
+                finishReason: "STOP",
+                usage: { prompt: options.prompt(request), answer: 1, thoughts: 0, cached: 0 }
+              }),
+        (request) => Math.ceil(estimated(contentParts(request)) * (options.factor ?? 1))
+      )
+    )
+  )
+
+const paid = Effect.map(
+  Scripted.Script.use(({ calls }) => calls),
+  (calls) => calls.filter(({ method }) => method === "generate").length
+)
+
+describe("strategy gemini goes by the last reported count", () => {
+  for (const [reported, compresses] of [
+    [4_999, false],
+    [5_000, true]
+  ] as const) {
+    it.effect(`${reported} of 10,000: ${compresses ? "compressed" : "not compressed"} before the next message`, () =>
+      Effect.gen(function* () {
+        const policy = { strategy: "gemini", summarizer: "model", minGain: 0 } as const
+        const { chat } = yield* begin({ window: 10_000, policy })
+        for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+        const before = yield* paid
+        yield* taken(chat.send("and now?"))
+        assert.strictEqual((yield* paid) - before, compresses ? 2 : 0)
+      }).pipe(
+        Effect.provide(
+          // What the estimator thinks is far below the threshold.
+          served({ prompt: (request) => (request.contents.length >= 7 ? reported : 100), summary: "" })
+        )
+      )
+    )
+  }
+})
+
+describe("a summary that does not come", () => {
+  for (const strategy of ["gemini", "palimpsest"] as const) {
+    it.effect(`${strategy}: the conversation goes on, and nothing is paid for twice`, () =>
+      Effect.gen(function* () {
+        const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
+        const costs: Array<number> = []
+        for (let n = 0; n < 12; n += 1) {
+          const before = yield* paid
+          const { events } = yield* taken(chat.send(`${n} ${words(500)}`))
+          assert.strictEqual(endingOf(events)?._tag, "Finished", `message ${n}`)
+          costs.push((yield* paid) - before)
+        }
+        assert.isAtMost(Math.max(...costs), 2)
+        assert.isAbove(costs.filter((cost) => cost > 0).length, 0)
+      }).pipe(Effect.provide(served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 })))
+    )
+  }
+})
+
+describe("what was learned", () => {
+  it.effect("a refusal by a model whose window is far smaller than was thought says nothing of its counting", () =>
+    Effect.gen(function* () {
+      const settings = { window: 1_000_000 }
+      const one = yield* begin(settings)
+      yield* taken(one.chat.send(words(9_000)))
+      const other = yield* begin(settings)
+      const message = words(100_000)
+      yield* other.chat.append([{ content: { role: "user", parts: [text(message)] } }, { content: model(text("ok")) }])
+      const { tokens } = yield* other.chat.usage
+      assert.isBelow(tokens, estimated([text(message)]) * 3)
+    }).pipe(
+      Effect.provide(served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError({}) }) }))
+    )
+  )
+
+  it.effect("of one model does not hold for another, also after an undo", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 100_000 })
+      for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
+      yield* chat.compress()
+      yield* chat.configure({ model: "gemini-2.5-pro" })
+      for (let n = 0; n < 2; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
+      assert.isTrue(yield* chat.undo)
+      const { tokens } = yield* chat.usage
+      const counted = estimated((yield* chat.contents).flatMap(({ parts }) => parts)) * 0.7
+      assert.closeTo(tokens, counted, counted * 0.03)
+    }).pipe(
+      Effect.provide(
+        served({
+          prompt: (request) => Math.ceil(estimateOf(request) * (request.model === "gemini-2.5-pro" ? 0.7 : 1.4))
+        })
+      )
+    )
+  )
+})
+
+describe("a refusal", () => {
+  it.effect("says what a message may take of what is left, where that is a share", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
+      yield* taken(chat.send(words(1_000)))
+      const { error } = yield* taken(chat.send(words(15_000)))
+      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+      assert.isAtMost(error.remaining, 10_000)
+      assert.isAbove(error.remaining, 8_000)
+    }).pipe(Effect.provide(served({ prompt: estimateOf })))
+  )
+
+  it.effect("names a message with what the server counts for it, and less that is left", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 20_000 })
+      yield* taken(chat.send(words(1_000)))
+      const message = words(15_000)
+      const { error } = yield* taken(chat.send(message))
+      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+      assert.closeTo(error.estimated, estimated([text(message)]) * 1.4, error.estimated * 0.03)
+      assert.isBelow(error.remaining, error.estimated)
+      assert.strictEqual(error.what, "message")
+    }).pipe(Effect.provide(served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 })))
+  )
+
+  it.effect("names what tools answered, where that is what does not fit", () =>
+    Effect.gen(function* () {
+      const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
+      const { chat } = yield* begin({
+        window: 3_000,
+        systemInstruction: words(2_900),
+        toolOutput: { most: 1_000_000 }
+      })
+      yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
+      const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
+      const { error } = yield* taken(chat.send(results))
+      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+      assert.strictEqual(error.what, "tool results")
+      assert.isAbove(error.estimated, 0)
+      assert.isBelow(error.remaining, error.estimated)
+      assert.include(error.message, "the tools' results do not fit")
+    }).pipe(Effect.provide(served({ prompt: estimateOf })))
+  )
+})

@@ -1,0 +1,131 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { ContentTruncated, type Plan } from "../../../../src/domain/compression/Compression.ts"
+import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
+import { defaultPolicy, Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
+import {
+  countsByReport,
+  strategies,
+  strategyNamed,
+  waitsForGrowth
+} from "../../../../src/domain/compression/strategies/Strategies.ts"
+import { text, user } from "../../../../src/domain/content/Content.ts"
+import { viewTokens } from "../../../../src/domain/conversation/Conversation.ts"
+import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
+import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
+import { applyWith, compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
+import { noop } from "../../../../src/services/compression/strategies/CompressRequest.ts"
+import type { StrategyRunner } from "../../../../src/services/compression/strategies/StrategyRunner.ts"
+import { runnerOf } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
+import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
+import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { subscribed } from "../../../support/hooks.ts"
+
+const halving: Strategy = {
+  name: "halving",
+  description: "by half",
+  defaults: { minGain: 0.5, outputForm: "last-lines" },
+  countsByReport: false,
+  waitsForGrowth: true,
+  heedsHooks: true,
+  hasSnapshotBudget: false
+}
+
+const planFor = (version: number, before: number): Plan => ({
+  version,
+  strategy: halving.name,
+  rung: 0,
+  steps: [],
+  before: TokenCount.make(before),
+  after: TokenCount.make(Math.floor(before / 2))
+})
+
+/** A strategy that claims to halve the conversation and changes nothing. */
+const runner: StrategyRunner = {
+  strategy: halving,
+  decide: ({ conversation }) =>
+    Effect.succeed({ _tag: "Go", plan: planFor(conversation.version, viewTokens(conversation)) }),
+  compress: ({ conversation, policy }) =>
+    policy.focus === undefined
+      ? Effect.succeed({
+          outcome: ContentTruncated.make({
+            ...planFor(conversation.version, viewTokens(conversation)),
+            plan: planFor(conversation.version, viewTokens(conversation)),
+            patch: { insert: [], shorten: [] },
+            degraded: null,
+            calls: []
+          }),
+          dropped: undefined
+        })
+      : Effect.succeed(noop("nothing shrank", 0, policy.focus)),
+  apply: (_, plan) => Effect.succeed(noop("nothing to compress", plan.before))
+}
+
+const services = Layer.mergeAll(
+  TokenCounter.layerEstimate,
+  MemoryTempStore.layer,
+  HookSystem.layer,
+  Layer.mock(Summarizer, {})
+)
+const request = requestFor([{ content: user(text("Make the build green.")) }])
+
+describe("a strategy that the program brings", () => {
+  it.effect("plans and carries out, and its name stands in the plan", () =>
+    Effect.gen(function* () {
+      const { outcome } = yield* compressWith(runner, yield* request)
+      assert.strictEqual(outcome._tag === "ContentTruncated" ? outcome.plan.strategy : outcome._tag, "halving")
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("is vetoed by a hook, and takes its focus, as it says that it heeds hooks", () =>
+    Effect.gen(function* () {
+      const seen = yield* subscribed(yield* HookSystem, { PreCompress: { decision: "block", reason: "not now" } })
+      const vetoed = yield* compressWith(runner, yield* request)
+      assert.deepInclude(vetoed.outcome, { reason: "vetoed by a hook", detail: "not now" })
+      const deaf = { ...runner, strategy: { ...halving, heedsHooks: false } }
+      assert.strictEqual((yield* compressWith(deaf, yield* request)).outcome._tag, "ContentTruncated")
+      assert.deepStrictEqual(seen, [
+        { _tag: "PreCompress", trigger: "auto" },
+        { _tag: "PreCompress", trigger: "auto" }
+      ])
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("takes a hook's focus", () =>
+    Effect.gen(function* () {
+      yield* subscribed(yield* HookSystem, { PreCompress: { hookSpecificOutput: { focus: "errors" } } })
+      const { outcome } = yield* compressWith(runner, yield* request)
+      assert.deepInclude(outcome, { reason: "nothing shrank", detail: "errors" })
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("refuses a plan for another version before it is asked", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(applyWith(runner, yield* request, planFor(99, 10)))
+      assert.include(refused.message, "version 99")
+    }).pipe(Effect.provide(services))
+  )
+})
+
+describe("the registry", () => {
+  it.each(strategies)("has a runner for $name", ({ name }) => {
+    assert.strictEqual(runnerOf(name)?.strategy, strategyNamed(name))
+    assert.isTrue(Schema.is(Policy)({ ...defaultPolicy, strategy: name }))
+  })
+
+  it("finds a strategy among others", () => {
+    assert.strictEqual(strategyNamed("halving", [...strategies, halving]), halving)
+  })
+
+  it.each(["pi", "openclaw", "halving", "", "Palimpsest", "toString"])("does not know %j", (name) => {
+    assert.isUndefined(strategyNamed(name))
+    assert.isUndefined(runnerOf(name))
+    assert.isFalse(Schema.is(Policy)({ ...defaultPolicy, strategy: name }))
+  })
+
+  it("treats a name from another version's log with care", () => {
+    assert.isFalse(countsByReport("pi"))
+    assert.isTrue(waitsForGrowth("pi"))
+  })
+})

@@ -1,0 +1,804 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Ref, Schema, Scope, Stream } from "effect"
+import * as AiError from "effect/ai/AiError"
+import * as AiChat from "effect/ai/Chat"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import { plainText } from "../../../src/domain/content/Content.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import { mentions } from "../../../src/domain/content/Handle.ts"
+import { noResult } from "../../../src/domain/effect-ai/PromptRepair.ts"
+import { recall, recallable } from "../../../src/domain/conversation/Recall.ts"
+import { sharedPrefix } from "../../../src/domain/effect-ai/PromptView.ts"
+import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
+import { Chats } from "../../../src/services/chat/Chats.ts"
+import { CompressedChat, type Options } from "../../../src/services/effect-ai/CompressedChat.ts"
+import { Recall } from "../../../src/services/effect-ai/RecallTool.ts"
+import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
+import { thousand } from "../../support/generate.ts"
+import { interruptSweep } from "../../support/interruptSweep.ts"
+import { answers, boundOf, illegalPrompt, says, snapshotOf, wordsOf } from "../../support/prompts.ts"
+
+type Messages = ReadonlyArray<Prompt.Message>
+const { Script } = ScriptedLanguageModel
+
+const over = (answers: ScriptedLanguageModel.Answers = () => "ok") =>
+  Layer.mergeAll(ScriptedLanguageModel.layer(answers), Offline.layer, MemoryCalibrations.layer)
+
+const system = Prompt.systemMessage({ content: "Be brief." })
+const small: Options = { session: "talk", window: 4_000, reserve: 500, prompt: Prompt.fromMessages([system]) }
+const open = (options: Partial<Options> = {}) => CompressedChat.make({ ...small, ...options })
+
+const requests = Effect.map(
+  Script.use((script) => script.requests),
+  (all) => all.map(({ prompt }) => prompt.content)
+)
+const latest = Effect.map(requests, (all) => all.at(-1) ?? [])
+const historyOf = (chat: AiChat.Chat) => Effect.map(Ref.get(chat.history), ({ content }) => content)
+
+const page = (n: number) => `${n}: ${"the build of src/parser is red, see line 17. ".repeat(12)}`
+const question = (n: number) => `Question ${page(n)}`
+const talk = Effect.fnUntraced(function* (chat: AiChat.Chat, questions: number, from = 0) {
+  for (let n = from; n < from + questions; n += 1) yield* chat.generateText({ prompt: question(n) })
+})
+
+const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+
+const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
+
+describe("the history of a chat", () => {
+  it.effect("shrinks when it is due, and the exports with it, while the session keeps all", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const sizes: Array<number> = []
+      for (let n = 0; n < 50; n += 1) {
+        yield* chat.generateText({ prompt: question(n) })
+        sizes.push((yield* historyOf(chat)).length)
+      }
+      assert.isBelow(Math.max(...sizes), 40)
+      assert.isAbove(sizes.filter((size, n) => size < (sizes[n - 1] ?? 0)).length, 1)
+      const history = yield* historyOf(chat)
+      assert.strictEqual(history[0], system)
+      assert.isDefined(snapshotOf(history))
+      assert.isBelow((yield* chat.exportJson).length, 20_000)
+      const read = yield* AiChat.fromJson(yield* chat.exportJson)
+      assert.deepStrictEqual(yield* historyOf(read), history)
+
+      const { conversation } = yield* chat.session
+      assert.deepStrictEqual(
+        entries(conversation).map(({ content }) => plainText(content)),
+        Array.from({ length: 50 }, (_, n) => [question(n), "ok"]).flat()
+      )
+      for (const handle of mentions(wordsOf(history))) yield* chat.recall(handle)
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("is what the model is sent, and stays as it was between compressions", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 60)
+      const sent = yield* requests
+      const changes = sent.slice(1).filter((messages, index) => !isPrefix(sent[index] ?? [], messages)).length
+      assert.isAbove(changes, 1)
+      assert.isBelow(changes, 12)
+      assert.deepStrictEqual(yield* historyOf(chat), [...(sent.at(-1) ?? []), answers("ok")])
+      for (const messages of sent) assert.isAtMost(boundOf(messages), 3_500)
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("keeps the objects it was made of", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 12)
+      const before = yield* historyOf(chat)
+      yield* chat.compress()
+      const kept = (yield* historyOf(chat)).filter((message) => before.includes(message))
+      assert.isAbove(kept.length, 3)
+      yield* chat.undo
+      assert.deepStrictEqual(yield* historyOf(chat), before)
+      assert.isTrue((yield* historyOf(chat)).every((message, index) => message === before[index]))
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("is compressed when somebody wants it, put back by undo, and compressed again by redo", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 6)
+      const before = yield* historyOf(chat)
+      assert.isFalse(yield* chat.undo)
+      const outcome = yield* chat.compress({ focus: "the parser" })
+      assert.strictEqual(outcome._tag, "Compressed")
+      const after = yield* historyOf(chat)
+      assert.isBelow(after.length, before.length)
+      yield* talk(chat, 1, 6)
+      assert.isTrue(yield* chat.undo)
+      assert.deepStrictEqual(yield* historyOf(chat), [...before, says(question(6)), answers("ok")])
+      assert.isTrue(yield* chat.redo)
+      assert.deepStrictEqual(yield* historyOf(chat), [...after, says(question(6)), answers("ok")])
+      assert.isFalse(yield* chat.redo)
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("keeps system messages where they stood, and those that stood among what left behind the first", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const mode = Prompt.systemMessage({ content: "Mode: act." })
+      yield* talk(chat, 3)
+      yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
+      yield* talk(chat, 20, 4)
+      const late = Prompt.systemMessage({ content: "Mode: plan." })
+      yield* chat.generateText({ prompt: Prompt.fromMessages([late, says("Now?")]) })
+      yield* chat.compress()
+      const history = yield* historyOf(chat)
+      assert.deepStrictEqual(history.slice(0, 2), [system, mode])
+      assert.deepStrictEqual(history.slice(-3), [late, says("Now?"), answers("ok")])
+      assert.deepStrictEqual(
+        history.filter(({ role }) => role === "system"),
+        [system, mode, late]
+      )
+      while (yield* chat.undo) {}
+      const whole = yield* historyOf(chat)
+      assert.strictEqual(whole[7], mode)
+      assert.strictEqual(whole.length, 1 + 6 + 1 + 2 + 40 + 1 + 2)
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+describe("system messages", () => {
+  it.effect("that somebody took away do not come back", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 3)
+      yield* chat.generateText({
+        prompt: Prompt.fromMessages([Prompt.systemMessage({ content: "Mode: act." }), says(question(3))])
+      })
+      yield* talk(chat, 6, 4)
+      yield* Ref.update(chat.history, Prompt.setSystem("Be very brief."))
+      yield* chat.compress()
+      const history = yield* historyOf(chat)
+      assert.isDefined(snapshotOf(history))
+      assert.deepStrictEqual(
+        history.filter(({ role }) => role === "system"),
+        [Prompt.systemMessage({ content: "Be very brief." })]
+      )
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("that come with every call stay where they stood, the first in front", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      for (let n = 0; n < 10; n += 1) {
+        yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(n))]) })
+      }
+      for (let round = 0; round < 2; round += 1) {
+        yield* chat.compress()
+        const history = yield* historyOf(chat)
+        assert.isDefined(snapshotOf(history))
+        assert.strictEqual(history.filter((message) => message === system).length, 11 + round)
+        assert.strictEqual(history[0], system)
+        assert.deepStrictEqual(history.slice(-3), [system, says(question(9 + round)), answers("ok")])
+        if (round === 0) yield* chat.generateText({ prompt: Prompt.fromMessages([system, says(question(10))]) })
+      }
+      while (yield* chat.undo) {}
+      const turns = Array.from({ length: 11 }, (_, n) => [system, says(question(n)), answers("ok")]).flat()
+      assert.deepStrictEqual(yield* historyOf(chat), [system, ...turns])
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("that nothing follows yet stay last", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 8)
+      const last = Prompt.systemMessage({ content: "Mode: last." })
+      yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, last]))
+      yield* chat.compress()
+      assert.isDefined(snapshotOf(yield* historyOf(chat)))
+      assert.strictEqual((yield* historyOf(chat)).at(-1), last)
+      yield* talk(chat, 1, 8)
+      yield* chat.undo
+      assert.strictEqual((yield* historyOf(chat)).at(-3), last)
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("stay once when the message behind them is edited", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const mode = Prompt.systemMessage({ content: "Mode: act." })
+      yield* talk(chat, 2)
+      yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(2))]) })
+      yield* Ref.update(chat.history, ({ content }) =>
+        Prompt.fromMessages([...content.slice(0, -2), says("edited"), answers("ok")])
+      )
+      yield* talk(chat, 4, 3)
+      yield* chat.compress()
+      assert.strictEqual((yield* historyOf(chat)).filter((message) => message === mode).length, 1)
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+describe("a session", () => {
+  const inside = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(effect)
+
+  it.effect("is there again after a restart, compressed as it was, with the system prompt of today", () =>
+    Effect.gen(function* () {
+      const mode = Prompt.systemMessage({ content: "Mode: act." })
+      const before = yield* inside(
+        Effect.gen(function* () {
+          const chat = yield* open()
+          yield* talk(chat, 9)
+          yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says("Now?")]) })
+          yield* chat.compress()
+          return yield* historyOf(chat)
+        })
+      )
+      assert.isDefined(snapshotOf(before))
+      const today = Prompt.systemMessage({ content: "Be very brief." })
+      yield* inside(
+        Effect.gen(function* () {
+          const chat = yield* open({ prompt: Prompt.fromMessages([today, says("not said again")]) })
+          assert.deepStrictEqual(yield* historyOf(chat), [today, ...before.slice(1)])
+          yield* chat.generateText({ prompt: "More." })
+          assert.isTrue(isPrefix([today, ...before.slice(1), says("More.")], yield* latest))
+          assert.isTrue(yield* chat.undo)
+          assert.strictEqual((yield* historyOf(chat)).length, 1 + 18 + 1 + 2 + 2)
+          assert.strictEqual(entries((yield* chat.session).conversation).length, 22)
+        })
+      )
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("of another program is taken up, calls with their results", () =>
+    Effect.gen(function* () {
+      yield* inside(
+        Effect.gen(function* () {
+          const chats = yield* Chats
+          const chat = yield* chats.open("talk")
+          yield* chat.append([
+            { content: { role: "user", parts: [{ text: "Read it." }] } },
+            { content: { role: "model", parts: [{ functionCall: { name: "read", args: { path: "a" } } }] } },
+            {
+              content: {
+                role: "user",
+                parts: [{ functionResponse: { name: "read", response: { output: "Body." } } }, { text: "And?" }]
+              }
+            }
+          ])
+        })
+      )
+      yield* inside(
+        Effect.gen(function* () {
+          const chat = yield* open()
+          yield* talk(chat, 14)
+          const [first] = yield* requests
+          assert.deepStrictEqual(
+            first?.map(({ role }) => role),
+            ["system", "user", "assistant", "tool", "user", "user"]
+          )
+          for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
+          assert.strictEqual(entries((yield* chat.session).conversation).length, 3 + 28)
+          // Of an entry that is two messages, one is taken away: the other stays.
+          while (yield* chat.undo) {}
+          const history = yield* historyOf(chat)
+          const edited = [...history.slice(0, 4), says("edited")]
+          yield* Ref.set(chat.history, Prompt.fromMessages(edited))
+          yield* chat.generateText({ prompt: "Next?" })
+          assert.deepStrictEqual(yield* latest, [...edited, says("Next?")])
+          // The session says the same.
+          assert.isFalse(yield* chat.redo)
+          assert.deepStrictEqual(yield* historyOf(chat), [...edited, says("Next?"), answers("ok")])
+        })
+      )
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("is locked while the chat is open", () =>
+    Effect.gen(function* () {
+      yield* open()
+      const error = yield* Effect.flip(open())
+      assert.include(String(error.message), "in use")
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("that cannot be written in the middle of it goes on where it stopped", () =>
+    Effect.gen(function* () {
+      let left = Infinity
+      const real = yield* SessionStore
+      const full = new SessionStoreError({
+        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
+      })
+      const store = Layer.succeed(SessionStore, {
+        ...real,
+        create: (started) =>
+          Effect.map(real.create(started), (log) => ({
+            ...log,
+            append: (event) =>
+              Effect.suspend(() => {
+                left -= 1
+                return left < 0 ? Effect.fail(full) : log.append(event)
+              })
+          }))
+      })
+      const chat = yield* open().pipe(Effect.provide(store))
+      const more = [says("a"), answers("b"), says("c"), answers("d")]
+      yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages([...content, ...more]))
+      left = 2
+      assert.include((yield* Effect.flip(chat.generateText({ prompt: "e" }))).message, "disk full")
+      left = Infinity
+      yield* chat.generateText({ prompt: "e" })
+      assert.deepStrictEqual(
+        entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
+        ["a", "b", "c", "d", "e", "ok"]
+      )
+      assert.deepStrictEqual(yield* historyOf(chat), [system, ...more, says("e"), answers("ok")])
+    }).pipe(Effect.provide(over()))
+  )
+
+  it.effect("that cannot be written is told before the next request, and nothing is lost when it can again", () =>
+    Effect.gen(function* () {
+      let broken = false
+      const real = yield* SessionStore
+      const store = Layer.succeed(SessionStore, {
+        ...real,
+        create: (started) =>
+          Effect.map(real.create(started), (log) => ({
+            ...log,
+            append: (event) =>
+              Effect.suspend(() =>
+                broken
+                  ? Effect.fail(
+                      new SessionStoreError({
+                        reason: new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
+                      })
+                    )
+                  : log.append(event)
+              )
+          }))
+      })
+      const chat = yield* open().pipe(Effect.provide(store))
+      yield* talk(chat, 1)
+      broken = true
+      // The answer came: it is not lost for want of a disk.
+      assert.strictEqual((yield* chat.generateText({ prompt: question(1) })).text, "ok")
+      const error = yield* Effect.flip(chat.generateText({ prompt: question(2) }))
+      assert.include(error.message, "disk full")
+      assert.strictEqual((yield* requests).length, 2)
+      broken = false
+      yield* chat.generateText({ prompt: question(2) })
+      assert.deepStrictEqual(
+        entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
+        [question(0), "ok", question(1), "ok", question(2), "ok"]
+      )
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+describe("a history that somebody else changed", () => {
+  const changes: ReadonlyArray<readonly [string, (history: Messages) => Messages, dropped: number]> = [
+    ["cleared", () => [], 12],
+    ["cut", (history) => history.slice(0, 7), 6],
+    ["edited at its end", (history) => [...history.slice(0, -1), answers("edited")], 1],
+    ["edited in its middle", (history) => history.map((each, n) => (n === 3 ? says("edited") : each)), 10],
+    ["given another system prompt", (history) => Prompt.setSystem(Prompt.fromMessages(history), "Other.").content, 0],
+    ["read anew from its export", (history) => JSON.parse(JSON.stringify(history)), 0],
+    ["continued", (history) => [...history, says("x"), answers("y")], 0]
+  ]
+  for (const [name, change, dropped] of changes) {
+    it.effect(`is taken as it is: ${name}`, () =>
+      Effect.gen(function* () {
+        const chat = yield* open()
+        yield* talk(chat, 6)
+        const before = yield* historyOf(chat)
+        const changed = change(before)
+        yield* Ref.set(chat.history, Prompt.fromMessages(changed))
+        yield* chat.generateText({ prompt: "Next?" })
+        assert.deepStrictEqual(yield* latest, [...changed, says("Next?")])
+        const { conversation } = yield* chat.session
+        // Nothing that was said is gone.
+        const said = entries(conversation).map(({ content }) => plainText(content))
+        for (let n = 0; n < 6; n += 1) assert.include(said, question(n))
+        assert.strictEqual((yield* chat.undo) ? 12 : 0, dropped === 0 ? 0 : 12)
+        yield* talk(chat, 20, 6)
+        assert.isDefined(snapshotOf(yield* historyOf(chat)))
+        for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
+      }).pipe(Effect.provide(over()))
+    )
+  }
+})
+
+describe("a change of the history", () => {
+  it.effect("can be undone, and is not made again: what came after may answer what it took", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 3)
+      const before = yield* historyOf(chat)
+      yield* Ref.set(chat.history, Prompt.fromMessages(before.slice(0, 3)))
+      assert.isTrue(yield* chat.undo)
+      assert.deepStrictEqual(yield* historyOf(chat), before)
+      assert.isFalse(yield* chat.redo)
+      assert.deepStrictEqual(yield* historyOf(chat), before)
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+// --- tools and streams ----------------------------------------------------------------------------------------------------
+
+let read = 0
+const Reading = Toolkit.make(
+  Tool.make("read", { parameters: Schema.Struct({ path: Schema.String }), success: Schema.String })
+)
+const layerReading = Reading.toLayer(
+  Effect.succeed(
+    Reading.of({
+      read: ({ path }) =>
+        Effect.sync(() => {
+          read += 1
+          return `${path}\n${page(read)}`
+        })
+    })
+  )
+)
+const reads = (id: string): Response.PartEncoded => ({ type: "tool-call", id, name: "read", params: { path: id } })
+
+describe("tools", () => {
+  it.effect("are run once, and their results stay with their calls", () =>
+    Effect.gen(function* () {
+      read = 0
+      const chat = yield* open()
+      for (let n = 0; n < 30; n += 1) yield* chat.generateText({ prompt: `Read ${n}.`, toolkit: Reading })
+      assert.strictEqual(read, 30)
+      for (const messages of yield* requests) {
+        assert.isUndefined(illegalPrompt(messages))
+        assert.isAtMost(boundOf(messages), 3_500)
+      }
+      assert.isDefined(snapshotOf(yield* latest))
+      assert.strictEqual(entries((yield* chat.session).conversation).length, 90)
+    }).pipe(Effect.provide([over((_, n) => [reads(`c${n}`)]), layerReading]))
+  )
+
+  it.effect("may be answered by the caller", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 8)
+      yield* chat.generateText({ prompt: "Read.", toolkit: Reading, disableToolCallResolution: true })
+      const answer = Prompt.toolResultPart({
+        id: "c8",
+        name: "read",
+        isFailure: false,
+        result: "Body.",
+        providerExecuted: false
+      })
+      yield* chat.compress()
+      yield* chat.generateText({ prompt: Prompt.fromMessages([Prompt.toolMessage({ content: [answer] })]) })
+      const sent = yield* latest
+      assert.isDefined(snapshotOf(sent))
+      assert.isUndefined(illegalPrompt(sent))
+      assert.include(wordsOf(sent), "Body.")
+      assert.notInclude(wordsOf(sent), noResult)
+    }).pipe(Effect.provide([over((_, n) => (n === 8 ? [reads("c8")] : "ok")), layerReading]))
+  )
+})
+
+describe("streamText", () => {
+  it.effect("brings what comes, and leaves it in the history and in the session", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 14)
+      const parts = yield* Stream.runCollect(chat.streamText({ prompt: "Tell." }))
+      assert.deepStrictEqual(
+        parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : [])),
+        ["one\n", "two\n", "three"]
+      )
+      assert.deepStrictEqual((yield* historyOf(chat)).at(-1), answers("one\ntwo\nthree"))
+      assert.strictEqual(
+        plainText(entries((yield* chat.session).conversation).at(-1)?.content ?? { role: "user", parts: [] }),
+        "one\ntwo\nthree"
+      )
+    }).pipe(Effect.provide(over((_, n) => (n === 14 ? "one\ntwo\nthree" : "ok"))))
+  )
+
+  it.effect("may be interrupted between a call and its result: the next request is legal all the same", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const called = yield* Deferred.make<void>()
+      const fiber = yield* chat.streamText({ prompt: "Read.", toolkit: Reading, disableToolCallResolution: true }).pipe(
+        Stream.runForEach((part) => (part.type === "tool-call" ? Deferred.succeed(called, undefined) : Effect.void)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(called)
+      yield* Effect.yieldNow.pipe(Effect.repeat({ times: 20 }))
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* Script.use((script) => script.interrupted), 1)
+      // What came until then is in the history and in the session.
+      assert.strictEqual((yield* historyOf(chat)).at(-1)?.role, "assistant")
+      assert.strictEqual(entries((yield* chat.session).conversation).length, 2)
+      yield* chat.generateText({ prompt: "Go on." })
+      const sent = yield* latest
+      assert.isUndefined(illegalPrompt(sent))
+      assert.include(wordsOf(sent), noResult)
+      assert.deepStrictEqual(yield* historyOf(chat), [...sent, answers("ok")])
+      assert.strictEqual(entries((yield* chat.session).conversation).length, 5)
+    }).pipe(
+      Effect.provide([over((_, n) => (n === 0 ? [reads("c1"), ScriptedLanguageModel.hang] : "ok")), layerReading])
+    )
+  )
+
+  it.effect("holds the conversation until its end, and lets go of it when it is interrupted", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const came = yield* Deferred.make<void>()
+      const stream = yield* chat.streamText({ prompt: "Tell." }).pipe(
+        Stream.runForEach((part) => (part.type === "text-delta" ? Deferred.succeed(came, undefined) : Effect.void)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(came)
+      const waiting = yield* Effect.forkChild(chat.generateText({ prompt: "Me too." }), { startImmediately: true })
+      const impatient = yield* Effect.forkChild(Stream.runDrain(chat.streamText({ prompt: "Me not." })), {
+        startImmediately: true
+      })
+      yield* Effect.yieldNow.pipe(Effect.repeat({ times: 20 }))
+      yield* Fiber.interrupt(impatient)
+      assert.strictEqual((yield* requests).length, 1)
+      yield* Fiber.interrupt(stream)
+      assert.strictEqual((yield* Fiber.join(waiting)).text, "ok")
+      assert.deepStrictEqual(yield* latest, [system, says("Tell."), answers("half"), says("Me too.")])
+    }).pipe(
+      Effect.provide(over((_, n) => (n === 0 ? [{ type: "text", text: "half" }, ScriptedLanguageModel.hang] : "ok")))
+    )
+  )
+})
+
+describe("calls at the same time", () => {
+  it.effect("take turns, with their compressions", () =>
+    Effect.gen(function* () {
+      const real = yield* SessionStore
+      const slow = Layer.succeed(SessionStore, {
+        ...real,
+        create: (started) =>
+          Effect.map(real.create(started), (log) => ({
+            ...log,
+            append: (event) => Effect.andThen(Effect.yieldNow, log.append(event))
+          }))
+      })
+      const chat = yield* open().pipe(Effect.provide(slow))
+      yield* talk(chat, 14)
+      const more = Array.from({ length: 6 }, (_, n) => question(14 + n))
+      yield* Effect.forEach(more, (prompt) => chat.generateText({ prompt }), { concurrency: "unbounded" })
+      const said = entries((yield* chat.session).conversation).map(({ content }) => plainText(content))
+      assert.strictEqual(said.length, 40)
+      assert.sameMembers(
+        said.filter((_, at) => at % 2 === 0),
+        Array.from({ length: 20 }, (_, n) => question(n))
+      )
+      assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
+      assert.isDefined(snapshotOf(yield* historyOf(chat)))
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+describe("generateObject", () => {
+  it.effect("answers over a compressed history", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 30)
+      const schema = Schema.Struct({ ok: Schema.Boolean })
+      const { value } = yield* chat.generateObject({ prompt: "Is it red?", schema })
+      assert.deepStrictEqual(value, { ok: true })
+      assert.isDefined(snapshotOf(yield* latest))
+    }).pipe(Effect.provide(over(() => '{"ok":true}')))
+  )
+})
+
+// --- limits ---------------------------------------------------------------------------------------------------------------
+
+describe("a message that cannot be made to fit", () => {
+  it.effect("is refused before anything is sent, and leaves the history as it was", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      yield* talk(chat, 2)
+      const before = yield* historyOf(chat)
+      const prompt = "unbelievable words ".repeat(3_000)
+      for (const call of [chat.generateText({ prompt }), Stream.runDrain(chat.streamText({ prompt }))]) {
+        const error = yield* Effect.flip<unknown, AiError.AiError, LanguageModel.LanguageModel>(call)
+        assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+        assert.match(error.message, /too long: up to \d+ tokens/)
+      }
+      assert.strictEqual((yield* requests).length, 2)
+      assert.notInclude(wordsOf(yield* historyOf(chat)), "unbelievable")
+      yield* talk(chat, 1, 2)
+      assert.deepStrictEqual((yield* historyOf(chat)).slice(0, 1), before.slice(0, 1))
+    }).pipe(Effect.provide(over()))
+  )
+})
+
+describe("a provider that says it was too long", () => {
+  const tooLong = failing(new AiError.InvalidRequestError({ description: "prompt is too long: 7000 tokens" }))
+  const refusing: ScriptedLanguageModel.Answers = (request) =>
+    wordsOf(request.prompt.content).length > 7_000 ? tooLong : "fits"
+
+  for (const way of ["generateText", "streamText"] as const) {
+    it.effect(`is asked once more, with less, and the message stands in the history once (${way})`, () =>
+      Effect.gen(function* () {
+        const chat = yield* open({ window: 6_000 })
+        for (let n = 0; n < 14; n += 1) {
+          const prompt = question(n)
+          yield* way === "generateText" ? chat.generateText({ prompt }) : Stream.runDrain(chat.streamText({ prompt }))
+        }
+        const sent = yield* requests
+        const refused = sent.findIndex((messages) => wordsOf(messages).length > 7_000)
+        assert.isAbove(refused, 0)
+        assert.isDefined(snapshotOf(sent[refused + 1] ?? []))
+        assert.strictEqual(
+          sent.slice(refused + 1).find((messages) => wordsOf(messages).length > 7_000),
+          undefined
+        )
+        assert.deepStrictEqual(
+          entries((yield* chat.session).conversation).map(({ content }) => plainText(content)),
+          Array.from({ length: 14 }, (_, n) => [question(n), "fits"]).flat()
+        )
+      }).pipe(Effect.provide(over(refusing)))
+    )
+  }
+
+  it.effect("or anything else, leaves the history as effect/ai's chat does", () =>
+    Effect.gen(function* () {
+      const chat = yield* open()
+      const error = yield* Effect.flip(chat.generateText({ prompt: "Hello." }))
+      assert.strictEqual(error.reason._tag, "RateLimitError")
+      assert.deepStrictEqual(yield* historyOf(chat), [system])
+    }).pipe(Effect.provide(over([failing(new AiError.RateLimitError({}))])))
+  )
+})
+
+// --- over everything ------------------------------------------------------------------------------------------------------
+
+const Step = Schema.Struct({
+  does: Schema.Literals(["asks", "asks", "reads", "reads", "streams", "breaks off", "compress", "undo", "redo", "cut"]),
+  words: Schema.Literals([1, 20, 120])
+})
+
+/** Plays steps and says what is wrong with what reached the model, or with what the session holds. */
+const played = Effect.fnUntraced(function* (steps: ReadonlyArray<typeof Step.Type>) {
+  const chat = yield* CompressedChat.make({ session: "talk", window: 3_000, prompt: Prompt.fromMessages([system]) })
+  const said: Array<string> = []
+  for (const [n, { does, words }] of steps.entries()) {
+    const prompt = `${n} ${"the build of src/parser is red ".repeat(words)}`
+    const sends = does === "asks" || does === "reads" || does === "streams" || does === "breaks off"
+    const known = (yield* requests).length
+    const work: Effect.Effect<
+      unknown,
+      AiError.AiError,
+      LanguageModel.LanguageModel | Tool.HandlersFor<typeof Reading.tools>
+    > =
+      does === "asks"
+        ? chat.generateText({ prompt })
+        : does === "reads"
+          ? chat.generateText({ prompt: `read ${prompt}`, toolkit: Reading })
+          : does === "streams"
+            ? Stream.runDrain(chat.streamText({ prompt }))
+            : does === "breaks off"
+              ? Stream.runDrain(
+                  Stream.take(
+                    chat.streamText({ prompt: `read ${prompt}`, toolkit: Reading, disableToolCallResolution: true }),
+                    1
+                  )
+                )
+              : does === "compress"
+                ? chat.compress()
+                : does === "undo"
+                  ? chat.undo
+                  : does === "redo"
+                    ? chat.redo
+                    : Ref.update(chat.history, ({ content }) =>
+                        Prompt.fromMessages(content.slice(0, Math.max(1, content.length - 1)))
+                      )
+    const exit = yield* Effect.exit(work)
+    if (Exit.isFailure(exit)) {
+      const error = Cause.squash(exit.cause)
+      const isRefusal = AiError.isAiError(error) && error.reason._tag === "InvalidUserInputError"
+      if (!isRefusal) return `step ${n}: ${String(error)}`
+    }
+    const sent = (yield* requests).slice(known)
+    if (sends && sent.length > 0) said.push(prompt)
+    for (const messages of sent) {
+      const illegal = illegalPrompt(messages)
+      if (illegal !== undefined) return `step ${n}: ${illegal}`
+      if (boundOf(messages) > 2_250) return `step ${n}: ${boundOf(messages)} tokens`
+      if (messages[0] !== system || messages.filter(({ role }) => role === "system").length !== 1) {
+        return `step ${n}: the system prompt is gone`
+      }
+    }
+  }
+  const { conversation } = yield* chat.session
+  const words = entries(conversation).map(({ content }) => plainText(content))
+  const lost = said.find((prompt) => !words.some((each) => each.endsWith(prompt)))
+  if (lost !== undefined) return `lost: ${lost}`
+  const all = recallable(conversation)
+  for (const { content, handles } of entries(conversation)) {
+    const [handle] = handles
+    if (handle !== undefined && recall(all, handle) === undefined)
+      return `${wordsOf([])}${handle} of ${content.role} is gone`
+  }
+  return undefined
+})
+
+describe("whatever happens", () => {
+  it.effect.prop(
+    "what is sent fits and is legal, and nothing is lost",
+    [Schema.Array(Step).check(Schema.isMaxLength(16))],
+    ([steps]) =>
+      Effect.scoped(played(steps)).pipe(
+        Effect.provide(
+          Layer.fresh(
+            Layer.merge(
+              over(({ prompt }, index) => {
+                const last = wordsOf(prompt.content.slice(-1))
+                return last.includes('"read ') ? [reads(`c${index}`)] : `answer ${index}`
+              }),
+              layerReading
+            )
+          )
+        ),
+        Effect.flatMap((found) => (found === undefined ? Effect.succeed(true) : Effect.fail(found)))
+      ),
+    { arbitrary: thousand("chats", 400) }
+  )
+
+  it.effect("an interruption anywhere leaves the history and the session as before the call or as after it", () =>
+    Effect.gen(function* () {
+      const layer = over()
+      type Built = Layer.Success<typeof layer>
+      let context: Context.Context<Built | Scope.Scope> | undefined
+      let chat: CompressedChat["Service"] | undefined
+      const options: Options = { session: "talk", window: 1_200, reserve: 200, policy: { minGain: 0 } }
+      const points = yield* interruptSweep(
+        () =>
+          Effect.gen(function* () {
+            chat = undefined
+            context = yield* Layer.build(Layer.fresh(layer)).pipe(
+              Effect.flatMap((built) => Effect.map(Effect.scope, (scope) => Context.add(built, Scope.Scope, scope)))
+            )
+            const prompt = Prompt.fromMessages([says(question(0)), answers("a"), says(question(1)), answers("b")])
+            chat = yield* CompressedChat.make({ ...options, prompt }).pipe(Effect.provideContext(context))
+            yield* chat.generateText({ prompt: question(2) }).pipe(Effect.provideContext(context))
+          }),
+        () =>
+          Effect.gen(function* () {
+            if (chat === undefined || context === undefined) return
+            const mine = chat
+            yield* Effect.gen(function* () {
+              const history = yield* historyOf(mine)
+              assert.include([2, 4, 6], history.filter((message) => snapshotOf([message]) === undefined).length)
+              yield* mine.generateText({ prompt: "Go on." })
+              assert.isUndefined(illegalPrompt(yield* latest))
+              assert.isAtMost(boundOf(yield* latest), 1_000)
+              const said = entries((yield* mine.session).conversation).map(({ content }) => plainText(content))
+              assert.strictEqual(new Set(said.slice(0, 4)).size, 4)
+              assert.deepStrictEqual(said.slice(-2), ["Go on.", "ok"])
+              assert.include([6, 8], said.length)
+            }).pipe(Effect.provideContext(context))
+          })
+      )
+      assert.isAbove(points, 10)
+    })
+  )
+})
+
+describe("the layer", () => {
+  it.effect("is effect/ai's Chat for programs that know no other", () =>
+    Effect.gen(function* () {
+      const chat = yield* AiChat.Chat
+      yield* talk(chat, 30)
+      const history = yield* historyOf(chat)
+      assert.isDefined(snapshotOf(history))
+      const [handle] = mentions(wordsOf(history))
+      if (handle === undefined) return assert.fail("no handle")
+      assert.include((yield* Recall.use((service) => service.recall(handle))).text, "Question ")
+      assert.isTrue(yield* CompressedChat.use((service) => service.undo))
+    }).pipe(Effect.provide(Layer.provideMerge(CompressedChat.layer(small), over())))
+  )
+})

@@ -1,0 +1,1185 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, type Scope, Stream } from "effect"
+import * as AiError from "effect/ai/AiError"
+import * as AiChat from "effect/ai/Chat"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import { ModelName } from "effect/ai/Model"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import { mentions } from "../../../src/domain/content/Handle.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { sharedPrefix } from "../../../src/domain/effect-ai/PromptView.ts"
+import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
+import { Compression } from "../../../src/services/compression/Compression.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
+import { layerRecallTool, Recall, recallToolkit } from "../../../src/services/effect-ai/RecallTool.ts"
+import { select } from "../../../src/services/session/TempStore.ts"
+import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
+import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
+import { thousand } from "../../support/generate.ts"
+import { interruptSweep } from "../../support/interruptSweep.ts"
+import {
+  answers,
+  boundOf,
+  brokenTalks,
+  calls,
+  illegalPrompt,
+  result,
+  says,
+  snapshotOf,
+  type Talk,
+  talks,
+  turnsOf,
+  wordsOf
+} from "../../support/prompts.ts"
+
+type Messages = ReadonlyArray<Prompt.Message>
+type Options = CompressedLanguageModel.Options
+
+const services = Layer.merge(Offline.layer, MemoryCalibrations.layer)
+const { Script } = ScriptedLanguageModel
+
+/** A scripted model behind the compression. */
+const over = (options: Options, answers: ScriptedLanguageModel.Answers = () => "ok") =>
+  CompressedLanguageModel.layer(options).pipe(
+    Layer.provideMerge(ScriptedLanguageModel.layer(answers)),
+    Layer.provideMerge(services)
+  )
+
+const ask = (messages: Messages) => LanguageModel.generateText({ prompt: Prompt.fromMessages(messages) })
+const requests = Effect.map(
+  Script.use((script) => script.requests),
+  (all) => all.map(({ prompt }) => prompt.content)
+)
+const latest = Effect.map(requests, (all) => all.at(-1) ?? [])
+
+const page = (n: number) => `${n}: ${"the build of src/parser is red, see line 17. ".repeat(12)}`
+/** A conversation about a topic, of so many questions with their answers. */
+const conversation = (topic: string, questions: number): ReadonlyArray<Prompt.Message> =>
+  Array.from({ length: questions }, (_, n) => [
+    says(`${topic} question ${page(n)}`),
+    answers(`${topic} answer ${n}`)
+  ]).flat()
+
+const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+
+const small: Options = { window: 4_000, reserve: 500 }
+/** A question that comes behind a conversation which is over the threshold. */
+const long = [Prompt.systemMessage({ content: "Be brief." }), ...conversation("alpha", 25), says("And now?")]
+
+const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
+
+// --- what reaches the model -----------------------------------------------------------------------------------------------
+
+const system = (messages: Messages) => messages.filter(({ role }) => role === "system")
+
+/** What is wrong with what was sent for a prompt of a window that holds `room` tokens. */
+const wrong = (prompt: Messages, sent: Messages, room: number): string | undefined => {
+  const illegal = illegalPrompt(sent)
+  if (illegal !== undefined) return illegal
+  const bound = boundOf(sent)
+  if (bound > room) return `${bound} tokens for a room of ${room}`
+  if (system(sent).some((message, index) => message !== system(prompt)[index])) return "system messages changed"
+  if (system(sent).length !== system(prompt).length) return "system messages are missing"
+  const foreign = sent.filter((message) => !prompt.includes(message))
+  for (const message of foreign) {
+    // What is new in the user's role is marked as the runtime's; all else is an output that was shortened, or is owed.
+    const marked = wordsOf([message]).includes(JSON.stringify(runtimeMark).slice(1, -1))
+    if (message.role === "user" && !marked) return `the user never said ${wordsOf([message])}`
+  }
+  return undefined
+}
+
+/** Sends a talk turn by turn and says what is wrong with what reached the model. */
+const played = Effect.fnUntraced(function* (talk: Talk) {
+  const room = talk.window - Math.min(16_384, Math.floor(talk.window / 4))
+  let prompt: Messages = []
+  let before: Messages = []
+  let compressed = 0
+  for (const turn of turnsOf(talk)) {
+    prompt = [...prompt, ...turn]
+    if (prompt.every(({ role }) => role === "system")) continue
+    const exit = yield* Effect.exit(ask(prompt))
+    const sent = yield* latest
+    if (Exit.isFailure(exit)) {
+      const error = Cause.squash(exit.cause)
+      if (!AiError.isAiError(error) || error.reason._tag !== "InvalidUserInputError") return String(error)
+      // What cannot be left out, with a snapshot of the smallest size for the rest, has to be why.
+      const pending = prompt.slice(prompt.findLastIndex(({ role }) => role === "assistant"))
+      const least = boundOf([...system(prompt), ...pending]) + 1_000
+      if (least < room) return `refused, although ${least} of ${room} tokens have to stay: ${error.message}`
+      return undefined
+    }
+    const problem = wrong(prompt, sent, room)
+    if (problem !== undefined) return problem
+    const wasCompressed = snapshotOf(sent) !== snapshotOf(before)
+    if (wasCompressed) compressed += 1
+    else if (snapshotOf(sent) !== undefined && illegalPrompt(prompt) === undefined && !isPrefix(before, sent)) {
+      return "what was sent before changed between two compressions"
+    }
+    before = sent
+  }
+  const recall = yield* Recall
+  for (const handle of mentions(wordsOf(before.filter((message) => !prompt.includes(message))))) {
+    if (handle === "h_aaaaaaaaaa") continue
+    const found = yield* Effect.exit(recall.recall(handle))
+    if (Exit.isFailure(found)) return `${handle} cannot be recalled`
+  }
+  return compressed
+})
+
+const holds = (talk: Talk) =>
+  played(talk).pipe(
+    Effect.provide(Layer.fresh(over({ window: talk.window }))),
+    Effect.flatMap((found) => (typeof found === "string" ? Effect.fail(found) : Effect.succeed(true)))
+  )
+
+describe("what reaches the model", () => {
+  it.effect.prop(
+    "surely fits, is legal, keeps system messages, stays as it was between compressions, and leaves nothing behind",
+    [talks],
+    ([talk]) => holds(talk),
+    { arbitrary: thousand("what reaches the model") }
+  )
+
+  it.effect.prop("and is made legal where an interruption left a call open", [brokenTalks], ([talk]) => holds(talk), {
+    arbitrary: thousand("broken prompts", 300)
+  })
+
+  it.effect("is compressed in these tests, and not once only", () =>
+    Effect.gen(function* () {
+      const happenings = Array.from(
+        { length: 24 },
+        (_, n) => ({ kind: n % 2 === 0 ? "reads" : "thinks", size: "page" }) as const
+      )
+      const found = yield* played({ window: 5_000, system: true, happenings }).pipe(
+        Effect.provide(over({ window: 5_000 }))
+      )
+      assert.isTrue(typeof found === "number" && found > 2, String(found))
+    })
+  )
+
+  it.effect("is below the threshold the very object that was given, for every method", () => {
+    const seen: Array<unknown> = []
+    const record = (options: unknown) => {
+      seen.push(options)
+    }
+    const inner = Layer.effect(
+      LanguageModel.LanguageModel,
+      Effect.map(
+        LanguageModel.make({ generateText: () => Effect.die("unused"), streamText: () => Stream.empty }),
+        (model) => ({
+          ...model,
+          generateText: ((options: unknown) =>
+            Effect.sync(() => {
+              record(options)
+              return new LanguageModel.GenerateTextResponse([])
+            })) as unknown as typeof model.generateText,
+          generateObject: ((options: unknown) =>
+            Effect.sync(() => {
+              record(options)
+              return new LanguageModel.GenerateObjectResponse({}, [])
+            })) as unknown as typeof model.generateObject,
+          streamText: ((options: unknown) => {
+            record(options)
+            return Stream.empty
+          }) as typeof model.streamText
+        })
+      )
+    )
+    return Effect.gen(function* () {
+      const prompt = Prompt.fromMessages([Prompt.systemMessage({ content: "Be brief." }), says("Hello.")])
+      const schema = Schema.Struct({ ok: Schema.Boolean })
+      const toolkit = yield* Adding.pipe(Effect.provide(layerAdding))
+      yield* LanguageModel.generateText({ prompt, toolkit, toolChoice: "none", concurrency: 3 })
+      yield* LanguageModel.generateObject({ prompt, schema, objectName: "answer" })
+      yield* Stream.runDrain(LanguageModel.streamText({ prompt, disableToolCallResolution: true }))
+      assert.deepStrictEqual(seen, [
+        { prompt, toolkit, toolChoice: "none", concurrency: 3 },
+        { prompt, schema, objectName: "answer" },
+        { prompt, disableToolCallResolution: true }
+      ])
+      assert.isTrue(seen.every((options) => (options as { readonly prompt: unknown }).prompt === prompt))
+      assert.strictEqual((seen[0] as { readonly toolkit: unknown }).toolkit, toolkit)
+    }).pipe(Effect.provide(CompressedLanguageModel.layer(small).pipe(Layer.provide([inner, services]))))
+  })
+
+  it.effect("may be given as a text or as encoded messages", () =>
+    Effect.gen(function* () {
+      yield* LanguageModel.generateText({ prompt: "Hello." })
+      yield* LanguageModel.generateText({ prompt: new Set([{ role: "user", content: "Hello again." } as const]) })
+      assert.deepStrictEqual(yield* requests, [[says("Hello.")], [says("Hello again.")]])
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("is nothing where nothing is asked", () =>
+    Effect.gen(function* () {
+      yield* LanguageModel.generateText({ prompt: [] })
+      assert.deepStrictEqual(yield* requests, [[]])
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("keeps what stays with its options, and system messages where they stood", () =>
+    Effect.gen(function* () {
+      const [first, middle, late] = ["Be brief.", "Mode: plan.", "Mode: act."].map((content) =>
+        Prompt.systemMessage({ content, options: { anthropic: { cacheControl: { type: "ephemeral" } } } })
+      )
+      if (first === undefined || middle === undefined || late === undefined) return
+      const signed = Prompt.assistantMessage({
+        content: [
+          Prompt.reasoningPart({ text: "Hm.", options: { google: { thoughtSignature: "abc" } } }),
+          Prompt.textPart({ text: "Because." })
+        ],
+        options: { some: { thing: 1 } }
+      })
+      const talk = conversation("alpha", 25)
+      const last = Prompt.systemMessage({ content: "Mode: last." })
+      const prompt = [first, ...talk.slice(0, 10), middle, ...talk.slice(10), signed, late, says("And now?"), last]
+      yield* ask(prompt)
+      const sent = yield* latest
+      assert.isBelow(sent.length, prompt.length / 2)
+      assert.deepStrictEqual(sent.slice(0, 2), [first, middle])
+      assert.include(snapshotOf(sent.slice(2, 3)) ?? "", runtimeMark)
+      assert.deepStrictEqual(sent.slice(-4), prompt.slice(-4))
+      assert.isTrue(sent.slice(-4).every((message) => prompt.includes(message)))
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("shows outputs shortened, with the rest of their message untouched", () =>
+    Effect.gen(function* () {
+      const body = Array.from({ length: 600 }, (_, line) => `${line}: export const value${line} = ${line * 7}`).join(
+        "\n"
+      )
+      const prompt = [
+        says("Read both."),
+        calls("c1", "c2"),
+        Prompt.toolMessage({
+          content: [{ ...result("c1", { output: body }), options: { x: { y: 1 } } }, result("c2", "short", true)],
+          options: { z: { w: 2 } }
+        }),
+        says("And?")
+      ]
+      yield* ask(prompt)
+      const tool = (yield* latest).find(({ role }) => role === "tool")
+      assert.deepStrictEqual(tool?.options, { z: { w: 2 } })
+      const [one, two] = tool?.role === "tool" ? tool.content : []
+      assert.deepStrictEqual([one?.options, two], [{ x: { y: 1 } }, result("c2", "short", true)])
+      const shown = one?.type === "tool-result" ? String(one.result) : ""
+      assert.isBelow(shown.length, body.length / 2)
+      const [handle] = mentions(shown)
+      if (handle === undefined) return assert.fail(`no handle in ${shown}`)
+      assert.strictEqual((yield* Recall.use(({ recall }) => recall(handle))).text, body)
+    }).pipe(Effect.provide(over({ ...small, policy: { toolBudget: 500 as never } })))
+  )
+})
+
+// --- tools ----------------------------------------------------------------------------------------------------------------
+
+const add = Tool.make("add", {
+  description: "Adds two numbers.",
+  parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+  success: Schema.Finite
+})
+const Adding = Toolkit.make(add)
+let added = 0
+const layerAdding = Adding.toLayer(
+  Effect.succeed(
+    Adding.of({
+      add: ({ a, b }) =>
+        Effect.sync(() => {
+          added += 1
+          return a + b
+        })
+    })
+  )
+)
+const callsAdd: Response.PartEncoded = { type: "tool-call", id: "t1", name: "add", params: { a: 1, b: 2 } }
+
+describe("tools", () => {
+  const ways: ReadonlyArray<readonly [string, Messages]> = [
+    ["below the threshold", [says("1 + 2?")]],
+    ["behind a compression", long]
+  ]
+  for (const [name, prompt] of ways) {
+    it.effect(`are run once, ${name}`, () =>
+      Effect.gen(function* () {
+        added = 0
+        const options = { prompt: Prompt.fromMessages(prompt), toolkit: Adding }
+        const response = yield* LanguageModel.generateText(options)
+        assert.deepStrictEqual(
+          response.toolResults.map((each) => each.result),
+          [3]
+        )
+        assert.strictEqual(added, 1)
+        const streamed = yield* Stream.runCollect(LanguageModel.streamText(options))
+        assert.strictEqual(streamed.filter((part) => part.type === "tool-result").length, 1)
+        assert.strictEqual(added, 2)
+        const unresolved = yield* LanguageModel.generateText({ ...options, disableToolCallResolution: true })
+        assert.deepStrictEqual([unresolved.toolCalls.length, unresolved.toolResults.length, added], [1, 0, 2])
+      }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
+    )
+  }
+
+  it.effect("of a toolkit that has to be built are built once", () =>
+    Effect.gen(function* () {
+      added = 0
+      let built = 0
+      const toolkit = Effect.tap(
+        Effect.flatMap(Effect.void, () => Adding),
+        () =>
+          Effect.sync(() => {
+            built += 1
+          })
+      )
+      yield* LanguageModel.generateText({ prompt: "1 + 2?", toolkit })
+      assert.deepStrictEqual([built, added], [1, 1])
+    }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
+  )
+
+  it.effect("count against the window, and so does the schema of an answer", () => {
+    const wide = (words: number) => Tool.make("wide", { description: "very ".repeat(words) })
+    const refused = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.map(Effect.exit(effect), (exit) => Exit.isFailure(exit) && String(exit.cause).includes("too long"))
+    return Effect.gen(function* () {
+      const toolkit = (words: number) => Toolkit.make(wide(words))
+      const asked = (words: number) =>
+        LanguageModel.generateText({ prompt: "Hello.", toolkit: toolkit(words), disableToolCallResolution: true })
+      assert.isFalse(yield* refused(asked(1_000)))
+      assert.isTrue(yield* refused(asked(4_000)))
+      const schema = Schema.Struct({ a: Schema.String.annotate({ description: "very ".repeat(4_000) }) })
+      assert.isTrue(yield* refused(LanguageModel.generateObject({ prompt: "Hello.", schema })))
+      assert.strictEqual((yield* requests).length, 1)
+    }).pipe(Effect.provide(over(small)))
+  })
+
+  it.effect("that somebody approved are run once, behind a compression", () =>
+    Effect.gen(function* () {
+      added = 0
+      const asked = Prompt.assistantMessage({
+        content: [
+          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
+          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
+        ]
+      })
+      const decided = Prompt.toolMessage({
+        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
+      })
+      // So much was said with the call that it would not be kept, were it not awaited.
+      const verbose = { ...asked, content: [Prompt.textPart({ text: `delta ${page(1).repeat(9)}` }), ...asked.content] }
+      yield* LanguageModel.generateText({ prompt: Prompt.fromMessages([...long, verbose, decided]), toolkit: Adding })
+      assert.strictEqual(added, 1)
+      const sent = yield* latest
+      assert.include(wordsOf(sent), "delta 1:")
+      assert.isBelow(sent.length, long.length)
+      assert.isUndefined(illegalPrompt(sent))
+      assert.include(wordsOf(sent.slice(-1)), '"result":3')
+    }).pipe(Effect.provide([over(small), layerAdding]))
+  )
+})
+
+// --- methods --------------------------------------------------------------------------------------------------------------
+
+describe("generateObject", () => {
+  it.effect("answers over a compressed prompt", () =>
+    Effect.gen(function* () {
+      const schema = Schema.Struct({ ok: Schema.Boolean })
+      const response = yield* LanguageModel.generateObject({ prompt: Prompt.fromMessages(long), schema })
+      assert.deepStrictEqual(response.value, { ok: true })
+      assert.isDefined(snapshotOf(yield* latest))
+    }).pipe(Effect.provide(over(small, () => '{"ok":true}')))
+  )
+})
+
+describe("streamText", () => {
+  const delta = (text: string): Response.StreamPartEncoded => ({ type: "text-delta", id: "t", delta: text })
+
+  it.effect("passes chunks through as they are", () =>
+    Effect.gen(function* () {
+      const chunks: Array<number> = []
+      yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
+        Stream.mapArray((parts) => {
+          chunks.push(parts.length)
+          return parts
+        }),
+        Stream.runDrain
+      )
+      assert.deepStrictEqual(chunks, [1, 3, 2])
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(small).pipe(
+          Layer.provide([
+            Layer.effect(
+              LanguageModel.LanguageModel,
+              LanguageModel.make({
+                generateText: () => Effect.die("unused"),
+                streamText: () =>
+                  Stream.concat(
+                    Stream.fromArray<Response.StreamPartEncoded>([{ type: "text-start", id: "t" }]),
+                    Stream.concat(
+                      Stream.fromArray([delta("a"), delta("b"), delta("c")]),
+                      Stream.fromArray([delta("d"), delta("e")])
+                    )
+                  )
+              })
+            ),
+            services
+          ])
+        )
+      )
+    )
+  )
+
+  it.effect("gives parts as they come, and lets go of the model when its scope closes", () =>
+    Effect.gen(function* () {
+      const came = yield* Deferred.make<void>()
+      const fiber = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
+        Stream.runForEach((part) => (part.type === "text-delta" ? Deferred.succeed(came, undefined) : Effect.void)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(came)
+      yield* Effect.yieldNow.pipe(Effect.repeat({ times: 20 }))
+      assert.strictEqual(yield* Script.use((script) => script.interrupted), 0)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(yield* Script.use((script) => script.interrupted), 1)
+    }).pipe(Effect.provide(over(small, () => [{ type: "text", text: "half" }, ScriptedLanguageModel.hang])))
+  )
+
+  it.effect("begins anew each time it is run", () =>
+    Effect.gen(function* () {
+      const stream = LanguageModel.streamText({ prompt: Prompt.fromMessages(long) })
+      yield* Stream.runDrain(stream)
+      yield* Stream.runDrain(stream)
+      const [one, two] = yield* requests
+      assert.deepStrictEqual(one, two)
+    }).pipe(Effect.provide(over(small)))
+  )
+})
+
+// --- the prefix -----------------------------------------------------------------------------------------------------------
+
+/** How often a snapshot was written. */
+const counting = Effect.gen(function* () {
+  let written = 0
+  const summarizer = yield* Summarizer
+  const layer = Layer.succeed(Summarizer, {
+    ...summarizer,
+    summarize: (request) =>
+      Effect.suspend(() => {
+        written += 1
+        // A model takes its time, and others go on meanwhile.
+        return Effect.andThen(Effect.yieldNow, summarizer.summarize(request))
+      })
+  })
+  return { layer, written: () => written }
+})
+
+const withSummarizer = (options: Options, layer: Layer.Layer<Summarizer>, answers?: ScriptedLanguageModel.Answers) =>
+  CompressedLanguageModel.layer(options).pipe(
+    Layer.provideMerge(ScriptedLanguageModel.layer(answers ?? (() => "ok"))),
+    // Another than the one that the services have already.
+    Layer.provide(Layer.fresh(Compression.layer)),
+    Layer.provide(layer),
+    Layer.provide(services)
+  )
+
+describe("a conversation that goes on", () => {
+  it.effect("is compressed again only when it has grown, and stays byte for byte until then", () =>
+    Effect.gen(function* () {
+      const { layer, written } = yield* counting.pipe(Effect.provide(services))
+      yield* Effect.gen(function* () {
+        const chat = yield* AiChat.fromPrompt([{ role: "system", content: "Be brief." }])
+        for (let n = 0; n < 60; n += 1) yield* chat.generateText({ prompt: `Question ${page(n)}` })
+        const sent = yield* requests
+        const changes = sent.slice(1).filter((messages, index) => !isPrefix(sent[index] ?? [], messages)).length
+        assert.strictEqual(changes, written())
+        assert.isAbove(written(), 1)
+        assert.isBelow(written(), 12)
+      }).pipe(Effect.provide(withSummarizer(small, layer)))
+    })
+  )
+
+  it.effect("is known again when it is read anew each time", () =>
+    Effect.gen(function* () {
+      const anew = (length: number) =>
+        Schema.decodeEffect(Schema.fromJsonString(Prompt.Prompt))(JSON.stringify({ content: long.slice(0, length) }))
+      for (const length of [40, 42, 43, 43]) {
+        yield* LanguageModel.generateText({ prompt: yield* anew(length) })
+      }
+      const sent = yield* requests
+      const [first, ...rest] = sent
+      assert.isDefined(snapshotOf(first ?? []))
+      for (const messages of rest) assert.strictEqual(snapshotOf(messages), snapshotOf(first ?? []))
+      assert.isTrue(rest.every((messages, index) => isPrefix(sent[index] ?? [], messages)))
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("does not wait for, nor mix with, another that goes on beside it", () =>
+    Effect.gen(function* () {
+      const common = Prompt.systemMessage({ content: "Be brief." })
+      const talks = { alpha: conversation("alpha", 40), beta: conversation("beta", 40) }
+      const sent: Record<"alpha" | "beta", Array<Messages>> = { alpha: [], beta: [] }
+      for (let length = 2; length <= 80; length += 2) {
+        for (const topic of ["alpha", "beta"] as const) {
+          yield* ask([common, ...talks[topic].slice(0, length)])
+          sent[topic].push(yield* latest)
+        }
+      }
+      for (const [topic, other] of [
+        ["alpha", "beta"],
+        ["beta", "alpha"]
+      ] as const) {
+        assert.notInclude(wordsOf(sent[topic].flat()), other)
+        assert.isDefined(snapshotOf(sent[topic].at(-1) ?? []))
+        const changes = sent[topic].slice(1).filter((each, at) => !isPrefix(sent[topic][at] ?? [], each)).length
+        assert.isBelow(changes, 8)
+      }
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("is compressed once when two ask at the same time", () =>
+    Effect.gen(function* () {
+      const { layer, written } = yield* counting.pipe(Effect.provide(services))
+      yield* Effect.gen(function* () {
+        yield* Effect.all([ask(long), ask(long), ask(long.slice()), ask([...long, answers("x"), says("y")])], {
+          concurrency: "unbounded"
+        })
+        const [one, two, three, four] = yield* requests
+        assert.deepStrictEqual(one, two)
+        assert.deepStrictEqual(one, three)
+        assert.isTrue(isPrefix(one ?? [], four ?? []))
+        assert.strictEqual(written(), 1)
+      }).pipe(Effect.provide(withSummarizer(small, layer)))
+    })
+  )
+
+  for (const [what, bounds] of [
+    ["held whole no longer", { conversations: 1 }],
+    ["forgotten", { conversations: 1, remembered: 1 }]
+  ] as const) {
+    it.effect(`goes on when it is ${what}, and its handles stay good`, () =>
+      Effect.gen(function* () {
+        const { layer, written } = yield* counting.pipe(Effect.provide(services))
+        yield* Effect.gen(function* () {
+          yield* ask(long)
+          const first = yield* latest
+          const handles = mentions(wordsOf(first))
+          assert.isAbove(handles.length, 2)
+          const { recall } = yield* Recall
+          const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
+          for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
+          const again = yield* Effect.forEach(handles, (handle) => recall(handle)).pipe(Recall.within(long))
+          assert.deepStrictEqual(again, texts)
+          yield* ask(long)
+          assert.deepStrictEqual(yield* latest, first)
+          assert.strictEqual(written(), "remembered" in bounds ? 2 : 1)
+          // What comes next is what would have come had nobody forgotten anything.
+          const grown = [...long, ...conversation("more", 25), says("Well?")]
+          yield* ask(grown)
+          const sent = yield* latest
+          const whole = Layer.fresh(over(small))
+          const expected = yield* ask(long).pipe(
+            Effect.andThen(ask(grown)),
+            Effect.andThen(latest),
+            Effect.provide(whole)
+          )
+          assert.deepStrictEqual(sent, expected)
+        }).pipe(Effect.provide(withSummarizer({ ...small, ...bounds }, layer)))
+      })
+    )
+  }
+})
+
+describe("a compression that changed nothing", () => {
+  /** One request that takes most of the window, then a conversation about it. */
+  const request = says(`alpha request ${page(0).repeat(14)}`)
+  const follows = Array.from({ length: 6 }, (_, n) => [answers(`alpha answer ${n}`), says(`alpha more ${n}`)]).flat()
+  const vetoing = Effect.gen(function* () {
+    const hooks = yield* HookSystem
+    let vetoes = 2
+    yield* hooks.add([
+      {
+        name: "not now",
+        event: "PreCompress",
+        priority: 0,
+        run: () =>
+          Effect.sync(() => {
+            vetoes -= 1
+            return vetoes >= 0 ? { decision: "block" as const, reason: "not now" } : {}
+          })
+      }
+    ])
+  })
+  const ways: ReadonlyArray<
+    readonly [string, Messages, Messages, Effect.Effect<void, never, HookSystem | Scope.Scope>]
+  > = [
+    ["because there was nothing to compress", [request], [says(`beta ${wordsOf([request])}`)], Effect.void],
+    ["because a hook did not want it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
+  ]
+  for (const [why, first, other, prepared] of ways) {
+    it.effect(`leaves the conversation whole when its session is let go, ${why}`, () =>
+      Effect.gen(function* () {
+        const sentWith = (conversations: number) =>
+          Effect.gen(function* () {
+            yield* prepared
+            yield* ask(first)
+            assert.deepStrictEqual(yield* latest, first)
+            yield* ask(other)
+            for (let length = 2; length <= follows.length; length += 2)
+              yield* ask([...first, ...follows.slice(0, length)])
+            yield* ask([...first, ...follows, ...conversation("alpha later", 6), says("And now?")])
+            return (yield* requests).slice(2)
+          }).pipe(Effect.scoped, Effect.provide(Layer.fresh(over({ ...small, conversations }))))
+        const held = yield* sentWith(64)
+        const letGo = yield* sentWith(1)
+        assert.isDefined(snapshotOf(held.at(-1) ?? []))
+        assert.deepStrictEqual(letGo, held)
+      })
+    )
+  }
+})
+
+describe("a prompt that differs from what was seen", () => {
+  const grown = [...long, answers("Well."), says("Go on.")]
+  const at = (index: number, message: Prompt.Message) => grown.map((each, n) => (n === index ? message : each))
+  const cases: ReadonlyArray<readonly [string, Messages, gone: string]> = [
+    ["an edited last message", at(grown.length - 1, says("Stop: gamma.")), "Go on."],
+    ["an edited answer", at(grown.length - 2, answers("No: gamma.")), "Well."],
+    ["an edited first message", at(1, says(`gamma ${page(0)}`)), `alpha question 0`],
+    ["another system message", at(0, Prompt.systemMessage({ content: "gamma" })), "Be brief."],
+    ["a message less in the middle", grown.filter((_, n) => n !== grown.length - 4).concat(says("gamma")), "answer 24"]
+  ]
+  for (const [name, prompt, gone] of cases) {
+    it.effect(`branches off: ${name}`, () =>
+      Effect.gen(function* () {
+        yield* ask(long)
+        yield* ask(grown)
+        yield* ask(prompt)
+        const sent = yield* latest
+        assert.include(wordsOf(sent), "gamma")
+        assert.notInclude(wordsOf(sent), gone)
+        assert.isUndefined(wrong(prompt, sent, 3_500))
+        // The one before goes on as if nothing had been.
+        const before = (yield* requests)[1] ?? []
+        yield* ask([...grown, answers("x"), says("y")])
+        assert.isTrue(isPrefix(before, yield* latest))
+      }).pipe(Effect.provide(over(small)))
+    )
+  }
+
+  it.effect("that is shorter, as after an undo, is sent without what was said later", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      yield* ask(grown)
+      yield* ask(grown.slice(0, 9))
+      assert.deepStrictEqual(yield* latest, grown.slice(0, 9))
+      yield* ask(long)
+      assert.deepStrictEqual(yield* latest, (yield* requests)[0])
+    }).pipe(Effect.provide(over(small)))
+  )
+})
+
+// --- limits ---------------------------------------------------------------------------------------------------------------
+
+describe("a prompt that cannot be made to fit", () => {
+  const huge = says(`gamma ${"unbelievable words that have to stay ".repeat(1_000)}`)
+
+  it.effect("is refused with the numbers, before anything is sent, by every method", () =>
+    Effect.gen(function* () {
+      const prompt = Prompt.fromMessages([...long, answers("x"), huge])
+      const schema = Schema.Struct({ ok: Schema.Boolean })
+      const refusals = yield* Effect.all([
+        Effect.flip(LanguageModel.generateText({ prompt })),
+        Effect.flip(LanguageModel.generateObject({ prompt, schema })),
+        Effect.flip(Stream.runDrain(LanguageModel.streamText({ prompt })))
+      ])
+      for (const error of refusals) {
+        assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+        assert.match(error.message, /the prompt is too long: up to \d+ tokens.*window of 4000 less 500.*room for 3500/)
+      }
+      assert.deepStrictEqual(yield* requests, [])
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("leaves the conversation as it was", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const before = yield* latest
+      yield* Effect.flip(ask([...long, answers("x"), huge]))
+      yield* ask([...long, answers("x"), says("Shorter.")])
+      assert.isTrue(isPrefix(before, yield* latest))
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("is not compressed in vain where system messages alone are too long", () =>
+    Effect.gen(function* () {
+      const { layer, written } = yield* counting.pipe(Effect.provide(services))
+      yield* Effect.gen(function* () {
+        const system = Prompt.systemMessage({ content: "Be brief. ".repeat(4_000) })
+        const error = yield* Effect.flip(ask([system, ...long]))
+        assert.include(error.message, "system messages and tools alone")
+        assert.strictEqual(written(), 0)
+      }).pipe(Effect.provide(withSummarizer(small, layer)))
+    })
+  )
+
+  it.effect("is not paid for again when the same is asked again", () =>
+    Effect.gen(function* () {
+      const paid = Effect.map(
+        ScriptedModel.Script.use((script) => script.calls),
+        (calls) => calls.filter(({ method }) => method !== "countTokens").length
+      )
+      const prompt = [...long, answers("x"), huge]
+      yield* Effect.flip(ask(prompt))
+      const once = yield* paid
+      assert.isAbove(once, 0)
+      assert.strictEqual((yield* Effect.flip(ask(prompt))).reason._tag, "InvalidUserInputError")
+      assert.strictEqual(yield* paid, once)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(small).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(Layer.fresh(Compression.layer)),
+          Layer.provide(ModelSummarizer.layer),
+          Layer.provideMerge(ScriptedModel.layer(() => "I would rather not.")),
+          Layer.provide(services)
+        )
+      )
+    )
+  )
+
+  it.effect("is not tried again and again where nothing can be gained", () =>
+    Effect.gen(function* () {
+      let tried = 0
+      const real = yield* Compression.pipe(Effect.provide(services))
+      const spied = Layer.succeed(Compression, {
+        ...real,
+        compress: (request) =>
+          Effect.suspend(() => {
+            tried += 1
+            return real.compress(request)
+          })
+      })
+      yield* Effect.gen(function* () {
+        // Over the threshold, within the window: all of it waits for its answer.
+        const pending = says(page(0).repeat(26))
+        let prompt: Messages = [pending]
+        for (let n = 0; n < 6; n += 1) {
+          yield* ask(prompt)
+          assert.deepStrictEqual(yield* latest, prompt)
+          prompt = [...prompt, says("?")]
+        }
+        assert.strictEqual(tried, 1)
+      }).pipe(
+        Effect.provide(
+          CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
+            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+            Layer.provide(spied),
+            Layer.provide(services)
+          )
+        )
+      )
+    })
+  )
+})
+
+describe("a provider that says the prompt was too long", () => {
+  const tooLong = failing(
+    new AiError.InvalidRequestError({ description: "This model's maximum context length is 2000 tokens" })
+  )
+  const refusing =
+    (most: number): ScriptedLanguageModel.Answers =>
+    (request) =>
+      wordsOf(request.prompt.content).length > most ? tooLong : "fits"
+  const halfFull = conversation("alpha", 12)
+
+  it.effect("is asked once more, with less", () =>
+    Effect.gen(function* () {
+      const response = yield* ask(halfFull)
+      assert.strictEqual(response.text, "fits")
+      const [first, second, ...more] = yield* requests
+      assert.deepStrictEqual(first, halfFull)
+      assert.isDefined(snapshotOf(second ?? []))
+      assert.deepStrictEqual(more, [])
+      // What was learned is kept: the next one fits at once.
+      yield* ask([...halfFull, says("Next?")])
+      assert.strictEqual((yield* requests).length, 3)
+    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
+  )
+
+  it.effect("is asked once more for a stream that has not begun", () =>
+    Effect.gen(function* () {
+      const parts = yield* Stream.runCollect(LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }))
+      assert.isTrue(parts.some((part) => part.type === "text-delta" && part.delta === "fits"))
+      assert.strictEqual((yield* requests).length, 2)
+    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
+  )
+
+  it.effect("is not asked once more for a stream that has begun", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      let asked = 0
+      const inner = Layer.effect(
+        LanguageModel.LanguageModel,
+        LanguageModel.make({
+          generateText: () => Effect.die("unused"),
+          streamText: () =>
+            Stream.suspend(() => {
+              asked += 1
+              const begun: ReadonlyArray<Response.StreamPartEncoded> = [
+                { type: "text-start", id: "t" },
+                { type: "text-delta", id: "t", delta: "half" }
+              ]
+              return Stream.concat(Stream.fromIterable(begun), Stream.fail(tooLong))
+            })
+        })
+      )
+      const error = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }).pipe(
+        Stream.runForEach((part) => Effect.sync(() => seen.push(part.type))),
+        Effect.flip,
+        Effect.provide(CompressedLanguageModel.layer({ window: 6_000 }).pipe(Layer.provide([inner, services])))
+      )
+      assert.strictEqual(error.reason._tag, "InvalidRequestError")
+      assert.deepStrictEqual([asked, seen], [1, ["text-start", "text-delta"]])
+    })
+  )
+
+  it.effect("is not asked a third time", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(ask(halfFull))
+      assert.include(["InvalidRequestError", "InvalidUserInputError"], error.reason._tag)
+      assert.isAtMost((yield* requests).length, 2)
+    }).pipe(Effect.provide(over({ window: 6_000 }, refusing(0))))
+  )
+
+  it.effect("is not asked again when tools were run for it, nor for any other failure", () =>
+    Effect.gen(function* () {
+      added = 0
+      const asked = Prompt.assistantMessage({
+        content: [
+          Prompt.toolCallPart({ id: "t1", name: "add", params: { a: 1, b: 2 }, providerExecuted: false }),
+          Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "t1" })
+        ]
+      })
+      const decided = Prompt.toolMessage({
+        content: [Prompt.toolApprovalResponsePart({ approvalId: "a1", approved: true })]
+      })
+      const prompt = Prompt.fromMessages([...halfFull, asked, decided])
+      yield* Effect.flip(LanguageModel.generateText({ prompt, toolkit: Adding }))
+      assert.deepStrictEqual([added, (yield* requests).length], [1, 1])
+    }).pipe(Effect.provide([over({ window: 6_000 }, refusing(0)), layerAdding]))
+  )
+
+  it.effect("or anything else, is not asked again", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(ask(halfFull))
+      assert.strictEqual(error.reason._tag, "RateLimitError")
+      assert.strictEqual((yield* requests).length, 1)
+    }).pipe(Effect.provide(over({ window: 6_000 }, [failing(new AiError.RateLimitError({}))])))
+  )
+
+  for (const [name, honest] of [
+    ["from the first call on", 0],
+    ["all of a sudden", 30]
+  ] as const) {
+    it.effect(`teaches by what it counts: a model that counts more is given less, ${name}`, () => {
+      /** A provider that counts three tokens where we count one. */
+      const counting: ScriptedLanguageModel.Answers = (request, index) => [
+        { type: "text", text: "ok" },
+        {
+          type: "finish",
+          reason: "stop",
+          usage: {
+            inputTokens: { total: Math.round(boundOf(request.prompt.content) * (index < honest ? 0.8 : 3)) },
+            outputTokens: {}
+          }
+        }
+      ]
+      return Effect.gen(function* () {
+        const talk = conversation("alpha", 20)
+        for (let length = 1; length <= talk.length; length += 1) yield* ask(talk.slice(0, length))
+        const sent = yield* requests
+        assert.isTrue(sent.some((messages) => snapshotOf(messages) !== undefined))
+        // The first that is counted so teaches it.
+        for (const messages of sent.slice(honest + 1)) assert.isAtMost(boundOf(messages) * 3, 6_000)
+      }).pipe(Effect.provide(over({ window: 6_000, reserve: 0, threshold: 0.9 }, counting)))
+    })
+  }
+})
+
+// --- the rest -------------------------------------------------------------------------------------------------------------
+
+describe("options", () => {
+  const sentFor = (options: Options, name?: string) =>
+    Effect.map(Effect.andThen(ask(long), latest), (sent) => snapshotOf(sent) !== undefined).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(options).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(services),
+          Layer.provide(name === undefined ? Layer.empty : Layer.succeed(ModelName, name))
+        )
+      )
+    )
+  const cases: ReadonlyArray<readonly [string, Options, string | undefined, boolean]> = [
+    ["the window given", { window: 4_000 }, undefined, true],
+    ["the window of a model", { model: "gemma-4-27b" }, undefined, false],
+    ["the default window", {}, undefined, false],
+    ["the window given before that of the model", { window: 4_000, model: "gemini-2.5-pro" }, "gemma-4-27b", true],
+    ["a higher threshold", { window: 12_000, threshold: 0.5 }, undefined, false],
+    ["a lower threshold", { window: 12_000, threshold: 0.2 }, undefined, true],
+    ["a reserve that leaves too little", { window: 6_000, threshold: 1, reserve: 3_000 }, undefined, true]
+  ]
+  for (const [name, options, model, compressed] of cases) {
+    it.effect(`${name}: ${compressed ? "compresses" : "does not"}`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* sentFor(options, model), compressed)
+      })
+    )
+  }
+
+  it.effect("let a model write the snapshot where its layer stands behind the compression", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      assert.include(snapshotOf(yield* latest) ?? "", "A model wrote this.")
+      assert.isAbove((yield* ScriptedModel.Script.use((script) => script.calls)).length, 0)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(small).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(Layer.fresh(Compression.layer)),
+          Layer.provide(ModelSummarizer.layer),
+          Layer.provideMerge(
+            ScriptedModel.layer(
+              () =>
+                "<state_snapshot><overall_goal>A model wrote this.</overall_goal><active_constraints>none</active_constraints><key_knowledge>none</key_knowledge><artifact_trail>none</artifact_trail><file_system_state>none</file_system_state><recent_actions>none</recent_actions><task_state>none</task_state></state_snapshot>"
+            )
+          ),
+          Layer.provide(services)
+        )
+      )
+    )
+  )
+})
+
+describe("a system prompt", () => {
+  it.effect("counts towards the mark up to which a compression that hardly gained anything waits", () =>
+    Effect.gen(function* () {
+      let tried = 0
+      const real = yield* Compression.pipe(Effect.provide(services))
+      const spied = Layer.succeed(Compression, {
+        ...real,
+        compress: (request) =>
+          Effect.suspend(() => {
+            tried += 1
+            return real.compress(request)
+          })
+      })
+      yield* Effect.gen(function* () {
+        const pending = says(page(0).repeat(24))
+        let prompt: Messages = [
+          Prompt.systemMessage({ content: page(1).repeat(16) }),
+          ...conversation("alpha", 3),
+          pending
+        ]
+        yield* ask(prompt)
+        assert.isDefined(snapshotOf(yield* latest))
+        assert.strictEqual(tried, 1)
+        for (let n = 0; n < 4; n += 1) {
+          prompt = [...prompt, says("?")]
+          yield* ask(prompt)
+          assert.strictEqual(tried, 1)
+        }
+        yield* ask([...prompt, ...conversation("beta", 4), says("?")])
+        assert.strictEqual(tried, 2)
+      }).pipe(
+        Effect.provide(
+          CompressedLanguageModel.layer({ window: 12_000, reserve: 0, threshold: 0.3, policy: { minGain: 0 } }).pipe(
+            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+            Layer.provide(spied),
+            Layer.provide(services)
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("counts towards the threshold, and what is left keeps below it", () =>
+    Effect.gen(function* () {
+      const system = Prompt.systemMessage({ content: page(0).repeat(8) })
+      yield* ask([system, ...conversation("alpha", 8), says("And now?")])
+      const sent = yield* latest
+      assert.isDefined(snapshotOf(sent))
+      assert.isBelow(boundOf(sent) / 1.4, 2_000)
+    }).pipe(Effect.provide(over({ window: 4_000, reserve: 0 })))
+  )
+})
+
+describe("recall", () => {
+  it.effect("gives back all that left, by the handles that the model sees", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const sent = yield* latest
+      const recall = yield* Recall
+      const [range] = mentions(snapshotOf(sent) ?? "")
+      if (range === undefined) return assert.fail("no handle")
+      const { text } = yield* recall.recall(range)
+      const gone = long.filter((message) => message.role !== "system" && !sent.includes(message))
+      assert.isAbove(gone.length, 10)
+      assert.strictEqual(text.trim().split("\n").length, gone.length)
+      for (const message of gone) {
+        const [part] = message.content
+        if (typeof part === "object" && part.type === "text") assert.include(text, part.text)
+      }
+      const unknown = yield* Effect.exit(recall.recall("h_aaaaaaaaaa" as typeof range))
+      assert.isTrue(Exit.isFailure(unknown))
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("is a tool that the model can call, and that tells it what went wrong", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const [, handle] = mentions(snapshotOf(yield* latest) ?? "")
+      const toolkit = Toolkit.merge(Adding, recallToolkit)
+      const call = (params: Readonly<Record<string, unknown>>) =>
+        Effect.map(
+          LanguageModel.generateText({
+            prompt: Prompt.fromMessages([...long, answers("Well."), says(`Recall ${JSON.stringify(params)}`)]),
+            toolkit
+          }),
+          ({ toolResults: [one] }) => [one?.isFailure, String(one?.result)]
+        )
+      const [failed, text] = yield* call({ handle })
+      assert.isFalse(failed)
+      assert.match(String(text), /^alpha question 0/)
+      assert.deepStrictEqual(yield* call({ handle, grep: "nowhere" }), [false, ""])
+      assert.deepStrictEqual(yield* call({ handle: "nothing" }), [true, "nothing is no handle"])
+      const [bad, why] = yield* call({ handle, grep: "(" })
+      assert.isTrue(bad)
+      assert.isNotEmpty(why)
+      assert.deepStrictEqual(yield* call({ handle, from: 2 }), [false, ""])
+      const other = yield* LanguageModel.generateText({ prompt: `Recall ${JSON.stringify({ handle })}`, toolkit })
+      assert.match(String(other.toolResults[0]?.result), /^this conversation holds nothing under h_.*send the whole/)
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(layerRecallTool, layerAdding).pipe(
+          Layer.provideMerge(
+            over(small, (request, index) => {
+              if (index === 0) return "ok"
+              const asked = /Recall (.*)$/.exec(wordsOf(request.prompt.content).replaceAll('\\"', '"'))?.[1] ?? ""
+              const params = JSON.parse(asked.slice(0, asked.indexOf("}") + 1))
+              return [{ type: "tool-call", id: "r1", name: "recall", params }]
+            })
+          )
+        )
+      )
+    )
+  )
+})
+
+describe("recall outside of a call", () => {
+  const told = Effect.gen(function* () {
+    const [handle] = mentions(snapshotOf(yield* latest) ?? "")
+    if (handle === undefined) return assert.fail("no handle")
+    return handle
+  })
+
+  it.effect("finds nothing once a prompt came that is a beginning of the known one: it may be another's", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const handle = yield* told
+      const { recall } = yield* Recall
+      yield* ask(long.slice(0, 2))
+      const error = yield* Effect.flip(recall(handle))
+      assert.include(error.message, "belongs to one of several conversations")
+      assert.isNotEmpty((yield* recall(handle).pipe(Recall.within(long))).text)
+    }).pipe(Effect.provide(over(small)))
+  )
+
+  it.effect("finds what left the one conversation, which goes on and asks the same again", () =>
+    Effect.gen(function* () {
+      yield* ask(long)
+      const handle = yield* told
+      const { recall } = yield* Recall
+      const { text } = yield* recall(handle)
+      for (const prompt of [long, long.slice(), [...long, answers("Well."), says("Go on.")]]) {
+        yield* ask(prompt)
+        assert.strictEqual((yield* recall(handle)).text, text)
+      }
+    }).pipe(Effect.provide(over(small)))
+  )
+})
+
+describe("the recall tool", () => {
+  it.effect("gives no more than the window bears, and says that there is more", () =>
+    Effect.gen(function* () {
+      const lines = Array.from({ length: 3_000 }, (_, line) => `line ${line} of a long file`).join("\n")
+      const recall = Layer.succeed(Recall, { recall: (_, selection) => select(lines, selection ?? {}) })
+      const toolkit = yield* recallToolkit.pipe(Effect.provide(Layer.provide(layerRecallTool, recall)))
+      const told = (params: { readonly handle: string; readonly from?: number; readonly to?: number }) =>
+        toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)
+      const [all] = yield* told({ handle: "h_aaaaaaaaaa" })
+      assert.isBelow(String(all?.result).length, 40_000)
+      assert.match(String(all?.result), /\(\d+ more lines; ask for them by number\)$/)
+      const [some] = yield* told({ handle: "h_aaaaaaaaaa", from: 2_001, to: 2_002 })
+      assert.include(String(some?.result), "line 2000 of")
+      assert.notInclude(String(some?.result), "more lines")
+    })
+  )
+})
+
+describe("what goes wrong", () => {
+  it.effect("in counting is told as a failure of the model", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(ask([says("Hello.")]))
+      assert.isTrue(AiError.isAiError(error))
+      assert.include(error.message, "no counter today")
+      assert.deepStrictEqual(yield* requests, [])
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer(small).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(
+            Layer.succeed(TokenCounter, {
+              count: () => Effect.fail(new TokenCountError({ message: "no counter today", cause: "test" }))
+            })
+          ),
+          Layer.provide(services)
+        )
+      )
+    )
+  )
+
+  it.effect("is old or new when a call is interrupted anywhere", () =>
+    Effect.gen(function* () {
+      const long = conversation("alpha", 4)
+      const model = over({ window: 1_000, reserve: 200, policy: { minGain: 0 } })
+      const reference = yield* Effect.andThen(ask(long), latest).pipe(Effect.provide(Layer.fresh(model)))
+      let current: Context.Context<LanguageModel.LanguageModel | ScriptedLanguageModel.Script> | undefined
+      const points = yield* interruptSweep(
+        () =>
+          Effect.gen(function* () {
+            current = yield* Layer.build(Layer.fresh(model))
+            yield* Effect.provideContext(ask(long), current)
+          }),
+        () =>
+          Effect.gen(function* () {
+            if (current === undefined) return
+            // The same prompt and a longer one, as if nothing had been.
+            yield* Effect.gen(function* () {
+              yield* ask(long)
+              assert.deepStrictEqual(yield* latest, reference)
+              yield* ask([...long, answers("x"), says("y")])
+              assert.isTrue(isPrefix(reference, yield* latest))
+            }).pipe(Effect.provideContext(current))
+          })
+      )
+      assert.isAbove(points, 10)
+    })
+  )
+})

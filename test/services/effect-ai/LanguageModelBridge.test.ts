@@ -1,0 +1,379 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { layerLanguageModel, toModelError, toPrompt } from "../../../src/services/effect-ai/LanguageModelBridge.ts"
+import { isRetryable, Model, type ModelRequest } from "../../../src/services/model/Model.ts"
+
+type Fake = Parameters<typeof LanguageModel.make>[0]
+
+/** Our model over a pretended provider. */
+const over = (fake: Partial<Fake>, name?: string): Layer.Layer<Model> =>
+  layerLanguageModel(name === undefined ? {} : { model: name }).pipe(
+    Layer.provide(
+      Layer.effect(
+        LanguageModel.LanguageModel,
+        LanguageModel.make({
+          generateText: () => Effect.die("unexpected generateText"),
+          streamText: () => Stream.die("unexpected streamText"),
+          ...fake
+        })
+      )
+    )
+  )
+
+const finish = (reason: Response.FinishReason): Response.FinishPartEncoded => ({
+  type: "finish",
+  reason,
+  usage: { inputTokens: { total: 50, cacheRead: 10 }, outputTokens: { total: 25, reasoning: 5 } }
+})
+const usage = { prompt: 50, answer: 20, thoughts: 5, cached: 10 }
+
+const request: ModelRequest = {
+  model: "any",
+  contents: [user(text("Why is the build red?"))],
+  systemInstruction: "Be brief.",
+  tools: [
+    {
+      functionDeclarations: [
+        {
+          name: "read_file",
+          description: "Reads a file.",
+          parameters: { type: "OBJECT", properties: { path: { type: "STRING" } }, required: ["path"] }
+        },
+        { name: "list", parametersJsonSchema: { type: "object", properties: {} } }
+      ]
+    }
+  ]
+}
+
+const generate = (asked = request) => Model.use((service) => service.generate(asked))
+const answering = (...parts: ReadonlyArray<Response.PartEncoded>) =>
+  over({ generateText: () => Effect.succeed([...parts]) })
+const streaming = (...parts: ReadonlyArray<Response.StreamPartEncoded>) =>
+  over({ streamText: () => Stream.fromIterable(parts) })
+const streamed = Model.use((service) => Stream.runCollect(service.stream(request)))
+
+const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
+
+describe("a request as a prompt", () => {
+  it("says who speaks, and answers calls under their ids", () => {
+    const prompt = toPrompt({
+      model: "any",
+      systemInstruction: "Be brief.",
+      contents: [
+        user(text("Read both."), { inlineData: { mimeType: "image/png", data: "AAAA" } }),
+        model(text("Yes."), call("read", { path: "a" }), call("read", { path: "b" }), call("stat", {}, "s1")),
+        user(
+          response("read", { output: "A" }),
+          response("stat", { error: "no" }, "s1"),
+          response("read", { output: "B" }),
+          text("Go on.")
+        )
+      ]
+    })
+    const parts = prompt.content.map((message) => [
+      message.role,
+      typeof message.content === "string"
+        ? message.content
+        : message.content.map((part) => [
+            part.type,
+            "id" in part ? part.id : "text" in part ? part.text : "",
+            "isFailure" in part ? part.isFailure : ""
+          ])
+    ])
+    assert.deepStrictEqual(parts, [
+      ["system", "Be brief."],
+      [
+        "user",
+        [
+          ["text", "Read both.", ""],
+          ["file", "", ""]
+        ]
+      ],
+      [
+        "assistant",
+        [
+          ["text", "Yes.", ""],
+          ["tool-call", "call_1", ""],
+          ["tool-call", "call_2", ""],
+          ["tool-call", "s1", ""]
+        ]
+      ],
+      [
+        "tool",
+        [
+          ["tool-result", "call_1", false],
+          ["tool-result", "s1", true],
+          ["tool-result", "call_2", false]
+        ]
+      ],
+      ["user", [["text", "Go on.", ""]]]
+    ])
+  })
+
+  it("joins the pieces of a thought to the signature that ends it, and drops thoughts without one", () => {
+    const prompt = toPrompt({
+      model: "any",
+      contents: [
+        model(
+          { text: "Let me ", thought: true },
+          { text: "see.", thought: true },
+          { text: "", thought: true, providerMetadata: { fake: { signature: "xyz" } } },
+          { text: "unsigned", thought: true },
+          text("Done.")
+        )
+      ]
+    })
+    const [message] = prompt.content
+    const content = message?.role === "assistant" ? message.content : []
+    assert.deepStrictEqual(
+      content.map((part) => [part.type, "text" in part ? part.text : "", part.options]),
+      [
+        ["reasoning", "Let me see.", { fake: { signature: "xyz" } }],
+        ["text", "Done.", {}]
+      ]
+    )
+  })
+})
+
+describe("generate", () => {
+  it.effect("gives parts, finish reason and usage in our words", () =>
+    Effect.gen(function* () {
+      const answer = yield* generate()
+      assert.deepStrictEqual(answer, {
+        content: model(
+          { text: "Hm.", thought: true, providerMetadata: { fake: { signature: "s" } } },
+          text("Reading."),
+          call("read_file", { path: "a.ts" }, "c1"),
+          // Nobody declared this one: whoever runs tools decides.
+          call("unknown", { any: 1 }, "c2"),
+          { inlineData: { mimeType: "image/png", data: "AQID" } }
+        ),
+        finishReason: "STOP",
+        usage
+      })
+    }).pipe(
+      Effect.provide(
+        answering(
+          { type: "reasoning", text: "Hm.", metadata: { fake: { signature: "s" } } },
+          { type: "text", text: "Reading." },
+          { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
+          { type: "tool-call", id: "c2", name: "unknown", params: { any: 1 } },
+          { type: "file", mediaType: "image/png", data: "AQID" },
+          finish("tool-calls")
+        )
+      )
+    )
+  )
+
+  it.effect("declares the tools, as JSON Schema", () => {
+    const seen: Array<LanguageModel.ProviderOptions> = []
+    const layer = over({
+      generateText: (options) => {
+        seen.push(options)
+        return Effect.succeed([finish("stop")])
+      }
+    })
+    return Effect.gen(function* () {
+      yield* generate()
+      const tools = seen[0]?.tools ?? []
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["read_file", "list"]
+      )
+      const [first] = tools
+      if (first === undefined) return
+      assert.strictEqual(Tool.getDescription(first), "Reads a file.")
+      assert.deepInclude(Tool.getJsonSchema(first), {
+        type: "object",
+        properties: { path: { type: "string" } },
+        required: ["path"]
+      })
+    }).pipe(Effect.provide(layer))
+  })
+
+  const ends: ReadonlyArray<readonly [Response.FinishReason, string]> = [
+    ["stop", "STOP"],
+    ["length", "MAX_TOKENS"],
+    ["pause", "OTHER"],
+    ["unknown", "OTHER"]
+  ]
+  for (const [reason, ours] of ends) {
+    it.effect(`ends with ${ours} for ${reason}`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* generate()).finishReason, ours)
+      }).pipe(Effect.provide(answering({ type: "text", text: "x" }, finish(reason))))
+    )
+  }
+
+  const noAnswers: ReadonlyArray<readonly [string, ReadonlyArray<Response.PartEncoded>, string]> = [
+    ["a filtered answer", [finish("content-filter")], "ContentPolicyError"],
+    ["a failed answer", [finish("error")], "InternalProviderError"],
+    ["an answer without an end", [{ type: "text", text: "x" }], "InvalidResponseError"]
+  ]
+  for (const [name, parts, reason] of noAnswers) {
+    it.effect(`fails for ${name}`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.flip(generate())).reason._tag, reason)
+      }).pipe(Effect.provide(answering(...parts)))
+    )
+  }
+
+  it.effect("says nothing of usage that nobody counted", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* generate()).usage, null)
+    }).pipe(Effect.provide(answering({ type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } })))
+  )
+
+  it.effect("refuses another model than the one it is, and tools that are no functions", () =>
+    Effect.gen(function* () {
+      const other = yield* Effect.flip(generate())
+      assert.strictEqual(other.reason._tag, "InvalidRequestError")
+      assert.include(other.message, "fake-1")
+      const search = { ...request, model: "fake-1", tools: [{ googleSearch: {} }] }
+      assert.strictEqual((yield* Effect.flip(generate(search))).reason._tag, "InvalidRequestError")
+      assert.strictEqual((yield* generate({ ...request, model: "fake-1" })).finishReason, "STOP")
+    }).pipe(Effect.provide(over({ generateText: () => Effect.succeed([finish("stop")]) }, "fake-1")))
+  )
+
+  it.effect("is interrupted at the provider", () =>
+    Effect.gen(function* () {
+      const stopped = yield* Deferred.make<void>()
+      const hanging = over({
+        generateText: () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined)),
+        streamText: () => Stream.never
+      })
+      const fiber = yield* Effect.forkChild(Effect.provide(generate(), hanging), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.await(stopped)
+    })
+  )
+
+  it.effect("counts by the estimator", () =>
+    Effect.gen(function* () {
+      const tokens = yield* Model.use((service) => service.countTokens(request))
+      assert.isAbove(tokens, 3)
+      assert.isBelow(tokens, 12)
+    }).pipe(Effect.provide(over({})))
+  )
+})
+
+describe("stream", () => {
+  it.effect("brings texts, thoughts and calls as they come, then the end", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* streamed, [
+        { parts: [{ text: "Hm.", thought: true }] },
+        { parts: [{ text: "", thought: true, providerMetadata: { fake: { signature: "s" } } }] },
+        { parts: [text("Read")] },
+        { parts: [text("ing.")] },
+        { parts: [call("read_file", { path: "a.ts" }, "c1")] },
+        { parts: [], finishReason: "STOP", usage }
+      ])
+    }).pipe(
+      Effect.provide(
+        streaming(
+          { type: "reasoning-start", id: "r" },
+          { type: "reasoning-delta", id: "r", delta: "Hm." },
+          { type: "reasoning-end", id: "r", metadata: { fake: { signature: "s" } } },
+          { type: "text-start", id: "t" },
+          { type: "text-delta", id: "t", delta: "Read" },
+          { type: "text-delta", id: "t", delta: "ing." },
+          { type: "text-end", id: "t" },
+          { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
+          finish("tool-calls")
+        )
+      )
+    )
+  )
+
+  it.effect("fails where it ends without a finish reason, and gives what came until then", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const error = yield* Model.use((service) =>
+        Stream.runForEach(service.stream(request), ({ parts }) =>
+          Effect.sync(() => seen.push(...parts.map((part) => part.text ?? "")))
+        )
+      ).pipe(Effect.flip)
+      assert.deepStrictEqual([seen, error.reason._tag], [["half"], "InvalidResponseError"])
+    }).pipe(Effect.provide(streaming({ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "half" })))
+  )
+
+  it.effect("fails where the provider says so within it", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "RateLimitError")
+    }).pipe(Effect.provide(over({ streamText: () => Stream.fail(failing(new AiError.RateLimitError({}))) })))
+  )
+
+  it.effect("fails for an error part", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "InvalidResponseError")
+    }).pipe(Effect.provide(streaming({ type: "error", error: "boom" })))
+  )
+
+  it.effect("lets go of the provider when its scope closes", () =>
+    Effect.gen(function* () {
+      const stopped = yield* Deferred.make<void>()
+      const endless = over({
+        streamText: () =>
+          Stream.make<Array<Response.StreamPartEncoded>>(
+            { type: "text-start", id: "t" },
+            { type: "text-delta", id: "t", delta: "x" }
+          ).pipe(Stream.concat(Stream.never), Stream.ensuring(Deferred.succeed(stopped, undefined)))
+      })
+      const [first] = yield* Model.use((service) => Stream.runCollect(Stream.take(service.stream(request), 1))).pipe(
+        Effect.provide(endless)
+      )
+      assert.deepStrictEqual(first, { parts: [text("x")] })
+      yield* Deferred.await(stopped)
+    })
+  )
+})
+
+describe("failures", () => {
+  const network = { method: "POST", url: "https://example.com" }
+  const cases: ReadonlyArray<readonly [AiError.AiErrorReason, string, boolean]> = [
+    [new AiError.NetworkError({ reason: "TransportError", ...network }), "NetworkError", true],
+    [new AiError.NetworkError({ reason: "InvalidUrlError", ...network }), "InvalidRequestError", false],
+    [new AiError.RateLimitError({ retryAfter: Duration.seconds(3) }), "RateLimitError", true],
+    [new AiError.QuotaExhaustedError({}), "QuotaExhaustedError", false],
+    [new AiError.AuthenticationError({ kind: "ExpiredKey" }), "AuthenticationError", false],
+    [new AiError.ContentPolicyError({ description: "violence" }), "ContentPolicyError", false],
+    [new AiError.InvalidRequestError({ description: "temperature is too high" }), "InvalidRequestError", false],
+    [
+      new AiError.InvalidRequestError({ description: "This model's maximum context length is 8192 tokens" }),
+      "ContextLengthError",
+      false
+    ],
+    [
+      new AiError.InvalidRequestError({ description: "prompt is too long: 210000 tokens" }),
+      "ContextLengthError",
+      false
+    ],
+    [new AiError.InternalProviderError({ description: "overloaded" }), "InternalProviderError", true],
+    [new AiError.InvalidResponseError({ description: "no JSON" }), "InvalidResponseError", false],
+    [new AiError.InvalidOutputError({ description: "no JSON" }), "InvalidResponseError", false],
+    [new AiError.UnknownError({}), "InternalProviderError", true]
+  ]
+  for (const [reason, ours, retryable] of cases) {
+    it(`${reason._tag}: ${ours}`, () => {
+      const error = toModelError(failing(reason))
+      assert.deepStrictEqual([error.reason._tag, isRetryable(error)], [ours, retryable])
+    })
+  }
+
+  it("keep when one may try again", () => {
+    const { reason } = toModelError(failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(3) })))
+    assert.isTrue(reason._tag === "RateLimitError" && Duration.toMillis(reason.retryAfter ?? 0) === 3_000)
+  })
+
+  it.effect("of a call are ours", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(generate())).reason._tag, "QuotaExhaustedError")
+    }).pipe(Effect.provide(over({ generateText: () => Effect.fail(failing(new AiError.QuotaExhaustedError({}))) })))
+  )
+})

@@ -1,0 +1,502 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, FileSystem, Layer, type Path, Schedule, Schema, type Scope } from "effect"
+import type { ChildProcessSpawner } from "effect/process"
+import { TestClock } from "effect/testing"
+import path from "node:path"
+import { type HookEvent, type HookOutcome, type HookRequest, emptyOutcome } from "../../../src/domain/hooks/Hook.ts"
+import { type CommandHook, HooksConfigSettings, HooksSettings } from "../../../src/domain/hooks/HookSettings.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import * as CommandHooks from "../../../src/services/hooks/CommandHooks.ts"
+import { Environment } from "../../../src/services/platform/Environment.ts"
+import { type Hook, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { untilNone, watched } from "../../support/processGroups.ts"
+
+const fixture = path.join(import.meta.dirname, "..", "..", "fixtures", "hooks")
+
+const variables = { PATH: process.env["PATH"] ?? "", PLAIN: "seen", MY_API_KEY: "hidden-1", NAMED_TOKEN: "passed-1" }
+
+const services = Layer.mergeAll(
+  HookSystem.layer,
+  Layer.succeed(Environment, { variables: Effect.succeed(variables) })
+).pipe(Layer.provideMerge(NodeServices.layer))
+
+type Services =
+  | HookSystem
+  | Environment
+  | ChildProcessSpawner.ChildProcessSpawner
+  | FileSystem.FileSystem
+  | Path.Path
+  | Scope.Scope
+
+/** With time that passes: commands are real processes. */
+const live = <A, E>(effect: Effect.Effect<A, E, Services>) =>
+  TestClock.withLive(effect).pipe(Effect.scoped, Effect.provide(services))
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) =>
+  Effect.flatMap(
+    fs.makeTempDirectoryScoped({ directory: process.env["PALIMPSEST_TEST_FOLDER"], prefix: "hooks-" }),
+    (made) => fs.realPath(made)
+  )
+)
+
+const definition = (fields: Partial<CommandHook>): CommandHook => ({
+  source: "home",
+  event: "BeforeAgent",
+  matcher: undefined,
+  sequential: false,
+  command: "true",
+  name: "hook",
+  description: undefined,
+  timeout: undefined,
+  env: {},
+  ...fields
+})
+
+const options: CommandHooks.CommandHooksOptions = {
+  cwd: fixture,
+  isTrusted: Effect.succeed(true),
+  passed: ["NAMED_TOKEN"],
+  transcript: (session) => `/sessions/${session}.jsonl`,
+  grace: "300 millis"
+}
+
+const prompt: HookEvent = { _tag: "BeforeAgent", prompt: "do" }
+
+/** What one command says to one event. */
+const said = (
+  fields: Partial<CommandHook>,
+  more: Partial<CommandHooks.CommandHooksOptions> = {},
+  event: HookEvent = prompt
+) =>
+  Effect.gen(function* () {
+    const hooks = yield* HookSystem
+    yield* hooks.add(yield* CommandHooks.make([definition({ event: event._tag, ...fields })], { ...options, ...more }))
+    return yield* hooks.fire(event, { session: "s1" })
+  })
+
+const failing = (message: string): HookOutcome => ({ ...emptyOutcome, failures: [{ hook: "hook", message }] })
+
+const telling = (message: string): HookOutcome => ({
+  ...emptyOutcome,
+  messages: [message],
+  notices: [{ hook: "hook", message }]
+})
+
+describe("a hook of Gemini CLI runs unchanged", () => {
+  const request: HookRequest = { model: "gemini-2.5-pro", messages: [{ role: "user", content: "hello" }] }
+  const specific = (fields: Readonly<Record<string, unknown>>): Partial<HookOutcome> => ({ specific: fields })
+  const notice = (hook: string, message: string): Partial<HookOutcome> => ({
+    messages: [message],
+    notices: [{ hook, message }]
+  })
+
+  const cases: ReadonlyArray<readonly [HookEvent, Partial<HookOutcome>]> = [
+    [
+      { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "x" } },
+      specific({ hookEventName: "BeforeTool", tool_input: { content: "x\n" } })
+    ],
+    [
+      { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "password = 1" } },
+      { blocked: "write_file would write a password", ...notice("no-secrets", "a secret was kept out") }
+    ],
+    [{ _tag: "BeforeTool", tool: "read_file", input: {} }, {}],
+    [
+      { _tag: "AfterTool", tool: "replace", input: { file_path: "a" }, response: { output: "done" } },
+      {
+        context: "4 characters",
+        ...specific({
+          hookEventName: "AfterTool",
+          additionalContext: "4 characters",
+          tailToolCallRequest: { name: "read_file", args: { file_path: "a" } }
+        })
+      }
+    ],
+    [
+      prompt,
+      {
+        context: "branch: main",
+        ...specific({ hookEventName: "BeforeAgent", additionalContext: "branch: main" })
+      }
+    ],
+    [{ _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: false }, { blocked: "say what you tested" }],
+    [
+      { _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: true },
+      { clears: true, ...specific({ hookEventName: "AfterAgent", clearContext: true }) }
+    ],
+    [
+      { _tag: "Notification", kind: "ToolPermission", message: "may I?", details: { tool: "glob" } },
+      notice("./notification.sh", "somebody is asked")
+    ],
+    [
+      { _tag: "SessionStart", source: "startup" },
+      {
+        context: "the tests need a database",
+        ...notice("node ${GEMINI_PROJECT_DIR}/session-start.cjs", "session: startup"),
+        ...specific({ hookEventName: "SessionStart", additionalContext: "the tests need a database" })
+      }
+    ],
+    [{ _tag: "SessionStart", source: "resume" }, {}],
+    [{ _tag: "SessionEnd", reason: "exit" }, {}],
+    [
+      { _tag: "PreCompress", trigger: "auto" },
+      { suppressed: true, ...notice("node pre-compress.cjs", "compressing (auto)") }
+    ],
+    [
+      { _tag: "BeforeModel", request: { ...request, messages: [{ role: "user", content: "ping" }] } },
+      {
+        blocked: "known",
+        ...specific({
+          hookEventName: "BeforeModel",
+          llm_response: { candidates: [{ content: { role: "model", parts: ["pong"] }, finishReason: "STOP" }] }
+        })
+      }
+    ],
+    [
+      { _tag: "BeforeModel", request },
+      specific({ hookEventName: "BeforeModel", llm_request: { config: { temperature: 0 } } })
+    ],
+    [
+      { _tag: "AfterModel", request, text: "it is AIzaSecret", finishReason: "STOP" },
+      specific({
+        hookEventName: "AfterModel",
+        llm_response: { candidates: [{ content: { role: "model", parts: ["it is [key]"] }, finishReason: "STOP" }] }
+      })
+    ],
+    [
+      { _tag: "BeforeToolSelection", request },
+      specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["glob", "read_file"] } })
+    ],
+    [
+      {
+        _tag: "PostCompress",
+        trigger: "auto",
+        status: "COMPRESSED",
+        before: TokenCount.make(9000),
+        after: TokenCount.make(4000)
+      },
+      notice("./post-compress.sh", "compressed")
+    ]
+  ]
+
+  const Settings = Schema.fromJsonString(Schema.Struct({ hooks: HooksSettings, hooksConfig: HooksConfigSettings }))
+
+  it.effect.each(cases)("$_tag", ([event, expected]) =>
+    live(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const text = yield* fs.readFileString(path.join(fixture, "settings.json"))
+        const settings = yield* Schema.decodeEffect(Settings)(text)
+        const { hooks, warnings } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
+        assert.deepStrictEqual(warnings, [])
+        const system = yield* HookSystem
+        yield* system.add(hooks)
+        const outcome = yield* system.fire(event, { session: "s1" })
+        assert.deepStrictEqual(outcome, { ...emptyOutcome, ...expected })
+      })
+    )
+  )
+})
+
+describe("a command's answer", () => {
+  it.effect.each<readonly [string, Partial<CommandHook>, HookOutcome]>([
+    ["nothing", { command: "true" }, emptyOutcome],
+    ["a text", { command: "echo fine" }, telling("fine")],
+    ["exit 1", { command: "echo hm >&2; exit 1" }, telling("Warning: hm")],
+    ["exit 2", { command: "echo no >&2; exit 2" }, { ...emptyOutcome, blocked: "no" }],
+    ["exit 1 and silence", { command: "exit 1" }, failing("exit code 1, and it said nothing")],
+    ["exit 137", { command: "exit 137" }, failing("exit code 137 (SIGKILL)")],
+    [
+      "exit 137 with a text",
+      { command: "echo half; exit 137" },
+      { ...failing("exit code 137 (SIGKILL)"), blocked: "half" }
+    ],
+    ["killed", { command: "echo half; kill -9 $$" }, failing("it was ended by SIGKILL")],
+    [
+      "half a JSON",
+      { command: `printf '{"decision": "de'` },
+      {
+        ...telling('{"decision": "de'),
+        failures: [{ hook: "hook", message: "what it printed is no whole JSON and was taken as a text" }]
+      }
+    ],
+    ["no such program", { command: "no-such-program-here 2>/dev/null" }, failing("exit code 127, and it said nothing")],
+    ["bash", { command: "[[ -n $BASH_VERSION ]] && echo bash" }, telling("bash")],
+    ["its own variables", { command: 'echo "$MODE $PLAIN"', env: { MODE: "strict" } }, telling("strict seen")],
+    ["keys are not handed on", { command: 'echo "[$MY_API_KEY]"; env | grep -c hidden-; true' }, telling("[]\n0")],
+    ["unless they are named", { command: 'echo "$NAMED_TOKEN"' }, telling("passed-1")],
+    ["the session", { command: 'echo "$GEMINI_SESSION_ID $GEMINI_PLANS_DIR"' }, telling("s1 /plans")],
+    ["the transcript", { command: "grep -o '/sessions/[^\"]*'" }, telling("/sessions/s1.jsonl")],
+    ["a stdin that nobody reads", { command: "exec 0<&-; echo deaf" }, telling("deaf")]
+  ])("%s", ([, fields, expected]) =>
+    live(
+      Effect.gen(function* () {
+        // More than a pipe holds, for who does not read it.
+        const event: HookEvent = { _tag: "BeforeAgent", prompt: "x".repeat(200_000) }
+        const outcome = yield* said(fields, { plans: "/plans" }, event)
+        assert.deepStrictEqual(outcome, expected)
+      })
+    )
+  )
+
+  const names: ReadonlyArray<readonly [place: string, command: string, out: (cwd: string) => string]> = [
+    ["no quotes", `printf '%s ' $GEMINI_PROJECT_DIR \${GEMINI_PROJECT_DIR}`, (cwd) => `${cwd} ${cwd}`],
+    ["double quotes", `printf '%s ' "$GEMINI_PROJECT_DIR" "\${GEMINI_PROJECT_DIR}/x"`, (cwd) => `${cwd} ${cwd}/x`],
+    ["a shell within the shell", `sh -c 'echo "$GEMINI_PROJECT_DIR"'`, (cwd) => cwd],
+    ["a substitution", `name="$(basename "$GEMINI_PROJECT_DIR")"; echo "$name"`, (cwd) => path.basename(cwd)],
+    ["one of the old kind", 'name=`basename "$GEMINI_PROJECT_DIR"`; echo "$name"', (cwd) => path.basename(cwd)],
+    ["a comment", `# it's for $GEMINI_PROJECT_DIR\necho "$CLAUDE_PROJECT_DIR"`, (cwd) => cwd],
+    ["a text of several lines", "cat <<END\nit's $GEMINI_CWD\nEND", (cwd) => `it's ${cwd}`]
+  ]
+  for (const [place, command, out] of names) {
+    it.effect(`the folder's name runs nothing, whatever it holds and wherever a command has it: ${place}`, () =>
+      live(
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          for (const name of [
+            "$(touch${IFS}pwned)",
+            "`touch${IFS}pwned`",
+            "';touch${IFS}pwned;'",
+            '";touch${IFS}pwned;"'
+          ]) {
+            const cwd = path.join(yield* folder, name)
+            yield* fs.makeDirectory(cwd)
+            const { messages } = yield* Effect.scoped(said({ command }, { cwd }))
+            assert.deepStrictEqual(messages, [out(cwd)])
+            assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
+          }
+        })
+      )
+    )
+  }
+
+  it.effect("the person's .bashrc has no say", () =>
+    live(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const home = yield* folder
+        yield* fs.writeFileString(path.join(home, ".bashrc"), "echo noise")
+        assert.deepStrictEqual((yield* said({ command: "echo fine", env: { HOME: home } })).messages, ["fine"])
+      })
+    )
+  )
+
+  it.effect.each<readonly [string, Partial<CommandHook>, Partial<CommandHooks.CommandHooksOptions>, RegExp]>([
+    ["a folder that is gone", {}, { cwd: "/no/such/folder" }, /^it could not be started: /],
+    ["a NUL", { command: "echo a\u0000b" }, {}, /^it could not be started: .*NUL/],
+    ["a command that is too long", { command: `: ${"x".repeat(200_000)}` }, {}, /^it could not be started: /]
+  ])("what cannot be started is told in one line: %s", ([, fields, more, expected]) =>
+    live(
+      Effect.gen(function* () {
+        const { failures } = yield* said(fields, more)
+        assert.strictEqual(failures.length, 1)
+        assert.match(failures[0]?.message ?? "", expected)
+        assert.notInclude(failures[0]?.message ?? "", "\n")
+      })
+    )
+  )
+
+  it.effect("what cannot be written as JSON is told, and nothing is run", () =>
+    live(
+      Effect.gen(function* () {
+        const event: HookEvent = { _tag: "Notification", kind: "x", message: "", details: 1n }
+        const { failures } = yield* said({ command: "echo ran" }, {}, event)
+        assert.deepStrictEqual(failures, [{ hook: "hook", message: "what happened cannot be written as JSON" }])
+      })
+    )
+  )
+
+  it.effect("a name that is none is the beginning of the command, in one line", () =>
+    live(
+      Effect.gen(function* () {
+        const hooks = yield* CommandHooks.make(
+          [definition({ name: undefined, command: `echo ${"x".repeat(200)}\necho two` })],
+          options
+        )
+        assert.match(hooks[0]?.name ?? "", /^echo x{10,80}…$/)
+      })
+    )
+  )
+})
+
+describe("a command that does not behave", () => {
+  it.effect("who does not end in time is ended with its whole group, also if it does not want to", () =>
+    live(
+      Effect.gen(function* () {
+        const processes = yield* watched
+        yield* Effect.gen(function* () {
+          const { failures } = yield* said({ command: "trap '' TERM; sleep 600 & sleep 600; wait", timeout: 200 })
+          assert.deepStrictEqual(failures, [{ hook: "hook", message: "no answer within 200ms" }])
+        }).pipe(Effect.scoped, Effect.provide(processes.layer))
+        // The scope of the hooks waits for the end of what it interrupted.
+        assert.strictEqual(processes.groups.length, 1)
+        yield* untilNone(processes.left)
+      })
+    )
+  )
+
+  it.effect("a cancel ends it with its whole group", () =>
+    live(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* folder
+        const processes = yield* watched
+        yield* Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(said({ command: "sleep 600 & touch started; sleep 600" }, { cwd }))
+          yield* Effect.repeat(fs.exists(path.join(cwd, "started")), {
+            until: (there) => there,
+            schedule: Schedule.spaced("10 millis")
+          })
+          yield* Fiber.interrupt(fiber)
+        }).pipe(Effect.scoped, Effect.provide(processes.layer))
+        assert.strictEqual(processes.groups.length, 1)
+        yield* untilNone(processes.left)
+      })
+    )
+  )
+
+  it.effect("what it left running on purpose goes on, and is not waited for", () =>
+    live(
+      Effect.gen(function* () {
+        const processes = yield* watched
+        const outcome = yield* said({ command: "sleep 600 & echo done" }).pipe(
+          Effect.scoped,
+          Effect.provide(processes.layer)
+        )
+        assert.deepStrictEqual(outcome, telling("done"))
+        const left = processes.left()
+        assert.strictEqual(left.length, 1)
+        for (const group of left) process.kill(-group, "SIGKILL")
+      })
+    )
+  )
+
+  it.effect("a flood is cut and told; what its exit code says counts", () =>
+    live(
+      Effect.gen(function* () {
+        const outcome = yield* said({ command: "head -c 5000000 /dev/zero | tr '\\0' x; exit 2" })
+        assert.match(outcome.blocked ?? "", /^x{1000}/)
+        assert.isBelow(outcome.blocked?.length ?? Infinity, 10_000)
+        assert.deepStrictEqual(outcome.failures, [
+          { hook: "hook", message: "it printed too much; the rest was dropped" }
+        ])
+      })
+    )
+  )
+
+  it.effect("a flood without an end is ended with its time", () =>
+    live(
+      Effect.gen(function* () {
+        const processes = yield* watched
+        const { failures } = yield* said({ command: "yes", timeout: 300 }).pipe(
+          Effect.scoped,
+          Effect.provide(processes.layer)
+        )
+        assert.deepStrictEqual(failures, [{ hook: "hook", message: "no answer within 300ms" }])
+        yield* untilNone(processes.left)
+      })
+    )
+  )
+})
+
+describe("trust", () => {
+  it.effect("hooks of a workspace are run only while its folder is trusted, the person's own always", () =>
+    live(
+      Effect.gen(function* () {
+        const state = { trusted: true }
+        const more = { isTrusted: Effect.sync(() => state.trusted) }
+        const hooks = yield* HookSystem
+        const definitions = [
+          definition({ source: "workspace", name: "theirs", command: "echo theirs" }),
+          definition({ name: "mine", command: "echo mine" })
+        ]
+        yield* hooks.add(yield* CommandHooks.make(definitions, { ...options, ...more }))
+        assert.deepStrictEqual((yield* hooks.fire(prompt)).messages, ["theirs", "mine"])
+        state.trusted = false
+        const { failures, messages } = yield* hooks.fire(prompt)
+        assert.deepStrictEqual(messages, ["mine"])
+        assert.deepStrictEqual(failures, [{ hook: "theirs", message: "it was not run: its folder is not trusted" }])
+      })
+    )
+  )
+})
+
+describe("fromSettings", () => {
+  const group = (command: string, more: object = {}) => [{ hooks: [{ type: "command", command, ...more }] }]
+  const echo = (...words: ReadonlyArray<string>): HooksSettings => ({
+    BeforeAgent: words.flatMap((word) => group(`echo ${word}`))
+  })
+  const timeouts = (hooks: ReadonlyArray<Hook>) => hooks.map(({ timeout = 0 }) => Duration.toMillis(timeout))
+
+  it.effect(
+    "both places are put together, the folder's first; what is the same runs once, as the person wrote it",
+    () =>
+      live(
+        Effect.gen(function* () {
+          const { definitions, hooks, warnings } = yield* CommandHooks.fromSettings(
+            {
+              home: { hooks: { BeforeAgent: group("echo home", { timeout: 9_000 }), Nothing: [] } },
+              workspace: { hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home", { timeout: 1 })] } }
+            },
+            { ...options, timeout: 7_000 }
+          )
+          assert.strictEqual(warnings.length, 1)
+          assert.deepStrictEqual(
+            definitions.map(({ source }) => source),
+            ["workspace", "home"]
+          )
+          assert.deepStrictEqual(timeouts(hooks), [7_000, 9_000])
+          const system = yield* HookSystem
+          yield* system.add(hooks)
+          assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
+        })
+      )
+  )
+
+  it.effect.each<readonly [string, HooksConfigSettings, HooksConfigSettings, ReadonlyArray<string>]>([
+    ["nothing is set", {}, {}, ["echo theirs", "echo both", "echo own"]],
+    ["the person's off switch is for all", { enabled: false }, { enabled: true }, []],
+    ["the folder's for its own only", {}, { enabled: false }, ["echo both", "echo own"]],
+    ["the person's names are for all", { disabled: ["echo theirs", "echo own"] }, { disabled: [] }, ["echo both"]],
+    [
+      "the folder's for its own only: of twins the person's runs",
+      {},
+      { disabled: ["echo theirs", "echo both", "echo own"] },
+      ["echo both", "echo own"]
+    ]
+  ])("what is switched off: %s", ([, home, workspace, expected]) =>
+    live(
+      Effect.gen(function* () {
+        const { definitions } = yield* CommandHooks.fromSettings(
+          {
+            home: { hooks: echo("both", "own"), hooksConfig: home },
+            workspace: { hooks: echo("theirs", "both"), hooksConfig: workspace }
+          },
+          options
+        )
+        assert.sameMembers(
+          definitions.map(({ command }) => command),
+          [...expected]
+        )
+      })
+    )
+  )
+
+  it.effect("time limits: the person's is for all that say nothing else, the folder's for its own only", () =>
+    live(
+      Effect.gen(function* () {
+        const made = (home: HooksConfigSettings, workspace: HooksConfigSettings) =>
+          CommandHooks.fromSettings(
+            {
+              home: { hooks: echo("own"), hooksConfig: home },
+              workspace: { hooks: echo("theirs"), hooksConfig: workspace }
+            },
+            options
+          )
+        assert.deepStrictEqual(timeouts((yield* made({}, { timeout: 1 })).hooks), [1, 60_000])
+        assert.deepStrictEqual(timeouts((yield* made({ timeout: 700 }, {})).hooks), [700, 700])
+        assert.deepStrictEqual(timeouts((yield* made({ timeout: 700 }, { timeout: 1 })).hooks), [1, 700])
+      })
+    )
+  )
+})

@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer, Logger, Stream } from "effect"
+import { assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
+import { emptySession } from "../../../src/domain/session/Session.ts"
+import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
+import * as Offline from "../../../src/layers/Offline.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import { Chat } from "../../../src/services/chat/Chat.ts"
+import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
+import {
+  Model,
+  type ModelDescription,
+  ModelError,
+  NetworkError,
+  unavailableModel
+} from "../../../src/services/model/Model.ts"
+import * as ModelWindows from "../../../src/services/model/ModelWindows.ts"
+import * as PromptWindow from "../../../src/services/effect-ai/PromptWindow.ts"
+
+const offline = new ModelError({ reason: new NetworkError({ detail: "none" }) })
+
+/** A provider that says this of every model. */
+const saying = (said: Effect.Effect<ModelDescription | undefined, ModelError>) =>
+  Layer.succeed(Model, { ...unavailableModel, describe: () => said })
+const served = saying(Effect.succeed({ window: 65_536, output: 8_192 }))
+const missing = saying(Effect.undefined)
+const failing = saying(Effect.fail(offline))
+/** One that cannot be asked. */
+const mute = Layer.succeed(Model, unavailableModel)
+/** One that must not be asked. */
+const never = saying(Effect.die(new Error("nobody was to be asked")))
+
+const window = (name: string, provider: Layer.Layer<Model>, own?: ModelWindows.WindowOverrides) =>
+  Effect.map(ModelWindows.resolve(name, own), (found) => [found.source, found.window] as const).pipe(
+    Effect.provide(provider)
+  )
+const standing = (name: string, provider: Layer.Layer<Model>, own?: ModelWindows.WindowOverrides) =>
+  Effect.provide(ModelWindows.availability(name, own), provider)
+
+describe("the window of a model", () => {
+  it.effect("is what was set, else the table's, and nobody is asked", () =>
+    Effect.gen(function* () {
+      const own = { "gemini-x": { window: 1_000 }, "gemini-2.5-pro": { window: 2_000 }, "claude-opus-4-5": {} }
+      assert.deepStrictEqual(yield* window("gemini-x", never, own), ["settings", 1_000])
+      assert.deepStrictEqual(yield* window("gemini-2.5-pro", never, own), ["settings", 2_000])
+      assert.deepStrictEqual(yield* window("claude-opus-4-5-20251101", never, own), ["table", 200_000])
+      assert.deepStrictEqual(yield* window("toString", mute, own), ["assumed", assumedWindow])
+      const set = window("gemini-x", never)
+      assert.deepStrictEqual(yield* Effect.provideService(set, ModelWindows.Overrides, own), ["settings", 1_000])
+    })
+  )
+
+  it.effect("is the provider's where the table has none, else a small one", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* window("gemini-9-pro", served), ["provider", 65_536])
+      assert.deepStrictEqual(yield* window("gemini-9-pro", missing), ["missing", assumedWindow])
+      assert.deepStrictEqual(yield* window("gemini-9-pro", failing), ["assumed", assumedWindow])
+      assert.deepStrictEqual(yield* window("gemini-9-pro", mute), ["assumed", assumedWindow])
+    })
+  )
+})
+
+describe("whether there is a model", () => {
+  it.effect("Google's in the table and those that were set are known, and nobody is asked", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* standing("gemini-2.5-pro", never), { _tag: "Known" })
+      assert.deepStrictEqual(yield* standing("models/gemma-4-31b-it", never), { _tag: "Known" })
+      assert.deepStrictEqual(yield* standing("mine", never, { mine: { window: 9_000 } }), { _tag: "Known" })
+    })
+  )
+
+  it.effect("the provider knows the rest: it has it, or it has not; where it cannot be asked nobody knows", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* standing("gemini-9-pro", served), { _tag: "Known" })
+      assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", nearest: undefined })
+      assert.deepStrictEqual(yield* standing("gemini-2.5-prro", missing), {
+        _tag: "Missing",
+        nearest: "gemini-2.5-pro"
+      })
+      // In the table, and not Google's to serve.
+      assert.strictEqual((yield* standing("claude-opus-4-5", missing))._tag, "Missing")
+      assert.strictEqual((yield* standing("claude-opus-4-5", mute))._tag, "Known")
+      assert.deepStrictEqual(yield* standing("nope", mute), { _tag: "Unknown", window: assumedWindow })
+      assert.deepStrictEqual(yield* standing("nope", failing), { _tag: "Unknown", window: assumedWindow })
+    })
+  )
+})
+
+describe("a chat", () => {
+  const limitOf = (settings: ChatSettings) =>
+    Effect.gen(function* () {
+      const chat = yield* Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings })
+      return (yield* chat.usage).limit
+    })
+
+  const rows: ReadonlyArray<readonly [what: string, settings: ChatSettings, limit: number]> = [
+    ["an unknown model has the small window", { model: "nope" }, assumedWindow],
+    ["a window can be set for one model", { model: "nope", models: { nope: { window: 1_048_576 } } }, 1_048_576],
+    ["or for all", { model: "nope", window: 1_048_576 }, 1_048_576],
+    ["Gemini keeps nothing for the answer", { model: "gemini-2.5-flash" }, 1_048_576],
+    ["Claude's answer shares the window", { model: "claude-sonnet-4-5" }, 200_000 - 16_384],
+    [
+      "and takes what the request asks for",
+      { model: "claude-sonnet-4-5", generation: { maxOutputTokens: 64_000 } },
+      136_000
+    ],
+    ["or what was set", { model: "claude-sonnet-4-5", reserve: 0 }, 200_000],
+    ["GPT-5 has a limit of input of its own", { model: "gpt-5-codex" }, 272_000]
+  ]
+  for (const [what, settings, limit] of rows) {
+    it.effect(what, () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* limitOf(settings), limit)
+      }).pipe(Effect.provide(Offline.layerWithModel(ScriptedModel.layer([]))))
+    )
+  }
+
+  it.live("asks the API once about a model that is not in the table, and never about one that is", () =>
+    Effect.gen(function* () {
+      const fake = yield* Fake.make(
+        () => Fake.sse(Fake.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })),
+        { describe: (name) => Fake.description(name, 48_000, 8_192) }
+      )
+      const google = GoogleModel.layer.pipe(
+        Layer.provide(
+          ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "k", GOOGLE_GEMINI_BASE_URL: fake.url }))
+        )
+      )
+      yield* Effect.gen(function* () {
+        const chat = yield* Chat.make({
+          log: { append: () => Effect.void },
+          session: emptySession,
+          settings: { model: "gemini-9-pro" }
+        })
+        for (const message of ["one", "two", "three"]) yield* Stream.runDrain(chat.send(message))
+        assert.strictEqual((yield* chat.usage).limit, 48_000)
+        assert.strictEqual(yield* limitOf({ model: "gemini-9-pro" }), 48_000)
+        yield* chat.configure({ model: "gemini-2.5-pro" })
+        assert.strictEqual((yield* chat.usage).limit, 1_048_576)
+      }).pipe(Effect.provide(Offline.layerWithModel(google)))
+      assert.deepStrictEqual(yield* fake.lookups, ["gemini-9-pro"])
+    })
+  )
+})
+
+describe("a bounded language model", () => {
+  const roomOf = Effect.fnUntraced(function* (options: PromptWindow.WindowOptions) {
+    const lines: Array<string> = []
+    const logged = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+    const { guard } = yield* Effect.provide(PromptWindow.make(options), Layer.merge(Offline.layer, logged))
+    return { room: guard.maxRequestTokens, lines }
+  })
+
+  it.effect("assumes a small window where the model is not known, and warns", () =>
+    Effect.gen(function* () {
+      const { lines, room } = yield* roomOf({ model: "nope" })
+      assert.strictEqual(room, assumedWindow - assumedWindow / 4)
+      assert.deepStrictEqual(lines, [
+        "the window of nope is not known: 32768 tokens are assumed; set the option window"
+      ])
+      assert.strictEqual((yield* roomOf({})).lines.length, 1)
+    })
+  )
+
+  it.effect("takes the table's window and what its answer needs of it, without a word", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* roomOf({ model: "claude-opus-4-5" }), { room: 200_000 - 16_384, lines: [] })
+      assert.deepStrictEqual(yield* roomOf({ model: "gemini-2.5-pro" }), { room: 1_048_576, lines: [] })
+      assert.deepStrictEqual(yield* roomOf({ window: 1_048_576 }), { room: 1_048_576 - 16_384, lines: [] })
+    })
+  )
+})

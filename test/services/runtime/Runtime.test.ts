@@ -1,0 +1,124 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Result, Stream } from "effect"
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { call, model, plainText } from "../../../src/domain/content/Content.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import * as LiveRuntime from "../../../src/layers/LiveRuntime.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import * as Runtime from "../../../src/services/runtime/Runtime.ts"
+import { noticeText, type RuntimeNotice } from "../../../src/services/runtime/RuntimeNotice.ts"
+
+/** The assembled agent as another program holds it: nothing here is of the command line. */
+
+const answer = (content: ReturnType<typeof model>) => ({ content, finishReason: "STOP", usage: null }) as const
+
+const writes = answer(model(call("write_file", { file_path: "notes.md", content: "Written.\n" }, "1")))
+
+const machine = (folder: string, script: Parameters<typeof ScriptedModel.layer>[0]) =>
+  LiveRuntime.layer({ folder, home: path.join(folder, ".home"), model: ScriptedModel.layer(script) })
+
+const newFolder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "runtime-"))
+
+const texts = (agent: Runtime.AssembledAgent, message: string) =>
+  agent.send(message).pipe(
+    Stream.runCollect,
+    Effect.map((events) => events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join(""))
+  )
+
+describe("an agent in a folder", () => {
+  it.live("works with the tools, and asks the handler before it changes something", () => {
+    const folder = newFolder()
+    const asked: Array<string> = []
+    const program = Effect.gen(function* () {
+      const agent = yield* Runtime.Runtime
+      assert.strictEqual(yield* texts(agent, "Write a note."), "I wrote it.")
+      assert.deepStrictEqual(asked, ["write_file notes.md"])
+      assert.strictEqual(readFileSync(path.join(folder, "notes.md"), "utf8"), "Written.\n")
+      assert.isUndefined(agent.id)
+    })
+    const agent = Runtime.layer({
+      handlers: {
+        notify: () => Effect.void,
+        ask: ({ title }) => {
+          asked.push(title)
+          return Effect.succeed({ _tag: "Once" } as const)
+        }
+      }
+    })
+    return program.pipe(Effect.provide(Layer.provide(agent, machine(folder, [writes, "I wrote it."]))))
+  })
+
+  it.live("changes nothing without a handler: the model gets the denial", () => {
+    const folder = newFolder()
+    return Effect.gen(function* () {
+      const agent = yield* Runtime.make()
+      assert.strictEqual(yield* texts(agent, "Write a note."), "I may not.")
+      assert.isFalse(existsSync(path.join(folder, "notes.md")))
+    }).pipe(Effect.scoped, Effect.provide(machine(folder, [writes, "I may not."])))
+  })
+
+  it.live("stores a named session, frees it with its scope, and resumes it", () => {
+    const folder = newFolder()
+    const named = (script: Parameters<typeof ScriptedModel.layer>[0], message: string) =>
+      Effect.gen(function* () {
+        const agent = yield* Runtime.make({ session: { _tag: "Named", name: "release" }, tools: false })
+        const said = yield* texts(agent, message)
+        return {
+          said,
+          isNew: agent.isNew,
+          words: entries(yield* agent.chat.conversation).map((e) => plainText(e.content))
+        }
+      }).pipe(Effect.scoped, Effect.provide(machine(folder, script)))
+    return Effect.gen(function* () {
+      const first = yield* named(["One."], "First.")
+      assert.isTrue(first.isNew)
+      const locks = readdirSync(path.join(folder, ".home", "sessions")).filter((name) => name.endsWith(".lock"))
+      assert.deepStrictEqual(locks, [])
+      const second = yield* named(["Two."], "Second.")
+      assert.isFalse(second.isNew)
+      assert.includeMembers(second.words, ["First.", "One.", "Second.", "Two."])
+    })
+  })
+})
+
+describe("what can go wrong", () => {
+  const failure = (options: Runtime.RuntimeOptions) =>
+    Runtime.make(options).pipe(
+      Effect.result,
+      Effect.map((result) => (Result.isFailure(result) ? result.failure : undefined)),
+      Effect.scoped,
+      Effect.provide(machine(newFolder(), []))
+    )
+
+  it.live("a session that is not there is a tagged error with its name", () =>
+    Effect.gen(function* () {
+      const empty = yield* failure({ session: { _tag: "Resume", name: "gone" } })
+      assert.deepInclude(empty, { _tag: "SessionSelectionError", name: "gone", problem: { _tag: "NoSessions" } })
+      const invalid = yield* failure({ session: { _tag: "Named", name: "not an id" } })
+      assert.deepInclude(invalid, { _tag: "SessionSelectionError", problem: { _tag: "InvalidId" } })
+    })
+  )
+
+  it.live("a folder that cannot be used is named", () =>
+    Effect.gen(function* () {
+      const error = yield* failure({ addDir: ["/not/there"] })
+      assert.strictEqual(error?._tag, "WorkspaceFolderError")
+      assert.include(error?.message, "/not/there")
+    })
+  )
+
+  it("notices say what happened, and nothing of any flag", () => {
+    const notices: ReadonlyArray<RuntimeNotice> = [
+      { _tag: "UntrustedFolder", files: ["GEMINI.md"], more: 2 },
+      { _tag: "MoreMemoryProblems", count: 3 },
+      { _tag: "ApprovalUnavailable", title: "write_file .git/config", because: "git runs it" }
+    ]
+    assert.deepStrictEqual(notices.map(noticeText), [
+      "this folder is not trusted, so GEMINI.md and 2 more are not loaded",
+      "3 more memory files have problems",
+      "write_file .git/config needs approval, because git runs it"
+    ])
+  })
+})

@@ -1,0 +1,140 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { rmSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import * as FakeGemini from "../../../src/layers/testing/FakeGemini.ts"
+import { bodyOf, calls, environmentOf, instructionOf, says, textsOf } from "../../cli/scene.ts"
+import { working } from "../../support/runtime.ts"
+
+/** What goes with every request of an agent that is put together as the program does it. */
+
+const answering =
+  (...answers: ReadonlyArray<FakeGemini.Answer>): FakeGemini.Script =>
+  ({ index, method }) =>
+    method === "streamGenerateContent" ? (answers[index] ?? says("Well.")) : FakeGemini.tokens(100)
+
+/** Enough for a compression to be worth its while. */
+const long = (seed: number) =>
+  Array.from({ length: 400 }, (_, at) => `Point ${at}: ${seed * 104_729 + at * 37} of the list.`).join("\n")
+
+const openFiles = (...names: ReadonlyArray<string>) => ({
+  workspaceState: {
+    openFiles: names.map((name, at) => ({
+      path: name,
+      timestamp: 1_000 - at,
+      ...(at === 0 ? { isActive: true, cursor: { line: 3, character: 1 }, selectedText: "chosen words" } : {})
+    })),
+    isTrusted: true
+  }
+})
+
+describe("the environment message", () => {
+  it.live("opens every request and is made anew by a compression alone; the instruction never changes", () =>
+    Effect.gen(function* () {
+      const { cwd, fake, opened, said } = yield* working({ script: answering(), work: { "first.txt": "1" } })
+      yield* said(long(1))
+      writeFileSync(path.join(cwd, "second.txt"), "2")
+      yield* said("Go on.")
+      yield* said(long(2))
+      const outcome = yield* Effect.orDie(opened.chat.compress())
+      assert.strictEqual(outcome._tag, "Compressed")
+      yield* said("And now?")
+      rmSync(path.join(cwd, "first.txt"))
+      yield* said("And now?")
+      const requests = yield* fake.requests
+      assert.lengthOf(requests, 5)
+      const [one, two, three, four, five] = requests.map(environmentOf)
+      assert.include(one, "first.txt")
+      assert.notInclude(one, "second.txt")
+      assert.deepStrictEqual([two, three], [one, one])
+      assert.include(four, "second.txt")
+      assert.strictEqual(five, four)
+      assert.lengthOf(new Set(requests.map(instructionOf)), 1)
+      assert.lengthOf(new Set(requests.map((request) => JSON.stringify(bodyOf(request).tools))), 1)
+    })
+  )
+
+  it.live("what stands before a new message stays byte for byte from turn to turn", () =>
+    Effect.gen(function* () {
+      const { fake, said } = yield* working({
+        script: answering(calls(["list_directory", { dir_path: "." }]), says("One.")),
+        work: { "GEMINI.md": "Be brief.", "a/GEMINI.md": "Be exact." }
+      })
+      yield* said("First.")
+      yield* said("Second.")
+      yield* said("Third.")
+      const bodies = (yield* fake.requests).map(bodyOf)
+      assert.lengthOf(bodies, 4)
+      for (const [at, body] of bodies.entries()) {
+        const next = bodies[at + 1]
+        if (next === undefined) continue
+        assert.strictEqual(JSON.stringify(next.contents.slice(0, body.contents.length)), JSON.stringify(body.contents))
+        assert.deepStrictEqual(next.systemInstruction, body.systemInstruction)
+      }
+    })
+  )
+})
+
+describe("the person's editor", () => {
+  it.live(
+    "is told in full at first, then what changed, in full after a compression, and not when nothing changed",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
+        const editor = (...names: ReadonlyArray<string>) =>
+          writeFileSync(
+            path.join(home, "ide.json"),
+            JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
+          )
+        const newsIn = (texts: ReadonlyArray<string>) =>
+          texts.filter((text) => text.includes("changed in the person's editor"))
+        yield* said("Nothing is open yet.")
+        editor("a.ts", "b.ts")
+        yield* said("Now something is.")
+        yield* said("Nothing changed.")
+        editor("c.ts", "a.ts")
+        yield* said(long(3))
+        assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+        yield* said("After the compression.")
+        yield* said("Nothing changed again.")
+        const requests = yield* fake.requests
+        const texts = requests.map(textsOf)
+        const [one, two, three, four, five, six] = texts
+        assert.isFalse(one?.some((text) => text.includes("editor")))
+        assert.match(
+          two?.join("\n") ?? "",
+          /Open in the person's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/
+        )
+        assert.strictEqual(three?.join("\n").split("Open in the person's editor").length, 2)
+        assert.lengthOf(newsIn(three ?? []), 0)
+        const [changed = ""] = newsIn(four ?? [])
+        assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
+        assert.match(environmentOf(requests[4]), /Open in the person's editor[^]*"c\.ts"[^]*"a\.ts"/)
+        assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
+        assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
+        assert.strictEqual(
+          six?.filter((text) => /editor/.test(text)).length,
+          five?.filter((text) => /editor/.test(text)).length
+        )
+      })
+  )
+
+  it.live("is in full in the very request that an automatic compression made room for", () =>
+    Effect.gen(function* () {
+      const { cwd, fake, home, said } = yield* working({
+        settings: { window: 60_000, compressionThreshold: 0.5 },
+        script: answering()
+      })
+      yield* said("Hello.")
+      writeFileSync(path.join(home, "ide.json"), JSON.stringify(openFiles(path.join(cwd, "a.ts"))))
+      let compressed = false
+      for (let seed = 1; seed < 10 && !compressed; seed += 1) {
+        const events = yield* said(`${long(seed)}\n${long(seed + 100)}`)
+        compressed = events.some((event) => event._tag === "ChatCompressed" && event.status === "COMPRESSED")
+      }
+      assert.isTrue(compressed)
+      const last = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
+      assert.isTrue(textsOf(last).some((text) => text.includes('"a.ts"')))
+    })
+  )
+})

@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { enforce, remove } from "../../../src/services/session/SessionRetention.ts"
+import { SessionLocked, SessionStore, SessionStoreError } from "../../../src/services/session/SessionStore.ts"
+import { started } from "../../../src/layers/testing/SessionHistories.ts"
+
+const store = MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))
+
+/** Sessions `a`, `b`, `c`, each begun ten days after the one before; now it is ten days after the last. */
+const three = Effect.gen(function* () {
+  const { create } = yield* SessionStore
+  for (const id of ["a", "b", "c"]) {
+    yield* Effect.scoped(create(started(id)))
+    yield* TestClock.adjust("10 days")
+  }
+})
+const ids = (sessions: ReadonlyArray<{ readonly id: string }>) => sessions.map(({ id }) => id)
+
+describe("retention", () => {
+  it.effect("deletes what is older or more than was set, and says which", () =>
+    Effect.gen(function* () {
+      yield* three
+      const { list } = yield* SessionStore
+      const byAge = yield* enforce({ maxAge: "25d" })
+      assert.deepStrictEqual([ids(byAge.deleted), byAge.kept], [["a"], []])
+      assert.strictEqual(byAge.deleted[0]?.updatedAt, 0)
+      assert.deepStrictEqual(yield* list, ["c", "b"])
+      const byCount = yield* enforce({ maxCount: 1 })
+      assert.deepStrictEqual([ids(byCount.deleted), yield* list], [["b"], ["c"]])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("leaves the current session and those that somebody writes", () =>
+    Effect.gen(function* () {
+      yield* three
+      const { list, open } = yield* SessionStore
+      yield* open("b")
+      const { deleted } = yield* enforce({ maxAge: "1d" }, "a")
+      assert.deepStrictEqual([ids(deleted), yield* list], [["c"], ["b", "a"]])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("sessions of agents are not counted and go with the one they worked for", () =>
+    Effect.gen(function* () {
+      yield* three
+      const { create, list } = yield* SessionStore
+      for (const [id, parent] of [
+        ["of-a", "a"],
+        ["of-of-a", "of-a"],
+        ["of-c", "c"]
+      ] as const) {
+        yield* Effect.scoped(create({ ...started(id), parent }))
+      }
+      const { deleted } = yield* enforce({ maxAge: "25d" })
+      assert.deepStrictEqual([ids(deleted), [...(yield* list)].sort()], [["a"], ["b", "c", "of-c"]])
+      yield* remove("c")
+      assert.deepStrictEqual(yield* list, ["b"])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("does not even look where nothing is set", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* enforce({}), { deleted: [], kept: [] })
+    }).pipe(Effect.provide(Layer.mock(SessionStore, {})))
+  )
+
+  it.effect("says what it expected of a setting, and deletes nothing", () =>
+    Effect.gen(function* () {
+      yield* three
+      const { list } = yield* SessionStore
+      const error = yield* Effect.flip(enforce({ maxAge: "5h", maxCount: 1 }))
+      assert.strictEqual(error._tag, "RetentionInvalid")
+      assert.include(error.message, "at least a day")
+      assert.deepStrictEqual(yield* list, ["c", "b", "a"])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("tells of a session that could not be deleted, and goes on with the next", () =>
+    Effect.gen(function* () {
+      yield* three
+      const real = yield* SessionStore
+      const refusing = Layer.succeed(SessionStore, {
+        ...real,
+        remove: (id) =>
+          id === "a"
+            ? Effect.fail(new SessionStoreError({ reason: new SessionLocked({ id, pid: 7, since: 1 }) }))
+            : real.remove(id)
+      })
+      const { deleted, kept } = yield* enforce({ maxAge: "15d" }).pipe(Effect.provide(refusing))
+      assert.deepStrictEqual([ids(deleted), kept.map(({ session }) => session.id)], [["b"], ["a"]])
+      assert.include(kept[0]?.error.message ?? "", "process 7")
+    }).pipe(Effect.provide(store))
+  )
+})

@@ -1,0 +1,189 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem, Layer, Logger, Path, Schema } from "effect"
+import { call, type Part, text, user } from "../../../src/domain/content/Content.ts"
+import * as FileCalibrations from "../../../src/layers/tokens/FileCalibrations.ts"
+import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import {
+  Calibrations,
+  countRequest,
+  usableCalibrations,
+  noCalibrations,
+  estimateContents,
+  requestParts,
+  StoredCalibrations
+} from "../../../src/services/tokens/Calibrations.ts"
+import { Model, ModelError, type ModelRequest, NetworkError } from "../../../src/services/model/Model.ts"
+
+const prose: Part = text("The quick brown fox jumps over the lazy dog, and then it goes home. ".repeat(40))
+const model = "gemini-x"
+const request: ModelRequest = {
+  model,
+  contents: [user(prose)],
+  systemInstruction: "Be brief.",
+  tools: [{ functionDeclarations: [{ name: "read_file" }] }]
+}
+
+const learn = Effect.gen(function* () {
+  const calibrations = yield* Calibrations
+  for (let i = 0; i < 20; i += 1) yield* calibrations.observe(model, [prose], 1_000)
+})
+const bound = (name = model) => Calibrations.use((calibrations) => calibrations.upperBound(name, [prose]))
+
+describe("calibrations in memory", () => {
+  it.effect("learn for one model and not for another", () =>
+    Effect.gen(function* () {
+      const before = yield* bound()
+      yield* learn
+      const after = yield* bound()
+      assert.isAtLeast(after, 1_000)
+      assert.isAtMost(after, 1_150)
+      assert.notStrictEqual(after, before)
+      assert.strictEqual(yield* bound("another"), before)
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+
+  it.effect("learn from everything that is observed at once", () =>
+    Effect.gen(function* () {
+      const calibrations = yield* Calibrations
+      yield* Effect.forEach(Array.from({ length: 30 }), () => calibrations.observe(model, [prose], 1_000), {
+        concurrency: "unbounded"
+      })
+      assert.isAtMost(yield* bound(), 1_150)
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+})
+
+describe("counting a request", () => {
+  const offline = new ModelError({ reason: new NetworkError({ detail: "no network" }) })
+
+  it.effect("takes the model's count of the contents and bounds what is sent beside them", () =>
+    Effect.gen(function* () {
+      const counted = yield* countRequest(request)
+      assert.deepInclude(counted, { by: "model", countError: null })
+      assert.isAbove(counted.tokens, 700)
+      assert.isBelow(counted.tokens, 760)
+      const bare = yield* countRequest({ model, contents: request.contents })
+      assert.strictEqual(bare.tokens, 700)
+    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => 700)]))
+  )
+
+  it.effect("learns from the model's count", () =>
+    Effect.gen(function* () {
+      for (let i = 0; i < 20; i += 1) yield* countRequest(request)
+      const after = yield* bound()
+      assert.isAtLeast(after, 2_000)
+      assert.isAtMost(after, 2_300)
+    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => 2_000)]))
+  )
+
+  it.effect("falls back to the bound, and says why", () =>
+    Effect.gen(function* () {
+      const counted = yield* countRequest(request)
+      assert.strictEqual(counted.by, "bound")
+      assert.strictEqual(counted.countError, offline)
+      const calibrations = yield* Calibrations
+      assert.strictEqual(counted.tokens, yield* calibrations.upperBound(model, requestParts(request)))
+      assert.isAbove(counted.tokens, yield* estimateContents(request))
+    }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => offline)]))
+  )
+
+  it.effect("can be interrupted while the model counts", () =>
+    Effect.gen(function* () {
+      const never = Layer.mock(Model, { countTokens: () => Effect.never })
+      const done = yield* countRequest(request).pipe(
+        Effect.provide(never),
+        Effect.raceFirst(Effect.as(Effect.yieldNow, "stopped"))
+      )
+      assert.strictEqual(done, "stopped")
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+})
+
+/** A log that can be read. */
+const collected = (): { readonly lines: Array<string>; readonly layer: Layer.Layer<never> } => {
+  const lines: Array<string> = []
+  return { lines, layer: Logger.layer([Logger.make(({ message }) => lines.push(String(message)))]) }
+}
+
+layer(NodeServices.layer)("calibrations in a file", (it) => {
+  const place = Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* fs.makeTempDirectoryScoped()
+    return { folder, file: path.join(folder, "deep", "calibrations.json"), fs, path }
+  })
+
+  it.effect("outlive the program, readable by nobody else, with nothing beside them", () =>
+    Effect.gen(function* () {
+      const { file, fs, path } = yield* place
+      const cold = yield* Effect.provide(bound(), FileCalibrations.layer(file))
+      assert.isFalse(yield* fs.exists(file))
+      const learned = yield* Effect.provide(Effect.andThen(learn, bound()), FileCalibrations.layer(file))
+      assert.notStrictEqual(learned, cold)
+      assert.strictEqual(yield* Effect.provide(bound(), FileCalibrations.layer(file)), learned)
+      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+      assert.strictEqual((yield* fs.stat(path.dirname(file))).mode & 0o777, 0o700)
+      assert.deepStrictEqual(yield* fs.readDirectory(path.dirname(file)), ["calibrations.json"])
+    })
+  )
+
+  const aside: ReadonlyArray<readonly [why: string, content: string, suffix: string]> = [
+    ["is no JSON", "{", "damaged"],
+    ["has not the shape", JSON.stringify({ ...noCalibrations, models: { [model]: { observations: 1 } } }), "damaged"],
+    ["is of a newer version", JSON.stringify({ version: 2, whatever: true }), "newer"]
+  ]
+  for (const [why, content, suffix] of aside) {
+    it.effect(`are learned anew where the file ${why}: it is set aside with one warning`, () =>
+      Effect.gen(function* () {
+        const { file, fs, path } = yield* place
+        yield* fs.makeDirectory(path.dirname(file))
+        yield* fs.writeFileString(file, content)
+        const log = collected()
+        yield* learn.pipe(Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer)))
+        assert.strictEqual(log.lines.length, 1)
+        assert.include(log.lines[0], `${file}.${suffix}`)
+        assert.strictEqual(yield* fs.readFileString(`${file}.${suffix}`), content)
+        const stored = yield* Schema.decodeEffect(Schema.fromJsonString(StoredCalibrations))(
+          yield* fs.readFileString(file)
+        )
+        assert.strictEqual(stored.models[model]?.observations, 20)
+      })
+    )
+  }
+
+  it.effect("begin anew without a word when the estimator has changed", () =>
+    Effect.gen(function* () {
+      const { file, fs, path } = yield* place
+      yield* fs.makeDirectory(path.dirname(file))
+      yield* fs.writeFileString(file, JSON.stringify({ ...noCalibrations, features: "another", models: {} }))
+      const log = collected()
+      yield* learn.pipe(Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer)))
+      assert.deepStrictEqual(log.lines, [])
+      assert.strictEqual(usableCalibrations({ ...noCalibrations, features: "another" }), noCalibrations)
+    })
+  )
+
+  it.effect("go on in memory with one warning where nothing can be written", () =>
+    Effect.gen(function* () {
+      const { file, fs, folder, path } = yield* place
+      // A file where the folder should be: neither to be read nor to be written below.
+      yield* fs.writeFileString(path.join(folder, "deep"), "")
+      const log = collected()
+      const learned = yield* Effect.andThen(learn, bound()).pipe(
+        Effect.provide(Layer.provideMerge(FileCalibrations.layer(file), log.layer))
+      )
+      assert.isAtMost(learned, 1_150)
+      assert.strictEqual(log.lines.length, 1)
+    })
+  )
+})
+
+describe("the parts of a request", () => {
+  it("are all that is sent, and the same values, so that none is read twice", () => {
+    const parts = requestParts({ ...request, contents: [user(prose), user(call("f", {}))] })
+    assert.strictEqual(parts.length, 4)
+    assert.strictEqual(parts[2], prose)
+  })
+})

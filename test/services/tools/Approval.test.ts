@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import type { Answer } from "../../../src/domain/tools/Approval.ts"
+import { steeringNote } from "../../../src/domain/tools/SteeringFiles.ts"
+import { Approval, type ApprovalQuestion } from "../../../src/services/tools/Approval.ts"
+
+const edit: ApprovalQuestion = {
+  agent: "main",
+  tool: "write_file",
+  kind: "edit",
+  title: "write_file a.ts",
+  detail: "a",
+  grants: ["edit"],
+  covers: "edits of files"
+}
+const alone = <A, E, R>(work: Effect.Effect<A, E, R>) => work
+const tagOf = (approval: Approval["Service"], asked: ApprovalQuestion) =>
+  Effect.map(approval.decide(asked, alone), ({ _tag }) => _tag)
+
+/** Somebody who gives these answers, one after the other, and what they were asked. */
+const person = (...answers: ReadonlyArray<Answer>) => {
+  const asked: Array<string> = []
+  return {
+    asked,
+    ask: ({ title }: ApprovalQuestion): Effect.Effect<Answer> =>
+      Effect.sync(() => {
+        asked.push(title)
+        return answers[asked.length - 1] ?? { _tag: "No", words: "" }
+      })
+  }
+}
+
+describe("Approval", () => {
+  it.effect(
+    "a file that runs by itself is asked for whatever edits may run; its own grant covers it alone, and does not last",
+    () =>
+      Effect.gen(function* () {
+        const hook: ApprovalQuestion = {
+          ...edit,
+          title: "write_file .husky/a",
+          grants: ["edit:/w/.husky/a"],
+          because: "git runs it"
+        }
+        const other: ApprovalQuestion = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
+        const kept: Array<string> = []
+        const reasons: Array<string | undefined> = []
+        const approval = yield* Approval.make({
+          mode: "edits",
+          granted: ["edit"],
+          keep: (grants) => Effect.sync(() => void kept.push(...grants)),
+          ask: ({ because, title }) =>
+            Effect.sync((): Answer => {
+              reasons.push(because)
+              return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
+            })
+        })
+        assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+        assert.deepStrictEqual(reasons, [])
+        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+        assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+        assert.strictEqual(yield* tagOf(approval, other), "Denied")
+        assert.deepStrictEqual(kept, [])
+        // What such files are is told with the first question.
+        assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
+        yield* approval.setMode("all")
+        assert.strictEqual(yield* tagOf(approval, other), "Allowed")
+        yield* approval.setMode("plan")
+        assert.strictEqual(yield* tagOf(approval, hook), "Refused")
+      })
+  )
+
+  it.effect("a plan ends where it began, however often it was begun", () =>
+    Effect.gen(function* () {
+      const approval = yield* Approval.make({ mode: "edits", granted: [] })
+      assert.strictEqual(yield* approval.leavePlan, "edits")
+      yield* approval.setMode("plan")
+      yield* approval.setMode("plan")
+      assert.strictEqual(yield* approval.mode, "plan")
+      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+      assert.strictEqual(yield* approval.leavePlan, "edits")
+      assert.strictEqual(yield* approval.mode, "edits")
+      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+    })
+  )
+
+  it.effect("who began with a plan is asked after it; who ends one by hand has what they chose", () =>
+    Effect.gen(function* () {
+      const approval = yield* Approval.make({ mode: "plan", granted: [] })
+      assert.strictEqual(yield* approval.leavePlan, "none")
+      yield* approval.setMode("plan")
+      yield* approval.setMode("all")
+      assert.strictEqual(yield* approval.leavePlan, "all")
+    })
+  )
+
+  it.effect("what was granted before does not count while a plan is made, and does again after it", () =>
+    Effect.gen(function* () {
+      const { ask, asked } = person({ _tag: "Session" })
+      const approval = yield* Approval.make({ mode: "none", granted: [], ask, planFile: "/p/s.md" })
+      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+      yield* approval.setMode("plan")
+      const decision = yield* approval.decide(edit, alone)
+      assert.strictEqual(decision._tag, "Refused")
+      assert.match(decision._tag === "Refused" ? decision.why : "", /\/p\/s\.md/)
+      assert.strictEqual(yield* tagOf(approval, { ...edit, touches: ["/p/s.md"] }), "Allowed")
+      yield* approval.leavePlan
+      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+      assert.deepStrictEqual(asked, ["write_file a.ts"])
+    })
+  )
+
+  it.effect("a call that waited while a plan began is refused, and nobody is asked about it", () =>
+    Effect.gen(function* () {
+      const answered = yield* Deferred.make<Answer>()
+      const asked: Array<string> = []
+      const approval = yield* Approval.make({
+        mode: "none",
+        granted: [],
+        ask: ({ title }) =>
+          Effect.andThen(
+            Effect.sync(() => asked.push(title)),
+            Deferred.await(answered)
+          )
+      })
+      const first = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "first" }), { startImmediately: true })
+      const second = yield* Effect.forkChild(tagOf(approval, { ...edit, title: "second" }), { startImmediately: true })
+      yield* approval.setMode("plan")
+      yield* Deferred.succeed(answered, { _tag: "Once" })
+      assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], ["Allowed", "Refused"])
+      assert.deepStrictEqual(asked, ["first"])
+    })
+  )
+
+  it.effect("where nobody is there, what would be asked is denied", () =>
+    Effect.gen(function* () {
+      const approval = yield* Approval.make({ mode: "plan", granted: [] })
+      assert.strictEqual(yield* tagOf(approval, { ...edit, kind: "fetch", grants: ["fetch:a"] }), "Denied")
+      assert.strictEqual(yield* tagOf(approval, edit), "Refused")
+    })
+  )
+})

@@ -1,0 +1,142 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { plainText } from "../../../../src/domain/content/Content.ts"
+import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
+import { EditCorrector, type FailedEdit, make } from "../../../../src/services/tools/builtin/EditCorrector.ts"
+import { ModelError, NetworkError } from "../../../../src/services/model/Model.ts"
+
+const failed: FailedEdit = {
+  file: "/w/a.ts",
+  content: "let colour = 1\n",
+  oldText: "hue = 1",
+  newText: "hue = 2",
+  instruction: "Another colour.",
+  problem: "not found"
+}
+const correction = {
+  search: "colour = 1",
+  replace: "colour = 2",
+  noChangesRequired: false,
+  explanation: "It is colour."
+}
+const calls = Effect.flatMap(ScriptedModel.Script, (script) => script.calls)
+const count = Effect.map(calls, (all) => all.length)
+
+describe("the edit corrector", () => {
+  it.effect("off where nobody turned it on", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* EditCorrector
+      assert.strictEqual(yield* correct(failed), undefined)
+    })
+  )
+
+  it.effect("asks the small model, with all that is known as data", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      assert.deepStrictEqual(yield* correct(failed), correction)
+      const [call] = yield* calls
+      assert.strictEqual(call?.request.model, "gemini-2.5-flash-lite")
+      const [content] = call?.request.contents ?? []
+      assert.deepStrictEqual(JSON.parse(content === undefined ? "" : plainText(content)), {
+        file: "/w/a.ts",
+        content: failed.content,
+        search: "hue = 1",
+        replace: "hue = 2",
+        purpose: "Another colour.",
+        problem: "not found"
+      })
+      assert.notInclude(call?.request.systemInstruction, "colour = 1")
+    }).pipe(Effect.provide(ScriptedModel.layer([`\`\`\`json\n${JSON.stringify(correction)}\n\`\`\``])))
+  )
+
+  for (const [rule, answer] of [
+    ["no JSON", "I cannot find it."],
+    ["JSON of another shape", `{"search": 1}`],
+    ["an empty search", `{"search": "", "replace": "x"}`],
+    ["nothing", ""]
+  ] as const) {
+    it.effect(`${rule} is an empty result, and that is kept: no second call`, () =>
+      Effect.gen(function* () {
+        const { correct } = yield* make()
+        assert.strictEqual(yield* correct(failed), undefined)
+        assert.strictEqual(yield* correct({ ...failed, instruction: "said otherwise", file: "/w/b.ts" }), undefined)
+        assert.strictEqual(yield* count, 1)
+      }).pipe(Effect.provide(ScriptedModel.layer([answer])))
+    )
+  }
+
+  it.effect("results are kept by content, old and new text", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      for (const edit of [
+        failed,
+        { ...failed, content: "other" },
+        { ...failed, oldText: "other" },
+        { ...failed, newText: "other" },
+        failed
+      ]) {
+        assert.deepStrictEqual(yield* correct(edit), correction)
+      }
+      assert.strictEqual(yield* count, 4)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
+  )
+
+  it.effect("fifty are kept, and what was not used longest goes first", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      const nth = (n: number) => correct({ ...failed, oldText: `old ${n}` })
+      for (let n = 0; n < 50; n += 1) yield* nth(n)
+      yield* nth(0)
+      assert.strictEqual(yield* count, 50)
+      yield* nth(50)
+      yield* nth(0)
+      assert.strictEqual(yield* count, 51)
+      yield* nth(1)
+      assert.strictEqual(yield* count, 52)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
+  )
+
+  it.effect("another number can be kept", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make({}, 2)
+      for (const n of [1, 2, 1, 3, 1, 2]) yield* correct({ ...failed, oldText: `old ${n}` })
+      assert.strictEqual(yield* count, 4)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
+  )
+
+  it.effect(".json and .ipynb are never mended, nor files too long to send", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      assert.strictEqual(yield* correct({ ...failed, file: "/w/a.json" }), undefined)
+      assert.strictEqual(yield* correct({ ...failed, file: "/w/A.IPYNB" }), undefined)
+      assert.strictEqual(yield* correct({ ...failed, content: "x".repeat(400_001) }), undefined)
+      assert.strictEqual(yield* count, 0)
+    }).pipe(Effect.provide(ScriptedModel.layer([])))
+  )
+
+  it.effect("a model that failed has said nothing: it is asked again", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      assert.strictEqual(yield* correct(failed), undefined)
+      assert.deepStrictEqual(yield* correct(failed), correction)
+    }).pipe(
+      Effect.provide(
+        ScriptedModel.layer([
+          new ModelError({ reason: new NetworkError({ detail: "none" }) }),
+          JSON.stringify(correction)
+        ])
+      )
+    )
+  )
+
+  it.effect("after forty seconds the call is given up", () =>
+    Effect.gen(function* () {
+      const { correct } = yield* make()
+      const fiber = yield* Effect.forkChild(correct(failed), { startImmediately: true })
+      yield* TestClock.adjust("40 seconds")
+      assert.strictEqual(yield* Fiber.join(fiber), undefined)
+      assert.strictEqual(yield* ScriptedModel.Script.use((script) => script.interrupted), 1)
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.hang])))
+  )
+})

@@ -1,0 +1,119 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { entries } from "../../../../src/domain/conversation/Conversation.ts"
+import type { Handle } from "../../../../src/domain/content/Handle.ts"
+import * as Offline from "../../../../src/layers/Offline.ts"
+import { recall } from "../../../../src/services/tools/builtin/Recall.ts"
+import { callTool, failureOf } from "../../../support/callTool.ts"
+import { begin } from "../../../support/sending.ts"
+
+const output = Array.from({ length: 3_000 }, (_, n) => `line ${n + 1} of the long output`).join("\n")
+
+/** A conversation that holds an output, and its handle. */
+const conversation = (said: string) =>
+  Effect.gen(function* () {
+    const { chat } = yield* begin()
+    yield* chat.append([
+      { content: user(text("go")) },
+      { content: model(call("read_file", { path: "a" }, "c")) },
+      { content: user(response("read_file", { output: said }, "c")) }
+    ])
+    const handle = entries(yield* chat.conversation)
+      .flatMap(({ handles }) => handles)
+      .at(-1)
+    return { chat, handle: handle ?? "" }
+  })
+
+const test = <A, E>(rule: string, body: () => Effect.Effect<A, E, Layer.Success<typeof Offline.layer>>) =>
+  it.effect(rule, () => Effect.provide(body(), Layer.fresh(Offline.layer)))
+
+/** The handle with its last characters changed, so that nothing has it. */
+const mistaken = (handle: string): string => handle.slice(0, -1) + (handle.endsWith("a") ? "b" : "a")
+
+describe("recall", () => {
+  test("an output comes back, by lines, by pattern, and within 4,000 tokens", () =>
+    Effect.gen(function* () {
+      const { chat, handle } = yield* conversation(output)
+      const tool = recall(chat)
+      const value = (args: Record<string, unknown>) =>
+        Effect.map(callTool(tool, { handle, ...args }), ({ result }) => String(result.value))
+      assert.strictEqual(yield* value({ from: 2, to: 3 }), "line 2 of the long output\nline 3 of the long output")
+      assert.strictEqual(yield* value({ grep: "^line 2999 " }), "2999: line 2999 of the long output")
+      const first = yield* value({})
+      assert.match(
+        first,
+        /^line 1 of the long output\n[^]*\n\(\d+ lines more of 3000; ask for them by number, or by grep\)$/
+      )
+      assert.isBelow(first.length, 20_000)
+      assert.isBelow((yield* value({ maxTokens: 100 })).length, 600)
+      assert.isBelow((yield* value({ maxTokens: 1_000_000 })).length, 50_000)
+      assert.match(yield* value({ grep: "nothing like it" }), /has no line that matches; it has 3000 lines\.$/)
+      assert.match(yield* value({ from: 9_000 }), /has none of the lines asked for/)
+    }))
+
+  test("a handle is found in what was copied around it", () =>
+    Effect.gen(function* () {
+      const { chat, handle } = yield* conversation("short")
+      const { question, result } = yield* callTool(recall(chat), { handle: `[recall ${handle}]` })
+      assert.strictEqual(result.value, "short")
+      assert.strictEqual(question, undefined)
+    }))
+
+  test("a handle that nothing has is answered with the one that was meant, or with what to do", () =>
+    Effect.gen(function* () {
+      const { chat, handle } = yield* conversation("short")
+      const tool = recall(chat)
+      const near = yield* failureOf(tool, { handle: mistaken(handle) })
+      assert.strictEqual(near, `unknown_handle: nothing is kept under ${mistaken(handle)}; did you mean ${handle}?`)
+      const beginning = yield* failureOf(tool, { handle: handle.slice(0, 10) })
+      assert.include(beginning, `did you mean ${handle}?`)
+      const far = yield* failureOf(tool, { handle: "h_zzzzzzzzzz" })
+      assert.match(far ?? "", /^unknown_handle: nothing is kept under h_zzzzzzzzzz here; copy a handle exactly/)
+      assert.match((yield* failureOf(tool, { handle: "the output" })) ?? "", /^unknown_handle/)
+    }))
+
+  test("a pattern that is none is the model's to mend", () =>
+    Effect.gen(function* () {
+      const { chat, handle } = yield* conversation("short")
+      const failure = yield* failureOf(recall(chat), { handle, grep: "(" })
+      assert.match(failure ?? "", /^invalid_tool_params: grep is no regular expression/)
+    }))
+
+  test("handles of other agents' sessions, named or not", () =>
+    Effect.gen(function* () {
+      const own = yield* conversation("mine")
+      const child = yield* conversation("what the child saw")
+      const asked: Array<Handle> = []
+      const tool = recall(
+        own.chat,
+        Effect.succeed([
+          {
+            session: "s1",
+            recall: (handle, selection) => {
+              asked.push(handle)
+              return child.chat.recall(handle, selection)
+            }
+          }
+        ])
+      )
+      const value = (args: Record<string, unknown>) =>
+        Effect.map(callTool(tool, args), ({ result }) => String(result.value))
+      assert.strictEqual(yield* value({ handle: own.handle }), "mine")
+      assert.deepStrictEqual(asked, [])
+      assert.strictEqual(yield* value({ handle: child.handle }), "what the child saw")
+      assert.strictEqual(yield* value({ handle: child.handle, session: "s1" }), "what the child saw")
+      assert.strictEqual(
+        yield* failureOf(tool, { handle: own.handle, session: "s2" }),
+        "unknown_session: there is no session s2; there are: s1"
+      )
+      assert.match(
+        (yield* failureOf(recall(own.chat), { handle: own.handle, session: "s1" })) ?? "",
+        /no agent was started here/
+      )
+      assert.match(
+        (yield* failureOf(tool, { handle: "h_zzzzzzzzzz", session: "s1" })) ?? "",
+        /^unknown_handle: .*in session s1/
+      )
+    }))
+})

@@ -1,0 +1,138 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import * as FileMemory from "../../../../src/layers/memory/FileMemory.ts"
+import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
+import type { UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
+import { ToolFailure } from "../../../../src/services/tools/Tool.ts"
+import { saveMemory } from "../../../../src/services/tools/builtin/SaveMemory.ts"
+import { callTool, failureOf } from "../../../support/callTool.ts"
+
+const here = (files: Readonly<Record<string, string>> = {}, isTrusted = true) =>
+  FileMemory.layer({
+    home: "/home/.palimpsest",
+    geminiHome: "/home/.gemini",
+    extensions: [],
+    root: "/home/work",
+    isTrusted: () => Effect.succeed(isTrusted)
+  }).pipe(
+    Layer.provideMerge(MemoryFileSystem.layer({ "/home/work/.git/HEAD": "", ...files })),
+    Layer.provideMerge(Path.layer)
+  )
+
+const textOf = (file: string) => Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(file))
+
+const section = "## Gemini Added Memories\n- tabs, not spaces\n"
+
+/** A person who answers so, and what they were asked. */
+const answering = (answer: string) => {
+  const asked: Array<UserQuestion> = []
+  const ask = (question: UserQuestion) => Effect.sync(() => (asked.push(question), answer))
+  return { ask, asked }
+}
+
+describe("save_memory", () => {
+  it.effect("the person sees the change of the file, and that is what is written", () =>
+    Effect.gen(function* () {
+      const tool = yield* saveMemory()
+      const { question, result, title } = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
+      const diff = `--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+${section.trim().replace("\n", "\n+")}\n`
+      assert.strictEqual(title, "save_memory (project) tabs, not spaces")
+      assert.deepStrictEqual(question, {
+        detail: `GEMINI.md\n${diff}`,
+        touches: ["/home/work/GEMINI.md"],
+        grants: ["memory:/home/work/GEMINI.md"],
+        covers: "facts in GEMINI.md"
+      })
+      assert.deepStrictEqual(result.value, {
+        success: true,
+        message: "Remembered in GEMINI.md; it holds from the next request on."
+      })
+      assert.deepStrictEqual(result.display, { _tag: "Diff", file: "GEMINI.md", diff, added: 2, removed: 0 })
+      assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), section)
+      const again = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
+      assert.isUndefined(again.question)
+      assert.deepInclude(again.result.value, { message: "GEMINI.md says so already." })
+    }).pipe(Effect.provide(here()))
+  )
+
+  it.effect("a global fact has a grant of its own", () =>
+    Effect.gen(function* () {
+      const { question } = yield* callTool(yield* saveMemory(), { fact: "tabs, not spaces", scope: "global" })
+      assert.deepStrictEqual(question?.grants, ["memory:global"])
+      assert.strictEqual(yield* textOf("/home/.palimpsest/GEMINI.md"), section)
+    }).pipe(Effect.provide(here()))
+  )
+
+  const answers: ReadonlyArray<readonly [answer: string, file: string]> = [
+    ["This project", "/home/work/GEMINI.md"],
+    ["project", "/home/work/GEMINI.md"],
+    ["Everywhere", "/home/.palimpsest/GEMINI.md"],
+    [" Global ", "/home/.palimpsest/GEMINI.md"]
+  ]
+  for (const [answer, file] of answers) {
+    it.effect(`without a scope the person is asked, once: ${answer}`, () =>
+      Effect.gen(function* () {
+        const { ask, asked } = answering(answer)
+        yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
+        assert.lengthOf(asked, 1)
+        assert.deepStrictEqual(
+          asked[0]?.choices.map(({ label }) => label),
+          ["This project", "Everywhere"]
+        )
+        assert.strictEqual(yield* textOf(file), section)
+      }).pipe(Effect.provide(here()))
+    )
+  }
+
+  const refusals: ReadonlyArray<readonly [what: string, args: unknown, answer: string | undefined, why: RegExp]> = [
+    [
+      "nobody can be asked",
+      { fact: "x" },
+      undefined,
+      /^invalid_tool_params: nobody is there .* scope "project" or "global"/
+    ],
+    ["the person chose neither", { fact: "x" }, "no idea", /^memory_tool_execution_error: .* they said: no idea$/],
+    ["a blank fact", { fact: " \n", scope: "global" }, undefined, /^invalid_tool_params: .*say the fact/],
+    ["no fact", { scope: "global" }, undefined, /^invalid_tool_params: .*fact/],
+    ["another scope", { fact: "x", scope: "team" }, undefined, /^invalid_tool_params: .*scope/],
+    ["a key that it does not know", { fact: "x", scope: "global", to: "y" }, undefined, /^invalid_tool_params: .*to/],
+    [
+      "a fact of dashes alone",
+      { fact: "- ", scope: "global" },
+      undefined,
+      /^memory_tool_execution_error: the fact is empty/
+    ]
+  ]
+  for (const [what, args, answer, why] of refusals) {
+    it.effect(`nothing is written: ${what}`, () =>
+      Effect.gen(function* () {
+        const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
+        assert.match((yield* failureOf(tool, args)) ?? "", why)
+        const fs = yield* FileSystem.FileSystem
+        assert.deepStrictEqual(yield* fs.readDirectory("/home"), ["work"])
+        assert.deepStrictEqual(yield* fs.readDirectory("/home/work"), [".git"])
+      }).pipe(Effect.provide(here()))
+    )
+  }
+
+  it.effect("nothing is written into a folder that is not trusted", () =>
+    Effect.gen(function* () {
+      const tool = yield* saveMemory()
+      assert.match((yield* failureOf(tool, { fact: "x", scope: "project" })) ?? "", /work is not trusted/)
+      assert.isUndefined(yield* failureOf(tool, { fact: "x", scope: "global" }))
+    }).pipe(Effect.provide(here({}, false)))
+  )
+
+  it.effect("what came into the file meanwhile stays; nothing is written when nobody was there to choose", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const change = () => Effect.orDie(fs.writeFileString("/home/work/GEMINI.md", "other"))
+      assert.isUndefined(yield* failureOf(yield* saveMemory(), { fact: "x", scope: "project" }, change))
+      const both = yield* textOf("/home/work/GEMINI.md")
+      assert.strictEqual(both, "other\n\n## Gemini Added Memories\n- x\n")
+      const nobody = { ask: () => Effect.fail(new ToolFailure({ message: "they left" })) }
+      assert.match((yield* failureOf(yield* saveMemory(nobody), { fact: "x" })) ?? "", /they left/)
+      assert.strictEqual(yield* textOf("/home/work/GEMINI.md"), both)
+    }).pipe(Effect.provide(here()))
+  )
+})

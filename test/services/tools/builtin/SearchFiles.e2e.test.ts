@@ -1,0 +1,399 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, PlatformError } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { TestClock } from "effect/testing"
+import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
+import * as WorkerLineMatcher from "../../../../src/layers/platform/WorkerLineMatcher.ts"
+import { defaults } from "../../../../src/domain/settings/Settings.ts"
+import { Environment } from "../../../../src/services/platform/Environment.ts"
+import { FileLimits } from "../../../../src/services/workspace/FileLimits.ts"
+import { LineMatcher } from "../../../../src/services/platform/LineMatcher.ts"
+import { searchFiles } from "../../../../src/services/tools/builtin/SearchFiles.ts"
+import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
+import { answerOf, refusalOf } from "../../../support/callTool.ts"
+import { needs } from "../../../support/machine.ts"
+import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../../support/workspaces.ts"
+
+/** A machine on which nothing is installed. */
+const nothingInstalled = Layer.succeed(
+  ChildProcessSpawner.ChildProcessSpawner,
+  ChildProcessSpawner.make(() =>
+    Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" }))
+  )
+)
+
+const around = Layer.merge(
+  WorkerLineMatcher.layer,
+  Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
+)
+
+const byHand = searchFiles.pipe(Effect.provide(Layer.merge(around, nothingInstalled)))
+const byRipgrep = searchFiles.pipe(Effect.provide(around))
+/** Fails where ripgrep alone does not do. */
+const byRipgrepAlone = searchFiles.pipe(
+  Effect.provideService(LineMatcher, { make: () => Effect.die("ripgrep should have done it") }),
+  Effect.provide(around)
+)
+
+const besideRipgrep = needs("ripgrep")
+
+const bytes = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
+
+const files = {
+  "README.md": "Welcome to the Gemini CLI!\nsecond\n",
+  "src/a.ts": "const one = 1\nconst two = one + 1\n// ONE\n",
+  "src/b.js": "one()\n",
+  "src/crlf.txt": "one\r\ntwo\r\n",
+  "src/bom.txt": bytes(0xef, 0xbb, 0xbf, 0x6f, 0x6e, 0x65, 0x0a),
+  "src/wide.txt": `${"x".repeat(3_000)} one\n`,
+  "src/utf16.txt": bytes(0xff, 0xfe, 0x6f, 0, 0x6e, 0, 0x65, 0, 0x0a, 0),
+  "binary.bin": bytes(0x6f, 0x6e, 0x65, 0, 0x0a),
+  "late.bin": `one\n${"x".repeat(70_000)}\n`,
+  "latin1.txt": bytes(0x6f, 0x6e, 0x65, 0xe9, 0x0a),
+  "empty.txt": "",
+  "last.txt": "no end one",
+  ".hidden/one.txt": "one\n",
+  ".git/one.txt": "one\n",
+  ".gitignore": "*.log\nignored/\n",
+  "a.log": "one\n",
+  "ignored/b.txt": "one\n",
+  "node_modules/x/index.js": "one\n",
+  ".geminiignore": "secret.txt\n",
+  "secret.txt": "one\n",
+  "brackets.txt": 'f(x) { return [1] } // a.b "quoted" 1/2 \\d\nfoo{2}\nfoofoo\n',
+  "unicode.txt": "Straße naïve 語 😀 É\nword word\n"
+}
+
+const here = (answer: string) => answer.replace(/\n---\n?/g, "\n").split("\n")
+
+/** Patterns of every kind, and arguments. Both engines must say the same. */
+const searches: ReadonlyArray<object> = [
+  { pattern: "one" },
+  { pattern: "one", case_sensitive: true },
+  { pattern: "(?i)ONE", case_sensitive: true },
+  { pattern: "^one$" },
+  { pattern: "\\bone\\b" },
+  { pattern: "\\w+\\s\\w+" },
+  { pattern: "\\d" },
+  { pattern: "[\\d&]" },
+  { pattern: "[^\\w\\s]{2}" },
+  { pattern: "[[(]" },
+  { pattern: "f\\(x\\) {" },
+  { pattern: "foo{2}" },
+  { pattern: "(?:foo){2}" },
+  { pattern: "foo{2}", fixed_strings: true },
+  { pattern: "a.b", fixed_strings: true },
+  { pattern: '\\"quoted\\"' },
+  { pattern: "1\\/2" },
+  { pattern: "\\\\d" },
+  { pattern: "(?<word>word) word" },
+  { pattern: "(word) \\1" },
+  { pattern: "foo(?!foo)" },
+  { pattern: "(?<=na)ï" },
+  { pattern: "語|😀" },
+  { pattern: "\\u8a9e" },
+  { pattern: "é" },
+  { pattern: "\\p{Lu}", case_sensitive: true },
+  { pattern: ".", total_max_matches: 5 },
+  { pattern: "one", max_matches_per_file: 1 },
+  { pattern: "one", total_max_matches: 2 },
+  { pattern: "one", include_pattern: "*.ts" },
+  { pattern: "one", include_pattern: "src/*.{ts,js}" },
+  { pattern: "one", include_pattern: "*.log" },
+  { pattern: "one", dir_path: "src" },
+  { pattern: "one", dir_path: "src/a.ts" },
+  { pattern: "one", dir_path: "ignored" },
+  { pattern: "one", dir_path: "node_modules/x" },
+  { pattern: "one", no_ignore: true },
+  { pattern: "one", names_only: true },
+  { pattern: "one", exclude_pattern: "const" },
+  { pattern: "^(const|no)", exclude_pattern: "ONE$|one = " },
+  { pattern: "two", context: 1 },
+  { pattern: "two", before: 1 },
+  { pattern: "-one" },
+  { pattern: "--json" },
+  { pattern: "one\\n" },
+  { pattern: "$", dir_path: "src/a.ts" },
+  { pattern: "x*", dir_path: "src/a.ts" },
+  { pattern: "nowhere to be found" }
+]
+
+/** What ripgrep's engine does not have; and lines are left out by our own. */
+const onlyByHand = ["(?!", "(?<=", '\\\\1"', "exclude_pattern", "one\\\\n"]
+
+describe("search_file_content", () => {
+  it.effect("answers as recorded conversations have it", () =>
+    Effect.gen(function* () {
+      const tool = yield* byHand
+      assert.strictEqual(tool.name, "search_file_content")
+      assert.deepStrictEqual(tool.aliases, ["grep_search"])
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "Gemini CLI" }),
+        'Found 1 match(es) for pattern "Gemini CLI" in path ".":\n---\nFile: README.md\nL1: Welcome to the Gemini CLI!\n---'
+      )
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "two", path: "src", include: "*.ts" }),
+        'Found 1 match(es) for pattern "two" in path "src" (filter: "*.ts"):\n---\nFile: src/a.ts\nL2: const two = one + 1\n---'
+      )
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "nowhere" }),
+        'No matches found for pattern "nowhere" in path ".".'
+      )
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "const", names_only: true }),
+        'Found 1 file(s) with matches for pattern "const" in path ".":\nsrc/a.ts'
+      )
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "two", dir_path: "src/a.ts", context: 1 }),
+        'Found 1 match(es) for pattern "two" in path "src/a.ts":\n---\nFile: src/a.ts\nL1- const one = 1\nL2: const two = one + 1\nL3- // ONE\n---'
+      )
+      assert.strictEqual(
+        yield* answerOf(tool, { pattern: "const", total_max_matches: 1 }),
+        'Found 1 match(es) for pattern "const" in path "." (only the first 1 are shown):\n---\nFile: src/a.ts\nL1: const one = 1\n---'
+      )
+    }).pipe(Effect.provide(inMemory(files)))
+  )
+
+  it.effect("leaves out what is binary, ignored or hardly ever meant", () =>
+    Effect.gen(function* () {
+      const names = yield* answerOf(yield* byHand, { pattern: "one", names_only: true })
+      assert.deepStrictEqual(names.split("\n").slice(1), [
+        ".hidden/one.txt",
+        "last.txt",
+        "late.bin",
+        "latin1.txt",
+        "src/a.ts",
+        "src/b.js",
+        "src/bom.txt",
+        "src/crlf.txt",
+        "src/utf16.txt",
+        "src/wide.txt"
+      ])
+    }).pipe(Effect.provide(inMemory(files)))
+  )
+
+  for (const [git, own, expected] of [
+    [true, true, []],
+    [false, true, ["a.log", "ignored/b.txt"]],
+    [true, false, ["secret.txt"]],
+    [false, false, ["a.log", "ignored/b.txt", "secret.txt"]]
+  ] as const) {
+    for (const [engine, tool] of [
+      ["its own engine", byHand],
+      ["ripgrep, where there is one", byRipgrep]
+    ] as const) {
+      const rules = `those of git ${git ? "count" : "do not"}, the workspace's own ${own ? "count" : "do not"}`
+      it.effect(`ignore rules by settings, with ${engine}: ${rules}`, () =>
+        Effect.gen(function* () {
+          const limits = { ...defaults.files, respectGitIgnore: git, respectGeminiIgnore: own }
+          const made = yield* Effect.provideService(tool, FileLimits, limits)
+          const names = (yield* answerOf(made, { pattern: "one", names_only: true })).split("\n")
+          assert.deepStrictEqual(
+            names.filter((name) => ["a.log", "ignored/b.txt", "secret.txt"].includes(name)),
+            [...expected]
+          )
+          assert.notInclude(names, "node_modules/x/index.js")
+        }).pipe(Effect.provide(onDisk(files)))
+      )
+    }
+  }
+
+  it.effect("of a long line 2,000 characters are shown, and all of it is searched", () =>
+    Effect.gen(function* () {
+      const answer = yield* answerOf(yield* byHand, { pattern: "one", dir_path: "src/wide.txt" })
+      assert.strictEqual(here(answer)[2], `L1: ${"x".repeat(2_000)}... [truncated]`)
+    }).pipe(Effect.provide(inMemory(files)))
+  )
+
+  it.effect("lines of a file in pieces keep their numbers, also where a line is parted", () =>
+    Effect.gen(function* () {
+      const answer = yield* answerOf(yield* byHand, { pattern: "line 39999$|line 100000$" })
+      assert.deepStrictEqual(here(answer).slice(2, 4), [
+        `L39999: ${"é".repeat(12)} line 39999`,
+        `L100000: ${"é".repeat(12)} line 100000`
+      ])
+    }).pipe(
+      Effect.provide(
+        inMemory({
+          "big.txt": Array.from({ length: 100_000 }, (_, i) => `${"é".repeat(12)} line ${i + 1}\n`).join("")
+        })
+      )
+    )
+  )
+
+  const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
+    ["a pattern that is none", { pattern: "a(b" }, "the pattern is no regular expression: /a(b/"],
+    [
+      "an exclusion that is none",
+      { pattern: "a", exclude_pattern: "[" },
+      "exclude_pattern is no regular expression: /[/"
+    ],
+    ["a folder that is not there", { pattern: "a", dir_path: "none" }, "there is no file or folder none"],
+    ["a folder outside", { pattern: "a", dir_path: ".." }, ".. lies outside the workspace"],
+    ["no pattern", {}, "search_file_content was called wrongly: pattern:"],
+    ["an empty pattern", { pattern: "" }, "search_file_content was called wrongly: pattern:"],
+    ["a list for a pattern", { pattern: ["a"] }, "search_file_content was called wrongly: pattern:"],
+    [
+      "a limit of none",
+      { pattern: "a", total_max_matches: 0 },
+      "search_file_content was called wrongly: total_max_matches:"
+    ]
+  ]
+  for (const [rule, args, said] of refused) {
+    it.effect(`${rule} is refused in one sentence`, () =>
+      Effect.gen(function* () {
+        const message = yield* refusalOf(yield* byHand, args)
+        assert.isTrue(message.startsWith(said), message)
+        assert.notInclude(message, "\n")
+      }).pipe(Effect.provide(inMemory(files)))
+    )
+  }
+
+  it.effect("a pattern that would run for ever is given up, and the program goes on meanwhile", () =>
+    Effect.gen(function* () {
+      const tool = yield* byHand
+      const fiber = yield* Effect.forkChild(refusalOf(tool, { pattern: "^(a+)+(?=$)" }))
+      // Time passes as long as the search is under way.
+      const clock = yield* Effect.forkChild(
+        Effect.forever(Effect.andThen(TestClock.adjust("1 second"), Effect.yieldNow))
+      )
+      assert.strictEqual(
+        yield* Fiber.join(fiber),
+        "the search took more than 30 seconds; search a smaller folder or with a simpler pattern"
+      )
+      yield* Fiber.interrupt(clock)
+    }).pipe(Effect.provide(inMemory({ "a.txt": `${"a".repeat(60)}!\n` })))
+  )
+
+  besideRipgrep("beside ripgrep", () => {
+    it.effect("of one huge line ripgrep tells no more than its beginning, however often it matches", () =>
+      Effect.gen(function* () {
+        const answer = yield* answerOf(yield* byRipgrepAlone, { pattern: "x" })
+        assert.strictEqual(
+          answer,
+          `Found 2 match(es) for pattern "x" in path ".":\n---\nFile: long.json\nL1: one${"x".repeat(1_997)}... [truncated]\n---\nFile: short.json\nL1: x\n---`
+        )
+      }).pipe(Effect.provide(onDisk({ "long.json": `one${"x".repeat(17 * 1_024 * 1_024)}`, "short.json": "x\n" })))
+    )
+
+    const cut = " [... omitted end of long line]"
+    const oddly: Readonly<Record<string, string | Uint8Array>> = {
+      "a\nb: 1:.txt": "one\n",
+      'c: binary file matches (found "\\0" byte around offset 5)\nd': "one\n",
+      "c-é.txt": `one${cut}\n`,
+      "e.bin": `one\n${"x\n".repeat(50_000)}one\n\0`,
+      'f\n: WARNING: stopped searching binary file after match (found "\\0" byte around offset 5)\n/g/h.bin': `one\n${"x\n".repeat(50_000)}\0`,
+      "i.txt": `${"語".repeat(1_999)} one\r\n${"語".repeat(2_700)} one\r\n${"é".repeat(4_090)} one${cut}\none`
+    }
+    for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
+      it.effect(
+        `names that look like what ripgrep says, binary files and wide lines are told alike: ${JSON.stringify(args)}`,
+        () =>
+          Effect.gen(function* () {
+            const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
+            assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
+          }).pipe(Effect.provide(onDisk(oddly)))
+      )
+    }
+  })
+
+  it.effect("a named pipe is neither searched nor waited for", () =>
+    Effect.gen(function* () {
+      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+      const { root } = yield* Workspace
+      yield* spawner.exitCode(ChildProcess.make("mkfifo", [`${root}/pipe`]))
+      for (const make of [byHand, byRipgrep]) {
+        const tool = yield* make
+        assert.include(yield* answerOf(tool, { pattern: "one", names_only: true }), "last.txt")
+        assert.strictEqual(
+          yield* refusalOf(tool, { pattern: "one", dir_path: "pipe" }),
+          "pipe is a named pipe; only regular files can be read"
+        )
+      }
+    }).pipe(Effect.provide(onDisk(files)))
+  )
+})
+
+besideRipgrep("beside ripgrep", () =>
+  layer(onDisk(files))("ripgrep and the search without it", (it) => {
+    for (const args of searches) {
+      it.effect(`say the same of ${JSON.stringify(args)}`, () =>
+        Effect.gen(function* () {
+          const tool = yield* onlyByHand.some((part) => JSON.stringify(args).includes(part))
+            ? byRipgrep
+            : byRipgrepAlone
+          assert.strictEqual(yield* answerOf(tool, args), yield* answerOf(yield* byHand, args))
+        })
+      )
+    }
+  })
+)
+
+layer(
+  onDisk(
+    Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [
+        `f${String(i).padStart(3, "0")}.txt`,
+        "match\n".repeat(i % 3 === 0 ? 60 : 1)
+      ])
+    )
+  )
+)("a pattern that matches nearly everything", (it) => {
+  const args = { pattern: "m", total_max_matches: 400, dir_path: "." }
+  it.effect("gives the first matches by file", () =>
+    Effect.gen(function* () {
+      const answer = yield* answerOf(yield* byHand, args)
+      assert.isTrue(
+        answer.startsWith('Found 400 match(es) for pattern "m" in path "." (only the first 400 are shown):')
+      )
+      assert.deepStrictEqual(
+        answer
+          .split("\n")
+          .filter((line) => line.startsWith("File: "))
+          .slice(0, 3),
+        ["File: f000.txt", "File: f001.txt", "File: f002.txt"]
+      )
+    })
+  )
+  besideRipgrep("beside ripgrep", () => {
+    it.effect("the same with ripgrep", () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* answerOf(yield* byRipgrepAlone, args), yield* answerOf(yield* byHand, args))
+      })
+    )
+  })
+})
+
+describe("a workspace of two folders", () => {
+  const folders = Effect.gen(function* () {
+    const top = yield* temporaryFolder
+    yield* writeFiles(top, {
+      "work/a.txt": "one\n",
+      "work/left-out.txt": "one\n",
+      "work/.geminiignore": "left-out.txt\n",
+      "added/b.txt": "one\n",
+      "added/left-out.txt": "one\n"
+    })
+    return top
+  })
+  for (const [name, make] of [
+    ["with ripgrep", byRipgrep],
+    ["without", byHand]
+  ] as const) {
+    it.effect(`is searched in both, each by its own rules, ${name}`, () =>
+      Effect.gen(function* () {
+        const top = yield* folders
+        const layer = FileWorkspace.layer({ root: `${top}/work`, added: [`${top}/added`] })
+        const answer = yield* Effect.provide(
+          Effect.flatMap(make, (tool) => answerOf(tool, { pattern: "one", names_only: true })),
+          layer
+        )
+        assert.strictEqual(
+          answer,
+          `Found 3 file(s) with matches for pattern "one" in the 2 folders of the workspace:\na.txt\n${top}/added/b.txt\n${top}/added/left-out.txt`
+        )
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
+})

@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { writeTodos } from "../../../../src/services/tools/builtin/WriteTodos.ts"
+import { callTool, failureOf } from "../../../support/callTool.ts"
+
+const todos = [
+  { description: "Read the spec", status: "completed" },
+  { description: "Write it", status: "in_progress" },
+  { description: "Test it", status: "pending" },
+  { description: "Ship it", status: "blocked" },
+  { description: "Rest", status: "cancelled" }
+]
+
+describe("write_todos", () => {
+  it.effect("the whole list comes back, numbered, with statuses", () =>
+    Effect.gen(function* () {
+      const { question, result, title } = yield* callTool(writeTodos, { todos })
+      assert.strictEqual(
+        result.value,
+        "The list is now:\n1. [completed] Read the spec\n2. [in_progress] Write it\n3. [pending] Test it\n4. [blocked] Ship it\n5. [cancelled] Rest"
+      )
+      assert.deepStrictEqual({ ...result.display }, { _tag: "Todos", todos })
+      assert.strictEqual(title, "write_todos 5 steps")
+      assert.strictEqual(question, undefined)
+    })
+  )
+
+  it.effect("an empty list is one too", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* callTool(writeTodos, { todos: [] })).result.value, "The list is empty now.")
+    })
+  )
+
+  for (const [rule, wrong, expected] of [
+    [
+      "at most one step is in progress",
+      [...todos, { description: "Both", status: "in_progress" }],
+      /^invalid_tool_params: 2 steps are in_progress/
+    ],
+    [
+      "each step says what it is",
+      [{ description: " ", status: "pending" }],
+      /^invalid_tool_params: step 1 has no desc/
+    ],
+    ["a status is one of five", [{ description: "x", status: "done" }], /^invalid_tool_params: .*todos\.0\.status/],
+    ["a list is a list", "x", /^invalid_tool_params: .*todos/]
+  ] as const) {
+    it.effect(rule, () =>
+      Effect.gen(function* () {
+        assert.match((yield* failureOf(writeTodos, { todos: wrong })) ?? "no failure", expected)
+      })
+    )
+  }
+})

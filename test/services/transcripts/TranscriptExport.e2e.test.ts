@@ -1,0 +1,117 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Exit, Fiber, FileSystem, Layer, Path } from "effect"
+import { text, user } from "../../../src/domain/content/Content.ts"
+import { entries, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { logVersion, type SessionEvent } from "../../../src/domain/session/Session.ts"
+import { estimatorVersion } from "../../../src/domain/tokens/Tokens.ts"
+import { FormatName } from "../../../src/domain/transcripts/Transcript.ts"
+import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import * as Export from "../../../src/services/transcripts/TranscriptExport.ts"
+import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuilder.ts"
+import { BlobFolder } from "../../../src/services/session/TempStore.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
+
+/** A log of three messages, one of them large enough for a blob. */
+const events = Effect.gen(function* () {
+  const held = new HandleIndex()
+  const list: Array<SessionEvent> = [
+    { _tag: "Started", version: logVersion, session: "export-test", at: 0, estimator: estimatorVersion }
+  ]
+  for (const [index, words] of ["first", "large ".repeat(4_000), "third"].entries()) {
+    const entry = yield* makeEntry({ content: user(text(words)) }, entryId(index + 1), held)
+    list.push({ _tag: "Appended", entry })
+  }
+  return list
+}).pipe(Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)))
+
+const blobFolder = Layer.effect(
+  BlobFolder,
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (platform) => ({
+    at: (folder: string) => Layer.provide(FileTempStore.layer(folder), Layer.succeedContext(platform))
+  }))
+)
+
+const files = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  return (yield* fs.readDirectory(folder, { recursive: true })).sort()
+})
+
+const reading = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)
+
+/** Exports into a folder with one fault in its file system; what is there before and after. */
+const attempt = Effect.fnUntraced(function* (
+  format: FormatName,
+  fault: FaultyFileSystem.Fault,
+  hangs: boolean,
+  old: string | undefined
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped()
+  const file = path.join(folder, "talk.jsonl")
+  if (old !== undefined) yield* fs.writeFileString(file, old)
+  const faulty = yield* FaultyFileSystem.make(fault)
+  const list = yield* events
+  const write = Export.write(file, format, list).pipe(Effect.provide(blobFolder.pipe(Layer.provideMerge(faulty.layer))))
+  const fiber = yield* Effect.forkChild(write)
+  if (hangs) {
+    yield* Effect.raceFirst(faulty.hanging, Fiber.await(fiber))
+    const stop = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* Effect.yieldNow
+    yield* faulty.release
+    yield* Fiber.join(stop)
+  }
+  const exit = yield* Fiber.await(fiber)
+  const calls = (yield* faulty.calls).filter(({ mutating }) => mutating !== undefined).length
+  return { exit, calls, file, left: yield* files(folder) }
+})
+
+describe("Export.write", () => {
+  for (const format of FormatName.literals) {
+    for (const [name, verdict] of [
+      ["fails", "fail"],
+      ["stops half-way", "half"],
+      ["hangs and is interrupted", "hang"]
+    ] as const) {
+      it.effect(
+        `${format}: whichever call of the disk ${name}, the file is the old or the new, and nothing half is left`,
+        () =>
+          Effect.gen(function* () {
+            const fs = yield* FileSystem.FileSystem
+            let n = 1
+            for (let more = true; more; n += 1) {
+              for (const old of [undefined, "old"]) {
+                const ended = yield* attempt(format, FaultyFileSystem.nthMutating(n, verdict), verdict === "hang", old)
+                more = ended.calls >= n
+                const written = ended.left.includes("talk.jsonl") ? yield* fs.readFileString(ended.file) : undefined
+                if (written === old) {
+                  assert.isTrue(Exit.isFailure(ended.exit), `call ${n}`)
+                  assert.deepStrictEqual(ended.left, old === undefined ? [] : ["talk.jsonl"], `call ${n}`)
+                } else {
+                  const { session } = yield* load(ended.file).pipe(Effect.provide(reading))
+                  assert.strictEqual(entries(session.conversation).length, 3)
+                  assert.isEmpty(
+                    ended.left.filter((one) => one.endsWith(".tmp")),
+                    `call ${n}`
+                  )
+                }
+              }
+            }
+            assert.isAbove(n, 6)
+          }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      )
+    }
+  }
+
+  it.effect("a damaged disk is told in one line", () =>
+    Effect.gen(function* () {
+      const { exit } = yield* attempt("palimpsest", FaultyFileSystem.nthMutating(2, "fail"), false, undefined)
+      const message = Exit.isFailure(exit) ? String(exit.cause) : ""
+      assert.match(message, /cannot be written: .*injected fault/)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Ref } from "effect"
+import type { IdeState } from "../../../src/domain/workspace/IdeContext.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import * as MemoryIdeContext from "../../../src/layers/testing/MemoryIdeContext.ts"
+import { IdeContext, makeUpdates } from "../../../src/services/workspace/IdeContext.ts"
+
+const open = (...paths: ReadonlyArray<string>): IdeState => ({
+  openFiles: paths.map((path, index) => ({ path, timestamp: index }))
+})
+
+const scene = Effect.gen(function* () {
+  const said = yield* Ref.make<IdeState | undefined>(undefined)
+  const news = yield* Effect.provide(makeUpdates, MemoryIdeContext.layer(said))
+  return { news, say: (state: IdeState | undefined) => Ref.set(said, state) }
+})
+
+describe("what a model is told of the editor", () => {
+  it.effect("all at the beginning and after a compression; in between what changed, once it was sent", () =>
+    Effect.gen(function* () {
+      const { news, say } = yield* scene
+      yield* say(open("a"))
+      assert.include(yield* news.full, `"a"`)
+      assert.strictEqual(yield* news.next, undefined)
+
+      yield* say(open("a", "b"))
+      const first = yield* news.next
+      assert.isTrue(first?.text.startsWith(`${runtimeMark}\n`))
+      assert.match(first?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
+      // The turn failed: what was not sent is news again.
+      const again = yield* news.next
+      assert.strictEqual(again?.text, first?.text)
+      yield* again?.told ?? Effect.void
+      assert.strictEqual(yield* news.next, undefined)
+
+      yield* say(open("a", "b", "c"))
+      assert.include(yield* news.full, `"c"`)
+      assert.strictEqual(yield* news.next, undefined)
+    })
+  )
+
+  it.effect("what is sent is what was told then, whatever the editor says meanwhile", () =>
+    Effect.gen(function* () {
+      const { news, say } = yield* scene
+      yield* say(open("a"))
+      const first = yield* news.next
+      yield* say(open("a", "b"))
+      yield* first?.told ?? Effect.void
+      assert.match((yield* news.next)?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
+    })
+  )
+
+  it.effect("without an editor there is nothing to tell; one that comes is told whole, one that goes is told", () =>
+    Effect.gen(function* () {
+      const { news, say } = yield* scene
+      assert.strictEqual(yield* news.full, undefined)
+      assert.strictEqual(yield* news.next, undefined)
+      yield* say(open("a"))
+      const came = yield* news.next
+      assert.include(came?.text, "otherOpenFiles")
+      yield* came?.told ?? Effect.void
+      yield* say(undefined)
+      assert.include((yield* news.next)?.text, "filesClosed")
+      const none = yield* Effect.provide(IdeContext, MemoryIdeContext.layerNone)
+      assert.strictEqual(yield* none.state, undefined)
+      assert.strictEqual(yield* none.problem, undefined)
+    })
+  )
+})
