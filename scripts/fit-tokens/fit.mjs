@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
 import * as vocabulary from "gpt-tokenizer/bpeRanks/o200k_base"
 import { encode } from "gpt-tokenizer/encoding/o200k_base"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 
 /**
  * Fits the costs of the token estimator to a real vocabulary and writes `src/domain/tokens/TokenCosts.ts`.

@@ -3,9 +3,9 @@ import type { Model } from "../services/model/Model.ts"
 import type { EnvFiles } from "../services/platform/EnvFiles.ts"
 import type { RuntimeServices } from "../services/runtime/AgentHost.ts"
 import type { ChatServices } from "../services/runtime/SessionOpening.ts"
-import * as GoogleModel from "./model/GoogleModel.ts"
 import * as Live from "./Live.ts"
 import * as LiveTools from "./LiveTools.ts"
+import * as GoogleModel from "./model/GoogleModel.ts"
 
 /** Options of the machine on which an agent is assembled. */
 export interface LiveRuntimeOptions<E, R> {

@@ -4,9 +4,9 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { needs } from "../support/machine.ts"
 import { conversationIn } from "./conversation.ts"
 import { type Around, type Ended, example, program, run } from "./program.ts"
-import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `ask` against a Gemini API on loopback, as a user's shell runs it. */

@@ -3,9 +3,9 @@ import { Deferred, Effect } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { needs } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { program, run } from "./program.ts"
-import { needs } from "../support/machine.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `palimpsest chat` as it is built, on a real terminal and in a pipe, against a Gemini API on loopback. */

@@ -3,6 +3,8 @@ import { Effect } from "effect"
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import type { FakeRequest } from "../../src/layers/testing/FakeGemini.ts"
+import { needs } from "../support/machine.ts"
+import * as Workflow from "../support/workflow.ts"
 import {
   type Args,
   bodyOf,
@@ -21,8 +23,6 @@ import {
   turnsOf,
   write
 } from "./scene.ts"
-import * as Workflow from "../support/workflow.ts"
-import { needs } from "../support/machine.ts"
 
 /** Hooks that are commands, through the built program: what they are told, and what comes of what they say. */
 

@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import type * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { calls, chat, gone, lineOf, living, type Place, place, runs, says, serve } from "./scene.ts"
 import { needs } from "../support/machine.ts"
+import { calls, chat, gone, lineOf, living, type Place, place, runs, says, serve } from "./scene.ts"
 
 /**
  * What is left at work when the built program is killed and can end nothing itself. How often each is tried:

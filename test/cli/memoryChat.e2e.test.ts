@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import path from "node:path"
-import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
 import { needs } from "../support/machine.ts"
+import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf } from "./scene.ts"
 
 /** Memory and settings through the built program: what is remembered, and what is said of files that cannot be used. */
 

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { symlinkSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
 import { needs } from "../support/machine.ts"
+import { bodyOf, calls, chat, place, results, runs, says, serve, textsOf, turnsOf } from "./scene.ts"
 
 /** Files that a message names with `@`, through the built program. */
 

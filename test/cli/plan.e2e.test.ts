@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
+import { needs } from "../support/machine.ts"
 import {
   calls,
   chat,
@@ -15,7 +16,6 @@ import {
   textsOf,
   turnsOf
 } from "./scene.ts"
-import { needs } from "../support/machine.ts"
 
 /** Plans, through the built program: nothing is changed before a person approved one, and it is not forgotten. */
 

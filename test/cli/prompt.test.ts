@@ -1,4 +1,3 @@
-import type { PromptPreview, PromptPreviewOptions } from "../../src/services/runtime/PromptPreview.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Sink, Stdio } from "effect"
@@ -6,6 +5,7 @@ import { Command } from "effect/cli"
 import { promptCommand, rowsOf, shownOf } from "../../src/cli/commands/prompt.ts"
 import { decode } from "../../src/domain/text/Bytes.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
+import type { PromptPreview, PromptPreviewOptions } from "../../src/services/runtime/PromptPreview.ts"
 
 const preamble = "You are Palimpsest.\n\n  - an agent\u001b[31m"
 const memory = "Use tabs."

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import path from "node:path"
 import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { type Around, example, program, run } from "./program.ts"
 import { needs } from "../support/machine.ts"
+import { type Around, example, program, run } from "./program.ts"
 import * as Tmux from "./tmux.ts"
 
 /** `sessions …` as a user's shell runs it, in a home of each test's own. */

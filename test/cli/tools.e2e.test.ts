@@ -3,6 +3,7 @@ import { Effect, Schedule } from "effect"
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { needs } from "../support/machine.ts"
 import { run } from "./program.ts"
 import {
   type Args,
@@ -17,7 +18,6 @@ import {
   serve,
   turnsOf
 } from "./scene.ts"
-import { needs } from "../support/machine.ts"
 
 /** Tools through the built program: what runs, what is asked, and what the model is told, against a Gemini API on loopback. */
 

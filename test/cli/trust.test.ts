@@ -8,8 +8,8 @@ import { trust } from "../../src/cli/commands/trust.ts"
 import { ExitError } from "../../src/cli/output/ExitError.ts"
 import { decode } from "../../src/domain/text/Bytes.ts"
 import * as FileTrust from "../../src/layers/workspace/FileTrust.ts"
-import { Settings } from "../../src/services/settings/Settings.ts"
 import { GeminiImport } from "../../src/services/settings/GeminiImport.ts"
+import { Settings } from "../../src/services/settings/Settings.ts"
 
 /** A person's home with a project, and this program's commands in it. */
 const ground = Effect.fnUntraced(function* (files: Readonly<Record<string, string>> = {}) {

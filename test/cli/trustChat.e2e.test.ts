@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
-import { chat, environment, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
-import { run } from "./program.ts"
 import { needs } from "../support/machine.ts"
+import { run } from "./program.ts"
+import { chat, environment, instructionOf, place, type Place, runs, says, serve, turnsOf } from "./scene.ts"
 
 /** A folder that brings all that a folder may bring, through the built program: what of it counts, and when. */
 

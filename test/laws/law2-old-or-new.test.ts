@@ -1,5 +1,3 @@
-import { type ChatBusy } from "../../src/services/chat/Commit.ts"
-import { type PlanRefused } from "../../src/services/compression/strategies/CompressRequest.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,11 +6,12 @@ import { text, user } from "../../src/domain/content/Content.ts"
 import { freshMemory } from "../../src/domain/conversation/FailureMemory.ts"
 import { type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
+import { type ChatBusy } from "../../src/services/chat/Commit.ts"
+import { type PlanRefused } from "../../src/services/compression/strategies/CompressRequest.ts"
+import { Summarizer, SummarizerError } from "../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem, type Subscriber } from "../../src/services/hooks/HookSystem.ts"
 import { SessionStoreError, SessionUnavailable } from "../../src/services/session/SessionStore.ts"
-import { Summarizer, SummarizerError } from "../../src/services/compression/summary/Summarizer.ts"
 import { TokenCounter, TokenCountError } from "../../src/services/tokens/TokenCounter.ts"
-import { interruptSweep } from "../support/interruptSweep.ts"
 import {
   described,
   draftsOf,
@@ -24,6 +23,7 @@ import {
   type World,
   worldOf
 } from "../support/generate.ts"
+import { interruptSweep } from "../support/interruptSweep.ts"
 
 /**
  * Law 2: whatever stops an operation, the conversation is as before it, or as after it.

@@ -13,14 +13,14 @@ import {
 } from "../../src/domain/content/Content.ts"
 import { view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
 import { emptySession, type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
-import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
-import { Calibrations, overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
-import { Experiments } from "../../src/services/settings/Experiments.ts"
 import { InvalidRequestError, ModelError, type ModelRequest } from "../../src/services/model/Model.ts"
+import { Experiments } from "../../src/services/settings/Experiments.ts"
+import { Calibrations, overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
 
 /**

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { extractSnapshot } from "../../src/domain/compression/Extractive.ts"
+import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { isText, plainText } from "../../src/domain/content/Content.ts"
 import { type Conversation, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
-import { extractSnapshot } from "../../src/domain/compression/Extractive.ts"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
-import { unprotect } from "../../src/domain/text/UntrustedText.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
-import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { unprotect } from "../../src/domain/text/UntrustedText.ts"
 import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import {
   type Law,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Random } from "effect"
-import { encodeLine } from "../../src/domain/session/LogFormat.ts"
 import { projectMessages, sentJson } from "../../src/domain/conversation/Projection.ts"
+import { encodeLine } from "../../src/domain/session/LogFormat.ts"
 import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { type Law, notices, play, property, scripts, thousand, worldOf } from "../support/generate.ts"
 

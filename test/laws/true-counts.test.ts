@@ -1,14 +1,14 @@
-import type { Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, tokensOf } from "../../src/domain/compression/Compression.ts"
+import { sectionNames } from "../../src/domain/compression/Snapshot.ts"
+import type { Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { call, type Content, model, outputText, type Part, response, text } from "../../src/domain/content/Content.ts"
-import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
-import { overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
 import {
   ContextLengthError,
@@ -16,7 +16,7 @@ import {
   ModelError,
   type ModelRequest
 } from "../../src/services/model/Model.ts"
-import { sectionNames } from "../../src/domain/compression/Snapshot.ts"
+import { overheadParts, contentParts } from "../../src/services/tokens/Calibrations.ts"
 import { begin, brief, endingOf, taken } from "../support/sending.ts"
 
 /**

@@ -4,15 +4,15 @@ import { ConfigProvider, Effect, FileSystem, Layer, PlatformError } from "effect
 import { Dns, NetAddress } from "effect/net"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type AgentDefinition, localDefaults, type RemoteAgent } from "../../src/domain/agent/AgentDefinition.ts"
+import { withDefaults } from "../../src/domain/settings/Settings.ts"
 import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
-import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
 import * as LiveTools from "../../src/layers/LiveTools.ts"
+import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
 import type { AgentSource } from "../../src/services/agent/AgentDefinitions.ts"
 import type { Task } from "../../src/services/agent/AgentRunner.ts"
-import { Approval } from "../../src/services/tools/Approval.ts"
 import { Environment } from "../../src/services/platform/Environment.ts"
-import { withDefaults } from "../../src/domain/settings/Settings.ts"
 import { Settings } from "../../src/services/settings/Settings.ts"
+import { Approval } from "../../src/services/tools/Approval.ts"
 import { Trust } from "../../src/services/workspace/Trust.ts"
 
 const task: Task = { prompt: "x", activity: () => Effect.void, waiting: (work) => work }

@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { type SessionName, sessionText } from "../support/sessions.ts"
 import { compare, type Source } from "./Compare.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
 import { type Program, programs } from "./Programs.ts"
-import { type SessionName, sessionText } from "../support/sessions.ts"
 
 /**
  * Conversations that `compress --out FILE --to FORMAT` wrote, resumed in the programs whose formats they are: each sends

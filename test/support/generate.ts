@@ -1,8 +1,7 @@
-import { type ChatOptions } from "../../src/services/chat/ChatState.ts"
-import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import { Arbitrary, Effect, Exit, Layer, Schema, Scope } from "effect"
-import { encode } from "../../src/domain/text/Bytes.ts"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
+import { emptySnapshot, statement, labelledWordsItem, renderSnapshot } from "../../src/domain/compression/Snapshot.ts"
+import { defaultPolicy, type Policy } from "../../src/domain/compression/strategies/Policy.ts"
 import {
   call,
   type Content,
@@ -13,9 +12,9 @@ import {
   text,
   user
 } from "../../src/domain/content/Content.ts"
-import { type Draft, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
 import type { Handle } from "../../src/domain/content/Handle.ts"
-import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import { type Draft, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"
+import { OutputForm } from "../../src/domain/conversation/ToolOutputShortening.ts"
 import {
   emptySession,
   logVersion,
@@ -24,16 +23,17 @@ import {
   type Started,
   applyEvent
 } from "../../src/domain/session/Session.ts"
-import { emptySnapshot, statement, labelledWordsItem, renderSnapshot } from "../../src/domain/compression/Snapshot.ts"
+import { encode } from "../../src/domain/text/Bytes.ts"
+import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
-import { OutputForm } from "../../src/domain/conversation/ToolOutputShortening.ts"
 import * as MemorySessionStore from "../../src/layers/testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
+import { type ChatOptions } from "../../src/services/chat/ChatState.ts"
 import { Compression } from "../../src/services/compression/Compression.ts"
+import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
-import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import type { TempStore } from "../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { runsOf } from "./runs.ts"

@@ -1,9 +1,9 @@
-import type { TurnError } from "../../src/services/chat/Turn.ts"
 import { Context, Effect, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import type { Part } from "../../src/domain/content/Content.ts"
 import type { HookEvent, HookEventName, HookOutput } from "../../src/domain/hooks/Hook.ts"
 import * as Agent from "../../src/services/agent/Agent.ts"
+import type { TurnError } from "../../src/services/chat/Turn.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { agent, type Work } from "./agents.ts"
 

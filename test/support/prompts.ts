@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
-import { uncalibrated, upperBound } from "../../src/domain/tokens/Calibration.ts"
-import { partFeatures, sumFeatures } from "../../src/domain/tokens/TextFeatures.ts"
 import type { Part } from "../../src/domain/content/Content.ts"
 import { countedParts } from "../../src/domain/effect-ai/PromptContent.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { uncalibrated, upperBound } from "../../src/domain/tokens/Calibration.ts"
+import { partFeatures, sumFeatures } from "../../src/domain/tokens/TextFeatures.ts"
 
 /**
  * Generates ordinary and malformed prompts of `effect/ai`. They are plain values of a schema, so that they shrink.

@@ -1,8 +1,8 @@
-import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import type { Content } from "../../src/domain/content/Content.ts"
 import type { Draft } from "../../src/domain/conversation/Conversation.ts"
-import type { LineReader, Transcript } from "../../src/domain/transcripts/Transcript.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
+import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
+import type { LineReader, Transcript } from "../../src/domain/transcripts/Transcript.ts"
 
 /** Helpers for the tests of readers: lines in, a transcript or a problem out, and a short form of it. */
 

@@ -1,15 +1,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ConfigProvider, Effect, FileSystem, Layer, Path, type Scope, Stream } from "effect"
+import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
+import * as Live from "../../src/layers/Live.ts"
+import * as LiveNetwork from "../../src/layers/LiveNetwork.ts"
+import * as LiveTools from "../../src/layers/LiveTools.ts"
+import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { ChatDefaults } from "../../src/services/chat/ChatSettings.ts"
 import type { AgentHandlers, AgentHost, HostOptions } from "../../src/services/runtime/AgentHost.ts"
 import * as Runtime from "../../src/services/runtime/Runtime.ts"
 import { noticeText, type RuntimeNotice } from "../../src/services/runtime/RuntimeNotice.ts"
 import type { OpenSession } from "../../src/services/runtime/SessionOpening.ts"
-import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
-import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import * as Live from "../../src/layers/Live.ts"
-import * as LiveNetwork from "../../src/layers/LiveNetwork.ts"
-import * as LiveTools from "../../src/layers/LiveTools.ts"
-import { ChatDefaults } from "../../src/services/chat/ChatSettings.ts"
 
 /** The assembled agent, in this process, as the program uses it. */
 

@@ -1,14 +1,14 @@
-import type { ChatOptions } from "../../src/services/chat/ChatState.ts"
 import { ConfigProvider, Context, Effect, Exit, Layer, Stream } from "effect"
 import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import type { Content } from "../../src/domain/content/Content.ts"
 import { emptySession, type Session, type SessionEvent } from "../../src/domain/session/Session.ts"
-import * as Fake from "../../src/layers/testing/FakeGemini.ts"
 import * as GoogleModel from "../../src/layers/model/GoogleModel.ts"
 import * as Offline from "../../src/layers/Offline.ts"
+import * as Fake from "../../src/layers/testing/FakeGemini.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
-import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import type { ChatSettings, TurnRetries } from "../../src/services/chat/ChatSettings.ts"
+import type { ChatOptions } from "../../src/services/chat/ChatState.ts"
+import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 
 /** Conversations with a model, and their events: for the tests of `Chat.send`. */
 

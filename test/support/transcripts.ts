@@ -1,11 +1,12 @@
-import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import { Arbitrary, Schema } from "effect"
-import { decode, encode } from "../../src/domain/text/Bytes.ts"
 import { needsSource, type Part, payload } from "../../src/domain/content/Content.ts"
 import { Author, type Draft, sourceOf } from "../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../src/domain/conversation/Projection.ts"
+import { decode, encode } from "../../src/domain/text/Bytes.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
+import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { Usage } from "../../src/domain/tokens/Tokens.ts"
+import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import {
   type LineReader,
   VisibleMessages,
@@ -13,7 +14,6 @@ import {
   type Transcript,
   type Writer
 } from "../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../src/domain/text/SlicedWork.ts"
 
 /** Conversations as any reader could produce them, and stranger ones, for the tests of writers. */
 

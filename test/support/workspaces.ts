@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Path } from "effect"
-import * as FileWorkspace from "../../src/layers/workspace/FileWorkspace.ts"
 import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
+import * as FileWorkspace from "../../src/layers/workspace/FileWorkspace.ts"
 
 /** Writes files below a folder, and creates the folders above them. */
 export const writeFiles = Effect.fnUntraced(function* (

@@ -1,6 +1,6 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"

@@ -1,4 +1,3 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
@@ -16,7 +15,9 @@ import {
 } from "../../domain/settings/SettingsKey.ts"
 import { settingsSchema } from "../../domain/settings/SettingsSchema.ts"
 import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
   type SettingsFileState,
@@ -25,12 +26,11 @@ import {
   type SettingsError,
   type SettingsPlace
 } from "../../services/settings/Settings.ts"
-import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
+import { apiKeyVariable } from "../input/ApiKey.ts"
+import * as Input from "../input/Input.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
-import * as Input from "../input/Input.ts"
-import { apiKeyVariable } from "../input/ApiKey.ts"
 import * as Output from "../output/Output.ts"
 import { configImport } from "./configImport.ts"
 

@@ -1,9 +1,9 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { GeminiImport, ImportReport } from "../../services/settings/GeminiImport.ts"
-import { badInput, failed } from "../output/ExitError.ts"
 import * as Input from "../input/Input.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** Rows under a heading; empty without rows. */

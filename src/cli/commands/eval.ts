@@ -1,10 +1,10 @@
-import { strategies, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
-import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AnchorKind } from "../../domain/compression/Anchors.ts"
 import { adopt, patchOf, statusOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import { strategies, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { isCall } from "../../domain/content/Content.ts"
 import {
   append,
   compressions,
@@ -14,11 +14,11 @@ import {
   itemParts,
   view
 } from "../../domain/conversation/Conversation.ts"
-import { isCall } from "../../domain/content/Content.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { measureRetention, entryText, reusedAnchors } from "../../domain/evaluation/Retention.ts"
-import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
 import * as Input from "../input/Input.ts"

@@ -1,11 +1,11 @@
-import { withTokens, printableLines, listText, noMemoryText, showText, totalLine } from "../output/MemoryReport.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { MemoryBlock, MemoryScope } from "../../domain/memory/MemoryText.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Memory } from "../../services/memory/Memory.ts"
-import { badInput, failed } from "../output/ExitError.ts"
 import * as Input from "../input/Input.ts"
+import { badInput, failed } from "../output/ExitError.ts"
+import { withTokens, printableLines, listText, noMemoryText, showText, totalLine } from "../output/MemoryReport.ts"
 import * as Output from "../output/Output.ts"
 
 /** The `memory` command: shows the memory and adds to it. */

@@ -1,11 +1,11 @@
-import type { PromptPreview, PromptPreviewOptions } from "../../services/runtime/PromptPreview.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, Schema, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { PromptSize } from "../../domain/prompt/PromptInputs.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
-import type { ExitError } from "../output/ExitError.ts"
+import type { PromptPreview, PromptPreviewOptions } from "../../services/runtime/PromptPreview.ts"
 import * as Input from "../input/Input.ts"
+import type { ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The output of `--json`. */

@@ -1,12 +1,12 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type Offer, offerText } from "../../services/workspace/FolderOffers.ts"
 import { type TrustState, Trust, TrustEntry } from "../../services/workspace/Trust.ts"
-import { badInput, failed } from "../output/ExitError.ts"
 import * as Input from "../input/Input.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import { offersIn } from "../../services/runtime/FolderTrust.ts"
 
 /** The output of `--list --json`. */
 const List = Schema.Struct({ folders: Schema.Array(TrustEntry) })

@@ -1,9 +1,9 @@
-import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { Schema } from "effect"
 import { NoopReason } from "../../domain/compression/Compression.ts"
-import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Handle } from "../../domain/content/Handle.ts"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
+import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import * as Output from "./Output.ts"
 

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { LoadedMemory } from "../../domain/memory/MemoryText.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { detailLines } from "./ToolCallText.ts"
 import { failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
+import { detailLines } from "./ToolCallText.ts"
 
 /** Escapes control characters and keeps line breaks. */
 export const printableLines = (text: string): string => detailLines(text).join("\n")

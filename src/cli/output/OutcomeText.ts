@@ -1,8 +1,8 @@
 import { callsOf, type Degraded, type NoopReason, Outcome } from "../../domain/compression/Compression.ts"
 import { viewItem, itemTokens } from "../../domain/conversation/Conversation.ts"
 import { builtInPrices, costOf } from "../../domain/tokens/Prices.ts"
-import * as Output from "./Output.ts"
 import { dollars } from "./InspectReport.ts"
+import * as Output from "./Output.ts"
 
 /** Sentences about the outcome of a compression, one for each status. */
 

@@ -1,5 +1,5 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Clock, Effect } from "effect"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SessionSummary } from "../../services/session/SessionStore.ts"
 import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"

@@ -1,6 +1,6 @@
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
 import { codePointEscape, visibleLine, printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
 import { plural, type Style } from "./Output.ts"
 
 /** Texts about tool calls for the user, in single lines. */

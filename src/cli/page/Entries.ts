@@ -1,7 +1,4 @@
-import { partKindOf } from "../../domain/evaluation/PartKind.ts"
 import { Predicate } from "effect"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { isCall, isMedia, isResponse, outputText, type Part } from "../../domain/content/Content.ts"
 import {
   compressions,
@@ -17,9 +14,12 @@ import {
   view
 } from "../../domain/conversation/Conversation.ts"
 import { opensTurn } from "../../domain/evaluation/Inspection.ts"
+import { partKindOf } from "../../domain/evaluation/PartKind.ts"
+import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
-import { number, plural } from "../output/Output.ts"
 import { kindNames } from "../output/InspectReport.ts"
+import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder, swatch } from "./Kinds.ts"
 import { type Html, markup, none, preformatted, trusted } from "./Markup.ts"
 

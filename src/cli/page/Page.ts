@@ -1,6 +1,4 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
-import { encode } from "../../domain/text/Bytes.ts"
 import {
   type Conversation,
   entries,
@@ -9,6 +7,8 @@ import {
   sequenceOf
 } from "../../domain/conversation/Conversation.ts"
 import { viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { encode } from "../../domain/text/Bytes.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"

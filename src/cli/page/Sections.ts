@@ -1,9 +1,9 @@
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
-import { tokensOfCost } from "../../domain/tokens/Prices.ts"
-import { number, share, plural } from "../output/Output.ts"
-import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
-import { bar, kindOrder, swatch } from "./Kinds.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
+import { tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
+import { number, share, plural } from "../output/Output.ts"
+import { bar, kindOrder, swatch } from "./Kinds.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 
 /**

@@ -1,9 +1,9 @@
 import { Predicate, Result, Schema } from "effect"
 import { parse } from "effect/encoding/Yaml"
-import { fromJson, parseJson } from "../text/JsonText.ts"
 import { firstUnits } from "../text/Bytes.ts"
-import { McpServersSettings } from "../tools/McpServer.ts"
+import { fromJson, parseJson } from "../text/JsonText.ts"
 import { oneLine } from "../text/OneLine.ts"
+import { McpServersSettings } from "../tools/McpServer.ts"
 
 /**
  * The definition of an agent, and the parser of its file: Markdown with YAML front matter, as in Gemini CLI.

@@ -1,5 +1,5 @@
-import { printableLine } from "../text/InvisibleCharacters.ts"
 import type { LoopKind } from "../chat/ChatEvent.ts"
+import { printableLine } from "../text/InvisibleCharacters.ts"
 import { RepeatedCalls } from "./RepeatedCalls.ts"
 import { RepeatedText } from "./RepeatedText.ts"
 

@@ -1,9 +1,9 @@
-import type { AnswerFault } from "./ChatEvent.ts"
 import { type Content, type FunctionCall, isCall, isText, isThought, type Part } from "../content/Content.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
+import { withoutHiddenText } from "../text/HiddenText.ts"
 import { isTooDeep, maxDepth } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { withoutHiddenText } from "../text/HiddenText.ts"
+import type { AnswerFault } from "./ChatEvent.ts"
 
 /** The Gemini API's word for a missing finish reason: an answer that calls a tool may lack one. */
 export const unspecifiedReason = "FINISH_REASON_UNSPECIFIED"

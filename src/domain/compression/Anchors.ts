@@ -1,5 +1,5 @@
-import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
+import { isSecretValue } from "../text/ChildEnvironment.ts"
 
 /**
  * Anchors are facts that a snapshot must not lose because nothing can reconstruct them: paths, addresses, names, ids and

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type Conversation, compressed, EntryId, Patch } from "../conversation/Conversation.ts"
-import { TokenCount, Usage } from "../tokens/Tokens.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+import { TokenCount, Usage } from "../tokens/Tokens.ts"
 
 /** The plan of a compression and its possible outcomes: the values that strategies, the workflow and the log share. */
 

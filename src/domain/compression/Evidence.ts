@@ -1,8 +1,21 @@
-import { firstUnits, lastUnits } from "../text/Bytes.ts"
-import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
 import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../content/Content.ts"
-import { type Entry, EntryId, pairing, placeKey } from "../conversation/Conversation.ts"
 import { Handle, mentions } from "../content/Handle.ts"
+import { type Entry, EntryId, pairing, placeKey } from "../conversation/Conversation.ts"
+import { redactedEntries } from "../conversation/RedactedEntries.ts"
+import { firstUnits, lastUnits } from "../text/Bytes.ts"
+import { visibleLine } from "../text/InvisibleCharacters.ts"
+import {
+  markStart,
+  maxDistinctiveSecrets,
+  redact,
+  type Secret,
+  strongSecrets,
+  distinctiveSecrets,
+  withoutValues
+} from "../text/Redaction.ts"
+import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
+import { unprotect } from "../text/UntrustedText.ts"
+import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
 import {
   emptySnapshot,
   fileLine,
@@ -13,20 +26,7 @@ import {
   attributeWords,
   type UserWords
 } from "./Snapshot.ts"
-import { unprotect } from "../text/UntrustedText.ts"
-import { redactedEntries } from "../conversation/RedactedEntries.ts"
-import {
-  markStart,
-  maxDistinctiveSecrets,
-  redact,
-  type Secret,
-  strongSecrets,
-  distinctiveSecrets,
-  withoutValues
-} from "../text/Redaction.ts"
 import { type Action, actionsOf, answerText, printedText, type Todo } from "./ToolCalls.ts"
-import { visibleLine } from "../text/InvisibleCharacters.ts"
-import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,

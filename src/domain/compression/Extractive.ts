@@ -1,6 +1,9 @@
-import { type AnchorKind, anchorsOf } from "./Anchors.ts"
-import { firstUnits } from "../text/Bytes.ts"
 import type { Entry } from "../conversation/Conversation.ts"
+import { firstUnits } from "../text/Bytes.ts"
+import type { Secret } from "../text/Redaction.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { estimateText } from "../tokens/Tokens.ts"
+import { type AnchorKind, anchorsOf } from "./Anchors.ts"
 import {
   type Evidence,
   failureLine,
@@ -24,10 +27,7 @@ import {
   type Snapshot,
   snapshotTokens
 } from "./Snapshot.ts"
-import type { Secret } from "../text/Redaction.ts"
-import { estimateText } from "../tokens/Tokens.ts"
 import { type Action } from "./ToolCalls.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always

@@ -1,6 +1,7 @@
-import type { UnsupportedFacts } from "./Compression.ts"
-import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
 import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
+import type { UnsupportedFacts } from "./Compression.ts"
 import {
   changeItem,
   type SnapshotItem,
@@ -9,7 +10,6 @@ import {
   type Snapshot,
   userWordsIn
 } from "./Snapshot.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Finds facts in a model's snapshot that do not occur in the conversation, because the model invented or altered them. Exact

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { TokenCount } from "../tokens/Tokens.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+import { TokenCount } from "../tokens/Tokens.ts"
 
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 

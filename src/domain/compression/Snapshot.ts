@@ -1,7 +1,7 @@
 import { Brand } from "effect"
+import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
-import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
 
 /**
  * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
-import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
-import * as Chain from "../text/PersistentList.ts"
 import { Content, isCall, isResponse, Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
+import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
 
 /** The id of an entry: `e1`, `e2`, … in order of creation, including inserted entries. */
 export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))

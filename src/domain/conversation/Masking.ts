@@ -1,9 +1,9 @@
-import { resultText } from "./ToolOutputBound.ts"
-import type * as Chain from "../text/PersistentList.ts"
 import { isErrorResponse, isResponse, type Part } from "../content/Content.ts"
-import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 import type { Handle } from "../content/Handle.ts"
+import type * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
+import { resultText } from "./ToolOutputBound.ts"
 
 /** Limits of masking, in tokens. Masking shows only the ends of old tool results, so that newer ones have room. */
 export interface MaskLimits {

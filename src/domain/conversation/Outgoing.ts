@@ -1,9 +1,9 @@
-import type * as Chain from "../text/PersistentList.ts"
 import { type Content, isResponse, type Part, withSignature } from "../content/Content.ts"
+import { wireContent } from "../content/WireContent.ts"
+import type * as Chain from "../text/PersistentList.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
-import { wireContent } from "../content/WireContent.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /** The contents of a request as they are sent. */
 export interface OutgoingRequest {

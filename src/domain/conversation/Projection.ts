@@ -1,4 +1,10 @@
 import { type Content, isCall, isResponse, outputText, type Part, partJson, response } from "../content/Content.ts"
+import type { Handle } from "../content/Handle.ts"
+import { wireContent } from "../content/WireContent.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
+import * as Work from "../text/SlicedWork.ts"
+import { untrustedLine } from "../text/UntrustedText.ts"
+import { partTokens } from "../tokens/Tokens.ts"
 import {
   type Conversation,
   type Draft,
@@ -12,12 +18,6 @@ import {
   type ViewItem
 } from "./Conversation.ts"
 import { isValidModel } from "./Curation.ts"
-import { untrustedLine } from "../text/UntrustedText.ts"
-import type { Handle } from "../content/Handle.ts"
-import { partTokens } from "../tokens/Tokens.ts"
-import { runtimeMark } from "../text/RuntimeMark.ts"
-import { wireContent } from "../content/WireContent.ts"
-import * as Work from "../text/SlicedWork.ts"
 
 /**
  * Projects the view to the messages that are sent, which have to be legal. Empty messages are left out, a call without a

@@ -1,4 +1,3 @@
-import { firstUnits, lastUnits } from "../text/Bytes.ts"
 import {
   type Content,
   isCall,
@@ -9,6 +8,7 @@ import {
   outputText,
   type Part
 } from "../content/Content.ts"
+import { firstUnits, lastUnits } from "../text/Bytes.ts"
 
 /**
  * Quotes messages as data inside one message, for a model that judges them. Each text is bounded. No call needs a response,

@@ -1,4 +1,5 @@
 import { type Content, partJson, type Payload, payload } from "../content/Content.ts"
+import type { Handle } from "../content/Handle.ts"
 import {
   type Conversation,
   type Draft,
@@ -9,7 +10,6 @@ import {
   sourceOf,
   type ViewItem
 } from "./Conversation.ts"
-import type { Handle } from "../content/Handle.ts"
 
 /** Finds the content that a handle names. */
 

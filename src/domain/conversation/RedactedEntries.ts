@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import { type Content, type Part, PartShape } from "../content/Content.ts"
-import type { Entry } from "./Conversation.ts"
 import {
   finding,
   type Finding,
@@ -13,6 +12,7 @@ import {
   withoutValues
 } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Entry } from "./Conversation.ts"
 
 /**
  * Redacts secrets from messages, for snapshots and for requests to a summarizing model. The handles are those of the whole

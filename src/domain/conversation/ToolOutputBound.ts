@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { outputText, type Part, withOutput } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
-import { untrustedLine } from "../text/UntrustedText.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
+import { untrustedLine } from "../text/UntrustedText.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 import { OutputForm, defaultSize, shorten, recallNote } from "./ToolOutputShortening.ts"
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
+import type { Handle } from "../content/Handle.ts"
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
-import type { Handle } from "../content/Handle.ts"
 
 /**
  * The form in which an oversized tool output is shown: its last lines, its first and last characters, or its first and last

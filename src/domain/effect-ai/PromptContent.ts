@@ -1,9 +1,9 @@
 import { Predicate, Result, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
-import { fromJson } from "../text/JsonText.ts"
 import { type Content, isCall, isResponse, outputText, type Part } from "../content/Content.ts"
 import { extraKey, optionsKey } from "../content/WireContent.ts"
+import { fromJson } from "../text/JsonText.ts"
 
 /**
  * Converts a message of an `effect/ai` prompt to a `Content` and back without loss. Whatever our parts can express becomes a part, so that it is

@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import { agentTexts, eachAnchor, toolTexts } from "../compression/Anchors.ts"
-import * as Chain from "../text/PersistentList.ts"
 import type { Part } from "../content/Content.ts"
 import {
   type Conversation,
@@ -16,6 +15,7 @@ import {
   viewTokens
 } from "../conversation/Conversation.ts"
 import type { SessionEvent } from "../session/Session.ts"
+import * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**

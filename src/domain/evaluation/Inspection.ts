@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Compaction, compactionsOf, appliedCompactions, sizesOf } from "./Compactions.ts"
+import { actionsOf } from "../compression/ToolCalls.ts"
 import { isCall, isMedia, isResponse, isText, type Part, Role } from "../content/Content.ts"
 import {
   type Conversation,
@@ -14,14 +14,14 @@ import {
   view,
   viewTokens
 } from "../conversation/Conversation.ts"
-import { Cost, type Prices } from "../tokens/Prices.ts"
-import { answersIn, recordedCost, RecordedUsage, summaryRequests, usageOf } from "./RecordedUse.ts"
 import type { SessionEvent } from "../session/Session.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { Cost, type Prices } from "../tokens/Prices.ts"
+import { Compaction, compactionsOf, appliedCompactions, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf } from "./PartKind.ts"
+import { answersIn, recordedCost, RecordedUsage, summaryRequests, usageOf } from "./RecordedUse.ts"
 import { RepeatedReads } from "./RepeatedReads.ts"
 import { sumOf, tallied, Tally } from "./Tally.ts"
-import { actionsOf } from "../compression/ToolCalls.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /** Inspects where the tokens of a conversation go. The environment message is always counted separately, as in the limits. */
 

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
-import { countedTokens } from "./Compactions.ts"
 import { isThought } from "../content/Content.ts"
 import { type Entry, EntryId, sum } from "../conversation/Conversation.ts"
-import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest, addClamped } from "../tokens/Prices.ts"
 import type { SessionEvent } from "../session/Session.ts"
+import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest, addClamped } from "../tokens/Prices.ts"
 import { Usage } from "../tokens/Tokens.ts"
+import { countedTokens } from "./Compactions.ts"
 
 /** Compares the providers' token counts with ours, and computes the cost. */
 

@@ -1,5 +1,6 @@
 import { AnswerBuilder } from "../chat/Answer.ts"
 import { type Content, outputText, type Part, payload } from "../content/Content.ts"
+import { type Handle, mentions } from "../content/Handle.ts"
 import {
   type Conversation,
   type Draft,
@@ -10,12 +11,11 @@ import {
   sourceOf,
   view
 } from "../conversation/Conversation.ts"
-import * as Chain from "../text/PersistentList.ts"
-import { type Handle, mentions } from "../content/Handle.ts"
-import { measureRetention, entryText, reusedAnchors } from "./Retention.ts"
 import type { Session } from "../session/Session.ts"
-import { partTokens } from "../tokens/Tokens.ts"
+import * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { partTokens } from "../tokens/Tokens.ts"
+import { measureRetention, entryText, reusedAnchors } from "./Retention.ts"
 
 /**
  * Splits a recorded conversation into exchanges that can be replayed, and measures a replay: the size of each request, the

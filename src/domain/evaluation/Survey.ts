@@ -1,6 +1,6 @@
-import { replacesView } from "../session/Checkpoint.ts"
-import { type Compaction, countedTokens } from "./Compactions.ts"
+import { actionsOf } from "../compression/ToolCalls.ts"
 import { isCall, isErrorResponse, isResponse, isThought, type Part } from "../content/Content.ts"
+import type { Handle } from "../content/Handle.ts"
 import {
   canRedo,
   canUndo,
@@ -12,22 +12,7 @@ import {
   shown,
   view
 } from "../conversation/Conversation.ts"
-import type { Handle } from "../content/Handle.ts"
-import {
-  type InspectionContext,
-  type Inspection,
-  isCommand,
-  opensTurn,
-  relativePathsTo,
-  type Unpaired
-} from "./Inspection.ts"
-import { PartKind, partKindOf } from "./PartKind.ts"
-import { narrowColumn, Names, tinyColumn, wideColumn } from "./Columns.ts"
-import { OpenCalls } from "./OpenCalls.ts"
-import { RepeatedReads } from "./RepeatedReads.ts"
-import { sumOf, tallied, Tally } from "./Tally.ts"
-import type { PricedRequest } from "../tokens/Prices.ts"
-import { type RecordedAnswer, isCounted, recordedCost, usageOf } from "./RecordedUse.ts"
+import { replacesView } from "../session/Checkpoint.ts"
 import {
   emptySession,
   type Session,
@@ -36,9 +21,24 @@ import {
   type Started,
   entriesOf
 } from "../session/Session.ts"
-import { actionsOf } from "../compression/ToolCalls.ts"
-import type { Usage } from "../tokens/Tokens.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { PricedRequest } from "../tokens/Prices.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import { narrowColumn, Names, tinyColumn, wideColumn } from "./Columns.ts"
+import { type Compaction, countedTokens } from "./Compactions.ts"
+import {
+  type InspectionContext,
+  type Inspection,
+  isCommand,
+  opensTurn,
+  relativePathsTo,
+  type Unpaired
+} from "./Inspection.ts"
+import { OpenCalls } from "./OpenCalls.ts"
+import { PartKind, partKindOf } from "./PartKind.ts"
+import { type RecordedAnswer, isCounted, recordedCost, usageOf } from "./RecordedUse.ts"
+import { RepeatedReads } from "./RepeatedReads.ts"
+import { sumOf, tallied, Tally } from "./Tally.ts"
 
 /**
  * Inspects a log that is too long for memory: takes its events one by one and keeps only a few numbers per message. The

@@ -1,6 +1,6 @@
 import { Predicate, Result, Schema } from "effect"
-import { parsedOrUndefined } from "../text/JsonText.ts"
 import { firstUnits } from "../text/Bytes.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 import { HookOutput } from "./Hook.ts"
 
 /** Parses a command hook's answer: its JSON output, or its text and exit code. */

@@ -1,6 +1,6 @@
 import { firstUnits } from "../text/Bytes.ts"
-import { untrustedBlock } from "../text/UntrustedText.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
+import { untrustedBlock } from "../text/UntrustedText.ts"
 
 /**
  * Wraps hook output for the model so that it cannot pass for other text: text that did not come from the user must

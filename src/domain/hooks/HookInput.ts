@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import type { HookEvent } from "./Hook.ts"
 import type { Usage } from "../tokens/Tokens.ts"
+import type { HookEvent } from "./Hook.ts"
 
 /** The JSON that a command hook receives on standard input. */
 

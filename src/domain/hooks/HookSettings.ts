@@ -1,7 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
-import { HookEvent, type HookEventName } from "./Hook.ts"
 import { quotedPath } from "../text/WorkspacePath.ts"
+import { HookEvent, type HookEventName } from "./Hook.ts"
 
 /** Reads command hooks from settings. Invalid entries are left out, each with a warning. */
 

@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import * as Chain from "../text/PersistentList.ts"
 import type { Part } from "../content/Content.ts"
 import {
   type Entry,
@@ -14,6 +13,7 @@ import {
   type ViewItem,
   Pin
 } from "../conversation/Conversation.ts"
+import * as Chain from "../text/PersistentList.ts"
 import { type Session, type SessionEvent, type Started, entriesOf } from "./Session.ts"
 
 /**

@@ -1,8 +1,8 @@
 import { Result, Schema } from "effect"
-import type { Checkpoint } from "./Checkpoint.ts"
 import { outputText, Part, payload, withOutput } from "../content/Content.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { maxLogDepth, parseJson } from "../text/JsonText.ts"
+import type { Checkpoint } from "./Checkpoint.ts"
 import { decodeCommonEvent } from "./CommonEvents.ts"
 import { logVersion, SessionEvent, Spilled, entriesOf } from "./Session.ts"
 

@@ -1,6 +1,6 @@
 import { Result } from "effect"
-import { type JsonProblem, maxLogDepth, parseJson } from "../text/JsonText.ts"
 import * as Bytes from "../text/Bytes.ts"
+import { type JsonProblem, maxLogDepth, parseJson } from "../text/JsonText.ts"
 import { type DecodedLine, decodeLine, type LineProblem } from "./LogFormat.ts"
 
 /** Reads a log from its bytes, line by line. */

@@ -1,11 +1,11 @@
-import { waitsForGrowth } from "../compression/strategies/Strategies.ts"
 import { Schema } from "effect"
-import * as Chain from "../text/PersistentList.ts"
+import { waitsForGrowth } from "../compression/strategies/Strategies.ts"
+import { Handle, Hash } from "../content/Handle.ts"
 import { Entry, EntryId, Patch, Pin } from "../conversation/Conversation.ts"
 import * as Conversation from "../conversation/Conversation.ts"
 import { afterUndo, type FailureMemory, freshMemory, remember } from "../conversation/FailureMemory.ts"
-import { Handle, Hash } from "../content/Handle.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
+import * as Chain from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
 
 /** The events of a session, and the fold that makes a session of them. */

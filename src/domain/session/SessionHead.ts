@@ -1,6 +1,6 @@
-import { printableLine } from "../text/InvisibleCharacters.ts"
-import { firstUnits } from "../text/Bytes.ts"
 import { plainText } from "../content/Content.ts"
+import { firstUnits } from "../text/Bytes.ts"
+import { printableLine } from "../text/InvisibleCharacters.ts"
 import { redact } from "../text/Redaction.ts"
 import { type SessionEvent, entriesOf } from "./Session.ts"
 

@@ -1,15 +1,15 @@
-import { defaultStrategy, strategies, strategyDefaults, StrategyName } from "../compression/strategies/Strategies.ts"
 import { Effect, Schema } from "effect"
-import { ApprovalMode } from "../tools/Approval.ts"
-import { defaultBound } from "../conversation/ToolOutputBound.ts"
-import { defaultMaxLines, maxLineChars } from "../workspace/FileText.ts"
-import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.ts"
-import { defaultIdeLimits } from "../workspace/IdeContext.ts"
+import { defaultStrategy, strategies, strategyDefaults, StrategyName } from "../compression/strategies/Strategies.ts"
 import { defaultMasking } from "../conversation/Masking.ts"
-import { McpServersSettings } from "../tools/McpServer.ts"
+import { defaultBound } from "../conversation/ToolOutputBound.ts"
+import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.ts"
 import { PromptSize } from "../prompt/PromptInputs.ts"
 import { minRetentionMillis, parsePeriod } from "../session/SessionRetention.ts"
-import { OutputForm } from "../conversation/ToolOutputShortening.ts"
+import { ApprovalMode } from "../tools/Approval.ts"
+import { McpServersSettings } from "../tools/McpServer.ts"
+import { defaultMaxLines, maxLineChars } from "../workspace/FileText.ts"
+import { defaultIdeLimits } from "../workspace/IdeContext.ts"
 
 /**
  * The settings schema. Each field carries its description, its default and what is expected, and nothing else repeats

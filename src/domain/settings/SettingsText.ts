@@ -1,7 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
+import { faultIn } from "../text/JsonFault.ts"
 import { isDeeper, parseJson } from "../text/JsonText.ts"
 import { expandVariables, variableNamesIn } from "./Expansion.ts"
-import { faultIn } from "../text/JsonFault.ts"
 import { SettingsFile } from "./Settings.ts"
 import {
   dotted,

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { type Part, PartShape } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
-import { costBits, machine } from "./TokenMachine.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { costBits, machine } from "./TokenMachine.ts"
 
 /** A number of tokens. */
 export const TokenCount = Schema.Natural.pipe(Schema.brand("TokenCount"))

@@ -1,6 +1,6 @@
 import { Predicate, Schema } from "effect"
-import { clipped, lastUnits } from "../text/Bytes.ts"
 import type { Part } from "../content/Content.ts"
+import { clipped, lastUnits } from "../text/Bytes.ts"
 import { maxOutputChars, truncateOutput } from "./OutputTruncation.ts"
 
 /** The result of a tool, and its conversion to the answer for the model. */

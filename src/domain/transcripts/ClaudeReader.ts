@@ -1,5 +1,8 @@
+import type { Author, Draft } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
-import { exactPieces } from "./RecordLine.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import {
   type Answer,
   answerPiece,
@@ -13,12 +16,6 @@ import {
   textPiece,
   thoughtPiece
 } from "./Pieces.ts"
-import { Skipped } from "./Skipped.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
-import type { Author, Draft } from "../conversation/Conversation.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
 import {
   isProblem,
   isRecordProblem,
@@ -28,6 +25,9 @@ import {
   recordProblem,
   type RecordProblem
 } from "./Problem.ts"
+import { exactPieces } from "./RecordLine.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, usageOf } from "./RecordMarks.ts"
+import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
 
 /**

@@ -1,11 +1,10 @@
-import { recordLine } from "./RecordLine.ts"
-import { piecesOf, samePieces } from "./Pieces.ts"
-import { Skipped } from "./Skipped.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
 import { type Draft, type PartPlace, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../conversation/Projection.ts"
 import { nativeMessage, synthetic } from "./ClaudeReader.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { piecesOf, samePieces } from "./Pieces.ts"
+import { recordLine } from "./RecordLine.ts"
 import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import {
   callIdOf,
@@ -23,6 +22,7 @@ import {
   stretchesOf,
   uuidOf
 } from "./Rows.ts"
+import { Skipped } from "./Skipped.ts"
 import type { Writer } from "./Transcript.ts"
 
 /**

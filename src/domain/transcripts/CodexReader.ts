@@ -1,5 +1,13 @@
+import { Schema } from "effect"
+import { exitCode } from "../compression/ToolCalls.ts"
+import { type Content, type Part, PartShape } from "../content/Content.ts"
+import type { Author, Draft } from "../conversation/Conversation.ts"
+import { type SourceText, arraySlices, sliceAt } from "../text/JsonSource.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Usage } from "../tokens/Tokens.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
-import { exactPieces, marksOf } from "./RecordLine.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import {
   answerPiece,
   callPiece,
@@ -11,18 +19,10 @@ import {
   textPiece,
   thoughtPiece
 } from "./Pieces.ts"
-import { Skipped } from "./Skipped.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
-import { Schema } from "effect"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { type Content, type Part, PartShape } from "../content/Content.ts"
-import type { Author, Draft } from "../conversation/Conversation.ts"
-import { type SourceText, arraySlices, sliceAt } from "../text/JsonSource.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { exitCode } from "../compression/ToolCalls.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"
 import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
+import { exactPieces, marksOf } from "./RecordLine.ts"
+import { markedAuthor, type Marks, readMarks } from "./RecordMarks.ts"
+import { Skipped } from "./Skipped.ts"
 import type { LineReader, Step, Transcript } from "./Transcript.ts"
 
 /**

@@ -1,9 +1,3 @@
-import { withAuthorNote } from "./AuthorNote.ts"
-import { recordLine } from "./RecordLine.ts"
-import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
-import { Skipped } from "./Skipped.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
-import { isRecordProblem } from "./Problem.ts"
 import {
   type Content,
   isCall,
@@ -17,8 +11,9 @@ import {
 } from "../content/Content.ts"
 import type { Author, Draft } from "../conversation/Conversation.ts"
 import { sliceAt } from "../text/JsonSource.ts"
-import { partTokens, type Usage } from "../tokens/Tokens.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { partTokens, type Usage } from "../tokens/Tokens.ts"
+import { withAuthorNote } from "./AuthorNote.ts"
 import {
   carrier,
   escapedPiece,
@@ -29,7 +24,12 @@ import {
   readItem,
   type Said
 } from "./CodexReader.ts"
+import { isJson, type Json, textAt } from "./JsonRecord.ts"
+import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
+import { isRecordProblem } from "./Problem.ts"
+import { recordLine } from "./RecordLine.ts"
 import type { Marks } from "./RecordMarks.ts"
+import { Skipped } from "./Skipped.ts"
 import { VisibleMessages, type Step, type Transcript, type Writer, type Written } from "./Transcript.ts"
 
 /**

@@ -1,5 +1,5 @@
-import { isJson, type Json } from "./JsonRecord.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
 import type { FormatName } from "./Transcript.ts"
 
 /** Detects the format of a file from its first lines. */

@@ -1,8 +1,3 @@
-import { environmentOpenings, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
-import { exactPieces } from "./RecordLine.ts"
-import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./Pieces.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
 import { Schema } from "effect"
 import {
   isCall,
@@ -17,9 +12,13 @@ import {
 import type { Author } from "../conversation/Conversation.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { markedAuthor, readMarks } from "./RecordMarks.ts"
-
+import { splitAuthorNote } from "./AuthorNote.ts"
+import { environmentOpenings, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
+import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
+import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./Pieces.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
+import { exactPieces } from "./RecordLine.ts"
+import { markedAuthor, readMarks } from "./RecordMarks.ts"
 
 /**
  * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one

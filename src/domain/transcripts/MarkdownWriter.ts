@@ -1,6 +1,6 @@
-import { firstUnits } from "../text/Bytes.ts"
 import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../content/Content.ts"
 import { type Author, type Conversation, entries, type Entry } from "../conversation/Conversation.ts"
+import { firstUnits } from "../text/Bytes.ts"
 import { visibleBlock } from "../text/InvisibleCharacters.ts"
 
 /**

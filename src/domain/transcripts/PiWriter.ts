@@ -1,12 +1,11 @@
-import { recordLine } from "./RecordLine.ts"
-import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
-import { Skipped } from "./Skipped.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
 import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
 import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote } from "../conversation/Projection.ts"
-import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { type Piece, piecesOf, samePieces } from "./Pieces.ts"
 import { nativeEntry, unknownModel } from "./PiReader.ts"
+import { recordLine } from "./RecordLine.ts"
+import { countsOf, keysMark, type Marks, usageMark } from "./RecordMarks.ts"
 import {
   callIdOf,
   clock,
@@ -23,6 +22,7 @@ import {
   stretchesOf,
   uuidOf
 } from "./Rows.ts"
+import { Skipped } from "./Skipped.ts"
 import type { Writer } from "./Transcript.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */

@@ -1,9 +1,9 @@
-import { marksOf } from "./RecordLine.ts"
-import type { Piece } from "./Pieces.ts"
-import type { Json } from "./JsonRecord.ts"
 import { Schema } from "effect"
 import { Author, type Draft } from "../conversation/Conversation.ts"
 import { Usage } from "../tokens/Tokens.ts"
+import type { Json } from "./JsonRecord.ts"
+import type { Piece } from "./Pieces.ts"
+import { marksOf } from "./RecordLine.ts"
 import type { Step } from "./Transcript.ts"
 
 /**

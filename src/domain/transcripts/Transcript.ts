@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Draft } from "../conversation/Conversation.ts"
-import type { Problem } from "./Problem.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Problem } from "./Problem.ts"
 
 /** A format from which a conversation can be read. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])

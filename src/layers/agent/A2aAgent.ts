@@ -18,9 +18,9 @@ import {
 } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { Buffer } from "node:buffer"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import type { AgentAuth, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import {
   AgentFailure,
   type AgentResult,

@@ -18,11 +18,10 @@ import { ChildProcess } from "effect/process"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import path from "node:path"
 import process from "node:process"
+import { type Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
-import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
-import { type Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { findProgram } from "../../services/platform/ProgramLookup.ts"
 import {
   AgentFailure,
   type AgentResult,
@@ -30,6 +29,7 @@ import {
   type Running,
   type Task
 } from "../../services/agent/AgentRunner.ts"
+import { findProgram } from "../../services/platform/ProgramLookup.ts"
 
 /**
  * Runs an agent as a process of its own. Its task goes in over stdin, its events come out as lines of JSON, and nothing of the parent's conversation

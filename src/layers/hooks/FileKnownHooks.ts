@@ -1,10 +1,10 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
+import { type CommandHook, hookKey, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { type CommandHook, hookKey, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as Sha256 from "../platform/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 

@@ -1,8 +1,6 @@
 import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
-import { decode } from "../../domain/text/Bytes.ts"
-import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import {
   endpointVariable,
   secretValues,
@@ -13,6 +11,8 @@ import {
   rejectedVariables,
   acceptedVariables
 } from "../../domain/settings/DotEnv.ts"
+import { decode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { createHash, hash as digestOf } from "node:crypto"
-import { encode } from "../../domain/text/Bytes.ts"
 import { type Hash, hashOf } from "../../domain/content/Handle.ts"
+import { encode } from "../../domain/text/Bytes.ts"
 
 /** Bytes hashed between two points where the fiber can be interrupted: at most about 10 ms. */
 const slice = 4 * 1024 * 1024

@@ -1,10 +1,10 @@
 import { Effect, Exit, FileSystem, Layer, Path, Scope } from "effect"
-import * as Bytes from "../../domain/text/Bytes.ts"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, type Started } from "../../domain/session/Session.ts"
 import { titleOf } from "../../domain/session/SessionHead.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
   badSessionId,
   isSessionId,

@@ -1,8 +1,8 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { platform } from "node:process"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { newTemporaryName } from "../../services/platform/Processes.ts"
 import {
   BlobDamaged,

@@ -1,10 +1,10 @@
 import { Effect, type FileSystem, type PlatformError, type Scope } from "effect"
 import { Buffer } from "node:buffer"
-import * as Bytes from "../../domain/text/Bytes.ts"
 import { type Checkpoint, decodeCheckpoint, LogLines, restoreSession } from "../../domain/session/Checkpoint.ts"
 import { checkpointMark, restoreSpilled } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
 import {
   corruptLine,
   headlessLog,

@@ -1,6 +1,4 @@
 import { Effect, type FileSystem, Option, type PlatformError, type Scope, Semaphore } from "effect"
-import * as Bytes from "../../domain/text/Bytes.ts"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
 import { replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
@@ -11,6 +9,8 @@ import {
   type SessionEvent,
   type Spilled
 } from "../../domain/session/Session.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
   SessionChanged,
   sessionError,

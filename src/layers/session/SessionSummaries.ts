@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import * as Bytes from "../../domain/text/Bytes.ts"
 import { LogReader } from "../../domain/session/LogReader.ts"
 import { headOf, titleOf } from "../../domain/session/SessionHead.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, type SessionSummary } from "../../services/session/SessionStore.ts"
-import { logFile, readStart, type SessionFolder, titleFile } from "./SessionFolder.ts"
 import { type Catalogue, type FileStamp, listSessions, type LogRow } from "./SessionCatalogue.ts"
+import { logFile, readStart, type SessionFolder, titleFile } from "./SessionFolder.ts"
 import { sessionHolder } from "./SessionLock.ts"
 
 /** Summarises sessions for a list: from the catalogue when it is current, else from the first bytes of the log. */

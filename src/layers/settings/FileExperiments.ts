@@ -1,10 +1,10 @@
 import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { experimentKeys, Experiments } from "../../services/settings/Experiments.ts"
 import { read } from "../../services/platform/RegularFile.ts"
+import { experimentKeys, Experiments } from "../../services/settings/Experiments.ts"
 
 /** Largest file of experiments. */
 const maxFileBytes = 1_048_576

@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { TelemetryRecord } from "../../domain/telemetry/Telemetry.ts"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import type { Sink } from "../../services/telemetry/Telemetry.ts"
 
 const encode = Schema.encodeEffect(fromJson(Schema.toCodecJson(TelemetryRecord)))

@@ -19,10 +19,12 @@ import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { stderr, stdin, stdout } from "node:process"
 import * as readline from "node:readline"
 import { PassThrough, type Readable, Writable } from "node:stream"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { codePointEscape, printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { wrap } from "../../domain/text/Wrap.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import * as FileLock from "../../services/platform/FileLock.ts"
 import {
   ChatTerminal,
   Closed,
@@ -30,8 +32,6 @@ import {
   type Inquiry,
   type Question
 } from "../../services/terminal/ChatTerminal.ts"
-import * as FileLock from "../../services/platform/FileLock.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { ctrlCAction } from "./CtrlC.ts"
 

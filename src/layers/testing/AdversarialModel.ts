@@ -1,4 +1,5 @@
 import { Effect, Layer, Schema, Stream } from "effect"
+import { emptySnapshot, statement, renderSnapshot, type Snapshot } from "../../domain/compression/Snapshot.ts"
 import {
   type Content,
   isResponse,
@@ -7,9 +8,8 @@ import {
   plainText,
   text
 } from "../../domain/content/Content.ts"
-import { emptySnapshot, statement, renderSnapshot, type Snapshot } from "../../domain/compression/Snapshot.ts"
-import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { Model, type ModelAnswer, type ModelRequest } from "../../services/model/Model.ts"
+import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { type Random, seededRandom } from "./SeededRandom.ts"
 
 /** A share from 0, nothing, to 1, everything. */

@@ -1,10 +1,10 @@
 import { Clock, Effect, Layer, Schema, type Scope } from "effect"
 import { pid } from "node:process"
-import { fromJson } from "../../domain/text/JsonText.ts"
-import * as Bytes from "../../domain/text/Bytes.ts"
 import { decodeLine, encodeLine, restoreSpilled } from "../../domain/session/LogFormat.ts"
 import { emptySession, type Session, type SessionEvent, applyEvent } from "../../domain/session/Session.ts"
 import { headOf, titleOf } from "../../domain/session/SessionHead.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import {
   badSessionId,
   corruptLine,

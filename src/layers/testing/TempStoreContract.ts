@@ -1,7 +1,7 @@
 import { Arbitrary, Effect, Layer, Schema, type Scope } from "effect"
 import assert from "node:assert/strict"
-import * as Bytes from "../../domain/text/Bytes.ts"
 import { Handle, handleOf, Hash } from "../../domain/content/Handle.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
 import { checkProperty, type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
 

@@ -1,7 +1,10 @@
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
-import type { Calibration } from "../../domain/tokens/Calibration.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import type { Calibration } from "../../domain/tokens/Calibration.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
+import * as FileLock from "../../services/platform/FileLock.ts"
+import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import {
   Calibrations,
   usableCalibrations,
@@ -9,9 +12,6 @@ import {
   make,
   StoredCalibrations
 } from "../../services/tokens/Calibrations.ts"
-import * as FileLock from "../../services/platform/FileLock.ts"
-import * as StaleFiles from "../../services/platform/StaleFiles.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 const StoredJson = fromJson(StoredCalibrations)

@@ -6,8 +6,8 @@ import path from "node:path"
 import process, { env } from "node:process"
 import type * as Playwright from "playwright-core"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
-import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../../services/tools/Browser.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
+import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../../services/tools/Browser.ts"
 
 /** Drives an installed Chromium through playwright-core, which is loaded for the first page. */
 

@@ -1,6 +1,6 @@
 import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 

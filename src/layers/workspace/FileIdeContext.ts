@@ -1,10 +1,10 @@
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { decode } from "../../domain/text/Bytes.ts"
-import { IdeFile, type IdeLimits, type IdeState, normalise } from "../../domain/workspace/IdeContext.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath, shownFrom } from "../../domain/text/WorkspacePath.ts"
-import { IdeContext } from "../../services/workspace/IdeContext.ts"
+import { IdeFile, type IdeLimits, type IdeState, normalise } from "../../domain/workspace/IdeContext.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
+import { IdeContext } from "../../services/workspace/IdeContext.ts"
 
 /** Where the editor writes its state. */
 export interface FileIdeContextOptions {

@@ -12,13 +12,13 @@ import {
 } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { standing, Trust, TrustAnswer, TrustError, withParents } from "../../services/workspace/Trust.ts"
-import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 /** The only file format supported. */

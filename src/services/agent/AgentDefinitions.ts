@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { AgentDefinition } from "../../domain/agent/AgentDefinition.ts"
-import type { AgentFailure } from "./AgentRunner.ts"
 import type { Tool } from "../tools/Tool.ts"
+import type { AgentFailure } from "./AgentRunner.ts"
 
 /** The origin of a definition. */
 export type AgentSource = "built-in" | "project" | "user"

@@ -1,7 +1,7 @@
-import type { Attachment } from "../chat/AppendMessages.ts"
 import { Effect } from "effect"
 import { plainText } from "../../domain/content/Content.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
+import type { Attachment } from "../chat/AppendMessages.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 

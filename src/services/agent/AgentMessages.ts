@@ -1,12 +1,12 @@
 import { Cause, Clock, Deferred, Duration, Effect, Exit, Latch, Option, Ref, Schema, Scope } from "effect"
+import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import * as AgentHistory from "../../domain/conversation/AgentHistory.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
-import type { Activity } from "../../domain/chat/ChatEvent.ts"
-import { untrustedBlock, untrustedLine } from "../../domain/text/UntrustedText.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
+import { untrustedBlock, untrustedLine } from "../../domain/text/UntrustedText.ts"
+import { type CallContext, type Question, ToolFailure } from "../tools/Tool.ts"
 import { AgentBounds, type AgentFailure, type AgentResult, type AgentRunner, type Running } from "./AgentRunner.ts"
 import type { Mailbox } from "./Mailbox.ts"
-import { type CallContext, type Question, ToolFailure } from "../tools/Tool.ts"
 
 /**
  * Agents that run beside the agent that started them, and messages in both directions, as in OpenClaw. Starting an agent returns its name at once;

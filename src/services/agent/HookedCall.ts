@@ -1,7 +1,7 @@
 import { Effect, Option, Predicate, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import { hookContext } from "../../domain/hooks/HookContext.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { errorResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import type { CallAnswer } from "./ToolAnswer.ts"

@@ -1,5 +1,4 @@
 import { Context, Effect } from "effect"
-import type { Content } from "../../domain/content/Content.ts"
 import {
   defaultThresholds,
   firstCheckTurn,
@@ -11,8 +10,9 @@ import {
   confidenceOfLoop
 } from "../../domain/agent/LoopDetection.ts"
 import type { ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
-import { check } from "./LoopCheck.ts"
+import type { Content } from "../../domain/content/Content.ts"
 import { Model } from "../model/Model.ts"
+import { check } from "./LoopCheck.ts"
 
 /** Settings of loop detection. */
 export interface LoopSettings {

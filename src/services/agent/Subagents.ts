@@ -1,11 +1,11 @@
 import { Context, Effect, Ref, Schema, Scope } from "effect"
 import { type AgentDefinition, localDefaults, remotePlace, selectTools } from "../../domain/agent/AgentDefinition.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
+import type { RecallSource } from "../tools/builtin/Recall.ts"
+import * as Tool from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import { AgentBounds, AgentFailure, type AgentResult, type AgentRunner, type Task } from "./AgentRunner.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
-import * as Tool from "../tools/Tool.ts"
-import type { RecallSource } from "../tools/builtin/Recall.ts"
 
 /** The agents that an agent may start: one tool each, with the agent's name. */
 

@@ -2,10 +2,10 @@ import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
-import { Approval } from "../tools/Approval.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
-import { after, before, type FollowUpCall, withAddition } from "./HookedCall.ts"
+import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
+import { after, before, type FollowUpCall, withAddition } from "./HookedCall.ts"
 import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
 
 /** The agent that makes the calls, and its callbacks. */

@@ -1,14 +1,14 @@
 import { Clock, Context, Effect, Exit, Layer, RcMap, Scope } from "effect"
 import { emptySession, applyEvent } from "../../domain/session/Session.ts"
-import type { Calibrations } from "../tokens/Calibrations.ts"
-import { Chat } from "./Chat.ts"
-import { ChatDefaults, startedWith } from "./ChatSettings.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Model } from "../model/Model.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { Chat } from "./Chat.ts"
+import { ChatDefaults, startedWith } from "./ChatSettings.ts"
 
 /**
  * Opens conversations by id. All callers that open the same id share one `Chat`. Its session stays open, and locked against other processes, until

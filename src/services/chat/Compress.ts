@@ -1,6 +1,3 @@
-import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
 import { Clock, Effect, Ref } from "effect"
 import {
   callsOf,
@@ -14,6 +11,8 @@ import {
   tokensOf,
   withCounts
 } from "../../domain/compression/Compression.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
 import {
   compressed,
   type Conversation,
@@ -28,11 +27,12 @@ import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
 import { Compression } from "../compression/Compression.ts"
+import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
+import type { PlanRefused, CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
-import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { requestContext } from "./RequestContext.ts"

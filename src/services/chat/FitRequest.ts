@@ -1,7 +1,7 @@
-import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
 import { Effect, Ref, Schema } from "effect"
 import { Overflowing, type ChatEvent, Stubborn } from "../../domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import { countsByReport } from "../../domain/compression/strategies/Strategies.ts"
 import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
 import { hasResponses, plainText } from "../../domain/content/Content.ts"
 import { itemTokens, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"

@@ -1,13 +1,13 @@
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Effect } from "effect"
-import { firstUnits } from "../../domain/text/Bytes.ts"
+import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, plainText, user, text } from "../../domain/content/Content.ts"
 import { entries, type Entry } from "../../domain/conversation/Conversation.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { redact } from "../../domain/text/Redaction.ts"
-import { modelFor } from "../../domain/compression/ModelPurpose.ts"
-import type { Chat } from "./Chat.ts"
 import { Model } from "../model/Model.ts"
 import { SessionStore } from "../session/SessionStore.ts"
+import type { Chat } from "./Chat.ts"
 
 /** A small model names a conversation from its first and last messages. */
 const messagesAtEachEnd = 10

@@ -1,6 +1,6 @@
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { Effect, Schema } from "effect"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { isPlausibleCount } from "../../domain/tokens/Calibration.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"

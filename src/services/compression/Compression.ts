@@ -10,8 +10,8 @@ import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress } from "./PreCompress.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
-import { runnerOf } from "./strategies/StrategyRunners.ts"
 import type { RunnerServices, StrategyRunner } from "./strategies/StrategyRunner.ts"
+import { runnerOf } from "./strategies/StrategyRunners.ts"
 import { Summarizer } from "./summary/Summarizer.ts"
 
 /**

@@ -1,10 +1,10 @@
-import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { Clock, Context, Effect, Layer, Ref, type Scope, Semaphore, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type EntryId, itemTokens, type Patch, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { beginning, follow, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
 import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
@@ -17,11 +17,15 @@ import {
   applyEvent
 } from "../../domain/session/Session.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
-import type { Calibrations } from "../tokens/Calibrations.ts"
 import { Chat } from "../chat/Chat.ts"
+import type { MeasuredRequest } from "../chat/WindowGuard.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { rangeHandle } from "../session/EntryBuilder.ts"
+import { type OpenSession, type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { isSpoken, isSystem, leadingOf, makeHistory, movedIn, systemsBetween, trailingOf } from "./ChatHistory.ts"
 import {
   type Call,
@@ -36,10 +40,6 @@ import {
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
-import { type OpenSession, type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
-import type { TempStore } from "../session/TempStore.ts"
-import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { MeasuredRequest } from "../chat/WindowGuard.ts"
 
 /** The conversation, and how its prompts are kept within the window. */
 export interface Options extends WindowOptions {

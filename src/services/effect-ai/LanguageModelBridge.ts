@@ -15,7 +15,6 @@ import {
   type Role
 } from "../../domain/content/Content.ts"
 import { optionsKey } from "../../domain/content/WireContent.ts"
-import { estimateContents } from "../tokens/Calibrations.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -33,6 +32,7 @@ import {
   QuotaExhaustedError,
   RateLimitError
 } from "../model/Model.ts"
+import { estimateContents } from "../tokens/Calibrations.ts"
 
 /**
  * Uses any `effect/ai` language model as a `Model`. Data that a provider needs to see again, such as signatures of thoughts, travels in a part's

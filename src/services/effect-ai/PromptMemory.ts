@@ -1,12 +1,12 @@
 import { Effect, Semaphore } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
-import type * as Chain from "../../domain/text/PersistentList.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { messageText } from "../../domain/conversation/MessageName.ts"
 import { beginning, follow, type Standing } from "../../domain/effect-ai/PromptRepair.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
-import { TempStore } from "../session/TempStore.ts"
+import type * as Chain from "../../domain/text/PersistentList.ts"
 import type { MeasuredRequest } from "../chat/WindowGuard.ts"
+import { TempStore } from "../session/TempStore.ts"
 
 /**
  * Remembers the conversations of one language model. A conversation has no id: each of its beginnings is named by the hash of its messages, and a

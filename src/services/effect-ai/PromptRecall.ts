@@ -1,12 +1,11 @@
 import { Context, Effect } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
 import { payload } from "../../domain/content/Content.ts"
-import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { type Handle, type Hash, matches } from "../../domain/content/Handle.ts"
+import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import { rangeText } from "../../domain/conversation/Recall.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
-import { rangeText } from "../../domain/conversation/Recall.ts"
-import type { Names } from "./PromptMemory.ts"
 import {
   type BadPattern,
   ConversationNotNamed,
@@ -15,6 +14,7 @@ import {
   TempStore,
   TempStoreError
 } from "../session/TempStore.ts"
+import type { Names } from "./PromptMemory.ts"
 
 /**
  * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the

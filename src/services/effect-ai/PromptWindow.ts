@@ -1,4 +1,3 @@
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { Effect, Option, Predicate, type Schema, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -7,12 +6,13 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
-import { defaultReserve, modelLimits, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
-import { toModelError } from "./LanguageModelBridge.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { defaultReserve, modelLimits, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { toModelError } from "./LanguageModelBridge.ts"
 
 /** How much of a model's window prompts may take, and how they are compressed. */
 export interface WindowOptions {

@@ -2,13 +2,13 @@ import { Context, Effect, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { type Handle, isHandle } from "../../domain/content/Handle.ts"
+import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { markStart, redacting } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import * as PromptRecall from "./PromptRecall.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type BadPattern, select, type TempStoreError } from "../session/TempStore.ts"
+import * as PromptRecall from "./PromptRecall.ts"
 
 /** Reads content that a compression removed from a prompt. */
 export class Recall extends Context.Service<

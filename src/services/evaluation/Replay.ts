@@ -1,7 +1,5 @@
-import { type TurnError } from "../chat/Turn.ts"
-import { type ContextOverflow } from "../chat/FitRequest.ts"
-import { type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { Clock, Effect, Layer, type Scope, Stream } from "effect"
+import { type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
   type FactsAfterReplay,
   factsKept,
@@ -16,18 +14,20 @@ import {
   type Started,
   applyEvent
 } from "../../domain/session/Session.ts"
-import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { Calibrations, noCalibrations, make as makeCalibrations } from "../tokens/Calibrations.ts"
+import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
+import { type ContextOverflow } from "../chat/FitRequest.ts"
+import { type TurnError } from "../chat/Turn.ts"
 import { Compression } from "../compression/Compression.ts"
+import { Summarizer } from "../compression/summary/Summarizer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, type ModelError } from "../model/Model.ts"
-import { ReplayModel } from "./ReplayModel.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
-import { Summarizer } from "../compression/summary/Summarizer.ts"
 import type { TempStore } from "../session/TempStore.ts"
+import { Calibrations, noCalibrations, make as makeCalibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { ReplayModel } from "./ReplayModel.ts"
 
 /** Options of a replay. */
 export interface ReplayOptions {

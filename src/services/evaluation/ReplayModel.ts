@@ -1,12 +1,12 @@
-import type { TranscriptError } from "../transcripts/TranscriptError.ts"
-import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
 import { Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { isThought, outputText, type Part, plainText } from "../../domain/content/Content.ts"
 import { recordedTurns, type RequestSize, RequestPrefixes, type RecordedTurn } from "../../domain/evaluation/Replay.ts"
-import { partTokens } from "../../domain/tokens/Tokens.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { estimateContents } from "../tokens/Calibrations.ts"
+import { partTokens } from "../../domain/tokens/Tokens.ts"
 import { InvalidRequestError, Model, type ModelChunk, ModelError } from "../model/Model.ts"
+import { estimateContents } from "../tokens/Calibrations.ts"
+import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
+import type { TranscriptError } from "../transcripts/TranscriptError.ts"
 import { Transcripts } from "../transcripts/Transcripts.ts"
 
 const refuse = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })

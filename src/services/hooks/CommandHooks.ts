@@ -1,9 +1,7 @@
 import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { firstUnits } from "../../domain/text/Bytes.ts"
-import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
-import { answerOf, type HookAnswer } from "../../domain/hooks/HookAnswer.ts"
 import type { HookEvent } from "../../domain/hooks/Hook.ts"
+import { answerOf, type HookAnswer } from "../../domain/hooks/HookAnswer.ts"
 import { hookInput } from "../../domain/hooks/HookInput.ts"
 import {
   type CommandHook,
@@ -16,13 +14,15 @@ import {
   sourcePriority,
   uniqueHooks
 } from "../../domain/hooks/HookSettings.ts"
-import type { KeptOutput } from "../../domain/text/HeadAndTail.ts"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
+import type { KeptOutput } from "../../domain/text/HeadAndTail.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { awaitOutput, emptyOutput, signalOf, captureOutput } from "../platform/ChildOutput.ts"
 import { Environment } from "../platform/Environment.ts"
-import type { Hook, HookPlace } from "./HookSystem.ts"
 import { makeProgramFinder } from "../platform/ProgramLookup.ts"
+import type { Hook, HookPlace } from "./HookSystem.ts"
 
 /** Runs hook commands from settings with Gemini CLI's protocol: the event as JSON on stdin, the answer on stdout. */
 

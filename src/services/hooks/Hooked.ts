@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { firstUnits } from "../../domain/text/Bytes.ts"
 import { type HookEvent, type HookEventName, type HookOutcome, emptyOutcome } from "../../domain/hooks/Hook.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import type { HookPlace, HookSystem } from "./HookSystem.ts"
 

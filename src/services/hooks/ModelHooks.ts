@@ -1,11 +1,10 @@
 import { Effect, Option, Predicate, Schema } from "effect"
-import { encode } from "../../domain/text/Bytes.ts"
 import { isText, type Part, plainText, text, user } from "../../domain/content/Content.ts"
 import { HookRequest } from "../../domain/hooks/Hook.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
-
-import type { Hooked } from "./Hooked.ts"
+import { encode } from "../../domain/text/Bytes.ts"
 import { Generation, type ModelChunk, type ModelRequest } from "../model/Model.ts"
+import type { Hooked } from "./Hooked.ts"
 
 /**
  * Applies hooks to one model request and its answer (BeforeModel, BeforeToolSelection, AfterModel). Changes affect this

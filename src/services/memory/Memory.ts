@@ -1,6 +1,6 @@
 import { Context, type Effect, Schema } from "effect"
-import type { FileDiff } from "../../domain/tools/FileDiff.ts"
 import type { LoadedMemory, MemoryScope } from "../../domain/memory/MemoryText.ts"
+import type { FileDiff } from "../../domain/tools/FileDiff.ts"
 
 /** A fact could not be remembered. The message says why in one line, and what to do. */
 export class MemoryError extends Schema.TaggedError<MemoryError>()("MemoryError", {

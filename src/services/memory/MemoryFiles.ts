@@ -1,7 +1,4 @@
 import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError, Predicate } from "effect"
-import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
-import { isBinary } from "../../domain/workspace/FileKind.ts"
-import { decodeFile } from "../../domain/workspace/FileText.ts"
 import {
   findImports,
   flatBlock,
@@ -11,8 +8,11 @@ import {
   skippedImport,
   importedBlock
 } from "../../domain/memory/MemoryImports.ts"
+import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { isBinary } from "../../domain/workspace/FileKind.ts"
+import { decodeFile } from "../../domain/workspace/FileText.ts"
 import { fileKindNames } from "../platform/RegularFile.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 

@@ -1,10 +1,10 @@
 import { Effect, Predicate } from "effect"
-import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { touchedMemoryKey } from "../../domain/memory/MemoryText.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { wireResponse } from "../../domain/tools/ToolResult.ts"
-import { Memory } from "./Memory.ts"
 import type { Call, Tool } from "../tools/Tool.ts"
 import { Workspace } from "../workspace/Workspace.ts"
+import { Memory } from "./Memory.ts"
 
 /** Loads the memory of a folder when a tool first works in it. */
 

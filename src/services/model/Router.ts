@@ -1,11 +1,11 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { fromJson } from "../../domain/text/JsonText.ts"
-import { firstUnits } from "../../domain/text/Bytes.ts"
-import { type Content, isResponse, type Part, plainText, text, user } from "../../domain/content/Content.ts"
-import { jsonIn } from "../../domain/text/JsonAnswer.ts"
-import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
-import { modelFor, type ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
 import { type RoutingSize, routingWindow, defaultRoutingSize } from "../../domain/agent/RoutingWindow.ts"
+import { modelFor, type ModelOverrides } from "../../domain/compression/ModelPurpose.ts"
+import { type Content, isResponse, type Part, plainText, text, user } from "../../domain/content/Content.ts"
+import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
+import { jsonIn } from "../../domain/text/JsonAnswer.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { Model } from "./Model.ts"
 
 /** The request that a model is chosen for. */

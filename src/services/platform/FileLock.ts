@@ -1,8 +1,8 @@
 import { Clock, Effect, FileSystem, Option, Path, PlatformError, Random, Schema, type Scope, Semaphore } from "effect"
+import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { newTemporaryName, Processes, processStatus } from "./Processes.ts"
 

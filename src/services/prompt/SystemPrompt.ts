@@ -1,7 +1,4 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { decode } from "../../domain/text/Bytes.ts"
-import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-import { closestName } from "../../domain/text/SpellingSuggestion.ts"
 import { sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
 import {
   type PromptInputs,
@@ -10,10 +7,13 @@ import {
   type SectionToggles
 } from "../../domain/prompt/PromptInputs.ts"
 import { joined, memoryOf, render, sections, substituted } from "../../domain/prompt/SystemPrompt.ts"
+import { decode } from "../../domain/text/Bytes.ts"
+import { diskErrorText } from "../../domain/text/DiskErrors.ts"
+import { closestName } from "../../domain/text/SpellingSuggestion.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
+import * as AtomicFile from "../platform/AtomicFile.ts"
 import { Environment } from "../platform/Environment.ts"
 import * as RegularFile from "../platform/RegularFile.ts"
-import * as AtomicFile from "../platform/AtomicFile.ts"
 
 /** Builds the system prompt with the user's choices: section switches, or a custom text in its place. */
 

@@ -1,4 +1,5 @@
 import { Clock, Effect, FileSystem, Option, Path, Result, Stream } from "effect"
+import { plural } from "../../domain/text/Counts.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type PathReading, readings } from "../../domain/workspace/AtReference.ts"
 import { inspect } from "../platform/RegularFile.ts"
@@ -6,7 +7,6 @@ import { pathMatcher } from "../tools/builtin/Glob.ts"
 import { defaultExcludes, isPattern } from "../tools/builtin/ReadManyFiles.ts"
 import { type FolderRules, isIgnored, ownRules, rulesOf, walk } from "../workspace/IgnoreRules.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-import { plural } from "../../domain/text/Counts.ts"
 
 /** Resolves `@` references to files of the workspace. */
 

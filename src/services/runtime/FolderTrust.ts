@@ -1,7 +1,7 @@
 import { Effect, type FileSystem, type Path } from "effect"
 import { withDefaults } from "../../domain/settings/Settings.ts"
-import { offersOf } from "../workspace/FolderOffers.ts"
 import { Settings } from "../settings/Settings.ts"
+import { offersOf } from "../workspace/FolderOffers.ts"
 import { Trust } from "../workspace/Trust.ts"
 import type { RuntimeNotice } from "./RuntimeNotice.ts"
 

@@ -1,11 +1,11 @@
-import type { Attachment } from "../chat/AppendMessages.ts"
 import { Effect, type FileSystem, type Path } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Settings } from "../../domain/settings/Settings.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
+import type { Attachment } from "../chat/AppendMessages.ts"
+import type { Chat } from "../chat/Chat.ts"
 import * as AtReferences from "../references/AtReferences.ts"
 import * as Expanded from "../references/ExpandedMessage.ts"
-import type { Chat } from "../chat/Chat.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 

@@ -4,9 +4,9 @@ import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { BuiltPrompt } from "../prompt/SystemPrompt.ts"
 import type { RuntimeServices } from "./AgentHost.ts"
+import * as Runtime from "./Runtime.ts"
 import type { RuntimeError } from "./RuntimeError.ts"
 import type { Notify } from "./RuntimeNotice.ts"
-import * as Runtime from "./Runtime.ts"
 import * as SessionOpening from "./SessionOpening.ts"
 
 /** Options of a preview; what is undefined is as in the settings. */

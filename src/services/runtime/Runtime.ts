@@ -1,7 +1,7 @@
-import type { TurnError } from "../chat/Turn.ts"
 import { Context, Effect, Layer, type Path, type Scope, type Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
+import type { TurnError } from "../chat/Turn.ts"
 import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { AgentHandlers, AgentHost, HostOptions, HostSession, RuntimeServices, SendOptions } from "./AgentHost.ts"
 import type { HostError, RuntimeError } from "./RuntimeError.ts"

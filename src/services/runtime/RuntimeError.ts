@@ -1,5 +1,5 @@
-import type { ChatBusy } from "../chat/Commit.ts"
 import { Schema } from "effect"
+import type { ChatBusy } from "../chat/Commit.ts"
 import { missingModelText } from "../model/ModelWindows.ts"
 import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"

@@ -10,11 +10,11 @@ import {
   withValue
 } from "../../domain/settings/SettingsKey.ts"
 import * as CommandHooks from "../hooks/CommandHooks.ts"
-import { Environment } from "../platform/Environment.ts"
 import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
-import { SessionFiles } from "../session/SessionFiles.ts"
 import * as SessionHooks from "../hooks/SessionHooks.ts"
+import { Environment } from "../platform/Environment.ts"
+import { SessionFiles } from "../session/SessionFiles.ts"
 import { Telemetry } from "../telemetry/Telemetry.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"

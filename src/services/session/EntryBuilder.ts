@@ -1,4 +1,7 @@
 import { Context, Effect } from "effect"
+import { isMedia, isResponse, type Part, payload } from "../../domain/content/Content.ts"
+import { type Handle, handleOf, type Hash } from "../../domain/content/Handle.ts"
+import { type Draft, type Entry, type EntryId, sourceOf, sum } from "../../domain/conversation/Conversation.ts"
 import {
   type BoundedResult,
   boundedPart,
@@ -7,12 +10,9 @@ import {
   resultText,
   omittedMediaNote
 } from "../../domain/conversation/ToolOutputBound.ts"
-import { isMedia, isResponse, type Part, payload } from "../../domain/content/Content.ts"
-import { type Draft, type Entry, type EntryId, sourceOf, sum } from "../../domain/conversation/Conversation.ts"
-import { type Handle, handleOf, type Hash } from "../../domain/content/Handle.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { TempStore } from "./TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
+import { TempStore } from "./TempStore.ts"
 
 /** The bytes that a handle names. */
 interface HandleOwner {

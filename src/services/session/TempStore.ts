@@ -1,6 +1,6 @@
 import { Context, Effect, type Layer, Schema } from "effect"
-import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
+import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
 
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {

@@ -1,9 +1,9 @@
 import { Context, Effect, Schema, Semaphore } from "effect"
+import { outputText, type Part, text } from "../../domain/content/Content.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import * as Calibration from "../../domain/tokens/Calibration.ts"
 import * as TextFeatures from "../../domain/tokens/TextFeatures.ts"
-import { outputText, type Part, text } from "../../domain/content/Content.ts"
 import { estimatorVersion, partTokens } from "../../domain/tokens/Tokens.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { Model, type ModelError, type ModelRequest } from "../model/Model.ts"
 
 /**

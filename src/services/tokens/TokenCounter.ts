@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { outputText, type Part } from "../../domain/content/Content.ts"
-import { partTokens } from "../../domain/tokens/Tokens.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import { partTokens } from "../../domain/tokens/Tokens.ts"
 
 /** Tokens could not be counted. */
 export class TokenCountError extends Schema.TaggedError<TokenCountError>()("TokenCountError", {

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Ref, Semaphore } from "effect"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import {
   type Answer,
   type ApprovalMode,
@@ -9,7 +10,6 @@ import {
   verdict
 } from "../../domain/tools/Approval.ts"
 import { steeringNote } from "../../domain/tools/SteeringFiles.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import type { Question } from "./Tool.ts"
 
 /** A call that waits for the user's answer. */

@@ -23,9 +23,11 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
-import { fromJson, isTooDeep, maxDepth, parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { serverGrant } from "../../domain/tools/Approval.ts"
+import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
+import { fromJson, isTooDeep, maxDepth, parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { redact } from "../../domain/text/Redaction.ts"
+import { serverGrant } from "../../domain/tools/Approval.ts"
 import {
   filledIn,
   fromServer,
@@ -37,8 +39,6 @@ import {
   type McpServersSettings,
   mcpToolName
 } from "../../domain/tools/McpServer.ts"
-import { redact } from "../../domain/text/Redaction.ts"
-import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { Environment } from "../platform/Environment.ts"
 import { makeProgramFinder } from "../platform/ProgramLookup.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"

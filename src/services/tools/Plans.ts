@@ -1,8 +1,8 @@
 import { Context, Effect, FileSystem, Path } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { ToolFailure } from "./Tool.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
+import { ToolFailure } from "./Tool.ts"
 
 /** Options of a plan store. */
 export interface PlansOptions {

@@ -1,12 +1,12 @@
 import { Cause, Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
+import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type * as Approval from "../../domain/tools/Approval.ts"
-import type { Activity } from "../../domain/chat/ChatEvent.ts"
+import type { ToolResult } from "../../domain/tools/ToolResult.ts"
 import type { FileReadError } from "../platform/RegularFile.ts"
 import type { Workspace, WorkspaceError } from "../workspace/Workspace.ts"
-import type { ToolResult } from "../../domain/tools/ToolResult.ts"
 
 /** What a tool does to the world (domain/tools/Approval.ts). */
 export type ToolKind = Approval.ToolKind

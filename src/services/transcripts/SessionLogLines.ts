@@ -19,8 +19,8 @@ import { decode } from "../../domain/text/Bytes.ts"
 import { type Problem, problemAt } from "../../domain/transcripts/Problem.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
 import { blobFolderOf, TempStore } from "../session/TempStore.ts"
-import type { RecordLines } from "./TranscriptReader.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+import type { RecordLines } from "./TranscriptReader.ts"
 
 /** Reads session logs as files from any origin: every event is checked against the earlier ones. */
 

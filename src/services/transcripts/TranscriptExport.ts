@@ -1,10 +1,8 @@
-import { diskErrorText, diskErrorReason, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { Effect, FileSystem, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
-import { encode } from "../../domain/text/Bytes.ts"
-import { entries, view } from "../../domain/conversation/Conversation.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
-import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
+import { entries, view } from "../../domain/conversation/Conversation.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
+import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
 import {
   emptySession,
   type Session,
@@ -13,16 +11,18 @@ import {
   type Spilled,
   applyEvent
 } from "../../domain/session/Session.ts"
-import { writeClaude } from "../../domain/transcripts/ClaudeWriter.ts"
-import { writeCodex } from "../../domain/transcripts/CodexWriter.ts"
-import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
-import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/GeminiWriter.ts"
-import { writePi } from "../../domain/transcripts/PiWriter.ts"
-import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
+import { encode } from "../../domain/text/Bytes.ts"
+import { diskErrorText, diskErrorReason, isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import * as StaleFiles from "../platform/StaleFiles.ts"
+import { writeClaude } from "../../domain/transcripts/ClaudeWriter.ts"
+import { writeCodex } from "../../domain/transcripts/CodexWriter.ts"
+import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/GeminiWriter.ts"
+import { writePi } from "../../domain/transcripts/PiWriter.ts"
+import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
+import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
 import { newTemporaryName } from "../platform/Processes.ts"
+import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
 
 /** A file could not be written. No part of it was written, and an existing file is unchanged. */

@@ -3,8 +3,8 @@ import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import { joinBytes } from "./LineSplitter.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
-import { sidecarLogs } from "./TranscriptExport.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
 
 const chunkBytes = 1024 * 1024

@@ -1,6 +1,6 @@
 import { Context, Effect, Ref } from "effect"
-import { delta, full, type IdeState } from "../../domain/workspace/IdeContext.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
+import { delta, full, type IdeState } from "../../domain/workspace/IdeContext.ts"
 
 /** The state of the user's editor. */
 export class IdeContext extends Context.Service<

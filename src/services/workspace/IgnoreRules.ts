@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
-import { type IgnoreRule, ignoreRules, maxRules, parseIgnoreFile, verdict } from "../../domain/workspace/IgnoreFile.ts"
 import { run } from "../../domain/text/SlicedWork.ts"
+import { type IgnoreRule, ignoreRules, maxRules, parseIgnoreFile, verdict } from "../../domain/workspace/IgnoreFile.ts"
 import { Workspace } from "./Workspace.ts"
 
 /** Applies ignore rules to folders, and walks folders with them. */

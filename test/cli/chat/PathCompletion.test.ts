@@ -4,8 +4,8 @@ import { Effect, FileSystem, Schema } from "effect"
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { parse } from "../../../src/domain/workspace/AtReference.ts"
 import { completeMention, completePath } from "../../../src/cli/chat/PathCompletion.ts"
+import { parse } from "../../../src/domain/workspace/AtReference.ts"
 
 const folder = Effect.promise(async () => {
   const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseHTML } from "linkedom"
-import { clipped } from "../../../src/domain/text/Bytes.ts"
 import { escape, markup, preformatted } from "../../../src/cli/page/Markup.ts"
+import { clipped } from "../../../src/domain/text/Bytes.ts"
 import { everything, hostile } from "./pages.ts"
 
 const parsed = (text: string) => {

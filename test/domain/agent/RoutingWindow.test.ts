@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { loopWindow, routingWindow } from "../../../src/domain/agent/RoutingWindow.ts"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 
 /** A message by a letter: words of the user and model, calls, answers, and both beside words. */
 const messages = (letters: string): ReadonlyArray<Content> =>

@@ -1,4 +1,3 @@
-import { defaultPolicy, Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
@@ -19,9 +18,10 @@ import {
   tokensOf,
   paidRangeOf
 } from "../../../src/domain/compression/Compression.ts"
+import { defaultPolicy, Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { text, user } from "../../../src/domain/content/Content.ts"
-import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
 const tokens = (n: number) => TokenCount.make(n)

@@ -2,11 +2,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { gunzipSync } from "node:zlib"
-import { call, type Content, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { entries, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { type Evidence, gatherEvidence, type RecentCall, witnessOf } from "../../../src/domain/compression/Evidence.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/Extractive.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -14,8 +11,11 @@ import {
   sectionNames,
   userWordsIn
 } from "../../../src/domain/compression/Snapshot.ts"
-import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { call, type Content, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { entries, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"

@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { call, type Part, response } from "../../../src/domain/content/Content.ts"
 import {
   type Action,
   actionsOf,
@@ -7,6 +6,7 @@ import {
   exitCode,
   shellFileActions
 } from "../../../src/domain/compression/ToolCalls.ts"
+import { call, type Part, response } from "../../../src/domain/content/Content.ts"
 
 const ok = (output = "ok"): Part => response("tool", { output })
 const failed = (error = "no"): Part => response("tool", { error })

@@ -1,7 +1,7 @@
-import { imageTokens, tileTokens } from "../../../src/domain/content/ImageTokens.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { outputText, type Part } from "../../../src/domain/content/Content.ts"
+import { imageTokens, tileTokens } from "../../../src/domain/content/ImageTokens.ts"
 import {
   remoteTokens,
   videoTokensPerSecond,
@@ -10,8 +10,8 @@ import {
   pageTokens,
   audioTokensPerSecond
 } from "../../../src/domain/content/Media.ts"
-import { estimateText, partTokens } from "../../../src/domain/tokens/Tokens.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { estimateText, partTokens } from "../../../src/domain/tokens/Tokens.ts"
 import { runsOf } from "../../support/runs.ts"
 
 type Chunk = string | ReadonlyArray<number> | Uint8Array

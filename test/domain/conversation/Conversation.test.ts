@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Chain from "../../../src/domain/text/PersistentList.ts"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import * as Chain from "../../../src/domain/text/PersistentList.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { runsOf } from "../../support/runs.ts"
 

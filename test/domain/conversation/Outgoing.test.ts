@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect } from "effect"
 import { call, type Content, model, response, text, user, withSignature } from "../../../src/domain/content/Content.ts"
+import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import {
   append,
   type Conversation,
@@ -15,7 +16,6 @@ import {
 import { Outgoing, type OutgoingRequest } from "../../../src/domain/conversation/Outgoing.ts"
 import { projectItems, requestTokens } from "../../../src/domain/conversation/Projection.ts"
 import { emptySession, type Session, applyEvent } from "../../../src/domain/session/Session.ts"
-import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { play, type Script, scripts, thousand, worldOf } from "../../support/generate.ts"
 

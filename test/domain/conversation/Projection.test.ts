@@ -11,8 +11,8 @@ import {
   text,
   user
 } from "../../../src/domain/content/Content.ts"
-import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages, sentJson } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"

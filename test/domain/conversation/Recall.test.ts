@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, model, text, user } from "../../../src/domain/content/Content.ts"
-import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { droppedEntries, findHandle, rangeText, recall, recallable } from "../../../src/domain/conversation/Recall.ts"
 
 const first = Handle.make("h_aaaaaaaaaa")

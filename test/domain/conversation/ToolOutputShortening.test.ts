@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Handle } from "../../../src/domain/content/Handle.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import {
   noteOnlySize,
   OutputForm,
@@ -9,6 +8,7 @@ import {
   defaultSize,
   shorten
 } from "../../../src/domain/conversation/ToolOutputShortening.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const handle = Handle.make("h_abcdefghij")

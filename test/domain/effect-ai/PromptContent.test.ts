@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import { type Content, isCall, isResponse, withOutput } from "../../../src/domain/content/Content.ts"
+import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import { entryId, pairing, viewItem } from "../../../src/domain/conversation/Conversation.ts"
 import { projectItems } from "../../../src/domain/conversation/Projection.ts"
 import {
@@ -12,7 +13,6 @@ import {
   toContent,
   toMessage
 } from "../../../src/domain/effect-ai/PromptContent.ts"
-import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import { sameMessage } from "../../../src/domain/effect-ai/PromptView.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, calls, messageOf, result, results, says } from "../../support/prompts.ts"

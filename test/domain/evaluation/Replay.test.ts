@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
 import {
   append,
   type Author,
@@ -9,11 +10,10 @@ import {
   type Entry,
   entryId
 } from "../../../src/domain/conversation/Conversation.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import { factsKept, recordedTurns, RequestPrefixes } from "../../../src/domain/evaluation/Replay.ts"
 import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
-import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 
 const says = (words: string) => model(text(words))
 const ask = (words: string) => user(text(words))

@@ -3,7 +3,6 @@ import { Arbitrary, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import path from "node:path"
-import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
 import { sandboxOf } from "../../../src/domain/prompt/EnvironmentMessage.ts"
 import {
   isModern,
@@ -13,9 +12,10 @@ import {
   type SectionKey,
   sectionKeys
 } from "../../../src/domain/prompt/PromptInputs.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
 import { runsOf } from "../../support/runs.ts"
 
 /** All of it, as it is sent. */

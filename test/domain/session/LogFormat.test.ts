@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { call, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { Handle, Hash } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import {
   checkpointMark,
   type DecodedLine,

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Bytes from "../../../src/domain/text/Bytes.ts"
 import { text } from "../../../src/domain/content/Content.ts"
 import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import { LogReader } from "../../../src/domain/session/LogReader.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
+import * as Bytes from "../../../src/domain/text/Bytes.ts"
 import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { runsOf } from "../../support/runs.ts"
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import { recall } from "../../../src/domain/conversation/Recall.ts"
 import {
   emptySession,

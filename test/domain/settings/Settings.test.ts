@@ -11,8 +11,8 @@ import {
   withDefaults
 } from "../../../src/domain/settings/Settings.ts"
 import { keyOf, mergeSettings } from "../../../src/domain/settings/SettingsKey.ts"
-import { settingsSchema } from "../../../src/domain/settings/SettingsSchema.ts"
 import { valueAt } from "../../../src/domain/settings/SettingsKey.ts"
+import { settingsSchema } from "../../../src/domain/settings/SettingsSchema.ts"
 
 describe("settings of two places", () => {
   it("the working folder wins, setting by setting", () => {

@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { editDistance, closestName } from "../../../src/domain/text/SpellingSuggestion.ts"
 import { defaults } from "../../../src/domain/settings/Settings.ts"
 import {
   dotted,
@@ -13,6 +12,7 @@ import {
   withValue
 } from "../../../src/domain/settings/SettingsKey.ts"
 import { mask, shownValue } from "../../../src/domain/settings/SettingsSecrets.ts"
+import { editDistance, closestName } from "../../../src/domain/text/SpellingSuggestion.ts"
 
 const pathOf = (text: string) => {
   const key = keyOf(text)

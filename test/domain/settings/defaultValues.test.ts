@@ -1,13 +1,12 @@
-import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Predicate, Schema } from "effect"
-import { defaultBound } from "../../../src/domain/conversation/ToolOutputBound.ts"
-import { defaultMaxLines, maxLineChars } from "../../../src/domain/workspace/FileText.ts"
-import { defaultHookTimeoutMillis } from "../../../src/domain/hooks/HookSettings.ts"
-import { defaultIdeLimits } from "../../../src/domain/workspace/IdeContext.ts"
 import { defaultThresholds, firstCheckTurn } from "../../../src/domain/agent/LoopDetection.ts"
-import { defaultMasking } from "../../../src/domain/conversation/Masking.ts"
 import { defaultRoutingSize } from "../../../src/domain/agent/RoutingWindow.ts"
+import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
+import { defaultMasking } from "../../../src/domain/conversation/Masking.ts"
+import { defaultBound } from "../../../src/domain/conversation/ToolOutputBound.ts"
+import { defaultSize } from "../../../src/domain/conversation/ToolOutputShortening.ts"
+import { defaultHookTimeoutMillis } from "../../../src/domain/hooks/HookSettings.ts"
 import {
   editCorrectionOf,
   defaults,
@@ -18,10 +17,11 @@ import {
 } from "../../../src/domain/settings/Settings.ts"
 import { valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
 import { tokenLimit, assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
-import { defaultSize } from "../../../src/domain/conversation/ToolOutputShortening.ts"
+import { defaultMaxLines, maxLineChars } from "../../../src/domain/workspace/FileText.ts"
+import { defaultIdeLimits } from "../../../src/domain/workspace/IdeContext.ts"
 import { defaultTurnRetries } from "../../../src/services/chat/ChatSettings.ts"
-import { FileLimits } from "../../../src/services/workspace/FileLimits.ts"
 import { maxFileBytes } from "../../../src/services/platform/RegularFile.ts"
+import { FileLimits } from "../../../src/services/workspace/FileLimits.ts"
 
 /** The defaults, with optional features enabled. */
 const enabledDefaults = {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { headAndTail } from "../../../src/domain/text/HeadAndTail.ts"
 import { endText, outputText } from "../../../src/domain/agent/DecodedOutput.ts"
+import { headAndTail } from "../../../src/domain/text/HeadAndTail.ts"
 
 const bytesFrom = (from: number, count: number) => Uint8Array.from({ length: count }, (_, i) => (from + i) % 251)
 

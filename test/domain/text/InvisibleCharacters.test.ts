@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { protect, unprotect, untrustedBlock, untrustedLine } from "../../../src/domain/text/UntrustedText.ts"
 import {
   visibleBlock,
   visibleLine,
   visibleStream,
   printableLine
 } from "../../../src/domain/text/InvisibleCharacters.ts"
+import { protect, unprotect, untrustedBlock, untrustedLine } from "../../../src/domain/text/UntrustedText.ts"
 import { runsOf } from "../../support/runs.ts"
 
 describe("texts that stay exactly as they are", () => {

@@ -1,4 +1,3 @@
-import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
@@ -6,12 +5,13 @@ import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { call, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { estimateText, estimatorVersion, partTokens, textTokens } from "../../../src/domain/tokens/Tokens.ts"
 import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { type SessionName, sessionNames, sessionText } from "../../support/sessions.ts"
+import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { runsOf } from "../../support/runs.ts"
+import { type SessionName, sessionNames, sessionText } from "../../support/sessions.ts"
 
 /** What a real vocabulary takes. The estimate was fitted to it, on other texts than any of these. */
 const real = (sample: string): number => countTokens(sample, { disallowedSpecial: new Set() })

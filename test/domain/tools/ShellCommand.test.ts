@@ -10,8 +10,8 @@ import {
   widerGrants
 } from "../../../src/domain/tools/ShellCommand.ts"
 import { type Effects, usages } from "../../../src/domain/tools/ShellPrograms.ts"
-import { everyday, grantsFor, isAsked, judged, treeOf } from "../../support/shellGrammar.ts"
 import { root } from "../../support/paths.ts"
+import { everyday, grantsFor, isAsked, judged, treeOf } from "../../support/shellGrammar.ts"
 
 /** The very same words, in the folder `/w`. */
 const words = (command: string) => `/w $ ${command}`

@@ -18,9 +18,9 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import type { ShellCommand, SyntaxNode } from "../../../src/domain/tools/ShellCommand.ts"
 import { usages } from "../../../src/domain/tools/ShellPrograms.ts"
+import { seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
 import { needs, programOf } from "../../support/machine.ts"
 import { judged, treeOf } from "../../support/shellGrammar.ts"
-import { seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
 
 /**
  * Random lines against real shells: what is judged harmless is run, in a folder full of traps, and must do nothing beyond what

@@ -1,10 +1,10 @@
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
 import { isCall, isResponse, isText, isThought, payload } from "../../../src/domain/content/Content.ts"
 import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
+import { problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { bad, contents, drafts, ok, reading, shape } from "../../support/reading.ts"
 import { runsOf } from "../../support/runs.ts"
 

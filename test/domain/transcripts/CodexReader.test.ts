@@ -1,17 +1,17 @@
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { decode } from "../../../src/domain/text/Bytes.ts"
+import { actionsOf } from "../../../src/domain/compression/ToolCalls.ts"
 import { type Part, payload } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
-import { actionsOf } from "../../../src/domain/compression/ToolCalls.ts"
+import { decode } from "../../../src/domain/text/Bytes.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
 import { formatOfRecord, detectFormat } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { VisibleMessages } from "../../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { bad, contents, drafts, ok, reading } from "../../support/reading.ts"
 import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { bad, contents, drafts, ok, reading } from "../../support/reading.ts"
 
 const read = reading(codexReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))

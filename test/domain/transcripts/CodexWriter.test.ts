@@ -1,9 +1,7 @@
-import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
-import { decode, encode } from "../../../src/domain/text/Bytes.ts"
 import {
   call,
   model,
@@ -16,11 +14,14 @@ import {
 } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
+import { decode, encode } from "../../../src/domain/text/Bytes.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
 import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
 import { formatOfRecord, detectFormat } from "../../../src/domain/transcripts/DetectFormat.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
+import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import {
   type LineReader,
   VisibleMessages,
@@ -28,7 +29,6 @@ import {
   type Transcript,
   type Written
 } from "../../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
 import { runsOf } from "../../support/runs.ts"
 

@@ -1,8 +1,6 @@
-import { isProblem, type Problem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { readFileSync } from "node:fs"
-import { decode, encode } from "../../../src/domain/text/Bytes.ts"
 import {
   call,
   type Content,
@@ -16,16 +14,18 @@ import {
 } from "../../../src/domain/content/Content.ts"
 import { type Author, type Draft, sourceOf } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes, missingResponse } from "../../../src/domain/conversation/Projection.ts"
+import { decode, encode } from "../../../src/domain/text/Bytes.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { formatOfRecord, detectFormat, isGeminiDocument } from "../../../src/domain/transcripts/DetectFormat.ts"
 import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/GeminiReader.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
+import { isProblem, type Problem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import {
   VisibleMessages,
   type Step,
   type Transcript,
   type Written
 } from "../../../src/domain/transcripts/Transcript.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { draftsOf, openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
 import { runsOf } from "../../support/runs.ts"
 

@@ -1,18 +1,18 @@
-import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
 import { assert, describe, it } from "@effect/vitest"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
 import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
+import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
 import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { runsOf } from "../../support/runs.ts"
 import { sessionNames, sessionText } from "../../support/sessions.ts"
 import { counted, draftsIn, linesOf, readLines, told, transcripts, viewOf } from "../../support/transcripts.ts"
-import { runsOf } from "../../support/runs.ts"
 
 const transcript = (steps: ReadonlyArray<Step>, rest: Partial<Transcript> = {}): Transcript => ({
   format: "palimpsest",

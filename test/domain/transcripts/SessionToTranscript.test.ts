@@ -1,4 +1,3 @@
-import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
@@ -19,12 +18,13 @@ import {
   type ViewItem
 } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, type Session, applyEvent } from "../../../src/domain/session/Session.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { sessionToTranscript } from "../../../src/domain/transcripts/SessionToTranscript.ts"
 import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
 import { type Law, lawOfPlayed, notices, property, scripts, thousand, worldOf } from "../../support/generate.ts"
 import { told, viewOf } from "../../support/transcripts.ts"
 

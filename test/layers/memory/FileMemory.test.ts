@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
+import { execFileSync } from "node:child_process"
 import { memoryText } from "../../../src/domain/memory/MemoryText.ts"
 import * as FileMemory from "../../../src/layers/memory/FileMemory.ts"
 import type { FileMemoryOptions } from "../../../src/layers/memory/MemoryContext.ts"
@@ -10,9 +10,9 @@ import type { Memory } from "../../../src/services/memory/Memory.ts"
 import { standing, type TrustAnswer, withParents } from "../../../src/services/workspace/Trust.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { runsOf } from "../../support/runs.ts"
 import { placeOf, watchedFiles } from "../../support/watchedFiles.ts"
 import { temporaryFolder, writeFiles } from "../../support/workspaces.ts"
-import { runsOf } from "../../support/runs.ts"
 
 type Options = Partial<Omit<FileMemoryOptions, "home" | "geminiHome" | "root">> & { readonly cwd?: string }
 

@@ -1,6 +1,5 @@
-import { pathToFileURL } from "node:url"
-import { assert, describe, it, vi } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, vi } from "@effect/vitest"
 import {
   Cause,
   ConfigProvider,
@@ -22,11 +21,12 @@ import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"
 import http from "node:http"
 import { execPath } from "node:process"
+import { pathToFileURL } from "node:url"
 import { inspect } from "node:util"
 import { gzipSync } from "node:zlib"
 import { Part, user } from "../../../src/domain/content/Content.ts"
-import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import {
   Model,
   ModelAnswer,

@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"

@@ -1,5 +1,5 @@
-import { assert, describe, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { execFileSync } from "node:child_process"
@@ -7,11 +7,11 @@ import { statSync, utimesSync } from "node:fs"
 import { text } from "../../../src/domain/content/Content.ts"
 import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
+import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import { FileStats, statFiles } from "../../../src/layers/session/SessionCatalogue.ts"
+import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
-import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
-import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 
 const looks = [
   ["Node's way of looking", Layer.succeed(FileStats, statFiles)],

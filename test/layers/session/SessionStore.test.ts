@@ -1,5 +1,5 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { pid } from "node:process"
@@ -12,11 +12,11 @@ import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { appended, entry, sessionOf, visibleState, started } from "../../../src/layers/testing/SessionHistories.ts"
+import { reopened, sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { BlobFolder, BlobUnavailable, TempStore, TempStoreError } from "../../../src/services/session/TempStore.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
-import { appended, entry, sessionOf, visibleState, started } from "../../../src/layers/testing/SessionHistories.ts"
-import { reopened, sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
 import { runsOf } from "../../support/runs.ts"
 
 /** A folder for sessions that does not exist yet. */

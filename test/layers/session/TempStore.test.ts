@@ -1,14 +1,14 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
-import * as Bytes from "../../../src/domain/text/Bytes.ts"
 import { handleOf, Hash } from "../../../src/domain/content/Handle.ts"
+import * as Bytes from "../../../src/domain/text/Bytes.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { tempStoreContract } from "../../../src/layers/testing/TempStoreContract.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
-import { tempStoreContract } from "../../../src/layers/testing/TempStoreContract.ts"
 import { runsOf } from "../../support/runs.ts"
 
 tempStoreContract(

@@ -9,8 +9,8 @@ import path from "node:path"
 import { PassThrough } from "node:stream"
 import * as NodeTerminal from "../../../src/layers/terminal/NodeTerminal.ts"
 import { ChatTerminal, type Inquiry, type Question } from "../../../src/services/terminal/ChatTerminal.ts"
-import { needs } from "../../support/machine.ts"
 import * as Tmux from "../../cli/tmux.ts"
+import { needs } from "../../support/machine.ts"
 import { root } from "../../support/paths.ts"
 
 const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "terminal-")))

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
-import { call, type Content, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
 import {
   isSnapshot,
   parseSnapshot,
   type SnapshotProblem,
   userWordsIn
 } from "../../../src/domain/compression/Snapshot.ts"
+import { call, type Content, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Adversary from "../../../src/layers/testing/AdversarialModel.ts"
 import { Model, type ModelRequest } from "../../../src/services/model/Model.ts"
 

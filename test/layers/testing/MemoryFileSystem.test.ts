@@ -2,9 +2,9 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { fileSystemContract } from "../../../src/layers/testing/FileSystemContract.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import { temporaryFolder } from "../../support/workspaces.ts"
-import { fileSystemContract } from "../../../src/layers/testing/FileSystemContract.ts"
 
 // The platform's own is held to the same contract: what is learned about tools in memory is then true on disk.
 fileSystemContract({ describe, it }, { name: "NodeFileSystem", layer: NodeServices.layer, folder: temporaryFolder })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Path } from "effect"
-import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
+import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
 import {
   type TrustState,
   standing,

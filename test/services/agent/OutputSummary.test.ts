@@ -5,8 +5,8 @@ import { plainText } from "../../../src/domain/content/Content.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
-import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { make, modeOf, summarize } from "../../../src/services/agent/OutputSummary.ts"
+import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 
 const services = (...answers: ReadonlyArray<ScriptedModel.Step>) =>

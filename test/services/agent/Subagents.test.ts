@@ -3,15 +3,16 @@ import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } f
 import { TestClock } from "effect/testing"
 import { call, text } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
+import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { hang, Script } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import { AgentBounds } from "../../../src/services/agent/AgentRunner.ts"
-import { Approval } from "../../../src/services/tools/Approval.ts"
-import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
-import { recall } from "../../../src/services/tools/builtin/Recall.ts"
 import * as Subagents from "../../../src/services/agent/Subagents.ts"
+import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
+import { Approval } from "../../../src/services/tools/Approval.ts"
+import { recall } from "../../../src/services/tools/builtin/Recall.ts"
+import { begin } from "../../support/sending.ts"
 import {
   agent,
   answersOf,
@@ -25,7 +26,6 @@ import {
   told,
   whose
 } from "../../support/subagents.ts"
-import { begin } from "../../support/sending.ts"
 
 const ask = (name: string, query = "Find it") => calls(call(name, { query }))
 

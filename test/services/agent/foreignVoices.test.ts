@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { asModelWrote, userWordsIn } from "../../../src/domain/compression/Snapshot.ts"
 import { response, text, user } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNote, foreignNotes, projectItems } from "../../../src/domain/conversation/Projection.ts"
 import { viewItem } from "../../../src/domain/conversation/Conversation.ts"
+import { foreignNote, foreignNotes, projectItems } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import { asModelWrote, userWordsIn } from "../../../src/domain/compression/Snapshot.ts"
 import { entry } from "../../../src/layers/testing/SessionHistories.ts"
 
 /** Who may speak with the mark of the runtime: the log says so, not the words. */

@@ -6,9 +6,9 @@ import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import * as Offline from "../../../src/layers/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chats } from "../../../src/services/chat/Chats.ts"
+import { cleanTitle, entitle, excerptOf } from "../../../src/services/chat/Titles.ts"
 import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
-import { cleanTitle, entitle, excerptOf } from "../../../src/services/chat/Titles.ts"
 
 const talk = Array.from({ length: 40 }, (_, n) => ({
   content: n % 2 === 0 ? user(text(`question ${n} ${"?".repeat(600)}`)) : model(text(`answer ${n}`))

@@ -1,7 +1,7 @@
-import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { adopt } from "../../../src/domain/compression/Compression.ts"
+import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import {
   append,
@@ -15,9 +15,9 @@ import { freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { Compression } from "../../../src/services/compression/Compression.ts"
+import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuilder.ts"
-import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 
 const services = Compression.layer.pipe(

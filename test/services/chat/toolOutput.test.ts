@@ -1,17 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
-import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/Offline.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { agent, asking, calling, saying, tool } from "../../support/agents.ts"
-import { begin, taken } from "../../support/sending.ts"
 import { runsOf } from "../../support/runs.ts"
+import { begin, taken } from "../../support/sending.ts"
 
 /** Every result is bounded when it comes, and old ones are masked; the whole of each stays behind its handle. */
 

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { call, model, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
-import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
-import { overheadParts, contentParts } from "../../../src/services/tokens/Calibrations.ts"
 import { ContextLengthError, ModelError, type ModelRequest } from "../../../src/services/model/Model.ts"
+import { overheadParts, contentParts } from "../../../src/services/tokens/Calibrations.ts"
 import { begin, endingOf, taken } from "../../support/sending.ts"
 
 /** What people and triggers go by is what the server counts, not what the estimator thinks. */

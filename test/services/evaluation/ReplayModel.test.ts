@@ -1,14 +1,14 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import type { RecordedTurn } from "../../../src/domain/evaluation/Replay.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
-import { isRetryable, Model, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { ReplayModel } from "../../../src/services/evaluation/ReplayModel.ts"
+import { isRetryable, Model, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { sessionFile } from "../../support/sessions.ts"
 
 const turn = (message: ReadonlyArray<Part>, ...answer: ReadonlyArray<Part>): RecordedTurn => ({

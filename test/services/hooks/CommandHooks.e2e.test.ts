@@ -8,8 +8,8 @@ import { type HookEvent, type HookOutcome, type HookRequest, emptyOutcome } from
 import { type CommandHook, HooksConfigSettings, HooksSettings } from "../../../src/domain/hooks/HookSettings.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as CommandHooks from "../../../src/services/hooks/CommandHooks.ts"
-import { Environment } from "../../../src/services/platform/Environment.ts"
 import { type Hook, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { Environment } from "../../../src/services/platform/Environment.ts"
 import { untilNone, watched } from "../../support/processGroups.ts"
 
 const fixture = path.join(import.meta.dirname, "..", "..", "fixtures", "hooks")

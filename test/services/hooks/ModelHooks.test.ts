@@ -5,9 +5,9 @@ import { call, model, response, text, user } from "../../../src/domain/content/C
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Hooked from "../../../src/services/hooks/Hooked.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
-import type { ModelChunk, ModelRequest } from "../../../src/services/model/Model.ts"
 import * as ModelHooks from "../../../src/services/hooks/ModelHooks.ts"
 import * as SessionHooks from "../../../src/services/hooks/SessionHooks.ts"
+import type { ModelChunk, ModelRequest } from "../../../src/services/model/Model.ts"
 import { type Answers, of, subscribed } from "../../support/hooks.ts"
 import { illegal } from "../../support/legal.ts"
 

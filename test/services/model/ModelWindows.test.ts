@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Logger, Stream } from "effect"
-import { assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
+import { assumedWindow } from "../../../src/domain/tokens/ModelLimits.ts"
 import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
-import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as Offline from "../../../src/layers/Offline.ts"
+import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
+import * as PromptWindow from "../../../src/services/effect-ai/PromptWindow.ts"
 import {
   Model,
   type ModelDescription,
@@ -16,7 +17,6 @@ import {
   unavailableModel
 } from "../../../src/services/model/Model.ts"
 import * as ModelWindows from "../../../src/services/model/ModelWindows.ts"
-import * as PromptWindow from "../../../src/services/effect-ai/PromptWindow.ts"
 
 const offline = new ModelError({ reason: new NetworkError({ detail: "none" }) })
 

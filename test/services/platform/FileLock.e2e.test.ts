@@ -14,14 +14,14 @@ import {
   PlatformError,
   Scope
 } from "effect"
-import { spawn } from "node:child_process"
 import { TestClock } from "effect/testing"
+import { spawn } from "node:child_process"
 import type { ProcessOwner } from "../../../src/domain/platform/ProcessOwner.ts"
 import { ownerOf, temporaryName, whereabouts } from "../../../src/domain/platform/ProcessOwner.ts"
 import * as ThisProcess from "../../../src/layers/platform/ThisProcess.ts"
 import * as FileLock from "../../../src/services/platform/FileLock.ts"
-import * as StaleFiles from "../../../src/services/platform/StaleFiles.ts"
 import { Processes } from "../../../src/services/platform/Processes.ts"
+import * as StaleFiles from "../../../src/services/platform/StaleFiles.ts"
 import { chance } from "../../crash/sight.ts"
 import { needs } from "../../support/machine.ts"
 

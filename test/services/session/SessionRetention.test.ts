@@ -3,9 +3,9 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { started } from "../../../src/layers/testing/SessionHistories.ts"
 import { enforce, remove } from "../../../src/services/session/SessionRetention.ts"
 import { SessionLocked, SessionStore, SessionStoreError } from "../../../src/services/session/SessionStore.ts"
-import { started } from "../../../src/layers/testing/SessionHistories.ts"
 
 const store = MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))
 

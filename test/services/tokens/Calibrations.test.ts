@@ -1,10 +1,11 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Logger, Path, Schema } from "effect"
 import { call, type Part, text, user } from "../../../src/domain/content/Content.ts"
-import * as FileCalibrations from "../../../src/layers/tokens/FileCalibrations.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import * as FileCalibrations from "../../../src/layers/tokens/FileCalibrations.ts"
+import { Model, ModelError, type ModelRequest, NetworkError } from "../../../src/services/model/Model.ts"
 import {
   Calibrations,
   countRequest,
@@ -14,7 +15,6 @@ import {
   requestParts,
   StoredCalibrations
 } from "../../../src/services/tokens/Calibrations.ts"
-import { Model, ModelError, type ModelRequest, NetworkError } from "../../../src/services/model/Model.ts"
 
 const prose: Part = text("The quick brown fox jumps over the lazy dog, and then it goes home. ".repeat(40))
 const model = "gemini-x"

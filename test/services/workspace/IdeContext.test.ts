@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
-import type { IdeState } from "../../../src/domain/workspace/IdeContext.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import type { IdeState } from "../../../src/domain/workspace/IdeContext.ts"
 import * as MemoryIdeContext from "../../../src/layers/testing/MemoryIdeContext.ts"
 import { IdeContext, makeUpdates } from "../../../src/services/workspace/IdeContext.ts"
 

@@ -4,8 +4,8 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type IgnoreChoice, isIgnored, rulesOf, walk } from "../../../src/services/workspace/IgnoreRules.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
 import { needs } from "../../support/machine.ts"
-import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 import { runsOf } from "../../support/runs.ts"
+import { inMemory, onDisk, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
 const all: IgnoreChoice = { git: true, own: true, vendored: true }
 

@@ -3,6 +3,8 @@ import { type Part, plainText } from "../../../domain/content/Content.ts"
 import { entries, entryId } from "../../../domain/conversation/Conversation.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { Model } from "../../../services/model/Model.ts"
+import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
+import type { OpenSession } from "../../../services/runtime/SessionOpening.ts"
 import type { SessionFiles } from "../../../services/session/SessionFiles.ts"
 import type { SessionStore } from "../../../services/session/SessionStore.ts"
 import type { BlobFolder, TempStore } from "../../../services/session/TempStore.ts"
@@ -11,8 +13,6 @@ import type { TokenCounter } from "../../../services/tokens/TokenCounter.ts"
 import type { Transcripts } from "../../../services/transcripts/Transcripts.ts"
 import * as Output from "../../output/Output.ts"
 import { headingOf } from "../../output/SessionTable.ts"
-import type { OpenSession } from "../../../services/runtime/SessionOpening.ts"
-import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
 
 /** Recorded answers that replace a model. */
 export interface Recording {

@@ -1,6 +1,6 @@
 import type { Inspection } from "../../../domain/evaluation/Inspection.ts"
-import * as Output from "../../output/Output.ts"
 import { kindNames } from "../../output/InspectReport.ts"
+import * as Output from "../../output/Output.ts"
 
 /** Shows where the tokens of the window go (`/context`), as a bar and a table. */
 

@@ -2,10 +2,10 @@ import { Effect, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { AgentFailure } from "../AgentRunner.ts"
-import type { KnownAgent } from "../AgentDefinitions.ts"
 import type { Browser, BrowserFailure, BrowserPage, Snapshot, Targets } from "../../tools/Browser.ts"
 import * as Tool from "../../tools/Tool.ts"
+import type { KnownAgent } from "../AgentDefinitions.ts"
+import { AgentFailure } from "../AgentRunner.ts"
 
 /** Prevents page text from ending the element that marks it as foreign, or from starting another one. */
 const fence = /<(?=\s*\/?\s*browser_page)/gi

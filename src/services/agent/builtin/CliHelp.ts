@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
-import type { KnownAgent } from "../AgentDefinitions.ts"
 import * as Tool from "../../tools/Tool.ts"
+import type { KnownAgent } from "../AgentDefinitions.ts"
 import { manual } from "./Manual.ts"
 
 const topics = Object.keys(manual)

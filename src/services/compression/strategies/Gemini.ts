@@ -1,18 +1,7 @@
 import { Effect } from "effect"
-import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
-import { encode } from "../../../domain/text/Bytes.ts"
 import * as Domain from "../../../domain/compression/Compression.ts"
-import { model, text, user } from "../../../domain/content/Content.ts"
-import {
-  entries,
-  type Entry,
-  entryId,
-  itemParts,
-  type Patch,
-  view,
-  type ViewItem
-} from "../../../domain/conversation/Conversation.ts"
 import { witnessOf } from "../../../domain/compression/Evidence.ts"
+import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
 import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
 import {
   acknowledgement,
@@ -28,11 +17,23 @@ import {
   type GeminiDecision,
   type Summarize
 } from "../../../domain/compression/strategies/gemini/Decision.ts"
+import { gemini as strategy } from "../../../domain/compression/strategies/gemini/Gemini.ts"
 import { curatedItems, plan as planGemini, requestOf } from "../../../domain/compression/strategies/gemini/Plan.ts"
 import { estimate, needsApiCount } from "../../../domain/compression/strategies/gemini/TokenEstimate.ts"
 import { type Truncation } from "../../../domain/compression/strategies/gemini/ToolOutputs.ts"
-import { gemini as strategy } from "../../../domain/compression/strategies/gemini/Gemini.ts"
+import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
+import { model, text, user } from "../../../domain/content/Content.ts"
+import {
+  entries,
+  type Entry,
+  entryId,
+  itemParts,
+  type Patch,
+  view,
+  type ViewItem
+} from "../../../domain/conversation/Conversation.ts"
 import { redactedContents, redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
+import { encode } from "../../../domain/text/Bytes.ts"
 import {
   countSecrets,
   redact,
@@ -41,10 +42,12 @@ import {
   distinctiveSecrets,
   withoutValues
 } from "../../../domain/text/Redaction.ts"
-import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
-import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
-import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { TokenCount } from "../../../domain/tokens/Tokens.ts"
+import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { TempStore } from "../../session/TempStore.ts"
+import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
 import {
   redactedCalls,
   type CompressRequest,
@@ -53,10 +56,7 @@ import {
   noop,
   PlanRefused
 } from "./CompressRequest.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
-import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import { TempStore } from "../../session/TempStore.ts"
-import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
 
 /**
  * Carries out a compression as Gemini CLI did in March 2026: its split, counts, calls, statuses and layout. The guarantees

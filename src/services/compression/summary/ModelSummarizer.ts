@@ -5,14 +5,13 @@ import {
   summarizerRole,
   type SummaryCall
 } from "../../../domain/compression/Compression.ts"
-import { type Content, isText, model as modelSays, plainText, text, user } from "../../../domain/content/Content.ts"
-import { type Entry, viewItem } from "../../../domain/conversation/Conversation.ts"
 import { modelFor } from "../../../domain/compression/ModelPurpose.ts"
-import { projectItems } from "../../../domain/conversation/Projection.ts"
-import { redact } from "../../../domain/text/Redaction.ts"
 import { isSnapshot, parseSnapshot } from "../../../domain/compression/Snapshot.ts"
 import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../../domain/compression/SummaryPrompts.ts"
-import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
+import { type Content, isText, model as modelSays, plainText, text, user } from "../../../domain/content/Content.ts"
+import { type Entry, viewItem } from "../../../domain/conversation/Conversation.ts"
+import { projectItems } from "../../../domain/conversation/Projection.ts"
+import { redact } from "../../../domain/text/Redaction.ts"
 import {
   Model,
   type ModelAnswer,
@@ -22,6 +21,7 @@ import {
   briefRetries
 } from "../../model/Model.ts"
 import * as ModelWindows from "../../model/ModelWindows.ts"
+import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
 import {
   type SummaryAnswers,
   type AnswersRequest,

@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
-import type { Content } from "../../../domain/content/Content.ts"
-import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import type { UserWordsWitness, Span } from "../../../domain/compression/Evidence.ts"
 import { type AnchorAudit, extractSnapshot } from "../../../domain/compression/Extractive.ts"
+import type { Content } from "../../../domain/content/Content.ts"
+import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 

@@ -1,9 +1,8 @@
 import { Effect } from "effect"
 import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
-import { checkFacts } from "../../../domain/compression/FactCheck.ts"
 import { gatherEvidence } from "../../../domain/compression/Evidence.ts"
 import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/Extractive.ts"
-import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
+import { checkFacts } from "../../../domain/compression/FactCheck.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -11,6 +10,7 @@ import {
   type Snapshot,
   attributeWords
 } from "../../../domain/compression/Snapshot.ts"
+import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import {
   auditOfOwnSummary,

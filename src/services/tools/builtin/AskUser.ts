@@ -1,7 +1,7 @@
 import { Effect, Schema, Semaphore } from "effect"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { UserPrompt, type UserQuestion } from "../UserPrompt.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
+import { UserPrompt, type UserQuestion } from "../UserPrompt.ts"
 
 /** Maximum number of questions per call: more would be a form. */
 const maxQuestions = 4

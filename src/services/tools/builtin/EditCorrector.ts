@@ -1,7 +1,7 @@
 import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer, Option, Schema } from "effect"
-import { fromJson } from "../../../domain/text/JsonText.ts"
-import { plainText, text, user } from "../../../domain/content/Content.ts"
 import { modelFor, type ModelOverrides } from "../../../domain/compression/ModelPurpose.ts"
+import { plainText, text, user } from "../../../domain/content/Content.ts"
+import { fromJson } from "../../../domain/text/JsonText.ts"
 import { Model } from "../../model/Model.ts"
 
 /** A model's correction of an edit that matched nothing. */

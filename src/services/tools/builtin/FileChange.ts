@@ -1,7 +1,8 @@
 import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
-import { editGrant, fileGrant } from "../../../domain/tools/Approval.ts"
 import { decode, encode } from "../../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../../domain/text/DiskErrors.ts"
+import { isWithin } from "../../../domain/text/WorkspacePath.ts"
+import { editGrant, fileGrant } from "../../../domain/tools/Approval.ts"
 import { type FileDiff, fileDiff } from "../../../domain/tools/FileDiff.ts"
 import {
   hooksFolder,
@@ -12,12 +13,11 @@ import {
   steeringReason
 } from "../../../domain/tools/SteeringFiles.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { isWithin } from "../../../domain/text/WorkspacePath.ts"
-import { read } from "../../platform/RegularFile.ts"
-import { fileReadFailure, pathArgument, type Question, ToolFailure } from "../Tool.ts"
-import * as StaleFiles from "../../platform/StaleFiles.ts"
 import * as AtomicFile from "../../platform/AtomicFile.ts"
+import { read } from "../../platform/RegularFile.ts"
+import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
+import { fileReadFailure, pathArgument, type Question, ToolFailure } from "../Tool.ts"
 
 /** The answer to the model, as Gemini CLI has it. */
 export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })

@@ -1,10 +1,10 @@
 import { Clock, Effect, FileSystem, Glob, Option, Path, Schema, Stream } from "effect"
-import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { FileLimits } from "../../workspace/FileLimits.ts"
 import { walk } from "../../workspace/IgnoreRules.ts"
-import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
+import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, withoutNulls } from "./Filtering.ts"
 
 const parameters = Schema.Struct({

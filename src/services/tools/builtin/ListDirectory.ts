@@ -1,11 +1,11 @@
 import { ByteSize, Effect, FileSystem, Glob, Option, Path, Schema } from "effect"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
-import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { FileLimits } from "../../workspace/FileLimits.ts"
 import { rulesOf } from "../../workspace/IgnoreRules.ts"
-import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
+import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, filterOptions, withoutNulls } from "./Filtering.ts"
 
 const parameters = Schema.Struct({

@@ -1,13 +1,13 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { type ApprovalMode, editGrant } from "../../../domain/tools/Approval.ts"
 import { decode } from "../../../domain/text/Bytes.ts"
-import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { type ApprovalMode, editGrant } from "../../../domain/tools/Approval.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { inspect, read } from "../../platform/RegularFile.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
 import { Approval } from "../Approval.ts"
 import { Plans } from "../Plans.ts"
-import { inspect, read } from "../../platform/RegularFile.ts"
 import { fileReadFailure, make, makePrepared, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
 
 /** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
 

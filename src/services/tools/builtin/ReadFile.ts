@@ -1,12 +1,12 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
+import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { type FileKind, kindOf } from "../../../domain/workspace/FileKind.ts"
 import { decodeFile, type ShownLines, showLines, maxLineChars } from "../../../domain/workspace/FileText.ts"
-import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { read } from "../../platform/RegularFile.ts"
-import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
+import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 
 const LineNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 

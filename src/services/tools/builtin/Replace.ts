@@ -1,8 +1,8 @@
 import { Effect, type FileSystem, type Path, Result, Schema } from "effect"
 import { edit, type EditFault, type Replacement } from "../../../domain/tools/Edit.ts"
-import { EditCorrector } from "./EditCorrector.ts"
-import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
+import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
+import { EditCorrector } from "./EditCorrector.ts"
 import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
 
 const parameters = Schema.Struct({

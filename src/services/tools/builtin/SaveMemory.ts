@@ -2,8 +2,8 @@ import { Effect, Predicate, Schema } from "effect"
 import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
 import { type Display, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { Memory, type SavedFact } from "../../memory/Memory.ts"
-import type { UserPrompt } from "../UserPrompt.ts"
 import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
+import type { UserPrompt } from "../UserPrompt.ts"
 
 /** Options of the `save_memory` tool. */
 export interface SaveMemoryOptions {

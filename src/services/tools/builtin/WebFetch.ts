@@ -3,10 +3,10 @@ import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/h
 import { type Dns, NetAddress } from "effect/net"
 import { clipped, firstUnits } from "../../../domain/text/Bytes.ts"
 import { htmlText } from "../../../domain/text/HtmlText.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
 import { protect } from "../../../domain/text/UntrustedText.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { webAddresses } from "../../../domain/tools/WebAddress.ts"
-import * as Work from "../../../domain/text/SlicedWork.ts"
 import { publicAddresses } from "../../platform/PublicNetwork.ts"
 import { make, type Question, type Tool, ToolFailure } from "../Tool.ts"
 

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import { withCitations } from "../../../domain/conversation/Citations.ts"
 import { text, user } from "../../../domain/content/Content.ts"
+import { withCitations } from "../../../domain/conversation/Citations.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { Model, type ModelError, retrySchedule, briefRetries } from "../../model/Model.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"

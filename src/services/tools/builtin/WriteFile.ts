@@ -1,8 +1,8 @@
 import { Context, Effect, type FileSystem, type Path, Schema } from "effect"
 import { hasCrLf, withCrLf } from "../../../domain/tools/Edit.ts"
 import { unescapedContent } from "../../../domain/tools/ModelEscapes.ts"
-import { makePrepared, type Tool } from "../Tool.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
+import { makePrepared, type Tool } from "../Tool.ts"
 import { FileChangeResult, fileChanges } from "./FileChange.ts"
 
 /** Whether to unescape content before writing it, for models that escape too much. Default: false. */

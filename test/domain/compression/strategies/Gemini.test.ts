@@ -1,25 +1,8 @@
-import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
-import { modelAlias } from "../../../../src/domain/compression/ModelPurpose.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import type { Plan } from "../../../../src/domain/compression/Compression.ts"
-import { call, type Content, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
-import {
-  append,
-  type Conversation,
-  type Draft,
-  empty,
-  entryId
-} from "../../../../src/domain/conversation/Conversation.ts"
-import { curate } from "../../../../src/domain/conversation/Curation.ts"
-import { freshMemory, remember } from "../../../../src/domain/conversation/FailureMemory.ts"
-import { Handle } from "../../../../src/domain/content/Handle.ts"
+import { modelAlias } from "../../../../src/domain/compression/ModelPurpose.ts"
 import { sectionNames } from "../../../../src/domain/compression/Snapshot.ts"
-import {
-  compressionInstruction,
-  critiqueRequest,
-  snapshotRequest
-} from "../../../../src/domain/compression/SummaryPrompts.ts"
 import { firstCall, secondCall } from "../../../../src/domain/compression/strategies/gemini/Calls.ts"
 import {
   acknowledgement,
@@ -47,8 +30,25 @@ import {
   placeholder,
   truncateToBudget
 } from "../../../../src/domain/compression/strategies/gemini/ToolOutputs.ts"
-import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
+import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
+import {
+  compressionInstruction,
+  critiqueRequest,
+  snapshotRequest
+} from "../../../../src/domain/compression/SummaryPrompts.ts"
+import { call, type Content, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { Handle } from "../../../../src/domain/content/Handle.ts"
+import {
+  append,
+  type Conversation,
+  type Draft,
+  empty,
+  entryId
+} from "../../../../src/domain/conversation/Conversation.ts"
+import { curate } from "../../../../src/domain/conversation/Curation.ts"
+import { freshMemory, remember } from "../../../../src/domain/conversation/FailureMemory.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import {
   oracle,
   oracleEstimate,

@@ -3,16 +3,16 @@ import { Effect, Result } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { fillTemplate } from "../../../../src/domain/agent/AgentDefinition.ts"
-import { Browser } from "../../../../src/services/tools/Browser.ts"
 import { browserAgent } from "../../../../src/services/agent/builtin/BrowserAgent.ts"
 import { cliHelp, getInternalDocs } from "../../../../src/services/agent/builtin/CliHelp.ts"
 import { codebaseInvestigator } from "../../../../src/services/agent/builtin/CodebaseInvestigator.ts"
 import { generalist } from "../../../../src/services/agent/builtin/Generalist.ts"
 import { manual } from "../../../../src/services/agent/builtin/Manual.ts"
 import * as Subagents from "../../../../src/services/agent/Subagents.ts"
+import { Browser } from "../../../../src/services/tools/Browser.ts"
+import { root } from "../../../support/paths.ts"
 import { begin } from "../../../support/sending.ts"
 import { runtime } from "../../../support/subagents.ts"
-import { root } from "../../../support/paths.ts"
 
 const sources = (pattern: string) =>
   globSync(pattern, { cwd: root }).map((file) => readFileSync(path.join(root, file), "utf8"))

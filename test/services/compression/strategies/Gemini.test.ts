@@ -1,25 +1,25 @@
-import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
 import { patchOf, statusOf, tokensOf } from "../../../../src/domain/compression/Compression.ts"
-import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { projectMessages } from "../../../../src/domain/conversation/Projection.ts"
-import { emptySession, type SessionEvent } from "../../../../src/domain/session/Session.ts"
+import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import {
   compressionInstruction,
   critiqueRequest,
   snapshotRequest
 } from "../../../../src/domain/compression/SummaryPrompts.ts"
+import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { projectMessages } from "../../../../src/domain/conversation/Projection.ts"
+import { emptySession, type SessionEvent } from "../../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryCalibrations from "../../../../src/layers/testing/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { Chat } from "../../../../src/services/chat/Chat.ts"
 import { Compression, requestFor } from "../../../../src/services/compression/Compression.ts"
+import * as ModelSummarizer from "../../../../src/services/compression/summary/ModelSummarizer.ts"
+import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { AuthenticationError, Model, ModelError, type ModelRequest } from "../../../../src/services/model/Model.ts"
-import * as ModelSummarizer from "../../../../src/services/compression/summary/ModelSummarizer.ts"
 import { BlobUnavailable, TempStore, TempStoreError } from "../../../../src/services/session/TempStore.ts"
-import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { TokenCounter, TokenCountError } from "../../../../src/services/tokens/TokenCounter.ts"
 import { oracle } from "../../../support/geminiOracle.ts"
 

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { ContentTruncated, type Plan } from "../../../../src/domain/compression/Compression.ts"
-import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { defaultPolicy, Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import {
   countsByReport,
@@ -9,6 +8,7 @@ import {
   strategyNamed,
   waitsForGrowth
 } from "../../../../src/domain/compression/strategies/Strategies.ts"
+import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { text, user } from "../../../../src/domain/content/Content.ts"
 import { viewTokens } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"

@@ -1,16 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { call, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
-import { removedMark } from "../../../../src/domain/compression/FactCheck.ts"
 import { requestSpans, witnessOf } from "../../../../src/domain/compression/Evidence.ts"
+import { removedMark } from "../../../../src/domain/compression/FactCheck.ts"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { compressionInstruction, snapshotRequest } from "../../../../src/domain/compression/SummaryPrompts.ts"
+import { call, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryCalibrations from "../../../../src/layers/testing/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
-import { HandleIndex, makeEntry } from "../../../../src/services/session/EntryBuilder.ts"
+import * as ModelSummarizer from "../../../../src/services/compression/summary/ModelSummarizer.ts"
+import { Summarizer, type SummaryRequest } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { verifySnapshot } from "../../../../src/services/compression/summary/WrittenSnapshot.ts"
 import {
   AuthenticationError,
   Model,
@@ -19,11 +21,9 @@ import {
   type ModelRequest,
   RateLimitError
 } from "../../../../src/services/model/Model.ts"
+import { HandleIndex, makeEntry } from "../../../../src/services/session/EntryBuilder.ts"
 import { Calibrations } from "../../../../src/services/tokens/Calibrations.ts"
-import * as ModelSummarizer from "../../../../src/services/compression/summary/ModelSummarizer.ts"
-import { Summarizer, type SummaryRequest } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
-import { verifySnapshot } from "../../../../src/services/compression/summary/WrittenSnapshot.ts"
 
 const section = (name: string, body: string) => `<${name}>\n${body}\n</${name}>`
 const snapshotText = (overrides: Readonly<Record<string, string>> = {}) => {

@@ -1,17 +1,17 @@
-import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { model, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
+import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
+import { model, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { Compression, requestFor } from "../../../../src/services/compression/Compression.ts"
-import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import {
   extractiveSummary,
   Summarizer,
   SummarizerError
 } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 
 const messages = [

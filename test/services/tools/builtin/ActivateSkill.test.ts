@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { type ActiveSkill, Skills } from "../../../../src/services/tools/Skills.ts"
 import { activateSkill } from "../../../../src/services/tools/builtin/ActivateSkill.ts"
+import { type ActiveSkill, Skills } from "../../../../src/services/tools/Skills.ts"
 import { callTool, failureOf } from "../../../support/callTool.ts"
 
 const having = (...skills: ReadonlyArray<ActiveSkill>) =>

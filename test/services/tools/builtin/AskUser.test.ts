@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { UserPrompt, type UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
 import { askUser } from "../../../../src/services/tools/builtin/AskUser.ts"
+import { UserPrompt, type UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
 import { callTool, context, failureOf } from "../../../support/callTool.ts"
 
 /** Somebody who answers with the question's own words, an hour later. */

@@ -3,8 +3,8 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { plainText } from "../../../../src/domain/content/Content.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
-import { EditCorrector, type FailedEdit, make } from "../../../../src/services/tools/builtin/EditCorrector.ts"
 import { ModelError, NetworkError } from "../../../../src/services/model/Model.ts"
+import { EditCorrector, type FailedEdit, make } from "../../../../src/services/tools/builtin/EditCorrector.ts"
 
 const failed: FailedEdit = {
   file: "/w/a.ts",

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import * as FileMemory from "../../../../src/layers/memory/FileMemory.ts"
 import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
-import type { UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
-import { ToolFailure } from "../../../../src/services/tools/Tool.ts"
 import { saveMemory } from "../../../../src/services/tools/builtin/SaveMemory.ts"
+import { ToolFailure } from "../../../../src/services/tools/Tool.ts"
+import type { UserQuestion } from "../../../../src/services/tools/UserPrompt.ts"
 import { callTool, failureOf } from "../../../support/callTool.ts"
 
 const here = (files: Readonly<Record<string, string>> = {}, isTrusted = true) =>

@@ -7,8 +7,8 @@ import { Dns, NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { AllowPrivate } from "../../../../src/services/platform/PublicNetwork.ts"
-import type { CallContext } from "../../../../src/services/tools/Tool.ts"
 import { webFetch } from "../../../../src/services/tools/builtin/WebFetch.ts"
+import type { CallContext } from "../../../../src/services/tools/Tool.ts"
 
 const context: CallContext = {
   id: "call-1",

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { model, text } from "../../../../src/domain/content/Content.ts"
-import * as Fake from "../../../../src/layers/testing/FakeGemini.ts"
 import * as GoogleModel from "../../../../src/layers/model/GoogleModel.ts"
+import * as Fake from "../../../../src/layers/testing/FakeGemini.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import {
   AuthenticationError,

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
 import { Effect, Exit, FileSystem, Layer } from "effect"
+import { execFileSync } from "node:child_process"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { SteeringSettings } from "../../../../src/services/tools/builtin/FileChange.ts"
 import { UnescapesContent, writeFile } from "../../../../src/services/tools/builtin/WriteFile.ts"

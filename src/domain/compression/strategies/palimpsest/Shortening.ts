@@ -1,5 +1,3 @@
-import type { Plan, PlanStep } from "../../Compression.ts"
-import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { isResponse, outputText, type Part, payload } from "../../../content/Content.ts"
 import { sourceOf, type ViewItem } from "../../../conversation/Conversation.ts"
 import {
@@ -9,8 +7,10 @@ import {
   type OutputSize,
   shorten
 } from "../../../conversation/ToolOutputShortening.ts"
-import { estimateText, TokenCount } from "../../../tokens/Tokens.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
+import { estimateText, TokenCount } from "../../../tokens/Tokens.ts"
+import type { Plan, PlanStep } from "../../Compression.ts"
+import type { PolicyOptions } from "../../PolicyOptions.ts"
 
 /** Selects the tool outputs that a plan shortens, and their sizes, by rung of the ladder. */
 
