@@ -8,6 +8,24 @@ import { widerGrants } from "./ShellCommand.ts"
 export const ApprovalMode = Schema.Literals(["none", "edits", "all", "plan"])
 export type ApprovalMode = typeof ApprovalMode.Type
 
+/** The present mode, and the mode that follows a plan: they differ only in plan mode. */
+export interface ApprovalModes {
+  readonly now: ApprovalMode
+  readonly before: ApprovalMode
+}
+
+/** The modes of a new session. One that starts in plan mode asks after the plan. */
+export const startingModes = (mode: ApprovalMode): ApprovalModes => withMode({ now: mode, before: "none" }, mode)
+
+/** The modes after a change. */
+export const withMode = ({ before }: ApprovalModes, mode: ApprovalMode): ApprovalModes => ({
+  now: mode,
+  before: mode === "plan" ? before : mode
+})
+
+/** The modes after the end of a plan. Without a plan nothing changes. */
+export const withoutPlan = ({ before }: ApprovalModes): ApprovalModes => ({ now: before, before })
+
 /** The user's answer to a call. `no` may include a message to the model. */
 export type Answer =
   | { readonly _tag: "Once" }

@@ -3,11 +3,15 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import {
   type Answer,
   type ApprovalMode,
+  type ApprovalModes,
   canPersist,
   type Decision,
   planModeRefusal,
+  startingModes,
   type ToolKind,
-  verdict
+  verdict,
+  withMode,
+  withoutPlan
 } from "../../domain/tools/Approval.ts"
 import { steeringNote } from "../../domain/tools/SteeringFiles.ts"
 import type { Question } from "./Tool.ts"
@@ -58,69 +62,83 @@ export class Approval extends Context.Service<
   }
 >()("palimpsest/services/tools/Approval") {
   /** Makes the service. Grants for this session last as long as the service. */
-  static readonly make = Effect.fnUntraced(function* ({
-    ask,
-    granted,
-    keep,
-    mode,
-    planFile
-  }: ApprovalOptions): Effect.fn.Return<Approval["Service"]> {
-    /** `before` is the mode that follows a plan. A session that starts in plan mode asks after it. */
-    const modes = yield* Ref.make({ now: mode, before: mode === "plan" ? "none" : mode })
-    const grants = yield* Ref.make<ReadonlySet<string>>(new Set(granted))
-    const one = yield* Semaphore.make(1)
-    const isExplained = yield* Ref.make(false)
-    const judged = (call: ApprovalQuestion) =>
-      Effect.map(Effect.all([Ref.get(modes), Ref.get(grants)]), ([{ now }, held]) =>
-        verdict({ mode: now, granted: held, planFile }, call)
-      )
-    const decisionWithoutAsking = Effect.fnUntraced(function* (
-      call: ApprovalQuestion
-    ): Effect.fn.Return<Decision | undefined> {
-      switch (yield* judged(call)) {
-        case "allowed":
-          return { _tag: "Allowed" }
-        case "refused":
-          return {
-            _tag: "Refused",
-            why: planModeRefusal(call.tool, planFile === undefined ? undefined : quotedPath(planFile))
-          }
-        case "asked":
-          return undefined
-      }
-    })
-    const asked = Effect.fnUntraced(function* (
-      asked: ApprovalQuestion,
-      question: (asked: ApprovalQuestion) => Effect.Effect<Answer>
-    ): Effect.fn.Return<Decision> {
-      // The answer to the previous call may also cover this one, or may have started a plan.
-      const already = yield* decisionWithoutAsking(asked)
-      if (already !== undefined) return already
-      const { because } = asked
-      const isFirst = because !== undefined && !(yield* Ref.getAndSet(isExplained, true))
-      const answer = yield* question(isFirst ? { ...asked, because: `${because}. ${steeringNote}` } : asked)
-      if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
-      if (answer._tag !== "Once") yield* Ref.update(grants, (held) => new Set([...held, ...asked.grants]))
-      const lasting = asked.grants.filter(canPersist)
-      if (answer._tag === "Always" && keep !== undefined && lasting.length > 0) yield* keep(lasting)
-      return { _tag: "Allowed" }
-    })
+  static readonly make = Effect.fnUntraced(function* (options: ApprovalOptions): Effect.fn.Return<Approval["Service"]> {
+    const state: ApprovalState = {
+      options,
+      modes: yield* Ref.make(startingModes(options.mode)),
+      grants: yield* Ref.make<ReadonlySet<string>>(new Set(options.granted)),
+      asking: yield* Semaphore.make(1),
+      isExplained: yield* Ref.make(false)
+    }
     return {
-      decide: Effect.fn("Approval.decide")(function* (call, asking) {
-        const already = yield* decisionWithoutAsking(call)
-        if (already !== undefined) return already
-        if (ask === undefined) return { _tag: "Denied", words: "" }
-        return yield* asking(one.withPermit(asked(call, ask)))
-      }),
-      setMode: (now) => Ref.update(modes, ({ before }) => ({ now, before: now === "plan" ? before : now })),
-      mode: Effect.map(Ref.get(modes), ({ now }) => now),
-      leavePlan: Ref.modify(modes, (held) => {
-        const now = held.now === "plan" ? held.before : held.now
-        return [now, { now, before: now }]
-      })
+      decide: (call, asking) => decide(state, call, asking),
+      setMode: (mode) => Ref.update(state.modes, (modes) => withMode(modes, mode)),
+      mode: Effect.map(Ref.get(state.modes), ({ now }) => now),
+      leavePlan: Effect.map(Ref.updateAndGet(state.modes, withoutPlan), ({ now }) => now)
     }
   })
 
   /** `make` as a layer. */
   static readonly layer = (options: ApprovalOptions) => Layer.effect(Approval, Approval.make(options))
 }
+
+interface ApprovalState {
+  readonly options: ApprovalOptions
+  readonly modes: Ref.Ref<ApprovalModes>
+  /** What is allowed by now: the grants of the settings and of earlier answers. */
+  readonly grants: Ref.Ref<ReadonlySet<string>>
+  /** Held while the user is asked about a call. */
+  readonly asking: Semaphore.Semaphore
+  /** Whether a question has explained already why some files ask each time. */
+  readonly isExplained: Ref.Ref<boolean>
+}
+
+const decide = Effect.fn("Approval.decide")(function* (
+  state: ApprovalState,
+  call: ApprovalQuestion,
+  asking: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+): Effect.fn.Return<Decision> {
+  const { ask } = state.options
+  const already = yield* decideUnasked(state, call)
+  if (already !== undefined) return already
+  if (ask === undefined) return { _tag: "Denied", words: "" }
+  return yield* asking(state.asking.withPermit(askUser(state, call, ask)))
+})
+
+/** The decision that needs no question. Undefined: the user has to be asked. */
+const decideUnasked = Effect.fnUntraced(function* (
+  { grants, modes, options: { planFile } }: ApprovalState,
+  call: ApprovalQuestion
+): Effect.fn.Return<Decision | undefined> {
+  switch (verdict({ mode: (yield* Ref.get(modes)).now, granted: yield* Ref.get(grants), planFile }, call)) {
+    case "allowed":
+      return { _tag: "Allowed" }
+    case "refused":
+      return {
+        _tag: "Refused",
+        why: planModeRefusal(call.tool, planFile === undefined ? undefined : quotedPath(planFile))
+      }
+    case "asked":
+      return undefined
+  }
+})
+
+/** Asks the user about one call and keeps what the answer grants. */
+const askUser = Effect.fnUntraced(function* (
+  state: ApprovalState,
+  call: ApprovalQuestion,
+  ask: NonNullable<ApprovalOptions["ask"]>
+): Effect.fn.Return<Decision> {
+  // The answer to the previous call may also cover this one, or may have started a plan.
+  const already = yield* decideUnasked(state, call)
+  if (already !== undefined) return already
+  const { because } = call
+  const { keep } = state.options
+  const isFirst = because !== undefined && !(yield* Ref.getAndSet(state.isExplained, true))
+  const answer = yield* ask(isFirst ? { ...call, because: `${because}. ${steeringNote}` } : call)
+  if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
+  if (answer._tag !== "Once") yield* Ref.update(state.grants, (held) => new Set([...held, ...call.grants]))
+  const lasting = call.grants.filter(canPersist)
+  if (answer._tag === "Always" && keep !== undefined && lasting.length > 0) yield* keep(lasting)
+  return { _tag: "Allowed" }
+})

@@ -3,9 +3,12 @@ import {
   ApprovalMode,
   planModeRefusal,
   serverGrant,
+  startingModes,
   type ToolKind,
   type Verdict,
   verdict,
+  withMode,
+  withoutPlan,
   type ApprovalRequest
 } from "../../../src/domain/tools/Approval.ts"
 
@@ -100,4 +103,25 @@ describe("while a plan is made", () => {
     assert.match(planModeRefusal("replace", planFile), /^replace was not run: .*\/home\/plans\/s\.md.*exit_plan_mode/)
     assert.match(planModeRefusal("replace", undefined), /give the plan as your answer$/)
   })
+})
+
+describe("the mode that a plan gives way to", () => {
+  const cases: ReadonlyArray<
+    readonly [start: ApprovalMode, changes: ReadonlyArray<ApprovalMode>, after: ApprovalMode]
+  > = [
+    ["edits", [], "edits"],
+    ["plan", [], "none"],
+    ["edits", ["plan"], "edits"],
+    ["none", ["all", "plan"], "all"],
+    ["all", ["plan", "plan"], "all"],
+    ["all", ["plan", "edits"], "edits"],
+    ["plan", ["edits", "plan"], "edits"]
+  ]
+  for (const [start, changes, after] of cases) {
+    it(`of ${[start, ...changes].join(", then ")} is ${after}`, () =>
+      assert.deepStrictEqual(withoutPlan(changes.reduce(withMode, startingModes(start))), {
+        now: after,
+        before: after
+      }))
+  }
 })
