@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { HookEvent } from "./Hook.ts"
 
-/** The JSON that a command hook receives on standard input. */
+/** The JSON that a command hook receives on standard input, and the variables that it receives in its environment. */
 
 /** Fields common to all events. */
 export interface HookCircumstances {
@@ -97,4 +97,20 @@ export const hookInput = (event: HookEvent, { cwd, session, timestamp, transcrip
   hook_event_name: event._tag,
   timestamp,
   ...own(event)
+})
+
+/** The environment variables of a command hook: Gemini CLI's, and the one by which Claude Code's hooks find their project. */
+export const hookVariables = ({
+  cwd,
+  plans,
+  session
+}: Pick<HookCircumstances, "cwd" | "session"> & {
+  /** The folder of plans. Absent: none. */
+  readonly plans: string | undefined
+}): Readonly<Record<string, string>> => ({
+  GEMINI_PROJECT_DIR: cwd,
+  CLAUDE_PROJECT_DIR: cwd,
+  GEMINI_CWD: cwd,
+  GEMINI_SESSION_ID: session,
+  ...(plans === undefined ? {} : { GEMINI_PLANS_DIR: plans })
 })

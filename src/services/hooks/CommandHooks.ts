@@ -2,7 +2,7 @@ import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformE
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { HookEvent } from "../../domain/hooks/Hook.ts"
 import { answerOf, type HookAnswer } from "../../domain/hooks/HookAnswer.ts"
-import { hookInput } from "../../domain/hooks/HookInput.ts"
+import { hookInput, hookVariables } from "../../domain/hooks/HookInput.ts"
 import {
   type CommandHook,
   enabledHooks,
@@ -85,76 +85,26 @@ const failureOf = ({ reason }: PlatformError.PlatformError): string =>
 const realFolder = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
   FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.realPath(folder), () => folder))
 
+/** What running a command of a hook takes. */
+interface CommandHost {
+  readonly options: CommandHooksOptions
+  readonly spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]
+  readonly environment: Environment["Service"]
+  /** Finds a program outside the working folder. */
+  readonly find: (name: string) => Effect.Effect<string | undefined>
+}
+
 /** Creates hooks that run commands, each in its own process group that ends with the event. */
 export const make = Effect.fn("CommandHooks.make")(function* (
   definitions: ReadonlyArray<CommandHook>,
   options: CommandHooksOptions
 ): Effect.fn.Return<ReadonlyArray<Hook>, never, Needs> {
-  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const find = yield* makeProgramFinder([yield* realFolder(options.cwd)])
-  const environment = yield* Environment
-
-  const started = Effect.fnUntraced(function* (
-    { command, env }: CommandHook,
-    event: HookEvent,
-    { cwd = options.cwd, session = "" }: HookPlace
-  ): Effect.fn.Return<ChildProcessSpawner.ChildProcessHandle, string, Scope.Scope> {
-    const own = {
-      GEMINI_PROJECT_DIR: cwd,
-      CLAUDE_PROJECT_DIR: cwd,
-      GEMINI_CWD: cwd,
-      GEMINI_SESSION_ID: session,
-      ...(options.plans === undefined ? {} : { GEMINI_PLANS_DIR: options.plans })
-    }
-    const timestamp = DateTime.formatIso(yield* DateTime.now)
-    const transcript = session === "" ? "" : (options.transcript?.(session) ?? "")
-    const input = yield* Effect.try({
-      try: () => new TextEncoder().encode(JSON.stringify(hookInput(event, { cwd, session, timestamp, transcript }))),
-      catch: () => "what happened cannot be written as JSON"
-    })
-    // The command stays as written: the shell expands variables, and an expansion is never parsed as a command.
-    const given = childEnvironment(yield* environment.variables, options.passed)
-    // Relative entries of PATH contain programs of the folder.
-    const variables = (yield* options.isTrusted) ? given : withAbsolutePath(given)
-    const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command, (yield* find("bash")) ?? ""], {
-      cwd,
-      env: { ...variables, ...own, ...env },
-      // A command that does not read stdin gets no broken-pipe error: Effect's spawner drops it.
-      stdin: Stream.make(input),
-      detached: true,
-      forceKillAfter: options.grace ?? "5 seconds"
-    })
-    return yield* spawner.spawn(handed).pipe(
-      Effect.mapError(failureOf),
-      Effect.catchDefect((defect) => Effect.fail(notStarted(defect instanceof Error ? defect.message : String(defect))))
-    )
-  })
-
-  const answered = Effect.fnUntraced(function* (
-    definition: CommandHook,
-    event: HookEvent,
-    place: HookPlace
-  ): Effect.fn.Return<HookAnswer, string, Scope.Scope> {
-    if (definition.source === "workspace" && !(yield* options.isTrusted)) {
-      return yield* Effect.fail("it was not run: its folder is not trusted")
-    }
-    const handle = yield* started(definition, event, place)
-    const output = yield* emptyOutput(maxOutputBytes)
-    yield* captureOutput(handle, output, yield* Effect.scope)
-    const exit = yield* Effect.exit(handle.exitCode)
-    yield* awaitOutput(output)
-    if (!Exit.isSuccess(exit)) return yield* Effect.fail(`it was ended by ${signalOf(exit) ?? "a signal"}`)
-    // What it left running on purpose continues, as after any command.
-    if (exit.value === 0) yield* Effect.ignore(handle.unref)
-    const [out, err] = [output.out.kept(), output.err.kept()]
-    return answerOf({
-      stdout: textOf(out),
-      stderr: textOf(err),
-      code: exit.value,
-      isCut: out.dropped > 0 || err.dropped > 0
-    })
-  })
-
+  const host: CommandHost = {
+    options,
+    spawner: yield* ChildProcessSpawner.ChildProcessSpawner,
+    environment: yield* Environment,
+    find: yield* makeProgramFinder([yield* realFolder(options.cwd)])
+  }
   return definitions.map((definition) => ({
     name: shownName(definition),
     event: definition.event,
@@ -162,8 +112,65 @@ export const make = Effect.fn("CommandHooks.make")(function* (
     sequential: definition.sequential,
     priority: sourcePriority[definition.source],
     timeout: Duration.millis(definition.timeout ?? options.timeout ?? defaultHookTimeoutMillis),
-    run: (event, place) => Effect.scoped(answered(definition, event, place))
+    run: (event, place) => Effect.scoped(runCommand(host, definition, event, place))
   }))
+})
+
+/** Runs a hook's command for one event and reads its answer. */
+const runCommand = Effect.fnUntraced(function* (
+  host: CommandHost,
+  definition: CommandHook,
+  event: HookEvent,
+  place: HookPlace
+): Effect.fn.Return<HookAnswer, string, Scope.Scope> {
+  if (definition.source === "workspace" && !(yield* host.options.isTrusted)) {
+    return yield* Effect.fail("it was not run: its folder is not trusted")
+  }
+  const handle = yield* startCommand(host, definition, event, place)
+  const output = yield* emptyOutput(maxOutputBytes)
+  yield* captureOutput(handle, output, yield* Effect.scope)
+  const exit = yield* Effect.exit(handle.exitCode)
+  yield* awaitOutput(output)
+  if (!Exit.isSuccess(exit)) return yield* Effect.fail(`it was ended by ${signalOf(exit) ?? "a signal"}`)
+  // What it left running on purpose continues, as after any command.
+  if (exit.value === 0) yield* Effect.ignore(handle.unref)
+  const [out, err] = [output.out.kept(), output.err.kept()]
+  return answerOf({
+    stdout: textOf(out),
+    stderr: textOf(err),
+    code: exit.value,
+    isCut: out.dropped > 0 || err.dropped > 0
+  })
+})
+
+const startCommand = Effect.fnUntraced(function* (
+  { environment, find, options, spawner }: CommandHost,
+  { command, env }: CommandHook,
+  event: HookEvent,
+  { cwd = options.cwd, session = "" }: HookPlace
+): Effect.fn.Return<ChildProcessSpawner.ChildProcessHandle, string, Scope.Scope> {
+  const timestamp = DateTime.formatIso(yield* DateTime.now)
+  const transcript = session === "" ? "" : (options.transcript?.(session) ?? "")
+  const input = yield* Effect.try({
+    try: () => new TextEncoder().encode(JSON.stringify(hookInput(event, { cwd, session, timestamp, transcript }))),
+    catch: () => "what happened cannot be written as JSON"
+  })
+  // The command stays as written: the shell expands variables, and an expansion is never parsed as a command.
+  const given = childEnvironment(yield* environment.variables, options.passed)
+  // Relative entries of PATH contain programs of the folder.
+  const variables = (yield* options.isTrusted) ? given : withAbsolutePath(given)
+  const handed = ChildProcess.make("/bin/sh", ["-c", script, "sh", command, (yield* find("bash")) ?? ""], {
+    cwd,
+    env: { ...variables, ...hookVariables({ cwd, session, plans: options.plans }), ...env },
+    // A command that does not read stdin gets no broken-pipe error: Effect's spawner drops it.
+    stdin: Stream.make(input),
+    detached: true,
+    forceKillAfter: options.grace ?? "5 seconds"
+  })
+  return yield* spawner.spawn(handed).pipe(
+    Effect.mapError(failureOf),
+    Effect.catchDefect((defect) => Effect.fail(notStarted(defect instanceof Error ? defect.message : String(defect))))
+  )
 })
 
 /** The hooks of one settings level. */

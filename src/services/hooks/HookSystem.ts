@@ -62,73 +62,12 @@ export class HookSystem extends Context.Service<
   /** Hooks within this process, each limited to `timeout` per event. */
   static readonly layerWith = (options: { readonly timeout: Duration.Input }) =>
     Layer.sync(HookSystem, () => {
-      const registered = new Map<symbol, ReadonlyArray<Registered>>()
-      // Lookups since the last change: events fire for every chunk of an answer.
-      const lookups = new Map<HookEventName, ReadonlyArray<Registered>>()
-      const warned = new Set<string>()
-      const concerned = (name: HookEventName): ReadonlyArray<Registered> => {
-        const before = lookups.get(name)
-        if (before !== undefined) return before
-        const hooks = [...registered.values()]
-          .flat()
-          .filter(({ hook: { event } }) => event === undefined || event === name)
-          .sort((one, other) => one.hook.priority - other.hook.priority)
-        lookups.set(name, hooks)
-        return hooks
-      }
-      const add = (hooks: ReadonlyArray<Hook>) =>
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            const key = Symbol("hooks")
-            const added = hooks.map((hook) => ({ hook, running: new Set<Running>() }))
-            registered.set(key, added)
-            lookups.clear()
-            return { added, key }
-          }),
-          ({ added, key }) =>
-            Effect.suspend(() => {
-              registered.delete(key)
-              lookups.clear()
-              return ended(added.flatMap(({ running }) => [...running]))
-            })
-        ).pipe(Effect.asVoid)
-      /** Warns once for each hook and event. */
-      const warn = (event: HookEventName, failures: ReadonlyArray<HookFailure>): Effect.Effect<void> =>
-        Effect.forEach(
-          failures.filter(({ hook }) => !warned.has(`${event} ${hook}`)),
-          ({ hook, message }) => {
-            warned.add(`${event} ${hook}`)
-            return Effect.logWarning(`hook ${hook} failed on ${event}: ${message}`)
-          },
-          { discard: true }
-        )
-      const tell = Effect.fn("HookSystem.fire")(function* (
-        hooks: ReadonlyArray<Registered>,
-        event: HookEvent,
-        place: HookPlace
-      ): Effect.fn.Return<HookOutcome> {
-        const isChained = hooks.some(({ hook }) => hook.sequential === true)
-        const reports = isChained
-          ? yield* runInOrder(hooks, event, place, options.timeout)
-          : yield* Effect.forEach(hooks, (each) => runHook(each, event, place, options.timeout), {
-              concurrency: "unbounded"
-            })
-        const failures = reports.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
-        const said = reports.flatMap(({ said }) => (said === undefined ? [] : [said]))
-        if (place.isTold !== true) yield* warn(event._tag, failures)
-        return outcomeOf(event._tag, said, failures, isChained)
-      })
+      const registry: Registry = { ...options, registered: new Map(), lookups: new Map(), warned: new Set() }
       return {
-        add,
-        subscribe: (name, run) => add([{ name, priority: 0, run }]),
-        has: (name) => concerned(name).length > 0,
-        fire: (event, place = {}) =>
-          Effect.suspend(() => {
-            const hooks = concerned(event._tag)
-            if (hooks.length === 0) return Effect.succeed(emptyOutcome)
-            const meant = hooks.filter(({ hook }) => matchesEvent(event, hook.matcher))
-            return meant.length === 0 ? Effect.succeed(emptyOutcome) : tell(meant, event, place)
-          })
+        add: (hooks) => add(registry, hooks),
+        subscribe: (name, run) => add(registry, [{ name, priority: 0, run }]),
+        has: (name) => receivers(registry, name).length > 0,
+        fire: (event, place = {}) => Effect.suspend(() => fire(registry, event, place))
       }
     })
 
@@ -143,6 +82,79 @@ interface Registered {
   readonly hook: Hook
   readonly running: Set<Running>
 }
+
+/** The hooks of a program. Mutable. */
+interface Registry {
+  /** Time limit of a hook that has none of its own. */
+  readonly timeout: Duration.Input
+  readonly registered: Map<symbol, ReadonlyArray<Registered>>
+  /** Receivers by event since the last change: events fire for every chunk of an answer. */
+  readonly lookups: Map<HookEventName, ReadonlyArray<Registered>>
+  /** The hooks and events for which a warning was logged. */
+  readonly warned: Set<string>
+}
+
+/** The hooks that receive an event, in their order. */
+const receivers = ({ lookups, registered }: Registry, name: HookEventName): ReadonlyArray<Registered> => {
+  const before = lookups.get(name)
+  if (before !== undefined) return before
+  const hooks = [...registered.values()]
+    .flat()
+    .filter(({ hook: { event } }) => event === undefined || event === name)
+    .sort((one, other) => one.hook.priority - other.hook.priority)
+  lookups.set(name, hooks)
+  return hooks
+}
+
+const add = ({ lookups, registered }: Registry, hooks: ReadonlyArray<Hook>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const key = Symbol("hooks")
+      const added = hooks.map((hook) => ({ hook, running: new Set<Running>() }))
+      registered.set(key, added)
+      lookups.clear()
+      return { added, key }
+    }),
+    ({ added, key }) =>
+      Effect.suspend(() => {
+        registered.delete(key)
+        lookups.clear()
+        return ended(added.flatMap(({ running }) => [...running]))
+      })
+  ).pipe(Effect.asVoid)
+
+/** Not a generator: without hooks it must cost nothing. */
+const fire = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<HookOutcome> => {
+  const hooks = receivers(registry, event._tag).filter(({ hook }) => matchesEvent(event, hook.matcher))
+  return hooks.length === 0 ? Effect.succeed(emptyOutcome) : runHooks(registry, hooks, event, place)
+}
+
+const runHooks = Effect.fn("HookSystem.fire")(function* (
+  { timeout, warned }: Registry,
+  hooks: ReadonlyArray<Registered>,
+  event: HookEvent,
+  place: HookPlace
+): Effect.fn.Return<HookOutcome> {
+  const isChained = hooks.some(({ hook }) => hook.sequential === true)
+  const reports = isChained
+    ? yield* runInOrder(hooks, event, place, timeout)
+    : yield* Effect.forEach(hooks, (each) => runHook(each, event, place, timeout), { concurrency: "unbounded" })
+  const failures = reports.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
+  const said = reports.flatMap(({ said }) => (said === undefined ? [] : [said]))
+  if (place.isTold !== true) yield* warn(warned, event._tag, failures)
+  return outcomeOf(event._tag, said, failures, isChained)
+})
+
+/** Warns once for each hook and event. */
+const warn = (warned: Set<string>, event: HookEventName, failures: ReadonlyArray<HookFailure>): Effect.Effect<void> =>
+  Effect.forEach(
+    failures.filter(({ hook }) => !warned.has(`${event} ${hook}`)),
+    ({ hook, message }) => {
+      warned.add(`${event} ${hook}`)
+      return Effect.logWarning(`hook ${hook} failed on ${event}: ${message}`)
+    },
+    { discard: true }
+  )
 
 /** One hook's result for one event. */
 interface Report {

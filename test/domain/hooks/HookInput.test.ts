@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HookEvent, type HookRequest } from "../../../src/domain/hooks/Hook.ts"
-import { hookInput } from "../../../src/domain/hooks/HookInput.ts"
+import { hookInput, hookVariables } from "../../../src/domain/hooks/HookInput.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
 const circumstances = { session: "s1", transcript: "/t/s1.jsonl", cwd: "/work", timestamp: "2026-01-02T03:04:05.000Z" }
@@ -110,4 +110,15 @@ describe("hookInput", () => {
   it("no event is left out of this table", () => {
     assert.sameMembers([...new Set(cases.map(([{ _tag }]) => _tag))], Object.keys(HookEvent.cases))
   })
+})
+
+describe("the variables of a command hook", () => {
+  const place = { GEMINI_PROJECT_DIR: "/w", CLAUDE_PROJECT_DIR: "/w", GEMINI_CWD: "/w", GEMINI_SESSION_ID: "s1" }
+  it("name the folder and the session", () =>
+    assert.deepStrictEqual(hookVariables({ cwd: "/w", session: "s1", plans: undefined }), place))
+  it("name the folder of plans where there is one", () =>
+    assert.deepStrictEqual(hookVariables({ cwd: "/w", session: "s1", plans: "/p" }), {
+      ...place,
+      GEMINI_PLANS_DIR: "/p"
+    }))
 })
