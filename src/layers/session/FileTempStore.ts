@@ -31,6 +31,115 @@ const isNotFound = isTagged("NotFound")
 /** A finalizer does not wait for a disk that hangs. */
 const finalizerDeadline = "5 seconds"
 
+/** A folder of blobs. */
+interface BlobFiles {
+  readonly directory: string
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+}
+
+/** Returns the content under a name; undefined when that is not a regular file of this folder. */
+const content = Effect.fnUntraced(function* (
+  { directory, fs, path }: BlobFiles,
+  name: Hash
+): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
+  const home = yield* fs.realPath(directory)
+  const place = yield* fs.realPath(path.join(directory, name))
+  if (path.dirname(place) !== home) return undefined
+  // Reading a pipe or a device in a blob's place would never end.
+  if ((yield* fs.stat(place)).type !== "File") return undefined
+  return yield* fs.readFile(place)
+})
+
+/** Creates an empty file under a unique name, in the folder where it will be renamed. */
+const claim = Effect.fnUntraced(function* ({
+  directory,
+  fs,
+  path
+}: BlobFiles): Effect.fn.Return<string, PlatformError.PlatformError> {
+  for (;;) {
+    const file = path.join(directory, yield* ThisProcess.provide(newTemporaryName))
+    const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(
+      Effect.as(true),
+      Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
+    )
+    if (claimed) return file
+  }
+})
+
+const discard = ({ fs }: BlobFiles, file: string) =>
+  fs
+    .remove(file, { force: true })
+    .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
+
+const fill = Effect.fnUntraced(function* ({ fs }: BlobFiles, file: string, bytes: Uint8Array) {
+  const handle = yield* fs.open(file, { flag: "r+" })
+  // An interrupted write would continue in the background, into whatever file gets this descriptor next.
+  yield* Effect.uninterruptible(handle.writeAll(bytes))
+  yield* handle.sync
+}, Effect.scoped)
+
+const write = Effect.fnUntraced(function* (files: BlobFiles, name: Hash, bytes: Uint8Array) {
+  const { directory, fs, path } = files
+  let renamed = false
+  const rename = (file: string) =>
+    Effect.andThen(
+      fs.rename(file, path.join(directory, name)),
+      Effect.sync(() => {
+        renamed = true
+      })
+    )
+  yield* Effect.acquireUseRelease(
+    claim(files),
+    (file) => Effect.andThen(fill(files, file, bytes), Effect.uninterruptible(rename(file))),
+    (file) => (renamed ? Effect.void : discard(files, file))
+  )
+})
+
+/** A new name is durable when its folder is synced. Windows has no such call. */
+const syncDirectory = ({ directory, fs }: BlobFiles) =>
+  platform === "win32"
+    ? Effect.void
+    : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
+
+const put = Effect.fn("TempStore.put")(
+  function* (files: BlobFiles, bytes: Uint8Array) {
+    const { directory, fs } = files
+    const name = yield* Sha256.hash(bytes)
+    const there = yield* content(files, name).pipe(Effect.catchIf(isNotFound, () => Effect.void))
+    if (there === undefined || Buffer.compare(there, bytes) !== 0) {
+      // After an interruption, the folder could still be created after the cleanup.
+      yield* Effect.uninterruptible(fs.makeDirectory(directory, { recursive: true, mode: 0o700 }))
+      yield* write(files, name, bytes)
+    }
+    // Also for a stored blob: the process that renamed it may have been killed right after.
+    yield* syncDirectory(files)
+    return name
+  },
+  Effect.mapError(unavailable("put"))
+)
+
+const get = Effect.fn("TempStore.get")(function* (files: BlobFiles, name: Hash) {
+  if (!isHash(name)) return yield* missing(String(name))
+  const bytes = yield* content(files, name).pipe(
+    Effect.mapError((error) => (isNotFound(error) ? missing(name) : unavailable("get")(error)))
+  )
+  if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+})
+
+const resolve = Effect.fn("TempStore.resolve")(function* ({ directory, fs }: BlobFiles, handle: Handle) {
+  if (!isHandle(handle)) return yield* missing(String(handle))
+  const names = yield* fs.readDirectory(directory).pipe(
+    Effect.catchIf(isNotFound, () => Effect.succeed([])),
+    Effect.mapError(unavailable("resolve"))
+  )
+  const [found, another] = names.flatMap((name) => (isHash(name) && matches(handle, name) ? [name] : []))
+  if (found === undefined) return yield* missing(handle)
+  if (another !== undefined) return yield* new TempStoreError({ reason: new HandleAmbiguous({ name: handle }) })
+  return found
+})
+
 /**
  * Stores blobs as files of `directory`, named by their hash. The first put creates the folder (mode 0700); files have mode 0600. A
  * put is durable when it returns; one that fails or is interrupted leaves neither a temporary file nor part of a blob. Putting
@@ -41,109 +150,12 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
   Layer.effect(
     TempStore,
     Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      /** Returns the content under a name; undefined when that is not a regular file of this folder. */
-      const content = Effect.fnUntraced(function* (
-        name: Hash
-      ): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
-        const home = yield* fs.realPath(directory)
-        const place = yield* fs.realPath(path.join(directory, name))
-        if (path.dirname(place) !== home) return undefined
-        // Reading a pipe or a device in a blob's place would never end.
-        if ((yield* fs.stat(place)).type !== "File") return undefined
-        return yield* fs.readFile(place)
-      })
-
-      /** Creates an empty file under a unique name, in the folder where it will be renamed. */
-      const claim = Effect.gen(function* (): Effect.fn.Return<string, PlatformError.PlatformError> {
-        for (;;) {
-          const file = path.join(directory, yield* ThisProcess.provide(newTemporaryName))
-          const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(
-            Effect.as(true),
-            Effect.catchIf(isTagged("AlreadyExists"), () => Effect.succeed(false))
-          )
-          if (claimed) return file
-        }
-      })
-
-      const discard = (file: string) =>
-        fs
-          .remove(file, { force: true })
-          .pipe(Effect.retry({ times: 2 }), Effect.timeoutOption(finalizerDeadline), Effect.ignore({ log: "Warn" }))
-
-      const fill = Effect.fnUntraced(function* (file: string, bytes: Uint8Array) {
-        const handle = yield* fs.open(file, { flag: "r+" })
-        // An interrupted write would continue in the background, into whatever file gets this descriptor next.
-        yield* Effect.uninterruptible(handle.writeAll(bytes))
-        yield* handle.sync
-      }, Effect.scoped)
-
-      const write = Effect.fnUntraced(function* (name: Hash, bytes: Uint8Array) {
-        let renamed = false
-        yield* Effect.acquireUseRelease(
-          claim,
-          (file) =>
-            fill(file, bytes).pipe(
-              Effect.andThen(
-                Effect.uninterruptible(
-                  Effect.andThen(
-                    fs.rename(file, path.join(directory, name)),
-                    Effect.sync(() => {
-                      renamed = true
-                    })
-                  )
-                )
-              )
-            ),
-          (file) => (renamed ? Effect.void : discard(file))
-        )
-      })
-
-      /** A new name is durable when its folder is synced. Windows has no such call. */
-      const syncDirectory =
-        platform === "win32"
-          ? Effect.void
-          : Effect.scoped(Effect.flatMap(fs.open(directory, { flag: "r" }), (handle) => handle.sync))
-
+      const files: BlobFiles = { directory, fs: yield* FileSystem.FileSystem, path: yield* Path.Path }
       return {
         hash: Sha256.hash,
-        put: Effect.fn("TempStore.put")(
-          function* (bytes) {
-            const name = yield* Sha256.hash(bytes)
-            const there = yield* content(name).pipe(Effect.catchIf(isNotFound, () => Effect.void))
-            if (there === undefined || Buffer.compare(there, bytes) !== 0) {
-              // After an interruption, the folder could still be created after the cleanup.
-              yield* Effect.uninterruptible(fs.makeDirectory(directory, { recursive: true, mode: 0o700 }))
-              yield* write(name, bytes)
-            }
-            // Also for a stored blob: the process that renamed it may have been killed right after.
-            yield* syncDirectory
-            return name
-          },
-          Effect.mapError(unavailable("put"))
-        ),
-        get: Effect.fn("TempStore.get")(function* (name) {
-          if (!isHash(name)) return yield* missing(String(name))
-          const bytes = yield* content(name).pipe(
-            Effect.mapError((error) => (isNotFound(error) ? missing(name) : unavailable("get")(error)))
-          )
-          if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
-          return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-        }),
-        resolve: Effect.fn("TempStore.resolve")(function* (handle) {
-          if (!isHandle(handle)) return yield* missing(String(handle))
-          const names = yield* fs.readDirectory(directory).pipe(
-            Effect.catchIf(isNotFound, () => Effect.succeed([])),
-            Effect.mapError(unavailable("resolve"))
-          )
-          const [found, another] = names.flatMap((name) => (isHash(name) && matches(handle, name) ? [name] : []))
-          if (found === undefined) return yield* missing(handle)
-          if (another !== undefined) {
-            return yield* new TempStoreError({ reason: new HandleAmbiguous({ name: handle }) })
-          }
-          return found
-        })
+        put: (bytes) => put(files, bytes),
+        get: (name) => get(files, name),
+        resolve: (handle) => resolve(files, handle)
       }
     })
   )
