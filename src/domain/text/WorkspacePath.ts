@@ -40,6 +40,12 @@ export const pathProblem = (given: string): string | undefined => {
 export const isWithin = (folder: string, place: string, separator: string): boolean =>
   place === folder || place.startsWith(folder.endsWith(separator) ? folder : `${folder}${separator}`)
 
+/** Returns the deepest of these folders that a path lies in; an empty text when it lies in none. */
+export const innermostFolder = (folders: ReadonlyArray<string>, place: string, separator: string): string =>
+  folders
+    .filter((folder) => isWithin(folder, place, separator))
+    .reduce((innermost, folder) => (folder.length > innermost.length ? folder : innermost), "")
+
 /** Returns a path for display: relative to the root if it lies below it, with forward slashes. `.` is the root itself. */
 export const shownFrom = (root: string, place: string, separator: string): string => {
   if (place === root) return "."

@@ -1,7 +1,7 @@
 import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
 import { decode, encode } from "../../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../../domain/text/DiskErrors.ts"
-import { isWithin } from "../../../domain/text/WorkspacePath.ts"
+import { innermostFolder, isWithin } from "../../../domain/text/WorkspacePath.ts"
 import { editGrant, fileGrant } from "../../../domain/tools/Approval.ts"
 import { type FileDiff, fileDiff } from "../../../domain/tools/FileDiff.ts"
 import {
@@ -85,164 +85,167 @@ const failureType = (trouble: string, { reason }: PlatformError.PlatformError): 
   return trouble.includes("no space") ? "no_space_left" : "file_write_failure"
 }
 
+/** A workspace, and the edits in it that ask. */
+interface EditedWorkspace {
+  /** The checked file system of the workspace. */
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly workspace: Workspace["Service"]
+  readonly steering: Steering
+  readonly gate: Semaphore.Semaphore
+}
+
+const look = Effect.fn("FileChange.look")(function* (
+  { fs, workspace }: EditedWorkspace,
+  given: string
+): Effect.fn.Return<FileState, ToolFailure> {
+  const place = yield* pathArgument(workspace, given, "write")
+  const shown = workspace.shown(place)
+  const info = yield* fs.stat(place).pipe(
+    Effect.catchIf(isNotFound, () => Effect.undefined),
+    Effect.mapError(
+      (error) =>
+        new ToolFailure({ message: `${shown} cannot be read: ${diskErrorText(error)}`, type: "read_content_failure" })
+    )
+  )
+  if (info === undefined) return { given, path: place, shown, text: undefined, mode: 0 }
+  const bytes = yield* read(place, shown).pipe(
+    Effect.provideService(FileSystem.FileSystem, fs),
+    Effect.mapError(fileReadFailure)
+  )
+  return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
+})
+
+const replace = ({ fs, path }: EditedWorkspace, { after, seen }: Change, mode: number | undefined) =>
+  Effect.acquireUseRelease(
+    // The replacement of a private file is private from the beginning; a new file gets the default mode.
+    AtomicFile.claim(seen.path, mode === undefined ? undefined : 0o600),
+    (file) =>
+      Effect.gen(function* () {
+        yield* AtomicFile.fill(file, encode(after), mode)
+        yield* fs.rename(file, seen.path)
+        yield* StaleFiles.sweep(path.dirname(file))
+        // An interrupted write would continue in the background.
+      }).pipe(Effect.uninterruptible),
+    (file, exit) =>
+      exit._tag === "Success"
+        ? Effect.void
+        : Effect.ignore(Effect.retry(fs.remove(file, { force: true }), { times: removeAttempts - 1 }))
+  ).pipe(Effect.provideService(FileSystem.FileSystem, fs), Effect.provideService(Path.Path, path))
+
+/** The whole change as the user sees it, with the path where the title does not show it in full. */
+const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff }, seen }: Change): string => {
+  const { given, path: place, shown, text = "" } = seen
+  if (diff === "") return `${shown} is made, empty`
+  const isPlain = path.resolve(workspace.root, given) === place && given.length <= maxTitlePathChars
+  const where = isPlain ? "" : `The file is ${shown}:\n`
+  // A diff only says that binary files differ.
+  const isBinary = text.includes("\0") || after.includes("\0")
+  return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
+}
+
+const resultOf = (path: Path.Path, { diff: { added, diff, removed }, seen }: Change): ToolResult<FileChangeResult> => ({
+  value: { fileDiff: diff, fileName: path.basename(seen.path) },
+  display:
+    diff === ""
+      ? textDisplay(`${seen.shown} reads so already`)
+      : { _tag: "Diff", file: seen.shown, diff, added, removed }
+})
+
+/**
+ * Returns why this edit asks even where edits may run without asking. Checks both the real path and the given name, because a link may
+ * stand for either.
+ */
+const reasonOf = Effect.fnUntraced(function* (
+  { fs, path, steering, workspace: { folders, root } }: EditedWorkspace,
+  { after, seen }: Change
+): Effect.fn.Return<string | undefined> {
+  const places = [seen.path, path.resolve(root, seen.given)]
+  const names = places.map((place) => place.toLowerCase())
+  const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.includes(place.toLowerCase()))
+  if (named !== undefined) return named[1]
+  for (const folder of folders) {
+    // In worktrees `.git` is a file that names another folder; the default names cover those.
+    const config = yield* Effect.orElseSucceed(fs.readFileString(path.join(folder, ".git", "config")), () => "")
+    const hooks = hooksFolder(config)
+    if (hooks === undefined) continue
+    const held = path.resolve(folder, hooks).toLowerCase()
+    if (names.some((name) => isWithin(held, name, path.sep))) return hooksReason
+  }
+  for (const place of places) {
+    const reason = steeringReason(place, innermostFolder(folders, place, path.sep), steering)
+    if (reason !== undefined) return reason
+  }
+  return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
+})
+
+const questionOf = Effect.fnUntraced(function* (
+  edited: EditedWorkspace,
+  change: Change
+): Effect.fn.Return<Question | undefined> {
+  const { path: place, shown, text } = change.seen
+  if (change.after === text) return undefined
+  const because = yield* reasonOf(edited, change)
+  const asked = { detail: detailOf(edited, change), touches: [place] }
+  if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
+  return {
+    ...asked,
+    because,
+    grants: [fileGrant(place)],
+    covers: `edits of ${shown}`,
+    otherwise: "leave this file as it is, and say in your answer what should be changed in it"
+  }
+})
+
+/** Writes the file of a change; creates it, and its folders, where it does not exist. */
+const writeFile = Effect.fnUntraced(function* (edited: EditedWorkspace, change: Change) {
+  const { fs, path, workspace } = edited
+  const { seen } = change
+  if (seen.text !== undefined) {
+    // A rename would also replace a read-only file.
+    yield* fs.access(seen.path, { writable: true })
+    return yield* replace(edited, change, seen.mode)
+  }
+  // A plan is private, as everything in the program's home folder is.
+  const isPrivate = yield* workspace.isOwn?.(seen.path) ?? Effect.succeed(false)
+  yield* fs.makeDirectory(path.dirname(seen.path), { recursive: true, ...(isPrivate ? { mode: 0o700 } : {}) })
+  return yield* replace(edited, change, isPrivate ? 0o600 : undefined)
+})
+
+const write = Effect.fn("FileChange.write")(
+  function* (edited: EditedWorkspace, change: Change): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
+    const { after, seen } = change
+    const now = yield* look(edited, seen.given)
+    if (now.path !== seen.path || now.text !== seen.text) {
+      return yield* new ToolFailure({
+        message: `${seen.shown} was changed by somebody else meanwhile, so it was not written; read it again`,
+        type: "file_changed"
+      })
+    }
+    if (after !== seen.text) {
+      yield* Effect.mapError(writeFile(edited, change), (error) => {
+        const trouble = diskErrorText(error)
+        const message = `${seen.shown} was not written: ${trouble}`
+        return new ToolFailure({ message, type: failureType(trouble, error) })
+      })
+    }
+    return resultOf(edited.path, change)
+  },
+  (work, { gate }) => gate.withPermit(work)
+)
+
 /** Makes `FileChanges` for this workspace. */
 export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const path = yield* Path.Path
     const workspace = yield* Workspace
     const fs = workspace.files(yield* FileSystem.FileSystem)
-    const context = Context.make(FileSystem.FileSystem, fs).pipe(Context.add(Path.Path, path))
-    const gate = yield* Gate
-    const steering = yield* SteeringSettings
-
-    const look = Effect.fn("FileChange.look")(function* (given: string): Effect.fn.Return<FileState, ToolFailure> {
-      const place = yield* pathArgument(workspace, given, "write")
-      const shown = workspace.shown(place)
-      const info = yield* fs.stat(place).pipe(
-        Effect.catchIf(isNotFound, () => Effect.undefined),
-        Effect.mapError(
-          (error) =>
-            new ToolFailure({
-              message: `${shown} cannot be read: ${diskErrorText(error)}`,
-              type: "read_content_failure"
-            })
-        )
-      )
-      if (info === undefined) return { given, path: place, shown, text: undefined, mode: 0 }
-      const bytes = yield* read(place, shown).pipe(
-        Effect.provideService(FileSystem.FileSystem, fs),
-        Effect.mapError(fileReadFailure)
-      )
-      return { given, path: place, shown, text: decode(bytes).text, mode: info.mode & 0o7777 }
-    })
-
-    const changed = ({ shown }: FileState) =>
-      new ToolFailure({
-        message: `${shown} was changed by somebody else meanwhile, so it was not written; read it again`,
-        type: "file_changed"
-      })
-
-    const isOwn = (place: string) => workspace.isOwn?.(place) ?? Effect.succeed(false)
-
-    const replace = ({ after, seen }: Change, mode: number | undefined) =>
-      Effect.acquireUseRelease(
-        // The replacement of a private file is private from the beginning; a new file gets the default mode.
-        AtomicFile.claim(seen.path, mode === undefined ? undefined : 0o600),
-        (file) =>
-          Effect.gen(function* () {
-            yield* AtomicFile.fill(file, encode(after), mode)
-            yield* fs.rename(file, seen.path)
-            yield* StaleFiles.sweep(path.dirname(file))
-            // An interrupted write would continue in the background.
-          }).pipe(Effect.uninterruptible),
-        (file, exit) =>
-          exit._tag === "Success"
-            ? Effect.void
-            : Effect.ignore(Effect.retry(fs.remove(file, { force: true }), { times: removeAttempts - 1 }))
-      ).pipe(Effect.provideContext(context))
-
-    /** The whole change as the user sees it, with the path where the title does not show it in full. */
-    const detailOf = ({ after, diff: { diff }, seen }: Change): string => {
-      const { given, path: place, shown, text = "" } = seen
-      if (diff === "") return `${shown} is made, empty`
-      const isPlain = path.resolve(workspace.root, given) === place && given.length <= maxTitlePathChars
-      const where = isPlain ? "" : `The file is ${shown}:\n`
-      // A diff only says that binary files differ.
-      const isBinary = text.includes("\0") || after.includes("\0")
-      return isBinary ? `${shown} is binary, or will be. All that it will hold:\n${after}` : `${where}${diff}`
-    }
-
-    const resultOf = ({ diff: { added, diff, removed }, seen }: Change): ToolResult<FileChangeResult> => ({
-      value: { fileDiff: diff, fileName: path.basename(seen.path) },
-      display:
-        diff === ""
-          ? textDisplay(`${seen.shown} reads so already`)
-          : { _tag: "Diff", file: seen.shown, diff, added, removed }
-    })
-
-    const folderOf = (place: string): string =>
-      workspace.folders
-        .filter((folder) => isWithin(folder, place, path.sep))
-        .reduce((innermost, folder) => (folder.length > innermost.length ? folder : innermost), "")
-
-    /**
-     * Returns why this edit asks even where edits may run without asking. Checks both the real path and the given name, because a link may
-     * stand for either.
-     */
-    const reasonOf = Effect.fnUntraced(function* ({ after, seen }: Change): Effect.fn.Return<string | undefined> {
-      const places = [seen.path, path.resolve(workspace.root, seen.given)]
-      const names = new Set(places.map((place) => place.toLowerCase()))
-      const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.has(place.toLowerCase()))
-      if (named !== undefined) return named[1]
-      for (const folder of workspace.folders) {
-        // In worktrees `.git` is a file that names another folder; the default names cover those.
-        const config = yield* Effect.orElseSucceed(fs.readFileString(path.join(folder, ".git", "config")), () => "")
-        const hooks = hooksFolder(config)
-        if (hooks === undefined) continue
-        const held = path.resolve(folder, hooks).toLowerCase()
-        if ([...names].some((name) => isWithin(held, name, path.sep))) return hooksReason
-      }
-      for (const place of places) {
-        const reason = steeringReason(place, folderOf(place), steering)
-        if (reason !== undefined) return reason
-      }
-      return places.some(isPackageFile) ? packageReason(seen.text, after) : undefined
-    })
-
-    const questionOf = Effect.fnUntraced(function* (change: Change): Effect.fn.Return<Question> {
-      const { path: place, shown } = change.seen
-      const because = yield* reasonOf(change)
-      const asked = { detail: detailOf(change), touches: [place] }
-      if (because === undefined) return { ...asked, grants: [editGrant], covers: "edits of files" }
-      return {
-        ...asked,
-        because,
-        grants: [fileGrant(place)],
-        covers: `edits of ${shown}`,
-        otherwise: "leave this file as it is, and say in your answer what should be changed in it"
-      }
-    })
-
+    const edited: EditedWorkspace = { fs, path, workspace, steering: yield* SteeringSettings, gate: yield* Gate }
     return {
-      look,
+      look: (given) => look(edited, given),
       plan: (seen, after) => ({ seen, after, diff: fileDiff(path.basename(seen.path), seen.text ?? "", after) }),
-      question: (change) => (change.after === change.seen.text ? Effect.undefined : questionOf(change)),
-      write: Effect.fn("FileChange.write")(function* (
-        change
-      ): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
-        const { after, seen } = change
-        const now = yield* look(seen.given)
-        if (now.path !== seen.path || now.text !== seen.text) {
-          return yield* changed(seen)
-        }
-        if (after === seen.text) return resultOf(change)
-        const writing = Effect.gen(function* () {
-          if (seen.text === undefined) {
-            const folder = path.dirname(seen.path)
-            if (!(yield* isOwn(seen.path))) {
-              yield* fs.makeDirectory(folder, { recursive: true })
-              return yield* replace(change, undefined)
-            }
-            // A plan is private, as everything in the program's home folder is.
-            yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-            return yield* replace(change, 0o600)
-          }
-          // A rename would also replace a read-only file.
-          yield* fs.access(seen.path, { writable: true })
-          yield* replace(change, seen.mode)
-        })
-        yield* writing.pipe(
-          Effect.mapError((error) => {
-            if (error instanceof ToolFailure) return error
-            const trouble = diskErrorText(error)
-            return new ToolFailure({
-              message: `${seen.shown} was not written: ${trouble}`,
-              type: failureType(trouble, error)
-            })
-          })
-        )
-        return resultOf(change)
-      }, gate.withPermit)
+      question: (change) => questionOf(edited, change),
+      write: (change) => write(edited, change)
     }
   }
 )
