@@ -121,6 +121,18 @@ export const keyVariables = ["GEMINI_API_KEY", "GOOGLE_API_KEY"] as const
 export const promptVariable = "GEMINI_SYSTEM_MD"
 
 /**
+ * Returns why a folder's file may not choose the endpoint, given the keys that the environment sets; undefined when it may. It needs
+ * a key of its own, so that the user's key is never sent to an address that a folder chose.
+ */
+export const endpointProblem = (
+  variables: Readonly<Record<string, string>>,
+  environmentKeys: ReadonlyArray<string>
+): string | undefined => {
+  if (keyVariables.every((name) => variables[name] === undefined)) return "no key stands there with it"
+  return environmentKeys.length === 0 ? undefined : `${environmentKeys.join(" and ")} of the environment would go there`
+}
+
+/**
  * Variables that only the real environment may set: where this program stores data, what it trusts and where it writes.
  */
 const neverFromFiles = new Set([

@@ -2,6 +2,7 @@ import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Pa
 import { homedir } from "node:os"
 import { env } from "node:process"
 import {
+  endpointProblem,
   endpointVariable,
   secretValues,
   keyVariables,
@@ -86,117 +87,138 @@ const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<
   ]
 })
 
-const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const trust = yield* Trust
-  const notices: Array<string> = []
-  const untrusted: Array<string> = []
-  const none: Readonly<Record<string, string>> = {}
+/** A search for the file in use, and what it reports to the user. */
+interface Search {
+  readonly fs: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly trust: Trust["Service"]
+  readonly workspace: string
+  readonly untrusted: Array<string>
+  readonly notices: Array<string>
+}
 
-  const standing = (folder: string) =>
-    trust.of(folder).pipe(
-      Effect.catch(({ message }) => {
-        if (!notices.includes(message)) notices.push(message)
-        return Effect.succeed("unknown" as const)
-      })
-    )
+const standing = ({ notices, trust }: Search, folder: string) =>
+  trust.of(folder).pipe(
+    Effect.catch(({ message }) => {
+      if (!notices.includes(message)) notices.push(message)
+      return Effect.succeed("unknown" as const)
+    })
+  )
 
-  /** Returns whether a file named by a folder's `.env` file lies in that folder, and in no part of it that the user distrusts. */
-  const isInside = Effect.fnUntraced(function* (folder: string, name: string) {
-    const workspace = yield* Effect.orElseSucceed(fs.realPath(options.workspace), () => options.workspace)
-    const place = path.resolve(workspace, name.trim())
-    const real = yield* Effect.orElseSucceed(fs.realPath(place), () => place)
-    return (
-      !/^\s*~/.test(name) && isWithin(folder, real, path.sep) && (yield* standing(path.dirname(real))) !== "untrusted"
-    )
-  })
+/** Returns whether a file named by a folder's `.env` file lies in that folder, and in no part of it that the user distrusts. */
+const isInside = Effect.fnUntraced(function* (search: Search, folder: string, name: string) {
+  const { fs, path } = search
+  const workspace = yield* Effect.orElseSucceed(fs.realPath(search.workspace), () => search.workspace)
+  const place = path.resolve(workspace, name.trim())
+  const real = yield* Effect.orElseSucceed(fs.realPath(place), () => place)
+  if (/^\s*~/.test(name) || !isWithin(folder, real, path.sep)) return false
+  return (yield* standing(search, path.dirname(real))) !== "untrusted"
+})
 
-  /**
-   * Selects the variables that a folder's file may set. An address counts only together with a key of its own, so that the user's key is
-   * never sent to an address that a folder chose; a prompt counts only from its own folder.
-   */
-  const heeded = Effect.fnUntraced(function* (
-    folder: string,
-    shown: string,
-    variables: Readonly<Record<string, string>>
-  ) {
-    let kept = variables
-    const endpoint = kept[endpointVariable]
-    if (endpoint !== undefined) {
-      const hasKey = keyVariables.some((name) => kept[name] !== undefined)
-      const others = yield* Effect.filter(keyVariables, isSet)
-      if (hasKey && others.length === 0) {
-        if (!(yield* isSet(endpointVariable))) {
-          notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
-        }
-      } else {
-        kept = without(kept, endpointVariable)
-        const why = hasKey ? `${others.join(" and ")} of the environment would go there` : "no key stands there with it"
-        notices.push(`${shown}: ${endpointVariable} was left out: ${why}; set it in the environment to use it`)
-      }
-    }
-    const prompt = kept[promptVariable]
-    if (prompt !== undefined && !(yield* isInside(folder, prompt))) {
-      kept = without(kept, promptVariable)
-      notices.push(
-        `${shown}: ${promptVariable} was left out: it leads out of ${quotedPath(folder)}; set it in the environment to use it`
-      )
-    }
-    return kept
-  })
-
-  /** The variables of a file; undefined when it cannot be read. */
-  const readFile = Effect.fnUntraced(function* ({ file, folder, owner }: Place) {
-    const place = yield* fs.realPath(file).pipe(
-      Effect.catchIf(isMissingPath, () => Effect.undefined),
-      Effect.catch((error) => Effect.sync(() => void notices.push(`${diskErrorText(error)}; it was left out`)))
-    )
-    if (place === undefined) return undefined
-    if (folder !== undefined) {
-      // A link may lead from a trusted folder to one that the user distrusts.
-      const isTrusted =
-        (yield* standing(folder)) === "trusted" && (yield* standing(path.dirname(place))) !== "untrusted"
-      if (!isTrusted) {
-        untrusted.push(file)
-        return undefined
-      }
-    }
-    const shown = quotedPath(file)
-    const text = yield* Effect.gen(function* () {
-      const { size } = yield* inspect(place, shown)
-      return ByteSize.isGreaterThan(size, maxFileBytes)
-        ? Result.fail(`${shown} has more than 64 KiB`)
-        : decoded(yield* read(place, shown), shown)
-    }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
-    if (Result.isFailure(text)) {
-      notices.push(`${text.failure}; it was left out`)
-      return undefined
-    }
-    const parsed = parseDotEnv(text.success)
-    const refused = rejectedVariables(parsed, owner)
-    if (refused.length > 0) {
-      notices.push(`${shown}: ${refused.join(", ")} ${refused.length === 1 ? "is" : "are"} not taken from such a file`)
-    }
-    const taken = acceptedVariables(parsed, owner)
-    const variables = folder === undefined ? taken : yield* heeded(folder, shown, taken)
-    if (Object.keys(variables).length === 0) return undefined
-    const [first, ...more] = parsed.problems
-    if (first !== undefined) {
-      const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
-      notices.push(`${shown}, line ${first.line}: ${first.message}; ${others}`)
-    }
-    return variables
-  })
-
-  for (const place of yield* places(options)) {
-    const variables = yield* readFile(place)
-    if (variables !== undefined) {
-      const { file, folder } = place
-      return { file, folder, variables, hidden: secretValues(variables), untrusted, notices }
+/**
+ * Selects the variables that a folder's file may set. An address counts only together with a key of its own, so that the user's key is
+ * never sent to an address that a folder chose; a prompt counts only from its own folder.
+ */
+const heeded = Effect.fnUntraced(function* (
+  search: Search,
+  folder: string,
+  shown: string,
+  variables: Readonly<Record<string, string>>
+) {
+  const { notices } = search
+  let kept = variables
+  const leaveOut = (name: string, why: string) => {
+    kept = without(kept, name)
+    notices.push(`${shown}: ${name} was left out: ${why}; set it in the environment to use it`)
+  }
+  const endpoint = kept[endpointVariable]
+  if (endpoint !== undefined) {
+    const problem = endpointProblem(kept, yield* Effect.filter(keyVariables, isSet))
+    if (problem !== undefined) leaveOut(endpointVariable, problem)
+    else if (!(yield* isSet(endpointVariable))) {
+      notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
     }
   }
-  return { file: undefined, folder: undefined, variables: none, hidden: [], untrusted, notices }
+  const prompt = kept[promptVariable]
+  if (prompt !== undefined && !(yield* isInside(search, folder, prompt))) {
+    leaveOut(promptVariable, `it leads out of ${quotedPath(folder)}`)
+  }
+  return kept
+})
+
+/** Whether a file in a folder may be read. A link may lead from a trusted folder to one that the user distrusts. */
+const isTrusted = Effect.fnUntraced(function* (search: Search, folder: string, real: string) {
+  return (
+    (yield* standing(search, folder)) === "trusted" &&
+    (yield* standing(search, search.path.dirname(real))) !== "untrusted"
+  )
+})
+
+/** The text of a file. Fails with the reason. */
+const readText = Effect.fnUntraced(
+  function* (place: string, shown: string) {
+    const { size } = yield* inspect(place, shown)
+    return ByteSize.isGreaterThan(size, maxFileBytes)
+      ? Result.fail(`${shown} has more than 64 KiB`)
+      : decoded(yield* read(place, shown), shown)
+  },
+  Effect.catch(({ message }) => Effect.succeed(Result.fail(message)))
+)
+
+/** The variables of a file; undefined when it cannot be read. */
+const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, owner }: Place) {
+  const { fs, notices, untrusted } = search
+  const place = yield* fs.realPath(file).pipe(
+    Effect.catchIf(isMissingPath, () => Effect.undefined),
+    Effect.catch((error) => Effect.sync(() => void notices.push(`${diskErrorText(error)}; it was left out`)))
+  )
+  if (place === undefined) return undefined
+  if (folder !== undefined && !(yield* isTrusted(search, folder, place))) {
+    untrusted.push(file)
+    return undefined
+  }
+  const shown = quotedPath(file)
+  const text = yield* readText(place, shown)
+  if (Result.isFailure(text)) {
+    notices.push(`${text.failure}; it was left out`)
+    return undefined
+  }
+  const parsed = parseDotEnv(text.success)
+  const refused = rejectedVariables(parsed, owner)
+  if (refused.length > 0) {
+    notices.push(`${shown}: ${refused.join(", ")} ${refused.length === 1 ? "is" : "are"} not taken from such a file`)
+  }
+  const taken = acceptedVariables(parsed, owner)
+  const variables = folder === undefined ? taken : yield* heeded(search, folder, shown, taken)
+  if (Object.keys(variables).length === 0) return undefined
+  const [first, ...more] = parsed.problems
+  if (first !== undefined) {
+    const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
+    notices.push(`${shown}, line ${first.line}: ${first.message}; ${others}`)
+  }
+  return variables
+})
+
+const find = Effect.fnUntraced(function* (
+  options: Required<EnvFilesOptions>
+): Effect.fn.Return<EnvFiles["Service"], never, FileSystem.FileSystem | Path.Path | Trust> {
+  const untrusted: Array<string> = []
+  const notices: Array<string> = []
+  const search: Search = {
+    fs: yield* FileSystem.FileSystem,
+    path: yield* Path.Path,
+    trust: yield* Trust,
+    workspace: options.workspace,
+    untrusted,
+    notices
+  }
+  for (const place of yield* places(options)) {
+    const variables = yield* readFile(search, place)
+    if (variables === undefined) continue
+    const { file, folder } = place
+    return { file, folder, variables, hidden: secretValues(variables), untrusted, notices }
+  }
+  return { file: undefined, folder: undefined, variables: {}, hidden: [], untrusted, notices }
 })
 
 /**

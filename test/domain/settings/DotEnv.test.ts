@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  endpointProblem,
   isAccepted,
   secretValues,
   type EnvFileOwner,
@@ -147,4 +148,21 @@ describe("what concerns this program", () => {
       { value: "a-key-of-some-length", instead: "[redacted: GEMINI_API_KEY]" }
     ])
   })
+})
+
+describe("an endpoint that a folder chooses", () => {
+  for (const [title, variables, environmentKeys, expected] of [
+    ["counts with a key of its own", { GEMINI_API_KEY: "k" }, [], undefined],
+    ["counts with the other kind of key", { GOOGLE_API_KEY: "k" }, [], undefined],
+    ["is left out without a key", {}, [], "no key stands there with it"],
+    ["is left out without a key, whatever the environment sets", {}, ["GEMINI_API_KEY"], "no key stands there with it"],
+    [
+      "is left out where the environment sets keys",
+      { GEMINI_API_KEY: "k" },
+      ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+      "GEMINI_API_KEY and GOOGLE_API_KEY of the environment would go there"
+    ]
+  ] as const) {
+    it(title, () => assert.strictEqual(endpointProblem(variables, environmentKeys), expected))
+  }
 })
