@@ -177,7 +177,7 @@ describe("the rules", () => {
     })
   }
 
-  it("a layer imports another layer", () => {
+  it("forbid a layer to import another room's layer", () => {
     const found = violations([
       { file: "src/layers/a/A.ts", text: `import * as B from "../b/B.ts"` },
       { file: "src/layers/b/B.ts", text: `export const layer = 1` }
@@ -185,7 +185,7 @@ describe("the rules", () => {
     assert.deepStrictEqual(found, ["src/layers/a/A.ts: a layer imports another layer (../b/B.ts)"])
   })
 
-  it("circles", () => {
+  it("forbid circles", () => {
     const sources = [
       { file: "src/domain/a/A.ts", text: `import "../b/B.ts"` },
       { file: "src/domain/b/B.ts", text: `import "./C.ts"` },
@@ -196,7 +196,7 @@ describe("the rules", () => {
     assert.deepStrictEqual(circles(importGraph(sources, (file) => file)), [])
   })
 
-  it("allow what is allowed", () => {
+  it("allow imports down the floors", () => {
     const allowed: ReadonlyArray<Source> = [
       { file: "src/domain/a/A.ts", text: `import { Schema } from "effect"\nimport * as B from "../b/B.ts"` },
       { file: "src/services/a/Chat.ts", text: `import { Compression } from "../b/Compression.ts"` },
@@ -223,7 +223,7 @@ describe("the sources", () => {
     text: readFileSync(path.join(root, file), "utf8")
   }))
 
-  it("are found", () => assert.isAbove(sources.length, 20))
+  it("exist", () => assert.isAbove(sources.length, 20))
 
   it("keep to the rules", () => assert.deepStrictEqual(violations(sources), []))
 
@@ -231,7 +231,7 @@ describe("the sources", () => {
 
   it("form no circle of files", () => assert.deepStrictEqual(circles(importGraph(sources, (file) => file)), []))
 
-  it("give a light index: no layer, no vendor, nothing of Node", () => {
+  it("keep the index light: no layer, no vendor, no Node API", () => {
     const byFile = new Map(sources.map((source) => [source.file, source.text]))
     const closure = new Set<string>()
     const packages = new Set<string>()
@@ -253,7 +253,7 @@ describe("the sources", () => {
     )
   })
 
-  it("have no importer of the entries of the package", () => {
+  it("are not imported from inside the package", () => {
     const importers = sources.filter(({ file, text }) =>
       importsOf(text).some((name) => /^src\/(?:index|google|node|testing)\.ts$/.test(targetOf(file, name) ?? ""))
     )
@@ -263,7 +263,7 @@ describe("the sources", () => {
     )
   })
 
-  it("say in their header why they are one file where they are long", () => {
+  it("explain in their header why a long file is one file", () => {
     const long = sources.filter(({ text }) => text.split("\n").length > 420 && !/\bOne file: /.test(text))
     assert.deepStrictEqual(
       long.map(({ file }) => file),
@@ -271,7 +271,7 @@ describe("the sources", () => {
     )
   })
 
-  it("refer to no document that is not in the project", () => {
+  it("refer to no document outside the project", () => {
     const files = globSync(["{src,test,bench,scripts,examples,docs}/**/*.{ts,mjs,md}", "*.md"], { cwd: root })
     const cited = /\(?\b[Ss]pec(?:ification)? \d|\bseeds? \d{3}|\bpain #|\b(?:DESIGN|LAYOUT|STACK)\.md/
     const own = path.join("test", "architecture.test.ts")
@@ -285,14 +285,14 @@ describe("the sources", () => {
     assert.deepStrictEqual(lines, [])
   })
 
-  it("have their tests in rooms of the same names", () => {
+  it("have tests in rooms of the same names", () => {
     const files = globSync(`test/{${floors.join(",")}}/**/*.test.ts`, { cwd: root })
     const rooms = new Set(files.map((file) => path.dirname(file).replaceAll("\\", "/")))
     const strange = [...rooms].filter((folder) => !existsSync(path.join(root, folder.replace(/^test\//, "src/"))))
     assert.deepStrictEqual(strange, [])
   })
 
-  it("read JSON from outside in one place, which bounds how deep it is nested", () => {
+  it("read untrusted JSON in one place, which limits its nesting depth", () => {
     // Elsewhere only text that the program itself has just written, which a comment before it says.
     const own = /\/\/ Own JSON: [^\n]*\n[^\n]*\bJSON\.parse\(/g
     const others = sources

@@ -9,7 +9,7 @@ const few = ["one line without an end", "arguments 5,000 deep"]
 
 describe("a hostile server", () => {
   for (const attack of attacks.filter(({ name }) => few.includes(name))) {
-    it.live(`${attack.name}: a clear line, and the session goes on`, () =>
+    it.live(`${attack.name}: prints a clear line and the session continues`, () =>
       Effect.gen(function* () {
         const { bundle } = yield* program
         const { hits } = yield* Effect.promise(() => attacked(attack, bundle))

@@ -50,7 +50,7 @@ const out = ({ stdout }: Ended) => String(stdout)
 const calls = (name: string, args: unknown) => FakeGemini.sse(FakeGemini.response([{ functionCall: { name, args } }]))
 
 describe("agents", () => {
-  it.effect("list: one line each, where it is from, and broken files on stderr", () =>
+  it.effect("list: prints one line per agent with its source, and broken files on stderr", () =>
     Effect.gen(function* () {
       const ended = yield* shell("list", { "a.md": reviewer, "b.md": "---\nname: B\ndescription: x\n---\nx" }, ["list"])
       assert.strictEqual(ended.status, 0)
@@ -61,7 +61,7 @@ describe("agents", () => {
     })
   )
 
-  it.effect("list --json: one document, with the problems in it", () =>
+  it.effect("list --json: prints one document that includes the problems", () =>
     Effect.gen(function* () {
       const ended = yield* shell("json", { "b.md": "words" }, ["list", "--json"])
       const { agents, problems }: { agents: ReadonlyArray<{ name: string }>; problems: ReadonlyArray<unknown> } =
@@ -74,7 +74,7 @@ describe("agents", () => {
     })
   )
 
-  it.effect("show: the definition as it is used; a name that nobody has is bad input", () =>
+  it.effect("show: prints the effective definition; an unknown name is bad input", () =>
     Effect.gen(function* () {
       const shown = yield* shell("show", { "a.md": reviewer }, ["show", "reviewer"])
       assert.match(out(shown), /^Name +reviewer\n/)
@@ -87,7 +87,7 @@ describe("agents", () => {
     })
   )
 
-  it.effect("run: its result on stdout, what it does on stderr", () =>
+  it.effect("run: prints the result on stdout and the progress on stderr", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(
         FakeGemini.queue(
@@ -103,7 +103,7 @@ describe("agents", () => {
     })
   )
 
-  it.effect("run: one that hands nothing in has failed, and what it wrote is told", () =>
+  it.effect("run: fails when the agent hands in no result, and prints what it wrote", () =>
     Effect.gen(function* () {
       const said = FakeGemini.sse(FakeGemini.response([{ text: "I wonder." }]))
       const fake = yield* FakeGemini.make(FakeGemini.queue(said, said))

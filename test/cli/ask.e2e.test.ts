@@ -67,7 +67,7 @@ const sessionsIn = ({ home }: Folders) => {
 const longAgo = 1_000_000_000
 
 describe("ask", () => {
-  it.effect("prints the answer and nothing else on stdout, and keeps no session", () =>
+  it.effect("prints only the answer on stdout, and keeps no session", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
       const own = yield* folders("plain")
@@ -101,7 +101,7 @@ describe("ask", () => {
     ["a name that cannot be an id", ["ask", "x", "--session", "a b"], undefined, /letters, digits/],
     ["a setting that is wrong", ["ask", "x"], `{"window": "big"}`, /settings\.json, window: expected a whole number/]
   ] as const) {
-    it.effect(`bad usage is status 2 and one line, before anything is sent: ${rule}`, () =>
+    it.effect(`bad usage exits with 2 and prints one line before sending anything: ${rule}`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(FakeGemini.queue())
         const own = yield* folders(`bad-${rule}`, settings === undefined ? {} : { settings })
@@ -114,7 +114,7 @@ describe("ask", () => {
     )
   }
 
-  it.effect("without a key says in two lines how to get one and what works without, and leaves no session", () =>
+  it.effect("without a key, explains in two lines how to get one and what works without, and leaves no session", () =>
     Effect.gen(function* () {
       const own = yield* folders("no-key")
       const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {
@@ -130,7 +130,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a void attempt never reaches a pipe; the person hears that it is asked again", () =>
+  it.effect("discarded attempts never reach a pipe; stderr reports the retry", () =>
     Effect.gen(function* () {
       const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
       const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
@@ -141,7 +141,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("an answer that was cut off is printed, and said to be cut off", () =>
+  it.effect("prints an answer that was cut off, with a note that it was", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(
         FakeGemini.queue(FakeGemini.sse(said("Forty", { finishReason: "MAX_TOKENS" })))
@@ -153,7 +153,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a call that comes without a finish reason is run, and nothing is said of that", () =>
+  it.effect("runs a call that arrives without a finish reason, with no note", () =>
     Effect.gen(function* () {
       const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
       const fake = yield* FakeGemini.make(
@@ -169,7 +169,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("an answer to results that ends without a reason is printed, and said not to be whole perhaps", () =>
+  it.effect("prints an answer to results that ends without a reason, with a note that it may be incomplete", () =>
     Effect.gen(function* () {
       const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
       const fake = yield* FakeGemini.make(
@@ -186,7 +186,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("an answer that cannot be used is asked for four times, as a chat does", () =>
+  it.effect("requests an unusable answer four times, as a chat does", () =>
     Effect.gen(function* () {
       const empty = FakeGemini.sse(FakeGemini.response([{ text: "" }]))
       const fake = yield* FakeGemini.make(FakeGemini.queue(empty, empty, empty, answer))
@@ -197,7 +197,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("--json is one document", () =>
+  it.effect("--json prints one document", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
       const own = yield* folders("json")
@@ -220,7 +220,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("--stream-json is every event, one a line", () =>
+  it.effect("--stream-json prints every event, one per line", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
       const ended = yield* asking(fake, yield* folders("stream-json"), ["ask", "x", "--stream-json"])
@@ -233,7 +233,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("--stream-json gives a call the id that its response has, also where the model gave none", () =>
+  it.effect("--stream-json gives a call and its response the same id, even when the model gave none", () =>
     Effect.gen(function* () {
       const call = (path_: string, id?: string) => ({
         functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
@@ -259,7 +259,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a turn that fails is status 1 and one line; --json has no answer and says why", () =>
+  it.effect("a failed turn exits with 1 and prints one line; --json has no answer and the reason", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
       const own = yield* folders("fails")
@@ -279,33 +279,31 @@ describe("ask", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129]
   ] as const) {
-    it.effect(
-      `${signal} closes the socket and ends with ${status}; the last event says that the turn was cancelled`,
-      () =>
-        Effect.gen(function* () {
-          const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-          const own = yield* folders(signal)
-          const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-          const fiber = yield* Effect.forkChild(
-            asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
-              started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-            })
-          )
-          yield* fake.received(0)
-          const child = yield* Deferred.await(running)
-          child.kill(signal)
-          assert.isFalse(yield* fake.closed(0))
-          const ended = yield* Fiber.join(fiber)
-          assert.deepStrictEqual(
-            [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
-            [status, ["ModelInfo", "UserCancelled"], ""]
-          )
-          assert.deepStrictEqual(sessionsIn(own), [])
-        })
+    it.effect(`${signal} closes the socket and exits with ${status}; the last event reports the cancelled turn`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+        const own = yield* folders(signal)
+        const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
+        const fiber = yield* Effect.forkChild(
+          asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
+            started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
+          })
+        )
+        yield* fake.received(0)
+        const child = yield* Deferred.await(running)
+        child.kill(signal)
+        assert.isFalse(yield* fake.closed(0))
+        const ended = yield* Fiber.join(fiber)
+        assert.deepStrictEqual(
+          [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
+          [status, ["ModelInfo", "UserCancelled"], ""]
+        )
+        assert.deepStrictEqual(sessionsIn(own), [])
+      })
     )
   }
 
-  it.effect("Ctrl+C: --json is one document all the same, without --json nothing of the answer is printed", () =>
+  it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", () =>
     Effect.gen(function* () {
       for (const [args, isDocument] of [
         [["ask", "x", "--json"], true],
@@ -334,7 +332,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("Ctrl+C while standard input is read is 130, and nothing is sent", () =>
+  it.effect("Ctrl+C while reading standard input exits with 130 and sends nothing", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue())
       const own = yield* folders("stdin")
@@ -348,7 +346,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a reader that has gone ends the turn quietly, with status 0", () =>
+  it.effect("ends quietly with status 0 when the reader of the pipe closes it", () =>
     Effect.gen(function* () {
       const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
       const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, ...long, FakeGemini.stall])
@@ -358,7 +356,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("--session keeps the conversation, --resume and --continue go on with it", () =>
+  it.effect("--session keeps the conversation; --resume and --continue continue it", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
       const own = yield* folders("kept")
@@ -380,7 +378,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a session that another process writes is told with its process, and status 1", () =>
+  it.effect("names the process that has the session open, and exits with 1", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
       const own = yield* folders("locked")
@@ -394,7 +392,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("the model is the flag's, else the environment's, else the settings', and a wrong key is told", () =>
+  it.effect("takes the model from the flag, then the environment, then the settings, and reports a rejected key", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
       const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
@@ -414,7 +412,7 @@ describe("ask", () => {
     })
   )
 
-  it.effect("a conversation that is too long is compressed first, and that is told on stderr", () =>
+  it.effect("compresses a conversation that is too long, and reports it on stderr", () =>
     Effect.gen(function* () {
       // The estimator says about 15,000 of the conversation; the API's count decides.
       const fake = yield* FakeGemini.make(({ body, method }) =>
@@ -443,7 +441,7 @@ describe("ask", () => {
     ["what the flag says, before the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
     ["not 0, wherever it stands", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
   ] as const) {
-    it.effect(`a conversation is compressed from a share on: ${rule}`, () =>
+    it.effect(`compresses a conversation from the threshold on: ${rule}`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(({ method }) =>
           method === "countTokens" ? FakeGemini.tokens(16_000) : answer
@@ -463,7 +461,7 @@ describe("ask", () => {
     )
   }
 
-  it.effect("sessions that are older than the home folder says are deleted, and that is told", () =>
+  it.effect("deletes sessions older than the user's settings allow, and reports it", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => answer)
       const own = yield* folders("retention", { settings: `{"sessionRetention": {"maxAge": "30d"}}` })
@@ -493,7 +491,7 @@ const onTerminal = () => {
     })
   })
 
-  it.live("the settings say how often a model that fails is asked", () =>
+  it.live("retries a failing model as often as the settings say", () =>
     Effect.gen(function* () {
       const where = yield* folders("attempts", { settings: `{"attempts": {"calls": 1}}` })
       const fake = yield* FakeGemini.make(() => FakeGemini.failure(503, "overloaded", { retryAfter: "0" }))
@@ -506,7 +504,7 @@ const onTerminal = () => {
     })
   )
 
-  it.live("the answer is shown as it comes, and cannot steer the terminal", () =>
+  it.live("shows the answer as it streams, without terminal escapes", () =>
     Effect.gen(function* () {
       const seenFirst = yield* Deferred.make<void>()
       const fake = yield* FakeGemini.make(() => [
@@ -522,7 +520,7 @@ const onTerminal = () => {
     })
   )
 
-  it.live("a void attempt stays on a line of its own, and the answer begins on the next", () =>
+  it.live("leaves a discarded attempt on its own line, and begins the answer on the next", () =>
     Effect.gen(function* () {
       const empty = FakeGemini.sse(piece("void"), FakeGemini.response([], { finishReason: null }))
       const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))

@@ -318,7 +318,7 @@ const texts = (body: unknown): ReadonlyArray<string> => {
   return conversationIn(contents).map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
 }
 
-describe.concurrent("bad input: one line, the right status, nothing lost, and the session goes on", () => {
+describe.concurrent("bad input: prints one line, exits with the right status, loses nothing, and the session continues", () => {
   for (const [at, one] of cases.entries()) {
     it.effect(one.name, () =>
       Effect.gen(function* () {

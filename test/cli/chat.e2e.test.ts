@@ -197,7 +197,7 @@ const only = Effect.fnUntraced(function* (home: string) {
 const terminal = needs("tmux")
 
 terminal("a chat on a terminal", () => {
-  it.live("streams, and Ctrl+C cancels what is going on and nothing else", () =>
+  it.live("streams the answer; Ctrl+C cancels only the current turn", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const fake = yield* serve({
@@ -289,7 +289,7 @@ terminal("a chat on a terminal", () => {
     })
   )
 
-  it.live("commands, and a session that is resumed", () =>
+  it.live("runs commands, and resumes a session", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("commands")
@@ -410,7 +410,7 @@ terminal("a chat on a terminal", () => {
     })
   )
 
-  it.live("what does not fit is not sent, and a smaller window is made room in", () =>
+  it.live("does not send what does not fit, and compresses for a smaller window", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("window", { window: 4_000 })
@@ -443,7 +443,7 @@ terminal("a chat on a terminal", () => {
     })
   )
 
-  it.live("a model with a smaller window: the conversation is compressed before the next message", () =>
+  it.live("compresses before the next message when the new model has a smaller window", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("smaller")
@@ -469,7 +469,7 @@ terminal("a chat on a terminal", () => {
     })
   )
 
-  it.live("an answer that broke off is void, and the next attempt is shown", () =>
+  it.live("discards an interrupted answer and shows the next attempt", () =>
     Effect.gen(function* () {
       let attempts = 0
       const fake = yield* serve({
@@ -498,7 +498,7 @@ terminal("a chat on a terminal", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129]
   ] as const) {
-    it.live(`${signal} in the middle of a turn leaves with ${status}, the terminal and the session as they were`, () =>
+    it.live(`${signal} during a turn exits with ${status} and leaves the terminal and the session intact`, () =>
       Effect.gen(function* () {
         const fake = yield* serve({
           answer: (text) =>
@@ -534,7 +534,7 @@ terminal("a chat on a terminal", () => {
 
   for (const width of [40, 120]) {
     // A screen that is meant to look different now is taken again: `vitest run test/cli/chat.e2e.test.ts -u`, and looked at.
-    it.live(`looks as it should on ${width} columns`, () =>
+    it.live(`matches the recorded screen on ${width} columns`, () =>
       Effect.gen(function* () {
         const fake = yield* serve({
           answer: (text, request) => (text === "show all" ? said(document, request) : undefined),
@@ -602,8 +602,8 @@ terminal("a chat on a terminal", () => {
   }
 })
 
-describe("a chat in a pipe", () => {
-  it.effect("the last message without an answer: told in one line, status 1", () =>
+describe("a chat on a pipe", () => {
+  it.effect("exits with 1 and prints one line when the last message gets no answer", () =>
     Effect.gen(function* () {
       const fake = yield* serve({
         answer: (text) => (text === "two" ? FakeGemini.failure(400, "I do not like this.") : undefined)
@@ -617,7 +617,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("another session that cannot be opened, and not the one before either: told twice, and it ends", () =>
+  it.effect("exits with two messages when neither the given session nor the one before can be opened", () =>
     Effect.gen(function* () {
       const home = yield* homeOf("stuck")
       const fake = yield* serve({
@@ -633,7 +633,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("a recording is asked in one run only: no session is told to ask for it later", () =>
+  it.effect("asks about a recording in a single run, without suggesting to resume it", () =>
     Effect.gen(function* () {
       const home = yield* homeOf("recorded")
       const recording = sessionFile("claude-code-tools")
@@ -646,7 +646,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("after a pin there is something to compress again, though nothing was said", () =>
+  it.effect("compresses again after a pin, even without new messages", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("pinned", { window: 5_000, titles: false })
@@ -664,7 +664,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("titles: false in the settings asks no model for one", () =>
+  it.effect("titles: false in the settings requests no titles", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("untitled", { titles: false })
@@ -675,7 +675,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("each line is a message; the answers alone are on stdout", () =>
+  it.effect("treats each line as a message and prints only the answers on stdout", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("pipe")
@@ -691,7 +691,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("a reader that goes away ends it quietly, and what was answered is kept", () =>
+  it.effect("ends quietly when the reader closes the pipe, and keeps the answers so far", () =>
     Effect.gen(function* () {
       const fake = yield* serve()
       const home = yield* homeOf("hang-up")
@@ -705,7 +705,7 @@ describe("a chat in a pipe", () => {
     })
   )
 
-  it.effect("without a key it says in two lines how to get one and what works without", () =>
+  it.effect("without a key, explains in two lines how to get one and what works without", () =>
     Effect.gen(function* () {
       const home = yield* homeOf("no-key")
       const { status, stderr, stdout } = yield* run(["chat"], { input: "one\n", env: environment(home) })

@@ -56,7 +56,7 @@ const recalled = Effect.fnUntraced(function* (file: string, handle: string) {
 
 describe("compress", () => {
   for (const name of sessionNames) {
-    it.effect(`${name}: within half of its tokens, or a typed reason`, () =>
+    it.effect(`${name}: shrinks to half of its tokens or returns a typed reason`, () =>
       Effect.gen(function* () {
         const file = sessionFile(name)
         const whole = (yield* report([file, "--limit", "100M"])).value
@@ -112,12 +112,12 @@ describe("compress", () => {
 
   for (const name of ["claude-code-1512-lines", "pi-1019-lines", "claude-code-subagent"] as const) {
     it.effect(
-      `${name}: what left is recalled byte for byte, from the original and what was written, after a second compression too`,
+      `${name}: recalls dropped parts byte for byte from the original and the output, also after a second compression`,
       () => recalls(name)
     )
   }
 
-  it.effect("the handle of all that left gives every dropped message", () =>
+  it.effect("one handle recalls every dropped message", () =>
     Effect.gen(function* () {
       const file = sessionFile("claude-code-subagent")
       const folder = yield* folderFor("range")
@@ -132,7 +132,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("a stored part is named with its blob, private to its owner", () =>
+  it.effect("names the blob of a stored part, which only its owner can read", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("blobs")
       const log = path.join(folder, "out.jsonl")
@@ -147,7 +147,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("a plan changes nothing, is carried out later, and is refused once the conversation has changed", () =>
+  it.effect("a plan changes nothing, can be applied later, and is refused once the conversation has changed", () =>
     Effect.gen(function* () {
       const file = sessionFile("claude-code-subagent")
       const folder = yield* folderFor("plan")
@@ -168,33 +168,31 @@ describe("compress", () => {
     })
   )
 
-  it.effect(
-    "a plan of strategy gemini is carried out with the settings it was made with, and refused with others",
-    () =>
-      Effect.gen(function* () {
-        const file = sessionFile("claude-code-subagent")
-        const plan = path.join(yield* folderFor("gemini-plan"), "plan.json")
-        const how = ["--strategy", "gemini", "--summarizer", "extractive"]
-        assert.strictEqual((yield* run(["compress", file, "--force", "--plan", "--out", plan, ...how])).status, 0)
-        const applied = yield* report([file, "--apply", plan, ...how])
-        assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
-        const direct = yield* report([file, "--force", ...how])
-        assert.deepStrictEqual(applied.value.history, direct.value.history)
-        const unknown = `${plan}.pi`
-        writeFileSync(unknown, readFileSync(plan, "utf8").replace('"strategy":"gemini"', '"strategy":"pi"'))
-        const refused = yield* run(["compress", file, "--apply", unknown, ...how])
-        assert.strictEqual(refused.status, 2)
-        assert.match(
-          refused.stderr,
-          /^palimpsest: [^\n]* was made with the strategy pi; expected palimpsest or gemini\n$/
-        )
-        const other = yield* run(["compress", file, "--apply", plan, ...how, "--limit", "2M"])
-        assert.strictEqual(other.status, 2)
-        assert.match(other.stderr, /made with other settings/)
-      })
+  it.effect("applies a plan of strategy gemini with the settings it was made with, and refuses others", () =>
+    Effect.gen(function* () {
+      const file = sessionFile("claude-code-subagent")
+      const plan = path.join(yield* folderFor("gemini-plan"), "plan.json")
+      const how = ["--strategy", "gemini", "--summarizer", "extractive"]
+      assert.strictEqual((yield* run(["compress", file, "--force", "--plan", "--out", plan, ...how])).status, 0)
+      const applied = yield* report([file, "--apply", plan, ...how])
+      assert.deepStrictEqual([applied.status, applied.value.status], [0, "COMPRESSED"])
+      const direct = yield* report([file, "--force", ...how])
+      assert.deepStrictEqual(applied.value.history, direct.value.history)
+      const unknown = `${plan}.pi`
+      writeFileSync(unknown, readFileSync(plan, "utf8").replace('"strategy":"gemini"', '"strategy":"pi"'))
+      const refused = yield* run(["compress", file, "--apply", unknown, ...how])
+      assert.strictEqual(refused.status, 2)
+      assert.match(
+        refused.stderr,
+        /^palimpsest: [^\n]* was made with the strategy pi; expected palimpsest or gemini\n$/
+      )
+      const other = yield* run(["compress", file, "--apply", plan, ...how, "--limit", "2M"])
+      assert.strictEqual(other.status, 2)
+      assert.match(other.stderr, /made with other settings/)
+    })
   )
 
-  it.effect("numbers beyond 2^53 stay what they are, kept or recalled", () =>
+  it.effect("preserves numbers beyond 2^53, kept or recalled", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("numbers")
       const file = path.join(folder, "talk.json")
@@ -221,7 +219,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("says what it does not do yet, and refuses nonsense, before it reads anything", () =>
+  it.effect("refuses unsupported and contradictory flags before it reads anything", () =>
     Effect.gen(function* () {
       for (const args of [
         ["--limit", "0"],
@@ -240,7 +238,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("an output that has no place is refused before anything is done, and leaves nothing behind", () =>
+  it.effect("refuses an output path that cannot be written before it starts, and leaves nothing behind", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("unwritable")
       const file = sessionFile("claude-code-subagent")
@@ -264,7 +262,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("never writes over the file it reads unless told to", () =>
+  it.effect("overwrites its input only when asked to", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("in-place")
       const file = path.join(folder, "talk.jsonl")
@@ -280,7 +278,7 @@ describe("compress", () => {
     })
   )
 
-  it.effect("Ctrl+C while it works ends with status 130 and writes nothing", () =>
+  it.effect("Ctrl+C exits with 130 and writes nothing", () =>
     Effect.gen(function* () {
       const folder = yield* folderFor("interrupted")
       const text = readFileSync(sessionFile("pi-1019-lines"), "utf8")
@@ -300,7 +298,7 @@ describe("compress", () => {
 })
 
 describe("eval", () => {
-  it.effect("finds in the snapshot what the agent used again: at least 0.95 where a model's summary held 0.61", () =>
+  it.effect("finds at least 0.95 of what the agent used again in the snapshot, where a model's summary held 0.61", () =>
     Effect.gen(function* () {
       const { status, stdout } = yield* run(["eval", sessionFile("claude-code-1512-lines"), "--json"])
       assert.strictEqual(status, 0)
@@ -315,7 +313,7 @@ describe("eval", () => {
     })
   )
 
-  it.effect("holds on another agent's conversation: nothing lost, and more with more room", () =>
+  it.effect("loses nothing on another agent's conversation, and keeps more in a larger window", () =>
     Effect.gen(function* () {
       const { stdout } = yield* run(["eval", sessionFile("pi-1019-lines"), "--json"])
       const { files } = JSON.parse(String(stdout))

@@ -72,7 +72,7 @@ const methods = (fake: FakeGemini.FakeGemini) =>
 const gemini = ["--strategy", "gemini", "--summarizer", "model", "--force", "--limit", "100k"]
 
 describe("compress and the model", () => {
-  it.live("strategy gemini: media that the API cannot count end as a counting error, and nothing changes", () =>
+  it.live("strategy gemini: reports a counting error, and changes nothing, when the API cannot count media", () =>
     Effect.gen(function* () {
       const fake = yield* serving(false)
       const contents = turns(12, [picture])
@@ -85,7 +85,7 @@ describe("compress and the model", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("strategy gemini: the API's count of media is what counts, and without media none is asked for", () =>
+  it.live("strategy gemini: uses the API's count of media, and requests none without media", () =>
     Effect.gen(function* () {
       const fake = yield* serving(true)
       const counted = yield* compress(yield* scene("counted", turns(12, [picture])), gemini, keyed(fake))
@@ -100,7 +100,7 @@ describe("compress and the model", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("strategy gemini without a model asks for no count of media either", () =>
+  it.live("strategy gemini without a model requests no media count either", () =>
     Effect.gen(function* () {
       const args = ["--strategy", "gemini", "--force", "--limit", "100k"]
       const { report } = yield* compress(yield* scene("offline", turns(40, [picture])), args)
@@ -109,7 +109,7 @@ describe("compress and the model", () => {
   )
 
   it.live(
-    "--failed asks no model: gemini shortens outputs or does nothing, palimpsest has code write the snapshot",
+    "--failed calls no model: gemini shortens outputs or does nothing, palimpsest writes the snapshot by code",
     () =>
       Effect.gen(function* () {
         const fake = yield* serving(true)
@@ -151,7 +151,7 @@ describe("compress and the model", () => {
 const hook = (command: string) => [{ hooks: [{ type: "command", name: "mine", command }] }]
 
 describe("compress and hooks", () => {
-  it.live("PreCompress and PostCompress of the home folder's settings run, in the folder where the program runs", () =>
+  it.live("runs the user's PreCompress and PostCompress hooks in the current folder", () =>
     Effect.gen(function* () {
       const place = yield* scene("hooks", turns(30))
       const settings = {
@@ -171,7 +171,7 @@ describe("compress and hooks", () => {
     })
   )
 
-  it.live("a folder's hooks run once it is trusted, also those of Gemini CLI's settings there", () =>
+  it.live("runs a folder's hooks once it is trusted, including those of its Gemini CLI settings", () =>
     Effect.gen(function* () {
       const place = yield* scene("folder-hooks", turns(30))
       mkdirSync(path.join(place.work, ".gemini"))
@@ -202,7 +202,7 @@ describe("compress and hooks", () => {
     })
   )
 
-  it.live("a hook's veto, focus and snapshot hold", () =>
+  it.live("respects a hook's veto, focus and snapshot", () =>
     Effect.gen(function* () {
       const answering = Effect.fnUntraced(function* (name: string, answer: unknown) {
         const place = yield* scene(name, turns(30))

@@ -75,7 +75,7 @@ const among = Effect.fnUntraced(function* ({ dotEnv = {}, env = {}, here, home, 
 })
 
 layer(NodeServices.layer)("config list", (it) => {
-  it.effect("shows what is set and from where, and nothing else", () =>
+  it.effect("shows only what is set, with its source", () =>
     Effect.gen(function* () {
       const { run } = yield* among({
         home: `{"model": "m", "window": 1}`,
@@ -96,7 +96,7 @@ layer(NodeServices.layer)("config list", (it) => {
     })
   )
 
-  it.effect("in the program: home, trusted folder, .env, environment, each stronger than the one before", () =>
+  it.effect("reads home, trusted folder, .env and environment, each overriding the one before", () =>
     Effect.gen(function* () {
       const { files, fs, root } = yield* among({
         home: `{"window": 1, "shellIdle": 1, "maxTurns": 1, "preserve": 0.1}`,
@@ -143,7 +143,7 @@ layer(NodeServices.layer)("config list", (it) => {
     })
   )
 
-  it.effect("--all has each setting there is, and says which nobody set", () =>
+  it.effect("--all lists every setting and marks the unset ones", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ home: `{"memory": {"maxDirs": 7}}` })
       const { out } = yield* run("list", "--all")
@@ -153,7 +153,7 @@ layer(NodeServices.layer)("config list", (it) => {
     })
   )
 
-  it.effect("--json is one document; secrets are in none", () =>
+  it.effect("--json prints one document; no output shows secrets", () =>
     Effect.gen(function* () {
       const secret = "s3cr3t"
       const { run } = yield* among({
@@ -183,7 +183,7 @@ layer(NodeServices.layer)("config list", (it) => {
     })
   )
 
-  it.effect("tells what means nothing on stderr, and what is wrong with status 2", () =>
+  it.effect("warns about unknown keys on stderr, and exits with 2 for invalid values", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ home: `{"modle": "m"}` })
       assert.deepStrictEqual(yield* run("list"), {
@@ -214,7 +214,7 @@ layer(NodeServices.layer)("config get", (it) => {
     ["loopDetection.calls", "3\n"],
     ["models.a.b.window", "5\n"]
   ] as const) {
-    it.effect(`${key}: what holds, set or not`, () =>
+    it.effect(`${key}: prints the effective value, set or not`, () =>
       Effect.gen(function* () {
         const { run } = yield* among({
           home: `{"model": "m", "loopDetection": {"calls": 3}, "models": {"a.b": {"window": 5}}}`
@@ -224,7 +224,7 @@ layer(NodeServices.layer)("config get", (it) => {
     )
   }
 
-  it.effect("what is not set and holds nothing is status 1, what is no setting status 2", () =>
+  it.effect("exits with 1 for a setting without a value, with 2 for an unknown setting", () =>
     Effect.gen(function* () {
       const { run } = yield* among({})
       assert.deepStrictEqual(yield* run("get", "window"), {
@@ -247,7 +247,7 @@ layer(NodeServices.layer)("config get", (it) => {
 })
 
 layer(NodeServices.layer)("config set and unset", (it) => {
-  it.effect("writes to your own file, or with --workspace to the folder's, and keeps the rest", () =>
+  it.effect("writes to the user's file, or with --workspace to the folder's, and keeps the rest", () =>
     Effect.gen(function* () {
       const { files, fs, run } = yield* among({ home: `{\n  "model": "m" // mine\n}\n` })
       const set = yield* run("set", "compressionThreshold", "70%")
@@ -285,7 +285,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     ["no setting, taken out", ["unset", "windwo"], /did you mean window\?/],
     ["something else that is wrong", ["set", "model", "m"], /\/home\/settings\.json, titles: expected true or false/]
   ] as const) {
-    it.effect(`${rule} is status 2, and the file stays as it was`, () =>
+    it.effect(`${rule} exits with 2 and leaves the file unchanged`, () =>
       Effect.gen(function* () {
         const home = `{"titles": "perhaps"}`
         const { files, fs, run } = yield* among({ home })
@@ -298,7 +298,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     )
   }
 
-  it.effect("makes a wrong file right, and takes out what means nothing", () =>
+  it.effect("replaces an invalid value and removes unknown keys", () =>
     Effect.gen(function* () {
       const { files, fs, run } = yield* among({ home: `{"titles": "perhaps", "theme": 1}` })
       assert.strictEqual((yield* run("set", "titles", "on")).status, 0)
@@ -307,7 +307,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     })
   )
 
-  it.effect("says what keeps the value from counting", () =>
+  it.effect("says what overrides the new value", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ env: { PALIMPSEST_WINDOW: "9" } })
       assert.include(
@@ -322,7 +322,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     })
   )
 
-  it.effect("a disk that says no is status 1", () =>
+  it.effect("exits with 1 when the disk fails", () =>
     Effect.gen(function* () {
       const { fs, root, run } = yield* among({})
       yield* fs.remove(`${root}/home`, { recursive: true })
@@ -336,7 +336,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     })
   )
 
-  it.effect("shows no secret that it wrote", () =>
+  it.effect("does not print the secret it wrote", () =>
     Effect.gen(function* () {
       const { run } = yield* among({})
       const ended = yield* run("set", "mcpServers.a", `{"command": "x", "env": {"K": "s3cr3t"}}`)
@@ -356,7 +356,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     })
   )
 
-  it.effect("what steers a terminal is spelled out, in texts and within objects and lists", () =>
+  it.effect("escapes control characters in texts, objects and lists", () =>
     Effect.gen(function* () {
       const csi = "\u009b"
       const over = "\u202e"
@@ -390,7 +390,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
 })
 
 layer(NodeServices.layer)("config path and schema", (it) => {
-  it.effect("path shows the files, which are there and which count", () =>
+  it.effect("path prints the files, with which exist and which apply", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ here: "{}", trust: "untrusted", dotEnv: { PALIMPSEST_WINDOW: "5" } })
       assert.strictEqual(
@@ -412,7 +412,7 @@ layer(NodeServices.layer)("config path and schema", (it) => {
     })
   )
 
-  it.effect("schema is one JSON document", () =>
+  it.effect("schema prints one JSON document", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ home: "{" })
       const { err, out, status } = yield* run("schema")
@@ -423,7 +423,7 @@ layer(NodeServices.layer)("config path and schema", (it) => {
 })
 
 layer(NodeServices.layer)("config doctor", (it) => {
-  it.effect("is content where nothing is wrong, and shows no key", () =>
+  it.effect("reports no problem for a good set-up, and shows no key", () =>
     Effect.gen(function* () {
       const key = `AIza${"x".repeat(35)}`
       const { run } = yield* among({
@@ -451,7 +451,7 @@ layer(NodeServices.layer)("config doctor", (it) => {
     })
   )
 
-  it.effect("a key of blanks is none", () =>
+  it.effect("treats a blank key as missing", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ env: { GEMINI_API_KEY: "  ", GOOGLE_API_KEY: "AIza-x" } })
       assert.match((yield* run("doctor")).out, /\nOK +key +GOOGLE_API_KEY is set\n/)
@@ -460,7 +460,7 @@ layer(NodeServices.layer)("config doctor", (it) => {
     })
   )
 
-  it.effect("says what to do about all that is wrong, and ends with status 1", () =>
+  it.effect("explains how to resolve every problem, and exits with 1", () =>
     Effect.gen(function* () {
       const { run } = yield* among({
         home: `{"window": 5,,}`,
@@ -505,7 +505,7 @@ layer(NodeServices.layer)("config doctor", (it) => {
     })
   )
 
-  it.effect("a folder that is not trusted is a warning", () =>
+  it.effect("warns about an untrusted folder", () =>
     Effect.gen(function* () {
       const { run } = yield* among({ trust: "untrusted", here: "{}" })
       const { out, status } = yield* run("doctor")

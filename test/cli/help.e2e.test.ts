@@ -16,7 +16,7 @@ const pages = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<readonl
   })
 
 describe("--help", () => {
-  it.effect("fits every command's page into 100 columns, and says what the command does", () =>
+  it.effect("fits every command's page into 100 columns and describes the command", () =>
     Effect.gen(function* () {
       const all = yield* pages([])
       assert.isAtLeast(all.length, 30)

@@ -55,7 +55,7 @@ const configOf = (request: FakeRequest | undefined): { readonly generationConfig
 const long = Array.from({ length: 2_000 }, (_, at) => `Line ${at}: value ${at * 7_919}.`).join("\n")
 
 describe("hooks of Gemini CLI", () => {
-  it.live("run unchanged for every event: they change, add, block, answer and are told of it all", () =>
+  it.live("run unchanged for every event and can change, add, block and answer", () =>
     Effect.gen(function* () {
       // The scripts end with status 2 where they are told anything else than Gemini CLI tells them.
       const { hooks: all, ...rest } = JSON.parse(readFileSync(path.join(fixture, "settings.json"), "utf8"))
@@ -153,7 +153,7 @@ describe("a workflow of hooks", () => {
     return { where, stderr, requests: yield* turnsOf(fake) }
   })
 
-  it.live("has all the effects that it has in Gemini CLI", () =>
+  it.live("has the same effects as in Gemini CLI", () =>
     Effect.gen(function* () {
       const { requests, stderr, where } = yield* ran("hooks-workflow")
       const effects = Workflow.effects({ cwd: where.cwd, stderr, requests })
@@ -167,7 +167,7 @@ describe("a workflow of hooks", () => {
     })
   )
 
-  it.live("is told of the file of a conversation that is kept", () =>
+  it.live("gets the path of the session file", () =>
     Effect.gen(function* () {
       const { requests, stderr, where } = yield* ran("hooks-workflow-kept", "--session", "kept")
       assert.deepStrictEqual(Workflow.effects({ cwd: where.cwd, stderr, requests }), Workflow.expected)
@@ -183,7 +183,7 @@ describe("a workflow of hooks", () => {
 })
 
 describe("a hook", () => {
-  it.live("answers in the model's place: nothing is sent", () =>
+  it.live("can answer instead of the model; nothing is sent", () =>
     Effect.gen(function* () {
       const file = path.join(fixture, "before-model.cjs")
       const where = yield* place("hooks-answer", {
@@ -196,7 +196,7 @@ describe("a hook", () => {
     })
   )
 
-  it.live("stops a run before anything is sent: status 1 and one line", () =>
+  it.live("can stop a run before anything is sent: status 1 and one line", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-stop", {
         home: {
@@ -211,7 +211,7 @@ describe("a hook", () => {
     })
   )
 
-  it.live("is ended with all that it started when the program is", () =>
+  it.live("is ended with all its processes when the program is", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-term", {
         home: {
@@ -241,7 +241,7 @@ describe("a hook", () => {
     ["exits 137", "kill -9 $$", /SIGKILL|137/],
     ["prints half a JSON", `echo '{"decision": "al'`, /JSON|decision/]
   ]
-  it.live("that hangs, floods, fails or prints half a JSON is told in one line, and the run goes on", () =>
+  it.live("that hangs, floods, fails or prints broken JSON is reported in one line and the run continues", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-bad", {
         home: {
@@ -272,7 +272,7 @@ describe("a hook", () => {
     })
   )
 
-  it.live("of the person's runs whatever a trusted folder says of hooks; their own variable switches all off", () =>
+  it.live("of the user runs whatever a trusted folder's settings say; the user's variable disables all hooks", () =>
     Effect.gen(function* () {
       const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
       const where = yield* place("hooks-folder", {
@@ -299,7 +299,7 @@ describe("a hook", () => {
     })
   )
 
-  it.live("that ends with 2 blocks its call: the model is told what it printed on stderr", () =>
+  it.live("that exits with 2 blocks its call, and the model gets its stderr", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-two", {
         home: { "settings.json": hooks({ BeforeTool: "echo 'only on Mondays' >&2; exit 2" }) }
@@ -315,7 +315,7 @@ describe("a hook", () => {
 })
 
 needs("tmux")("a hook in a chat", () => {
-  it.live("is ended with all that it started by Ctrl+C, and the chat goes on", () =>
+  it.live("is ended with all its processes by Ctrl+C, and the chat continues", () =>
     Effect.gen(function* () {
       const where = yield* place("hooks-cancel", {
         home: {

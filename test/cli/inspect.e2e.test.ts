@@ -20,7 +20,7 @@ const fixture = (name: string) =>
   gunzipSync(readFileSync(path.join(import.meta.dirname, "..", "fixtures", "sessions", `${name}.jsonl.gz`)))
 
 describe("inspect", () => {
-  it.effect("--json prints one document, as its schema says", () =>
+  it.effect("--json prints one document that matches its schema", () =>
     Effect.gen(function* () {
       const { status, stderr, stdout } = yield* run(["inspect", example, "--json"])
       assert.deepStrictEqual([status, stderr], [0, ""])
@@ -39,7 +39,7 @@ describe("inspect", () => {
     "claude-code-tools",
     "claude-code-short"
   ]) {
-    it.effect(`sums to the same by role, by kind and in all: ${name}`, () =>
+    it.effect(`has equal sums by role, by kind and in total: ${name}`, () =>
       Effect.gen(function* () {
         const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture(name)) })
         const report = decode(String(stdout))
@@ -56,7 +56,7 @@ describe("inspect", () => {
     )
   }
 
-  it.effect("tells of past compactions", () =>
+  it.effect("reports past compactions", () =>
     Effect.gen(function* () {
       const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture("claude-code-1512-lines")) })
       const [compaction, another] = decode(String(stdout)).compactions
@@ -65,7 +65,7 @@ describe("inspect", () => {
     })
   )
 
-  it.effect("the text holds nothing that a terminal acts on, whatever the file holds", () =>
+  it.effect("prints no terminal escapes, whatever the file holds", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const evil = "\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"
@@ -166,7 +166,7 @@ describe("inspect", () => {
     return body?.split("\n").map((line) => line.replace(/ +/g, " ").trim()) ?? []
   }
 
-  it("has text for every section", () => {
+  it("has a text for every section", () => {
     const shown = text(report, [10, 400])
     for (const part of [
       "12,345 bytes",
@@ -213,7 +213,7 @@ describe("inspect", () => {
     assert.deepStrictEqual(section(shown, "Records").slice(1), ["progress 3"])
   })
 
-  it("leaves out what it has nothing to say of", () => {
+  it("omits empty sections", () => {
     const { cost, ...rest } = report
     const shown = text(
       {
@@ -244,7 +244,7 @@ describe("inspect", () => {
     ["unknown", { total: null, estimated: false, unpriced: ["m"] }, "Cost: unknown"],
     ["in part", { total: 3, estimated: false, unpriced: ["m"] }, "Cost: at least $3.00"]
   ] as const) {
-    it(`tells a cost that is ${name}`, () => {
+    it(`prints a cost that is ${name}`, () => {
       const [title] = section(
         text({ ...report, compressing: { ...report.compressing, models: [] }, cost: { ...report.cost, ...cost } }, []),
         expected.slice(0, 5)
@@ -259,7 +259,7 @@ describe("inspect", () => {
     ["wide", wide],
     ["full of what a terminal acts on", `\u001b[2J\u001b]0;owned\u0007\u202e\r\n\u0000${"x".repeat(200)}`]
   ] as const) {
-    it(`fits 100 columns and 15 rows a section, and does nothing to a terminal, where names are ${name}`, () => {
+    it(`fits 100 columns and 15 rows per section, without terminal escapes, when names are ${name}`, () => {
       const many = <A>(one: A): ReadonlyArray<A> => Array.from({ length: 40 }, () => one)
       const big = Number.MAX_SAFE_INTEGER
       const hostile: Report = {
@@ -344,7 +344,7 @@ describe("the next compression", () => {
     })
   )
   it.effect.prop(
-    "waits for what the planner would wait for, though it is asked once",
+    "waits for the same conditions as the planner, though it is forced",
     [scripts],
     ([script]) => property(law, worldOf())(script),
     { arbitrary: thousand("inspect, next", 60) }
@@ -359,7 +359,7 @@ describe("inspect --prices", () => {
     return file
   })
 
-  it.effect("takes prices from a file, and says so", () =>
+  it.effect("takes prices from a file, and names it", () =>
     Effect.gen(function* () {
       const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
       const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
@@ -375,7 +375,7 @@ describe("inspect --prices", () => {
     })
   )
 
-  it.effect("knows no price for a model that the file does not name, and goes on", () =>
+  it.effect("reports no price for a model that the file does not name, and continues", () =>
     Effect.gen(function* () {
       const file = yield* written("others.json", '{"models": {"somebody": {"input": 1, "output": 1}}}')
       const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
@@ -399,7 +399,7 @@ describe("inspect --prices", () => {
     ],
     ["no model", '{"models": {}}', "models: is empty"]
   ] as const) {
-    it.effect(`refuses ${name} in one line: the file, the key, what was expected`, () =>
+    it.effect(`refuses ${name} in one line with the file, the key and what was expected`, () =>
       Effect.gen(function* () {
         const file = yield* written("bad.json", content)
         const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
@@ -413,7 +413,7 @@ describe("inspect --prices", () => {
     )
   }
 
-  it.effect("refuses a file that is not there, and a folder", () =>
+  it.effect("refuses a missing file, and a folder", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       for (const place of [path.join(folder, "nowhere.json"), folder]) {
@@ -427,7 +427,7 @@ describe("inspect --prices", () => {
 })
 
 describe("inspect --html", () => {
-  it.effect("writes the page, says where, and prints nothing else", () =>
+  it.effect("writes the page, prints its path, and nothing else", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const file = path.join(folder, "page.html")
@@ -437,7 +437,7 @@ describe("inspect --html", () => {
     })
   )
 
-  it.effect("does so beside the JSON document", () =>
+  it.effect("works together with --json", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const file = path.join(folder, "beside.html")
@@ -448,7 +448,7 @@ describe("inspect --html", () => {
     })
   )
 
-  it.effect("does not write over the conversation", () =>
+  it.effect("does not overwrite the conversation", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const file = path.join(folder, "talk.jsonl")

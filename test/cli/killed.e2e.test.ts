@@ -94,9 +94,9 @@ const scenes: ReadonlyArray<Scene> = [
   }
 ]
 
-describe("after kill -9 of ask", () => {
+describe("after kill -9 of `ask`", () => {
   for (const { answers, name, settings = {} } of scenes) {
-    it.live(`nothing is left of ${name}`, () =>
+    it.live(`no process of ${name} survives`, () =>
       Effect.gen(function* () {
         const took: Array<number> = []
         for (let time = 0; time < times; time += 1) {
@@ -119,7 +119,7 @@ describe("after kill -9 of ask", () => {
     )
   }
 
-  it.live("what a hook left running on purpose goes on, as after any end", () =>
+  it.live("what a hook started in the background survives, as after a normal exit", () =>
     Effect.gen(function* () {
       const left = "sh -c 'echo $$ > left; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s left ]; do sleep 0.02; done"
       const fake = yield* serve(calls(["run_shell_command", { command: tree }]))
@@ -137,7 +137,7 @@ describe("after kill -9 of ask", () => {
 })
 
 needs("tmux")("after kill -9 of chat", () => {
-  it.live("nothing is left of a command, and the terminal's own shell is not touched", () =>
+  it.live("no process of a command survives, and the terminal's own shell does", () =>
     Effect.gen(function* () {
       const fake = yield* serve(calls(["run_shell_command", { command: `echo $PPID > wrapper; ${tree}` }]))
       const where = yield* place("killed-chat", { work: { "tree.sh": script }, trust: "trusted" })

@@ -34,7 +34,7 @@ const logs: ReadonlyArray<readonly [name: string, messages: number, words: strin
   ["long messages", 20_000, "some words of a message ".repeat(120)]
 ]
 
-describe("a log that is too long to be held", () => {
+describe("a log that does not fit in memory", () => {
   for (const [name, messages, words] of logs) {
     it.effect(
       `is inspected in little memory, as text, JSON and a page: ${name}`,
@@ -70,7 +70,7 @@ describe("a log that is too long to be held", () => {
   }
 
   it.effect(
-    "is refused in one line, before it is read, by what has to hold it in memory that is not there",
+    "is refused in one line before reading by commands that need all of it in memory",
     () =>
       Effect.gen(function* () {
         const { folder } = yield* program

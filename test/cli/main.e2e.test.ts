@@ -20,14 +20,14 @@ const message = `${JSON.stringify({
 })}\n`
 
 describe("palimpsest", () => {
-  it.effect("says its version", () =>
+  it.effect("prints its version", () =>
     Effect.gen(function* () {
       const { status, stderr, stdout } = yield* run(["--version"])
       assert.deepStrictEqual([status, String(stdout), stderr], [0, `palimpsest v${packageJson.version}\n`, ""])
     })
   )
 
-  it.effect("helps when asked, on stdout", () =>
+  it.effect("prints help on request, on stdout", () =>
     Effect.gen(function* () {
       for (const args of [["--help"], ["inspect", "--help"], []]) {
         const { status, stderr, stdout } = yield* run(args)
@@ -66,7 +66,7 @@ describe("palimpsest", () => {
     )
   }
 
-  it.effect("refuses input that is no conversation in one line that names it, with status 2", () =>
+  it.effect("refuses input that is not a conversation with status 2 and one line that names it", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const file = (name: string) => path.join(folder, name)
@@ -100,7 +100,7 @@ describe("palimpsest", () => {
     })
   )
 
-  it.effect("tells a format by its first record, however long", () =>
+  it.effect("detects a format by its first record, however long", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const first = JSON.parse(message)
@@ -111,7 +111,7 @@ describe("palimpsest", () => {
     })
   )
 
-  it.effect("keeps terminal control out of what it says", () =>
+  it.effect("keeps terminal escapes out of its messages", () =>
     Effect.gen(function* () {
       const { stderr } = yield* run(["inspect", "a\u001b[31m\u0007b"])
       assert.match(stderr, oneLine)
@@ -119,7 +119,7 @@ describe("palimpsest", () => {
     })
   )
 
-  it.effect("ends quietly when nobody reads on", () =>
+  it.effect("ends quietly when the reader closes the pipe", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const large = path.join(folder, "large.json")
@@ -141,7 +141,7 @@ describe("signals", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129]
   ] as const) {
-    it.effect(`${name} while reading ends with status ${expected} and writes nothing`, () =>
+    it.effect(`${name} while reading exits with ${expected} and writes nothing`, () =>
       Effect.gen(function* () {
         const { folder } = yield* program
         const before = readdirSync(folder)
@@ -155,7 +155,7 @@ describe("signals", () => {
     )
   }
 
-  it.effect("one key press that arrives twice, through the terminal and through npm, is one", () =>
+  it.effect("treats a key press that arrives twice, from the terminal and from npm, as one", () =>
     Effect.gen(function* () {
       const { status } = yield* run(["inspect", "-"], {
         ...reading,

@@ -48,7 +48,7 @@ const some = {
 }
 
 layer(NodeServices.layer)("memory", (it) => {
-  it.effect("show: each text under its file, whose it is and what it costs, and the total", () =>
+  it.effect("show: prints each text with its file, scope and tokens, and the total", () =>
     Effect.gen(function* () {
       const { err, error, out } = yield* ran(["show"], some)
       assert.isUndefined(error)
@@ -62,7 +62,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("show --json: one document, with the problems in it", () =>
+  it.effect("show --json: prints one document that includes the problems", () =>
     Effect.gen(function* () {
       const { err, out } = yield* ran(["show", "--json"], some)
       const document = yield* Schema.decodeEffect(
@@ -97,7 +97,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("list: a table of the files and of what they import", () =>
+  it.effect("list: prints a table of the files and their imports", () =>
     Effect.gen(function* () {
       const { out } = yield* ran(["list"], some)
       assert.match(
@@ -111,7 +111,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("refresh: what there is, and what is wrong with it", () =>
+  it.effect("refresh: prints what was loaded and what was wrong", () =>
     Effect.gen(function* () {
       const { err, out } = yield* ran(["refresh"], some)
       assert.match(out, /^2 files, \d+ tokens in every request\n$/)
@@ -119,7 +119,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("nothing remembered is said so, and of a folder that is not trusted nothing is shown", () =>
+  it.effect("says so when there is no memory, and shows none of an untrusted folder", () =>
     Effect.gen(function* () {
       for (const name of ["show", "list", "refresh"]) {
         assert.include((yield* ran([name])).out, "memory is empty here")
@@ -128,7 +128,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("add: the change is printed; a fact that is there already is said so", () =>
+  it.effect("add: prints the change, or that the fact is already there", () =>
     Effect.gen(function* () {
       const { err, out } = yield* ran(["add", "tabs", "--scope", "project"])
       assert.strictEqual(out, "--- a/GEMINI.md\n+++ b/GEMINI.md\n@@ -0,0 +1,2 @@\n+## Gemini Added Memories\n+- tabs\n")
@@ -142,7 +142,7 @@ layer(NodeServices.layer)("memory", (it) => {
     })
   )
 
-  it.effect("add without a scope, or without words, is bad usage; what cannot be written has failed", () =>
+  it.effect("add without a scope or words is bad usage; a write error is a failure", () =>
     Effect.gen(function* () {
       const whichScope = "2: give a scope: --scope project (this folder) or --scope global (everywhere)"
       assert.strictEqual((yield* ran(["add", "tabs"])).error, whichScope)

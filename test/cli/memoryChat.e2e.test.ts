@@ -10,7 +10,7 @@ import { calls, chat, instructionOf, place, results, runs, says, serve, turnsOf 
 
 const big = "x".repeat(3_000_000)
 
-describe("memory of the program", () => {
+describe("memory in a run", () => {
   /** What stands in the folder's file, and what is told of it. */
   const bad: ReadonlyArray<readonly [reference: string, told: RegExp]> = [
     ["@./binary.md", /binary/],
@@ -25,7 +25,7 @@ describe("memory of the program", () => {
     ["@./missing.md", /no such file/]
   ]
 
-  it.live("a folder about which nobody was asked: what is left out of it is named, and how that changes", () =>
+  it.live("names what is left out of a folder without a trust decision, and how to change that", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-unknown", { work: { "GEMINI.md": "Rule: be blue.\n" } })
       for (const command of ["show", "list", "refresh"]) {
@@ -40,62 +40,60 @@ describe("memory of the program", () => {
     })
   )
 
-  it.live(
-    "each file that cannot be used is told in one line with where it stands; the rest counts, the run goes on",
-    () =>
-      Effect.gen(function* () {
-        const where = yield* place("memory-bad", {
-          trust: "trusted",
-          user: { "outside.md": "Rule: be outside.\n" },
-          work: {
-            ".git/HEAD": "ref: refs/heads/main\n",
-            "GEMINI.md": `Rule: be blue.\n\n${bad.map(([reference]) => reference).join("\n")}\n`,
-            "binary.md": new Uint8Array([0, 1, 2, 255]),
-            "big.md": big,
-            "cycle.md": "Rule: be round.\n\n@./cycle.md\n",
-            "folder.md/a.txt": "a",
-            "a/GEMINI.md": new Uint8Array([0, 1, 2, 255]),
-            "b/GEMINI.md": big
-          }
-        })
-        execFileSync("mkfifo", [path.join(where.cwd, "fifo.md")])
-        symlinkSync("loop.md", path.join(where.cwd, "loop.md"))
-        symlinkSync(path.join(where.user, "outside.md"), path.join(where.cwd, "out.md"))
-        for (const name of ["c", "d"]) mkdirSync(path.join(where.cwd, name))
-        execFileSync("mkfifo", [path.join(where.cwd, "c", "GEMINI.md")])
-        symlinkSync("GEMINI.md", path.join(where.cwd, "d", "GEMINI.md"))
-        const fake = yield* serve(says("Hello."))
-        const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
-        assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
-        // A run names the first of them; all of them are listed for who asks.
-        const first = stderr.split("\n").filter((line) => line !== "")
-        assert.isAbove(first.length, 1)
-        for (const line of first) assert.match(line, /^palimpsest: (?:\S+\.md: |\d+ more memory files have problems; )/)
-        const listed = yield* runs(where, undefined, ["memory", "refresh"])
-        assert.strictEqual(listed.status, 0)
-        const lines = listed.stderr.split("\n").filter((line) => line !== "")
-        for (const [reference, told] of bad) {
-          const own = lines.filter((line) => line.includes(`${reference} `))
-          assert.lengthOf(own, 1, `${reference}\n${listed.stderr}`)
-          assert.match(own[0] ?? "", told)
-          assert.match(own[0] ?? "", /^palimpsest: \S+\.md: /)
+  it.live("reports each unusable file in one line with the place, uses the rest, and continues", () =>
+    Effect.gen(function* () {
+      const where = yield* place("memory-bad", {
+        trust: "trusted",
+        user: { "outside.md": "Rule: be outside.\n" },
+        work: {
+          ".git/HEAD": "ref: refs/heads/main\n",
+          "GEMINI.md": `Rule: be blue.\n\n${bad.map(([reference]) => reference).join("\n")}\n`,
+          "binary.md": new Uint8Array([0, 1, 2, 255]),
+          "big.md": big,
+          "cycle.md": "Rule: be round.\n\n@./cycle.md\n",
+          "folder.md/a.txt": "a",
+          "a/GEMINI.md": new Uint8Array([0, 1, 2, 255]),
+          "b/GEMINI.md": big
         }
-        for (const name of ["a", "b", "c", "d"]) {
-          assert.lengthOf(
-            lines.filter((line) => line.startsWith(`palimpsest: ${name}/GEMINI.md: `)),
-            1
-          )
-        }
-        assert.lengthOf(lines, bad.length + 4)
-        const instruction = instructionOf((yield* turnsOf(fake))[0])
-        assert.include(instruction, "be blue")
-        assert.include(instruction, "be round")
-        assert.notInclude(instruction, "root:")
-        assert.notInclude(instruction, "xxxx")
       })
+      execFileSync("mkfifo", [path.join(where.cwd, "fifo.md")])
+      symlinkSync("loop.md", path.join(where.cwd, "loop.md"))
+      symlinkSync(path.join(where.user, "outside.md"), path.join(where.cwd, "out.md"))
+      for (const name of ["c", "d"]) mkdirSync(path.join(where.cwd, name))
+      execFileSync("mkfifo", [path.join(where.cwd, "c", "GEMINI.md")])
+      symlinkSync("GEMINI.md", path.join(where.cwd, "d", "GEMINI.md"))
+      const fake = yield* serve(says("Hello."))
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
+      // A run names the first of them; all of them are listed for who asks.
+      const first = stderr.split("\n").filter((line) => line !== "")
+      assert.isAbove(first.length, 1)
+      for (const line of first) assert.match(line, /^palimpsest: (?:\S+\.md: |\d+ more memory files have problems; )/)
+      const listed = yield* runs(where, undefined, ["memory", "refresh"])
+      assert.strictEqual(listed.status, 0)
+      const lines = listed.stderr.split("\n").filter((line) => line !== "")
+      for (const [reference, told] of bad) {
+        const own = lines.filter((line) => line.includes(`${reference} `))
+        assert.lengthOf(own, 1, `${reference}\n${listed.stderr}`)
+        assert.match(own[0] ?? "", told)
+        assert.match(own[0] ?? "", /^palimpsest: \S+\.md: /)
+      }
+      for (const name of ["a", "b", "c", "d"]) {
+        assert.lengthOf(
+          lines.filter((line) => line.startsWith(`palimpsest: ${name}/GEMINI.md: `)),
+          1
+        )
+      }
+      assert.lengthOf(lines, bad.length + 4)
+      const instruction = instructionOf((yield* turnsOf(fake))[0])
+      assert.include(instruction, "be blue")
+      assert.include(instruction, "be round")
+      assert.notInclude(instruction, "root:")
+      assert.notInclude(instruction, "xxxx")
+    })
   )
 
-  it.live("a folder's own memory comes with the first result of a tool that touches it, once", () =>
+  it.live("sends a folder's own memory once, with the first tool result that touches the folder", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-touch", {
         trust: "trusted",
@@ -121,7 +119,7 @@ describe("memory of the program", () => {
     })
   )
 
-  it.live("where nobody is there to ask a model has to say what a fact is for; memory add wants to be told, too", () =>
+  it.live("without a terminal, the model must name the scope of a fact, and so must `memory add`", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-add", { trust: "trusted", work: { ".git/HEAD": "" } })
       const unsaid = yield* runs(where, undefined, ["memory", "add", "Tests run with make check."])
@@ -147,7 +145,7 @@ describe("memory of the program", () => {
   )
 })
 
-describe("settings of the program", () => {
+describe("settings in a run", () => {
   for (const [rule, text, status, told] of [
     ["a trailing comma and comments are taken as they are meant", `{"window": 30000, /* large */ }`, 0, /^$/],
     [
@@ -168,7 +166,7 @@ describe("settings of the program", () => {
     ["an event of hooks that is none", `{"hooks": {"BeforeToool": []}}`, 0, /BeforeToool/],
     ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
   ] as const) {
-    it.live(`${rule}: ${status === 0 ? "the run goes on" : "status 2 and one line, nothing is sent"}`, () =>
+    it.live(`${rule}: ${status === 0 ? "the run continues" : "status 2 and one line, nothing is sent"}`, () =>
       Effect.gen(function* () {
         const where = yield* place(`settings-${rule.replaceAll(/\W+/g, "-")}`, { home: { "settings.json": text } })
         const fake = yield* serve(says("Hello."))
@@ -181,7 +179,7 @@ describe("settings of the program", () => {
     )
   }
 
-  it.live("a pipe in the place of the file is never opened", () =>
+  it.live("does not open a pipe in place of the file", () =>
     Effect.gen(function* () {
       const where = yield* place("settings-fifo")
       execFileSync("mkfifo", [path.join(where.home, "settings.json")])
@@ -193,7 +191,7 @@ describe("settings of the program", () => {
 })
 
 needs("tmux")("memory in a chat", () => {
-  it.live("is shown and added to; a model that remembers asks where; all of it is in the next request", () =>
+  it.live("can be shown and extended in a chat; the model asks for the scope; the next request has all of it", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-chat", {
         trust: "trusted",
@@ -234,7 +232,7 @@ needs("tmux")("memory in a chat", () => {
     })
   )
 
-  it.live("a fact that begins with the word of a scope is asked about as any other, and stays whole", () =>
+  it.live("asks about a fact that begins with a scope's name like any other, and keeps it whole", () =>
     Effect.gen(function* () {
       const where = yield* place("memory-word", { trust: "trusted", work: { ".git/HEAD": "" } })
       const screen = yield* chat(yield* serve(), where)

@@ -48,8 +48,8 @@ const recalling = Effect.fnUntraced(function* () {
   })
 })
 
-describe("@ references of ask", () => {
-  it.live("text, image, folder, glob, quoted and escaped names are read once and sent behind the message", () =>
+describe("@ references of `ask`", () => {
+  it.live("reads text, images, folders, globs, quoted and escaped names once, and sends them after the message", () =>
     Effect.gen(function* () {
       const where = yield* place("at-all", { work: files })
       const fake = yield* serve(says("Compared."), says("Still the same."))
@@ -81,7 +81,7 @@ describe("@ references of ask", () => {
     })
   )
 
-  it.live("count only in what the person wrote, and nothing is looked for by its name where nobody watches", () =>
+  it.live("resolves references only in the user's text, and searches by name only in an interactive chat", () =>
     Effect.gen(function* () {
       const where = yield* place("at-typed", { work: files })
       const fake = yield* serve(says("Compared."), says("Nothing."))
@@ -103,7 +103,7 @@ describe("@ references of ask", () => {
     })
   )
 
-  it.live("what was left out is told up to five times, then counted; where nothing was read it failed", () =>
+  it.live("reports up to five omissions, then counts them; fails when nothing could be read", () =>
     Effect.gen(function* () {
       const where = yield* place("at-none", { work: files })
       const fake = yield* serve(says("What?"))
@@ -118,7 +118,7 @@ describe("@ references of ask", () => {
     })
   )
 
-  it.live("what does not fit is said with sizes before it is sent, goes shortened, and the whole can be recalled", () =>
+  it.live("reports sizes before sending what does not fit, sends it shortened, and can recall the whole", () =>
     Effect.gen(function* () {
       const where = yield* place("at-big", { home: { "settings.json": small }, work: { "big.txt": big } })
       const fake = yield* recalling()
@@ -139,26 +139,24 @@ describe("@ references of ask", () => {
     })
   )
 
-  it.live(
-    "a file outside of the workspace, a device and a loop of links are left out in words, and the message is sent",
-    () =>
-      Effect.gen(function* () {
-        const where = yield* place("at-bad", { work: { "a.txt": "a" } })
-        symlinkSync("loop", path.join(where.cwd, "loop"))
-        const fake = yield* serve(says("I saw none of them."))
-        const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Read @/etc/passwd @/dev/zero @loop"])
-        assert.deepStrictEqual([status, String(stdout)], [0, "I saw none of them.\n"])
-        assert.match(stderr, /\/etc\/passwd[^\n]*outside/)
-        assert.match(stderr, /\/dev\/zero/)
-        assert.match(stderr, /loop/)
-        const [one] = yield* turnsOf(fake)
-        assert.notInclude(textsOf(one).join("\n"), "root:")
-      })
+  it.live("sends the message without a file outside of the workspace, a device or a loop of links, and says so", () =>
+    Effect.gen(function* () {
+      const where = yield* place("at-bad", { work: { "a.txt": "a" } })
+      symlinkSync("loop", path.join(where.cwd, "loop"))
+      const fake = yield* serve(says("I saw none of them."))
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Read @/etc/passwd @/dev/zero @loop"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "I saw none of them.\n"])
+      assert.match(stderr, /\/etc\/passwd[^\n]*outside/)
+      assert.match(stderr, /\/dev\/zero/)
+      assert.match(stderr, /loop/)
+      const [one] = yield* turnsOf(fake)
+      assert.notInclude(textsOf(one).join("\n"), "root:")
+    })
   )
 })
 
 needs("tmux")("@ references of a chat", () => {
-  it.live("are shown as a call of a tool, and sent with the message", () =>
+  it.live("are shown as a tool call, and sent with the message", () =>
     Effect.gen(function* () {
       const where = yield* place("at-chat", { work: files })
       const fake = yield* serve(says("Compared."))
@@ -172,30 +170,28 @@ needs("tmux")("@ references of a chat", () => {
     })
   )
 
-  it.live(
-    "that do not fit are asked about: n and Ctrl+C send nothing and give the message back, y sends them shortened",
-    () =>
-      Effect.gen(function* () {
-        const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })
-        const fake = yield* recalling()
-        const screen = yield* chat(fake, where)
-        yield* screen.prompt()
-        yield* screen.say("Sum up @big.txt")
-        const asked = yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-        assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y send what fits of each/)
-        yield* screen.press("C-c")
-        yield* screen.prompt("Sum up @big.txt")
-        yield* screen.press("Enter")
-        yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-        yield* screen.say("n")
-        yield* screen.prompt("Sum up @big.txt")
-        assert.deepStrictEqual(yield* turnsOf(fake), [])
-        yield* screen.press("Enter")
-        yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-        yield* screen.say("y")
-        yield* screen.until("It is all there.")
-        const [, two] = yield* turnsOf(fake)
-        assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
-      })
+  it.live("that do not fit are confirmed first: n and Ctrl+C return the message unsent, y sends it shortened", () =>
+    Effect.gen(function* () {
+      const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })
+      const fake = yield* recalling()
+      const screen = yield* chat(fake, where)
+      yield* screen.prompt()
+      yield* screen.say("Sum up @big.txt")
+      const asked = yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+      assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y send what fits of each/)
+      yield* screen.press("C-c")
+      yield* screen.prompt("Sum up @big.txt")
+      yield* screen.press("Enter")
+      yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+      yield* screen.say("n")
+      yield* screen.prompt("Sum up @big.txt")
+      assert.deepStrictEqual(yield* turnsOf(fake), [])
+      yield* screen.press("Enter")
+      yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+      yield* screen.say("y")
+      yield* screen.until("It is all there.")
+      const [, two] = yield* turnsOf(fake)
+      assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
+    })
   )
 })

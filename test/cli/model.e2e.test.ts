@@ -32,7 +32,7 @@ const folderFor = (name: string) =>
   })
 
 describe("compress --summarizer model", () => {
-  it.effect("asks twice, believes nothing, and tells what it cost", () =>
+  it.effect("makes two requests, checks the answers, and reports the cost", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(FakeGemini.queue(said(snapshot), said(snapshot)), {
         describe: (name) => FakeGemini.description(name, 1_000_000, 8_192)
@@ -64,7 +64,7 @@ describe("compress --summarizer model", () => {
     })
   )
 
-  it.effect("with a key a model is the default, and code takes over where it fails, and says so", () =>
+  it.effect("is the default with a key, and falls back to code with a message", () =>
     Effect.gen(function* () {
       const refusal = said("I will not do that.")
       const fake = yield* FakeGemini.make(FakeGemini.queue(refusal, refusal))
@@ -85,7 +85,7 @@ describe("compress --summarizer model", () => {
       "ContentPolicyError"
     ]
   ] as const) {
-    it.effect(`${what} is one line, status 1, and nothing is written`, () =>
+    it.effect(`${what} prints one line, exits with 1, and writes nothing`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
         const folder = yield* folderFor(`fails-${reason}`)
@@ -102,7 +102,7 @@ describe("compress --summarizer model", () => {
     )
   }
 
-  it.effect("Ctrl+C while the model thinks closes its socket, ends with 130, and writes nothing", () =>
+  it.effect("Ctrl+C while the model answers closes its socket, exits with 130, and writes nothing", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
       const folder = yield* folderFor("interrupted-model")

@@ -60,7 +60,7 @@ const sessionsIn = ({ home }: Folders) => {
   }
 }
 
-describe("a model that is named", () => {
+describe("a model name", () => {
   const ways: ReadonlyArray<readonly [how: string, args: ReadonlyArray<string>, settings: object, where: string]> = [
     ["ask --model", ["ask", "x", "--model", "gemini-2.5-prro"], {}, ""],
     ["ask --session --model", ["ask", "x", "--session", "s", "--model", "gemini-2.5-prro"], {}, ""],
@@ -79,24 +79,22 @@ describe("a model that is named", () => {
     ]
   ]
   for (const [how, args, settings, where] of ways) {
-    it.effect(
-      `${how}: one that the provider does not have is refused with the nearest name, and nothing is begun`,
-      () =>
-        Effect.gen(function* () {
-          const fake = yield* serve
-          const own = yield* folders(how.replace(/\W+/g, "-"), settings)
-          const { status, stderr, stdout } = yield* shell(own, args, fake.url, "x\n")
-          assert.deepStrictEqual(
-            [status, String(stdout), stderr],
-            [2, "", `palimpsest: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?${where}\n`]
-          )
-          assert.isEmpty(yield* fake.requests)
-          assert.isEmpty(sessionsIn(own))
-        })
+    it.effect(`${how}: an unknown model is refused with a suggestion, before anything starts`, () =>
+      Effect.gen(function* () {
+        const fake = yield* serve
+        const own = yield* folders(how.replace(/\W+/g, "-"), settings)
+        const { status, stderr, stdout } = yield* shell(own, args, fake.url, "x\n")
+        assert.deepStrictEqual(
+          [status, String(stdout), stderr],
+          [2, "", `palimpsest: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?${where}\n`]
+        )
+        assert.isEmpty(yield* fake.requests)
+        assert.isEmpty(sessionsIn(own))
+      })
     )
   }
 
-  it.effect("one that the provider has and the table has not is taken with the provider's window", () =>
+  it.effect("uses the provider's window for a model that is not in the table", () =>
     Effect.gen(function* () {
       const fake = yield* serve
       const own = yield* folders("provider")
@@ -108,7 +106,7 @@ describe("a model that is named", () => {
     })
   )
 
-  it.effect("where the provider cannot be asked it is taken, and what is assumed is told with how to set it", () =>
+  it.effect("uses an assumed window when the provider cannot be asked, and says how to set it", () =>
     Effect.gen(function* () {
       const own = yield* folders("offline", { attempts: { calls: 1 } })
       const { status, stderr } = yield* shell(own, ["ask", "x", "--model", "gemini-9-pro"], nowhere)
@@ -128,7 +126,7 @@ describe("a model that is named", () => {
     })
   )
 
-  it.effect("/model refuses what the provider does not have, and keeps the model", () =>
+  it.effect("/model refuses an unknown model and keeps the current one", () =>
     Effect.gen(function* () {
       const fake = yield* serve
       const own = yield* folders("slash")
@@ -149,7 +147,7 @@ describe("a model that is named", () => {
     })
   )
 
-  it.effect("/model takes a name that nobody can say anything of, and tells what is assumed", () =>
+  it.effect("/model accepts a name that cannot be checked, and reports the assumed window", () =>
     Effect.gen(function* () {
       const own = yield* folders("recorded")
       const args = ["chat", "--model", `replay:${sessionFile("claude-code-short")}`]
@@ -162,7 +160,7 @@ describe("a model that is named", () => {
     })
   )
 
-  it.effect("compress: a window that was set for the summarizing model holds for it too", () =>
+  it.effect("compress: uses the configured window for the summarizing model too", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(({ method }) =>
         method === "countTokens"
@@ -184,7 +182,7 @@ describe("a model that is named", () => {
     })
   )
 
-  it.effect("config doctor warns of one that is not known", () =>
+  it.effect("config doctor warns about an unknown model", () =>
     Effect.gen(function* () {
       const own = yield* folders("doctor", { model: "gemini-9-pro" })
       const { stdout } = yield* shell(own, ["config", "doctor", "--json"], undefined)
@@ -250,7 +248,7 @@ describe("the window of a conversation from a file", () => {
     )
   }
 
-  it.effect("looking into a file asks nobody, whatever model it names", () =>
+  it.effect("inspect calls no provider, whatever model a file names", () =>
     Effect.gen(function* () {
       const fake = yield* serve
       const own = yield* folders("quiet")
@@ -278,7 +276,7 @@ describe("an agent's model", () => {
     return yield* shell(own, ["agents", "run", "helper", "help"], url)
   })
 
-  it.effect("is refused where the provider does not have it", () =>
+  it.effect("is refused when the provider does not have it", () =>
     Effect.gen(function* () {
       const fake = yield* serve
       const { status, stderr } = yield* start("agent-missing", "gemini-2.5-prro", fake.url)
@@ -291,7 +289,7 @@ describe("an agent's model", () => {
     })
   )
 
-  it.effect("is taken, and what is assumed told, where nobody can be asked", () =>
+  it.effect("is accepted, with a note about the assumed window, when no provider can be asked", () =>
     Effect.gen(function* () {
       const { stderr } = yield* start("agent-offline", "gemini-9-pro", nowhere)
       assert.include(stderr, "the model gemini-9-pro is not known here; a window of 32,768 tokens is assumed")

@@ -148,7 +148,7 @@ const untilFiltered = (page: Page, told: RegExp) =>
 const tests = () => {
   for (const scheme of ["light", "dark"] as const) {
     for (const width of [1_280, 360]) {
-      it.effect(`is whole and can be read: ${scheme}, ${width} pixels wide`, () =>
+      it.effect(`is complete and readable: ${scheme}, ${width} pixels wide`, () =>
         Effect.gen(function* () {
           const { check, page } = yield* open(yield* session, { scheme, width })
           yield* Effect.promise(async () => {
@@ -175,7 +175,7 @@ const tests = () => {
     }
   }
 
-  it.effect("has other colours in the dark, by the system's choice or by its button", () =>
+  it.effect("has a dark scheme, by system preference or by its button", () =>
     Effect.gen(function* () {
       const html = yield* session
       const { check, page } = yield* open(html, { scheme: "light" })
@@ -198,7 +198,7 @@ const tests = () => {
     })
   )
 
-  it.effect("unfolds a message, by mouse and by keyboard, and shows exactly what it says", () =>
+  it.effect("expands a message by mouse and by keyboard, and shows exactly its text", () =>
     Effect.gen(function* () {
       const file = sessionFile("claude-code-1512-lines")
       const { check, page } = yield* open(yield* session)
@@ -219,7 +219,7 @@ const tests = () => {
     })
   )
 
-  it.effect("leads from its tables and charts to the message, unfolded and in sight", () =>
+  it.effect("links from its tables and charts to the message, expanded and in view", () =>
     Effect.gen(function* () {
       const { check, page } = yield* open(yield* session)
       yield* Effect.promise(async () => {
@@ -245,7 +245,7 @@ const tests = () => {
     })
   )
 
-  it.effect("filters by words, by kind and by place, and shows what a link leads to all the same", () =>
+  it.effect("filters by words, kind and place, and still shows the target of a link", () =>
     Effect.gen(function* () {
       const { check, page } = yield* open(yield* session)
       yield* Effect.promise(async () => {
@@ -278,7 +278,7 @@ const tests = () => {
     })
   )
 
-  it.effect("shows hostile content as text, and does nothing of what it says", () =>
+  it.effect("shows hostile content as inert text", () =>
     Effect.gen(function* () {
       const said = [...Object.values(hostile), everything]
       const exact = "\n\n  <b>first</b>\r\n\tlast &amp; \n"
@@ -326,7 +326,7 @@ const tests = () => {
     ["a message without parts", [{ role: "user", parts: [] }]],
     ["one message", [{ role: "user", parts: [{ text: "hello" }] }]]
   ] as const) {
-    it.effect(`is whole with ${name}`, () =>
+    it.effect(`is complete with ${name}`, () =>
       Effect.gen(function* () {
         const { check, page } = yield* open(yield* written(yield* contents(value)), { width: 360 })
         yield* Effect.promise(async () => {
@@ -338,7 +338,7 @@ const tests = () => {
     )
   }
 
-  it.effect("filters thousands of messages while one types", () =>
+  it.effect("filters thousands of messages while typing", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 6_000 }, (_, index) => ({
         role: index % 2 === 0 ? "user" : "model",

@@ -24,7 +24,7 @@ const plan = "# The plan\n\n- Rename the vents.\n- Tell Wren.\n"
 const long = Array.from({ length: 3_000 }, (_, at) => `Line ${at}: value ${at * 7_919}.\n`).join("")
 
 describe("ask --approve plan", () => {
-  it.live("denies every change but that of the plan's file, and nobody is there to approve it", () =>
+  it.live("denies every change but that of the plan's file, and cannot be approved without a terminal", () =>
     Effect.gen(function* () {
       const where = yield* place("plan-ask")
       const file = path.join(where.home, "plans", "work.md")
@@ -54,7 +54,7 @@ describe("ask --approve plan", () => {
 })
 
 needs("tmux")("a plan in a chat", () => {
-  it.live("is shown and approved; a compression takes neither the plan nor where it is", () =>
+  it.live("is shown and approved; a compression keeps the plan and its path", () =>
     Effect.gen(function* () {
       const where = yield* place("plan-chat", { work: { "long.txt": long } })
       const file = path.join(where.home, "plans", "work.md")

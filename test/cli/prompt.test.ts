@@ -42,7 +42,7 @@ const printed = Effect.fnUntraced(function* (args: ReadonlyArray<string>, isTerm
 })
 
 layer(NodeServices.layer)("prompt", (it) => {
-  it.effect("prints the prompt on stdout and nothing else there, byte for byte into a file", () =>
+  it.effect("prints only the prompt on stdout, byte for byte into a file", () =>
     Effect.gen(function* () {
       const { asked, err, out } = yield* printed([])
       assert.strictEqual(out, `${assembled.built.text}\n`)
@@ -52,14 +52,14 @@ layer(NodeServices.layer)("prompt", (it) => {
     })
   )
 
-  it.effect("what would steer a terminal does not reach one; what stands indented stays so", () =>
+  it.effect("escapes control characters on a terminal, and keeps indentation", () =>
     Effect.gen(function* () {
       const { out } = yield* printed([], true)
       assert.strictEqual(out, `You are Palimpsest.\n\n  - an agent\n\n${memory}\n`)
     })
   )
 
-  it.effect("--json is one document with the tokens of all that goes with a request", () =>
+  it.effect("--json prints one document with the tokens of everything in a request", () =>
     Effect.gen(function* () {
       const { err, out } = yield* printed(["--json"])
       const document = yield* Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(out)
@@ -84,14 +84,14 @@ layer(NodeServices.layer)("prompt", (it) => {
     })
   )
 
-  it.effect("hands its flags to whoever puts the prompt together", () =>
+  it.effect("passes its flags to the prompt builder", () =>
     Effect.gen(function* () {
       const { asked } = yield* printed(["--size", "minimal", "--plan", "--model", "gemini-3-pro"])
       assert.deepStrictEqual(asked, [{ size: "minimal", plan: true, model: "gemini-3-pro" }])
     })
   )
 
-  it.effect("what is not known has no row", () =>
+  it.effect("omits rows without a value", () =>
     Effect.sync(() => {
       const names = rowsOf(shownOf({ built: assembled.built })).map(([name]) => name)
       assert.deepStrictEqual(names, ["SECTION", "preamble", "memory", "system prompt"])

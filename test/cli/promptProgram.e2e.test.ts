@@ -15,7 +15,7 @@ const rows = (stderr: string) =>
   )
 
 describe("prompt", () => {
-  it.live("prints what ask would send, byte for byte, and the tokens of each section, which add up", () =>
+  it.live("prints what ask would send, byte for byte, and section sizes that add up", () =>
     Effect.gen(function* () {
       const where = yield* place("prompt", {
         trust: "trusted",
@@ -43,7 +43,7 @@ describe("prompt", () => {
     })
   )
 
-  it.live("GEMINI_PROMPT_* switch sections, settings do, and sizes differ; a name that means nothing is told", () =>
+  it.live("applies GEMINI_PROMPT_* and settings to sections, and reports unknown names", () =>
     Effect.gen(function* () {
       const where = yield* place("prompt-switch", {
         home: { "settings.json": { prompt: { sections: { sandbox: false, taskTracker: false } } } }
@@ -74,7 +74,7 @@ describe("prompt", () => {
     })
   )
 
-  it.live("GEMINI_SYSTEM_MD takes its place, with its substitutions; GEMINI_WRITE_SYSTEM_MD writes it", () =>
+  it.live("GEMINI_SYSTEM_MD replaces it, with its substitutions; GEMINI_WRITE_SYSTEM_MD writes it", () =>
     Effect.gen(function* () {
       const where = yield* place("prompt-own", { user: { "mine.md": "You are mine.\n\n${AvailableTools}\n" } })
       const written = path.join(where.user, "kept", "system.md")
@@ -93,7 +93,7 @@ describe("prompt", () => {
     ["a folder", ["prompt"], { "none.md/a": "" }, "none.md"],
     ["a file that is no text", ["prompt"], { "none.md": new Uint8Array([0, 255, 254]) }, "none.md"]
   ] as const) {
-    it.live(`GEMINI_SYSTEM_MD: ${rule} is one line and status 2`, () =>
+    it.live(`GEMINI_SYSTEM_MD: ${rule} prints one line and exits with 2`, () =>
       Effect.gen(function* () {
         const where = yield* place(`prompt-${rule}`, { user: files })
         const fake = yield* serve()

@@ -27,14 +27,14 @@ const conversation = Effect.gen(function* () {
 })
 
 describe("recall", () => {
-  it.effect("gives back exactly the bytes of a text, with no line break added", () =>
+  it.effect("prints exactly the bytes of a text, without a final line break", () =>
     Effect.gen(function* () {
       const { status, stderr, stdout } = yield* run(["recall", yield* conversation, handle(lines)])
       assert.deepStrictEqual([status, stderr, String(stdout)], [0, "", lines])
     })
   )
 
-  it.effect("gives back bytes that are no UTF-8", () =>
+  it.effect("prints bytes that are not UTF-8", () =>
     Effect.gen(function* () {
       const bytes = Buffer.concat([Buffer.from("bad "), Buffer.from([0xff, 0xfe]), Buffer.from(" bytes")])
       const { stdout } = yield* run(["recall", yield* conversation, handle(bytes)])
@@ -42,14 +42,14 @@ describe("recall", () => {
     })
   )
 
-  it.effect("gives back the JSON of a call as it was written: large numbers, order of keys, spelling", () =>
+  it.effect("prints the JSON of a call as it was written: large numbers, order of keys, spelling", () =>
     Effect.gen(function* () {
       const { stdout } = yield* run(["recall", yield* conversation, handle(callPart)])
       assert.strictEqual(String(stdout), callPart)
     })
   )
 
-  it.effect("every handle that inspect lists can be read, and is the hash of what it names", () =>
+  it.effect("prints every handle that inspect lists, and each is the hash of its bytes", () =>
     Effect.gen(function* () {
       const { stdout } = yield* run(["inspect", example, "--json"])
       const largest: ReadonlyArray<{ readonly handle: string }> = JSON.parse(String(stdout)).largest
@@ -60,7 +60,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("takes the beginning of a handle, and its whole hash when it is the right one", () =>
+  it.effect("accepts a unique prefix of a handle and a correct whole hash", () =>
     Effect.gen(function* () {
       const file = yield* conversation
       const { stdout } = yield* run(["recall", file, handle(lines).slice(0, 7)])
@@ -71,7 +71,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("gives lines, matches and as much as a budget allows", () =>
+  it.effect("prints lines, matches or a token budget's worth", () =>
     Effect.gen(function* () {
       const file = yield* conversation
       const read = (...flags: ReadonlyArray<string>) => run(["recall", file, handle(lines), ...flags])
@@ -89,7 +89,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("reads what lies only in the folder of blobs beside the file", () =>
+  it.effect("reads bytes that exist only in the blob folder beside the file", () =>
     Effect.gen(function* () {
       const file = yield* conversation
       const store = (folder: string, bytes: string) => {
@@ -120,7 +120,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("--grep without a match is status 1, as grep has it", () =>
+  it.effect("--grep without a match exits with 1, as grep does", () =>
     Effect.gen(function* () {
       const original = JSON.parse(String((yield* run(["inspect", example, "--json"])).stdout)).largest[0]
       const { status, stderr, stdout } = yield* run(["recall", example, original.handle, "--grep", "no such words"])
@@ -131,7 +131,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("gives back what a compression dropped, whole, by its one handle", () =>
+  it.effect("prints everything a compression dropped, by one handle", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const out = path.join(folder, "compressed.jsonl")
@@ -152,7 +152,7 @@ describe("recall", () => {
     })
   )
 
-  it.effect("says how to list handles when there is no such", () =>
+  it.effect("says how to list handles when one is unknown", () =>
     Effect.gen(function* () {
       const file = yield* conversation
       for (const name of ["h_zzzzzzzzzz", "h_", "nothing", "../../etc/passwd"]) {

@@ -20,7 +20,7 @@ const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => t
 const took = /^palimpsest: the runtime took \d+ ms with \w+, [\d.]+ ms a turn\n/gm
 
 describe("replay", () => {
-  it.effect("--json prints one document, as its schema says, and its sums agree", () =>
+  it.effect("--json prints one document that matches its schema, with sums that agree", () =>
     Effect.gen(function* () {
       const { format, messages, strategies, window } = yield* report([example, "--window", "16k"])
       assert.deepStrictEqual([format, messages, window, strategies.length], ["claude", 27, 16_000, 1])
@@ -39,7 +39,7 @@ describe("replay", () => {
     })
   )
 
-  it.effect("the same file gives the same text; how long it took is told beside it", () =>
+  it.effect("prints the same text for the same file, and the duration separately", () =>
     Effect.gen(function* () {
       const args = ["replay", example, "--window", "8k", "--strategy", "palimpsest,gemini"]
       const [first, second] = [yield* run(args), yield* run(args)]
@@ -57,7 +57,7 @@ describe("replay", () => {
     ["pi-1019-lines", 16_000, "palimpsest"],
     ["pi-1019-lines", 64_000, "palimpsest,gemini"]
   ] as const) {
-    it.effect(`no request of ${name} is larger than ${window} tokens (${strategy})`, () =>
+    it.effect(`sends no request of ${name} larger than ${window} tokens (${strategy})`, () =>
       Effect.gen(function* () {
         const { strategies } = yield* report([sessionFile(name), "--window", String(window), "--strategy", strategy])
         for (const result of strategies) {
@@ -72,7 +72,7 @@ describe("replay", () => {
     )
   }
 
-  it.effect("the threshold says from where on is compressed", () =>
+  it.effect("compresses from the threshold on", () =>
     Effect.gen(function* () {
       const late = yield* report([example, "--window", "16k", "--threshold", "90%"])
       const early = yield* report([example, "--window", "16k", "--threshold", "0.3"])
@@ -92,7 +92,7 @@ describe("replay", () => {
     ["a file that is not there", ["/nowhere.jsonl", "--window", "8k"], /no such file/]
   ]
   for (const [what, args, says] of refusals) {
-    it.effect(`is refused in one line: ${what}`, () =>
+    it.effect(`refuses in one line: ${what}`, () =>
       Effect.gen(function* () {
         const { status, stderr, stdout } = yield* run(["replay", ...args])
         assert.deepStrictEqual([status, String(stdout)], [2, ""])
@@ -102,7 +102,7 @@ describe("replay", () => {
     )
   }
 
-  it.effect("is refused in one line: a conversation that no model answers in", () =>
+  it.effect("refuses in one line a conversation without model answers", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       mkdirSync(path.join(folder, "replay"), { recursive: true })
@@ -115,7 +115,7 @@ describe("replay", () => {
   )
 })
 
-describe("what replay prints", () => {
+describe("the replay report", () => {
   const failing = (turn: number) =>
     ({ turn, status: "FAILED", trigger: "guard", message: null, before: 9_000 + turn, after: 9_000 + turn }) as const
 
@@ -153,7 +153,7 @@ describe("what replay prints", () => {
     ]
   })
 
-  it("is a timeline and a table; what failed alike is one line, refused turns are ranges", () =>
+  it("has a timeline and a table, groups equal failures, and shows refused turns as ranges", () =>
     assert.strictEqual(
       shown,
       `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed at 4,000

@@ -51,9 +51,9 @@ const scene = Effect.fnUntraced(function* (name: string, trust?: "trusted" | "un
   return { where, top, marks, asks }
 })
 
-describe("programs of the folder that one works in", () => {
+describe("programs in the working folder", () => {
   const parts = ["bin", "", "..", "../work/bin:./bin:."]
-  it.live("none runs by a relative part of PATH where the folder is not trusted", () =>
+  it.live("do not run through a relative part of PATH in an untrusted folder", () =>
     Effect.gen(function* () {
       for (const trust of [undefined, "untrusted"] as const) {
         const { asks, marks, top } = yield* scene(`relative-${trust ?? "unknown"}`, trust)
@@ -74,7 +74,7 @@ describe("programs of the folder that one works in", () => {
   )
 
   it.live(
-    "by an absolute part of PATH in the workspace, or one that links lead into, none but what a command calls",
+    "in an absolute part of PATH inside the workspace, direct or by links, run only when a command calls them",
     () =>
       Effect.gen(function* () {
         const { asks, marks, top, where } = yield* scene("absolute")
@@ -92,7 +92,7 @@ describe("programs of the folder that one works in", () => {
       })
   )
 
-  it.live("where the folder is trusted, commands find its programs by a relative part, and this program does not", () =>
+  it.live("run for commands through a relative part of PATH in a trusted folder, and never for this program", () =>
     Effect.gen(function* () {
       const { asks, marks } = yield* scene("trusted", "trusted")
       const { answers, ended } = yield* asks("./bin")

@@ -79,7 +79,7 @@ const unchanged = Effect.runSync(
 )
 
 describe("sessions list", () => {
-  it.effect("the one written last first, with its number, its first words and its id", () =>
+  it.effect("shows the most recent first, with number, first words and id", () =>
     Effect.gen(function* () {
       const { home, last, one, two } = yield* three("list")
       const rows = yield* listed(home)
@@ -98,7 +98,7 @@ describe("sessions list", () => {
     })
   )
 
-  it.effect("says so where there is none", () =>
+  it.effect("says so when there are none", () =>
     Effect.gen(function* () {
       const home = yield* homeOf("none")
       assert.deepStrictEqual(yield* listed(home), [])
@@ -109,7 +109,7 @@ describe("sessions list", () => {
 })
 
 describe("sessions show, rename", () => {
-  it.effect("what a session is about, by its number, the beginning of its id or its title", () =>
+  it.effect("finds a session by number, id prefix or title", () =>
     Effect.gen(function* () {
       const { home, two } = yield* three("show")
       const renamed = yield* sessions(home, ["rename", "2", "Second\tthing"])
@@ -133,7 +133,7 @@ describe("sessions show, rename", () => {
     ["nobody to ask", ["delete", "1"], /--yes/],
     ["no such file to import", ["import", "nope.jsonl"], /no such file/]
   ] as const) {
-    it.effect(`bad input is status 2 and one line, and changes nothing: ${rule}`, () =>
+    it.effect(`rejects bad input with status 2 and one line, and changes nothing: ${rule}`, () =>
       Effect.gen(function* () {
         const { before, home } = yield* unchanged
         const { status, stderr, stdout } = yield* sessions(home, args, { cwd: home })
@@ -149,7 +149,7 @@ describe("sessions show, rename", () => {
 
 describe("sessions export, import", () => {
   for (const format of FormatName.literals) {
-    it.effect(`a compressed session that goes out as ${format} and comes in again is the same`, () =>
+    it.effect(`round-trips a compressed session through ${format}`, () =>
       Effect.gen(function* () {
         const home = yield* homeOf(`round-${format}`)
         const small = path.join(home, "small.jsonl")
@@ -170,7 +170,7 @@ describe("sessions export, import", () => {
     )
   }
 
-  it.effect("a conversation without messages is bad input, and no session", () =>
+  it.effect("rejects a conversation without messages, and creates no session", () =>
     Effect.gen(function* () {
       const home = yield* homeOf("empty")
       const file = path.join(home, "empty.json")
@@ -184,7 +184,7 @@ describe("sessions export, import", () => {
 })
 
 describe("sessions delete", () => {
-  it.effect("all that are named, with their blobs and titles, once it is sure", () =>
+  it.effect("deletes all named sessions, with blobs and titles, after confirmation", () =>
     Effect.gen(function* () {
       const { home, last, one, two } = yield* three("delete")
       yield* sessions(home, ["rename", two, "Second"])
@@ -201,7 +201,7 @@ describe("sessions delete", () => {
     })
   )
 
-  it.effect("none while one of them is in use, which is told with its process", () =>
+  it.effect("deletes none while one is in use, and names its process", () =>
     Effect.gen(function* () {
       const { home, last } = yield* three("delete-held")
       const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
@@ -222,7 +222,7 @@ const onTerminal = () => {
     ["n does not", "n", 3],
     ["Enter alone does not", "Enter", 3]
   ] as const) {
-    it.live(`sessions delete asks first: ${rule}`, () =>
+    it.live(`asks before it deletes: ${rule}`, () =>
       Effect.gen(function* () {
         const { home } = yield* three(`confirm-${key}`)
         const { bundle } = yield* program

@@ -57,7 +57,7 @@ const asking = Effect.fnUntraced(function* (name: string, fake: FakeGemini.FakeG
 
 describe("a signal", () => {
   for (const [signal, status] of signals) {
-    it.effect(`${signal} during an answer leaves the session as it was and free, and the next turn goes on`, () =>
+    it.effect(`${signal} during an answer leaves the session unchanged and unlocked, and the next turn works`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(({ index }) =>
           index === 1 ? [FakeGemini.streamHead, FakeGemini.stall] : answer
@@ -80,7 +80,7 @@ describe("a signal", () => {
     )
   }
 
-  it.effect("SIGTERM during a compression closes its request and leaves the session as it was and free", () =>
+  it.effect("SIGTERM during a compression closes its request and leaves the session unchanged and unlocked", () =>
     Effect.gen(function* () {
       // A conversation is streamed; what is asked whole is a snapshot.
       const fake = yield* FakeGemini.make(({ body, method }) =>
@@ -112,7 +112,7 @@ describe("a signal", () => {
     ["eval", "-"],
     ["recall", "-", "h_aaaaaaaaaa"]
   ]) {
-    it.effect(`SIGTERM while it reads ends it with 143 and nothing on stdout: ${args.join(" ")}`, () =>
+    it.effect(`SIGTERM while reading exits with 143 and prints nothing on stdout: ${args.join(" ")}`, () =>
       Effect.gen(function* () {
         const { status, stderr, stdout } = yield* run(args, {
           input: `{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n${" ".repeat(2_000_000)}`,

@@ -11,7 +11,7 @@ import { program } from "./program.ts"
 const root = path.dirname(path.dirname(import.meta.dirname))
 
 describe("the demonstration", () => {
-  it.effect("compresses the example in a few lines, and calls no model though a key is set", () =>
+  it.effect("compresses the example in a few lines, and calls no model even with a key", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.json(FakeGemini.response([{ text: "paid for" }])))
       const { folder } = yield* program

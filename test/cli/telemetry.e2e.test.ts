@@ -89,7 +89,7 @@ const twoQuestions = Effect.fnUntraced(function* (
 })
 
 describe("telemetry", () => {
-  it.live("a file and a collector are told of requests, calls and compressions, in numbers and names only", () =>
+  it.live("sends requests, calls and compressions to a file and a collector, as numbers and names only", () =>
     Effect.gen(function* () {
       const { got, url } = yield* collector
       const where = yield* twoQuestions("telemetry-on", snapshot, {
@@ -138,7 +138,7 @@ describe("telemetry", () => {
     })
   )
 
-  it.live("a compression that failed is told with its tokens before and after, too", () =>
+  it.live("reports a failed compression with its tokens before and after", () =>
     Effect.gen(function* () {
       // A summary that is larger than what it stands for, in a strategy that leaves it at that.
       const larger = FakeGemini.json(
@@ -158,7 +158,7 @@ describe("telemetry", () => {
     })
   )
 
-  it.live("is off unless it is asked for; with prompts it tells them", () =>
+  it.live("is off by default; with prompts enabled it includes them", () =>
     Effect.gen(function* () {
       const off = yield* place("telemetry-off")
       const fake = yield* FakeGemini.make(() => says("Hello."))
@@ -173,19 +173,17 @@ describe("telemetry", () => {
     })
   )
 
-  it.live(
-    "a file that cannot be written and a collector that is not there are told in a line at most; the answer comes",
-    () =>
-      Effect.gen(function* () {
-        const where = yield* place("telemetry-broken", {
-          home: {
-            "settings.json": { telemetry: { enabled: true, endpoint: "http://127.0.0.1:9", file: "/dev/null/x.jsonl" } }
-          }
-        })
-        const fake = yield* FakeGemini.make(() => says("Hello."))
-        const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
-        assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
-        assert.match(stderr, /^palimpsest: no more telemetry is kept: [^\n]*x\.jsonl[^\n]*\n$/)
+  it.live("prints at most a line for an unwritable file or a missing collector, and the answer arrives", () =>
+    Effect.gen(function* () {
+      const where = yield* place("telemetry-broken", {
+        home: {
+          "settings.json": { telemetry: { enabled: true, endpoint: "http://127.0.0.1:9", file: "/dev/null/x.jsonl" } }
+        }
       })
+      const fake = yield* FakeGemini.make(() => says("Hello."))
+      const { status, stderr, stdout } = yield* runs(where, fake, ["ask", "Hello"])
+      assert.deepStrictEqual([status, String(stdout)], [0, "Hello.\n"])
+      assert.match(stderr, /^palimpsest: no more telemetry is kept: [^\n]*x\.jsonl[^\n]*\n$/)
+    })
   )
 })

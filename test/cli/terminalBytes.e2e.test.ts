@@ -103,7 +103,7 @@ const scene = Effect.fnUntraced(function* (name: string) {
 
 needs("a pseudo-terminal by script")("on a terminal", () => {
   it.live(
-    "no command lets what others wrote steer it",
+    "no command prints terminal escapes from other people's text",
     () =>
       Effect.gen(function* () {
         const { file, where } = yield* scene("terminal-bytes")
@@ -161,7 +161,7 @@ needs("a pseudo-terminal by script")("on a terminal", () => {
   )
 
   it.live(
-    "neither do answers, events and tool output of ask, however they are cut into pieces",
+    "nor do answers, events and tool output of ask, in any chunks",
     () =>
       Effect.gen(function* () {
         const { where } = yield* scene("terminal-ask")

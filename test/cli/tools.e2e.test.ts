@@ -48,7 +48,7 @@ const lineOf = (file: string) =>
   )
 
 describe("ask with tools", () => {
-  it.live("a tool that reads runs, its result goes to the model, and the answer is the last turn's", () =>
+  it.live("runs a reading tool, sends its result, and prints the last turn's answer", () =>
     Effect.gen(function* () {
       const fake = yield* serve(calls(["read_file", { file_path: "notes.txt" }]), says("It says hello."))
       const where = yield* place("read")
@@ -71,7 +71,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("what changes something is denied where nobody can be asked, and the model is told", () =>
+  it.live("denies changes when no terminal is attached, and informs the model", () =>
     Effect.gen(function* () {
       const wanted = { file_path: "new.txt", content: "text\n" }
       const fake = yield* serve(
@@ -93,7 +93,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("--approve edits writes nothing that runs by itself, and says why and what to do", () =>
+  it.live("--approve edits does not write files that run by themselves, and explains why and what to do", () =>
     Effect.gen(function* () {
       const hostile = (file_path: string) => ["write_file", { file_path, content: "touch PWNED\n" }] as const
       const files = [".husky/pre-commit", ".git/config", "sub/.vscode/tasks.json", ".env", "AGENTS.md", "link/ci.yml"]
@@ -131,7 +131,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("--approve edits writes nothing that a hook runs, or that memory imports, whatever it is called", () =>
+  it.live("--approve edits does not write files that a hook runs or memory imports, whatever their name", () =>
     Effect.gen(function* () {
       const change = (file_path: string) => ["write_file", { file_path, content: "touch PWNED\n" }] as const
       const fake = yield* serve(
@@ -160,7 +160,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("--approve edits lets files be written, and nothing else", () =>
+  it.live("--approve edits allows writing files, and nothing else", () =>
     Effect.gen(function* () {
       const fake = yield* serve(
         calls(
@@ -179,7 +179,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("what the settings allow runs, with the environment's keys left out; all runs with --approve all", () =>
+  it.live("runs what the settings allow, without the keys from the environment; --approve all runs everything", () =>
     Effect.gen(function* () {
       const where = yield* place("allowed", { allowed: ["shell:touch"] })
       const fake = yield* serve(
@@ -197,7 +197,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("a folder cannot allow itself anything: what its settings say of that is told and left out", () =>
+  it.live("ignores permissions in a folder's own settings, and reports it", () =>
     Effect.gen(function* () {
       const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("I may not."))
       const where = yield* place("workspace")
@@ -239,31 +239,29 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live(
-    "MCP servers of the settings: their tools ask by their server; one that cannot be had is told in a line",
-    () =>
-      Effect.gen(function* () {
-        const server = path.join(path.dirname(import.meta.dirname), "support", "mcpServer.ts")
-        const where = yield* place("mcp", {
-          mcpServers: {
-            mine: { command: process.execPath, args: ["--disable-warning=ExperimentalWarning", server] },
-            broken: { command: "/no/such/program" }
-          }
-        })
-        const call = calls(["mcp_mine_echo", { text: "hello there" }])
-        const asked = yield* serve(call, says("No."))
-        const denied = yield* ask(asked, where)
-        assert.strictEqual(denied.status, 0)
-        assert.match(denied.stderr, /^palimpsest: The MCP server broken is left out: [^\n]+\n/)
-        assert.match(denied.stderr, /✗ mcp_mine_echo [^\n]* · not allowed/)
-        const allowed = yield* serve(call, says("Yes."))
-        const ended = yield* ask(allowed, where, "--approve", "all")
-        assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Yes.\n"])
-        assert.include(JSON.stringify(results((yield* turnsOf(allowed))[1])), "hello there")
+  it.live("asks per MCP server of the settings, and reports an unavailable one in a line", () =>
+    Effect.gen(function* () {
+      const server = path.join(path.dirname(import.meta.dirname), "support", "mcpServer.ts")
+      const where = yield* place("mcp", {
+        mcpServers: {
+          mine: { command: process.execPath, args: ["--disable-warning=ExperimentalWarning", server] },
+          broken: { command: "/no/such/program" }
+        }
       })
+      const call = calls(["mcp_mine_echo", { text: "hello there" }])
+      const asked = yield* serve(call, says("No."))
+      const denied = yield* ask(asked, where)
+      assert.strictEqual(denied.status, 0)
+      assert.match(denied.stderr, /^palimpsest: The MCP server broken is left out: [^\n]+\n/)
+      assert.match(denied.stderr, /✗ mcp_mine_echo [^\n]* · not allowed/)
+      const allowed = yield* serve(call, says("Yes."))
+      const ended = yield* ask(allowed, where, "--approve", "all")
+      assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Yes.\n"])
+      assert.include(JSON.stringify(results((yield* turnsOf(allowed))[1])), "hello there")
+    })
   )
 
-  it.live("a call that fails is told to the model in one sentence, and the run goes on", () =>
+  it.live("returns a failed call to the model in one sentence and continues", () =>
     Effect.gen(function* () {
       const fake = yield* serve(
         calls(["read_file", { file_path: "none.txt" }], ["read_file", {}], ["no_such_tool", {}]),
@@ -281,7 +279,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("an agent works for the model: what it does is told on stderr, only its result goes back", () =>
+  it.live("runs an agent for the model, shows its progress on stderr, and returns only its result", () =>
     Effect.gen(function* () {
       const fake = yield* serve(
         calls(["generalist", { request: "Read the notes." }]),
@@ -306,7 +304,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("backgroundAgents: an agent works beside the model, and its result comes as a message", () =>
+  it.live("backgroundAgents: runs an agent in the background and delivers its result as a message", () =>
     Effect.gen(function* () {
       const isChild = (request: FakeGemini.FakeRequest) => toolNames(request).includes("complete_task")
       const own = [calls(["sessions_spawn", { agent: "generalist", task: "Count." }]), calls(["sessions_yield", {}])]
@@ -328,7 +326,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("--no-tools offers none", () =>
+  it.live("--no-tools sends no tools", () =>
     Effect.gen(function* () {
       const fake = yield* serve(says("Hello."))
       const where = yield* place("no-tools")
@@ -337,7 +335,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("other folders are used where --add-dir names them, and only there", () =>
+  it.live("uses other folders only when --add-dir names them", () =>
     Effect.gen(function* () {
       const where = yield* place("add-dir")
       const other = path.join(path.dirname(where.cwd), "other")
@@ -357,7 +355,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("maxTurns ends a run that does not: status 1, and what was done is in the report", () =>
+  it.live("maxTurns ends a run with status 1 and a report of the work so far", () =>
     Effect.gen(function* () {
       const reading = calls(["list_directory", { dir_path: "." }])
       const fake = yield* serve(reading, reading, reading)
@@ -372,7 +370,7 @@ describe("ask with tools", () => {
     })
   )
 
-  it.live("a signal while a command runs leaves no process, and the session says what was cancelled", () =>
+  it.live("a signal during a command leaves no process, and the session records the cancellation", () =>
     Effect.gen(function* () {
       const command = "echo $$ > pid; sleep 1000"
       const fake = yield* serve(calls(["run_shell_command", { command }]))
@@ -400,7 +398,7 @@ describe("ask with tools", () => {
 const terminal = needs("tmux")
 
 terminal("a chat with tools", () => {
-  it.live("asks before a command runs: once, no with a word, always", () =>
+  it.live("asks before a command runs: once, no with a reason, always", () =>
     Effect.gen(function* () {
       const touch = (name: string) => calls(["run_shell_command", { command: `touch ${name}` }])
       const call = { id: "a", name: "run_shell_command", args: { command: "touch one" } }
@@ -454,7 +452,7 @@ terminal("a chat with tools", () => {
     })
   )
 
-  it.live("shows a diff before a file is written, and asks no more after /approve edits", () =>
+  it.live("shows a diff before it writes a file, and asks no more after /approve edits", () =>
     Effect.gen(function* () {
       const fake = yield* serve(
         calls(["write_file", { file_path: "a.txt", content: "one\ntwo\n" }]),
@@ -488,7 +486,7 @@ terminal("a chat with tools", () => {
     })
   )
 
-  it.live("a model asks a question, and is told the choice", () =>
+  it.live("asks a model's question and returns the choice", () =>
     Effect.gen(function* () {
       const questions = [
         { question: "Which colour?", options: [{ label: "red" }, { label: "blue", description: "calm" }] }
@@ -506,7 +504,7 @@ terminal("a chat with tools", () => {
     })
   )
 
-  it.live("Ctrl+C ends a command with all it started, keeps what was done, and another message goes on", () =>
+  it.live("Ctrl+C ends a command with all its processes, keeps completed work, and the chat continues", () =>
     Effect.gen(function* () {
       const command = "sleep 1000 & echo $! > pid; wait"
       const fake = yield* serve(calls(["run_shell_command", { command }]), says("Then not."))
@@ -529,7 +527,7 @@ terminal("a chat with tools", () => {
     })
   )
 
-  it.live("Ctrl+C at a question cancels the turn, and nothing ran", () =>
+  it.live("Ctrl+C at a question cancels the turn and runs nothing", () =>
     Effect.gen(function* () {
       const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("Fine."))
       const where = yield* place("cancel-question")
@@ -547,8 +545,8 @@ terminal("a chat with tools", () => {
   )
 })
 
-describe("a chat in a pipe", () => {
-  it.live("has nobody to ask: what changes something is denied, and told on stderr", () =>
+describe("a chat on a pipe", () => {
+  it.live("denies changes, since it cannot ask, and reports it on stderr", () =>
     Effect.gen(function* () {
       const fake = yield* serve(calls(["run_shell_command", { command: "touch ran" }]), says("I may not."))
       const where = yield* place("pipe")

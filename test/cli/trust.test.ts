@@ -74,7 +74,7 @@ const project = {
 }
 
 describe("trust", () => {
-  it.effect("says what is taken from the folder then", () =>
+  it.effect("lists what a trusted folder provides", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground(project)
       const { err, out, status } = yield* run("trust", at("me/work"))
@@ -97,7 +97,7 @@ describe("trust", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("--no, --forget and --list", () =>
+  it.effect("supports --no, --forget and --list", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground(project)
       assert.match((yield* run("trust", "--list")).err, /no folders trusted or refused yet/)
@@ -111,7 +111,7 @@ describe("trust", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("--json is one document", () =>
+  it.effect("--json prints one document", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground({ "me/work/HOUSE.md": "" })
       const document: unknown = JSON.parse((yield* run("trust", at("me/work"), "--json")).out)
@@ -124,7 +124,7 @@ describe("trust", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("the person's home is trusted when it is named, and that is told", () =>
+  it.effect("trusts the user's home when it is named, and says so", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground()
       const { err, out, status } = yield* run("trust", at("me"))
@@ -150,7 +150,7 @@ describe("trust", () => {
     )
   }
 
-  it.effect("a broken file of answers is told in one line", () =>
+  it.effect("reports a broken trust file in one line", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground({ "kept/trusted-folders.json": "{" })
       const { err, status } = yield* run("trust", at("me/work"))
@@ -163,7 +163,7 @@ describe("trust", () => {
 describe("config import gemini", () => {
   const fixture = fileURLToPath(new URL("../fixtures/gemini-home/home/.gemini", import.meta.url))
 
-  it.effect("prints what was taken, what stays, and what was left and why", () =>
+  it.effect("prints what was imported, what was kept, and what was skipped and why", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground({ "kept/settings.json": `{"model": "mine"}` })
       const { err, out, status } = yield* run("import", "gemini", "--from", fixture)
@@ -181,7 +181,7 @@ describe("config import gemini", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("--dry-run --json is one document, and nothing is written", () =>
+  it.effect("--dry-run --json prints one document and writes nothing", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, run } = yield* ground()
@@ -193,7 +193,7 @@ describe("config import gemini", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a folder that is not there is bad input", () =>
+  it.effect("rejects a missing folder", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground()
       const { err, status } = yield* run("import", "gemini")

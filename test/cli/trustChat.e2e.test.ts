@@ -43,7 +43,7 @@ const nothing = { settings: false, variables: false, hooks: false, memory: false
 
 describe("a folder", () => {
   it.live(
-    "that nobody trusted gives nothing where nobody can be asked, and that is told in one line; trusted it does",
+    "without a trust decision provides nothing when no terminal is attached, with one line about it; trusted, it does",
     () =>
       Effect.gen(function* () {
         const where = yield* place("trust-ask", { work: folder })
@@ -63,14 +63,14 @@ describe("a folder", () => {
       })
   )
 
-  it.live("that was refused gives nothing", () =>
+  it.live("that was declined provides nothing", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-no", { work: folder, trust: "untrusted" })
       assert.deepStrictEqual((yield* takenIn(where)).taken, nothing)
     })
   )
 
-  it.live("a variable trusts it for one run; its own .env cannot", () =>
+  it.live("is trusted for one run by a variable, but not by its own .env", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-variable", {
         work: { "GEMINI.md": folder["GEMINI.md"], ".env": "GEMINI_CLI_TRUST_WORKSPACE=true\n" }
@@ -85,7 +85,7 @@ describe("a folder", () => {
     })
   )
 
-  it.live("without settings of its own is told of, too, when what it brings is left out", () =>
+  it.live("without settings is reported too when other files of it are left out", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-memory", { work: { "GEMINI.md": folder["GEMINI.md"], ".env": folder[".env"] } })
       const fake = yield* serve(says("Hello."))
@@ -96,8 +96,8 @@ describe("a folder", () => {
   )
 })
 
-describe("a chat in a pipe", () => {
-  it.live("asks nobody, so nothing of the folder counts", () =>
+describe("a chat on a pipe", () => {
+  it.live("cannot ask, so it ignores the folder's files", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-pipe", { work: folder })
       const fake = yield* serve(says("Hello."))
@@ -115,7 +115,7 @@ describe("a chat in a pipe", () => {
 })
 
 needs("tmux")("the question whether a folder is trusted", () => {
-  it.live("is left open by Ctrl+C, asked again, answered once, and never asked again", () =>
+  it.live("is undecided after Ctrl+C, asked about again, answered once, and never asked about again", () =>
     Effect.gen(function* () {
       const where = yield* place("trust-chat", { work: folder })
       const file = path.join(where.home, "trusted-folders.json")

@@ -300,9 +300,9 @@ const row = Effect.fnUntraced(function* (first: number) {
   return all
 })
 
-describe("a process that is killed", () => {
+describe("a killed process", () => {
   it.effect(
-    `leaves every acknowledged turn and a legal conversation, and pays no stored compression again (${kills} kills)`,
+    `keeps every acknowledged turn and a valid conversation, and repeats no stored compression (${kills} kills)`,
     () =>
       Effect.gen(function* () {
         const firsts = Array.from({ length: kills / lives }, (_, index) => 1 + index * lives)
@@ -325,7 +325,7 @@ describe("a process that is killed", () => {
     kills * 20_000
   )
 
-  it.effect("is noticed when it acknowledges what it has not written yet", () =>
+  it.effect("is detected when it acknowledges before it writes", () =>
     Effect.gen(function* () {
       const folder = path.join(fresh(), "sessions")
       // The line that says that the first turn is done is its last.

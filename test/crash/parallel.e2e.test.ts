@@ -87,9 +87,9 @@ const run = (
     }
   )
 
-describe("processes that change the same files at once", () => {
+describe("processes that change the same files", () => {
   it.live(
-    `lose nothing that was acknowledged and hinder nobody, though every third is killed (${writers} of each kind)`,
+    `lose nothing acknowledged and block nobody, though every third is killed (${writers} of each kind)`,
     () =>
       Effect.gen(function* () {
         const folder = fresh()
@@ -141,7 +141,7 @@ describe("processes that change the same files at once", () => {
   )
 
   for (const kind of kinds) {
-    it.live(`${kind}: ${2 * fibers} fibers over two layers, which is two processes' worth, lose nothing`, () =>
+    it.live(`${kind}: ${2 * fibers} fibers over two layers, which stand for two processes, lose nothing`, () =>
       Effect.gen(function* () {
         const folder = fresh()
         const names = Array.from({ length: 2 * fibers }, (_, index) => `n${index}`)
@@ -163,7 +163,7 @@ describe("processes that change the same files at once", () => {
     )
   }
 
-  it.live("of many that begin a session of one name, one gets it", () =>
+  it.live("that create a session of the same name: exactly one succeeds", () =>
     Effect.gen(function* () {
       const folder = fresh()
       const layers = yield* Effect.forEach([1, 2, 3, 4], () => Layer.build(layersOf(folder)))

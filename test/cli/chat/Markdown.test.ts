@@ -91,7 +91,7 @@ const cases: ReadonlyArray<readonly [rule: string, text: string, plain: string, 
   ]
 ]
 
-describe("what is printed", () => {
+describe("prints", () => {
   for (const [rule, text, plain, withLooks] of cases) {
     it(rule, () => {
       assert.strictEqual(render(text, 20), plain)
@@ -99,11 +99,11 @@ describe("what is printed", () => {
     })
   }
 
-  it("an unknown width wraps nothing", () =>
+  it("an unknown width disables wrapping", () =>
     assert.strictEqual(render(`${"word ".repeat(1_000)}\n---`, Number.POSITIVE_INFINITY).split("\n")[0]?.length, 4_999))
 })
 
-describe("when it is printed", () => {
+describe("prints as soon as the meaning is clear", () => {
   const pushed = (...pieces: ReadonlyArray<string>) => {
     const renderer = Markdown.make({ columns: 40, look: Markdown.plain })
     return pieces.map((piece) => renderer.push(piece))
@@ -121,7 +121,7 @@ describe("when it is printed", () => {
     it(rule, () => assert.deepStrictEqual(pushed(...pieces), printed))
   }
 
-  it("a text that is dropped ends its line, and the next begins anew", () => {
+  it("a discarded text ends its line and the next starts afresh", () => {
     const renderer = Markdown.make({ columns: 40, look: Markdown.plain })
     assert.deepStrictEqual([renderer.push("**a"), renderer.hasPrinted(), renderer.drop()], ["", false, ""])
     renderer.push("```\nabc\n")
@@ -158,9 +158,9 @@ const Text = Schema.Array(Schema.Literals(fragments))
 const CleanText = Schema.Array(Schema.Literals(fragments.filter((each) => !["(", "\u001b", "\ud83d"].includes(each))))
 const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 })))
 
-describe("whatever the text", () => {
+describe("for any text", () => {
   it.effect.prop(
-    "the pieces it comes in change nothing but when it is printed",
+    "the chunks it arrives in change only when it is printed",
     [Text, Cuts],
     ([parts, cuts]) =>
       Effect.sync(() => {
@@ -177,7 +177,7 @@ describe("whatever the text", () => {
   )
 
   it.effect.prop(
-    "letters are kept in their order",
+    "letters keep their order",
     [CleanText],
     ([parts]) =>
       Effect.sync(() => {
@@ -194,7 +194,7 @@ describe("whatever the text", () => {
   )
 
   it.effect.prop(
-    "nothing acts on the terminal",
+    "no terminal escapes are printed",
     [Text],
     ([parts]) =>
       Effect.sync(() => assert.notMatch(render(parts.join(""), 12).replaceAll(/[\n\t]/g, ""), /[\p{Cc}\p{Cs}]/u)),
@@ -215,7 +215,7 @@ describe("whatever the text", () => {
     { arbitrary: { runs: runsOf(1_000) } }
   )
 
-  it("the work grows with the text", () => {
+  it("the cost is linear in the length of the text", () => {
     for (const piece of ["*a ", "`a ", "[a ", "[a](b ", "**a* ", "\\", "> ", "a", " ", "1", "```", "\n", "日"]) {
       const printed = render(piece.repeat(20_000))
       assert.isAtMost(printed.length, 60 * 20_000)

@@ -61,7 +61,7 @@ layer(NodeServices.layer)("paths", (it) => {
   }
 
   it.effect.prop(
-    "what is completed means the file, and can be completed again",
+    "a completed path refers to its file and can be completed again",
     [
       Schema.NonEmptyArray(
         Schema.Literals(["a", ".", " ", "\\", '"', "'", "(", "[", ",", "é", "😀", "@", "\t", "1", "*", ":"])
@@ -87,7 +87,7 @@ layer(NodeServices.layer)("paths", (it) => {
       })
   )
 
-  it.effect("an address is no mention", () =>
+  it.effect("an address is not a mention", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* completeMention("me@src", yield* folder), { candidates: [], replaced: "" })
     })

@@ -36,7 +36,7 @@ describe("the status line", () => {
   }
 
   it.effect.prop(
-    "fits whatever the columns",
+    "fits any number of columns",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 })), Schema.String, Schema.Natural],
     ([columns, name, tokens]) =>
       Effect.sync(() => {

@@ -280,7 +280,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   ]
 ]
 
-describe("what a person sees of a turn", () => {
+describe("what the user sees of a turn", () => {
   for (const [rule, events, expected] of cases) {
     it.effect(rule, () => Effect.map(shown(...events), (out) => assert.strictEqual(out, expected)))
   }

@@ -17,21 +17,21 @@ describe("columns", () => {
     it(rule, () => assert.strictEqual(truncate(text, columns), expected))
   }
 
-  it("meanings stand beside their names where there is room", () => {
+  it("puts meanings beside their names where they fit", () => {
     assert.strictEqual(
       definitions(rows, 40),
       ["  /one    Says what the first does, at", "          some length", "  /three  The third"].join("\n")
     )
   })
 
-  it("and below them where there is none", () => {
+  it("puts them below where they do not", () => {
     assert.strictEqual(
       definitions(rows, 30),
       ["  /one", "    Says what the first does,", "    at some length", "  /three", "    The third"].join("\n")
     )
   })
 
-  it("also where a single word needs the room", () => {
+  it("also when a single word is too long", () => {
     const id = "0".repeat(36)
     assert.strictEqual(definitions([["session", id]], 42), `  session\n    ${id}`)
   })

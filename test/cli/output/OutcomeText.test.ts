@@ -185,19 +185,19 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
   ["cancelled", Cancelled.make({}), "Cancelled. The conversation is unchanged."]
 ]
 
-describe("what a chat says of a compression", () => {
+describe("the chat's text for a compression", () => {
   for (const [rule, outcome, sentence] of cases) {
     it(rule, () => assert.strictEqual(outcomeSentence(outcome, limit), sentence))
   }
 
-  it("every way it can end and every reason for nothing is in the table", () => {
+  it("covers every outcome and every reason for doing nothing", () => {
     const tags = new Set(cases.map(([, { _tag }]) => _tag))
     assert.deepStrictEqual([...tags].sort(), Object.keys(Outcome.cases).sort())
     const reasons = new Set(cases.flatMap(([, outcome]) => (outcome._tag === "Noop" ? [outcome.reason] : [])))
     assert.deepStrictEqual([...reasons].sort(), [...NoopReason.literals].sort())
   })
 
-  it("on the command line what came to something is no failure", () => {
+  it("the command line treats a useful outcome as success", () => {
     const quiet = cases.filter(([, outcome]) => failureLine(outcome) === undefined).map(([, { _tag }]) => _tag)
     assert.deepStrictEqual([...new Set(quiet)], ["Compressed", "ContentTruncated", "Noop"])
   })

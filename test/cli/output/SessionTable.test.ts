@@ -27,7 +27,7 @@ const sessions = [
 ]
 
 describe("the table of sessions", () => {
-  it.effect("with room for all", () =>
+  it.effect("shows all columns on a wide terminal", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* sessionTable(sessions.slice(0, 3), 120, undefined, "a"),
@@ -52,7 +52,7 @@ describe("the table of sessions", () => {
     )
   }
 
-  it("a session is called by its title, else by its first words, in one line", () => {
+  it("names a session by its title, else by its first words, on one line", () => {
     assert.strictEqual(headingOf({ title: "a\u001b[2J\nb", firstPrompt: "c" }), "a b")
     assert.strictEqual(headingOf({ title: undefined, firstPrompt: "c" }), "c")
     assert.strictEqual(headingOf({ title: undefined, firstPrompt: undefined }), "(empty)")

@@ -4,7 +4,7 @@ import { ago, iso } from "../../../src/cli/output/TimeText.ts"
 const now = Date.UTC(2026, 10, 22, 12)
 const minute = 60_000
 
-describe("how long ago", () => {
+describe("relative times", () => {
   for (const [said, passed] of [
     ["just now", 59_999],
     ["just now", -minute],
@@ -19,5 +19,5 @@ describe("how long ago", () => {
     it(`${said}: after ${passed} ms`, () => assert.strictEqual(ago(now - passed, now), said))
   }
 
-  it("a time is written as programs write it", () => assert.strictEqual(iso(now), "2026-11-22T12:00:00.000Z"))
+  it("prints an absolute time as ISO text", () => assert.strictEqual(iso(now), "2026-11-22T12:00:00.000Z"))
 })

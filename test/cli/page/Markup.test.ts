@@ -31,7 +31,7 @@ describe("escape", () => {
   ]
   for (const [rule, text, escaped] of cases) it(rule, () => assert.strictEqual(escape(text), escaped))
 
-  it.prop("gives nothing that acts, whatever it was given", { text: Schema.String }, ({ text }) => {
+  it.prop("escapes anything that could act", { text: Schema.String }, ({ text }) => {
     for (const each of [text, `${text}${everything}`, [...everything].reverse().join("") + text]) {
       assert.deepStrictEqual(
         (escape(each).match(acts) ?? []).filter((one) => !allowed.includes(one)),
@@ -44,7 +44,7 @@ describe("escape", () => {
 
 describe("markup", () => {
   for (const [name, text] of Object.entries(hostile)) {
-    it(`keeps ${name} a text, in a text and in an attribute`, () => {
+    it(`keeps ${name} as text, in texts and in attributes`, () => {
       const { document, paragraph } = parsed(text)
       assert.deepStrictEqual(
         [...document.querySelectorAll("body *")].map((element) => element.tagName),
@@ -55,7 +55,7 @@ describe("markup", () => {
     })
   }
 
-  it("puts markup, lists of it and numbers in as they are", () => {
+  it("inserts markup, lists of markup and numbers", () => {
     const items = ["<a>", "b"].map((text) => markup`<li>${text}</li>`)
     assert.strictEqual(markup`<ol start="${3}">${items}</ol>`.html, `<ol start="3"><li>&lt;a&gt;</li><li>b</li></ol>`)
   })
@@ -72,7 +72,7 @@ describe("preformatted", () => {
 })
 
 describe("clip", () => {
-  it("leaves what is short enough", () => assert.strictEqual(clipped("abc", 3), "abc"))
-  it("says that something is left out", () => assert.strictEqual(clipped("abcd", 3), "abc…"))
-  it("parts no character", () => assert.strictEqual(clipped("ab😀d", 3), "ab…"))
+  it("leaves short texts unchanged", () => assert.strictEqual(clipped("abc", 3), "abc"))
+  it("marks the omission", () => assert.strictEqual(clipped("abcd", 3), "abc…"))
+  it("splits no character", () => assert.strictEqual(clipped("ab😀d", 3), "ab…"))
 })

@@ -48,7 +48,7 @@ const elements = (document: Document, selector: string) => [...document.querySel
 const words = (element: Element | null) => (element?.textContent ?? "").replace(/\s+/g, " ").trim()
 
 describe("a page", () => {
-  it.effect("shows each message once, in order, with who, tokens and its first words", () =>
+  it.effect("shows each message once, in order, with role, tokens and its first words", () =>
     Effect.gen(function* () {
       const { document } = yield* page(plain)
       const told = elements(document, "li.message").map((row) => [
@@ -71,7 +71,7 @@ describe("a page", () => {
     })
   )
 
-  it.effect("says of each part what it is, exactly what it says, and its handle", () =>
+  it.effect("shows of each part its kind, its exact text and its handle", () =>
     Effect.gen(function* () {
       const { html, document } = yield* page(plain)
       const [said, called] = elements(document, "#e3 .part")
@@ -91,7 +91,7 @@ describe("a page", () => {
     })
   )
 
-  it.effect("has the report's numbers, and says when the conversation was held", () =>
+  it.effect("has the report's numbers, and the time of the conversation", () =>
     Effect.gen(function* () {
       const { document } = yield* page(plain, {
         model: "some-model",
@@ -111,7 +111,7 @@ describe("a page", () => {
     })
   )
 
-  it.effect("draws the growth with its compaction, in both sizes, and points at the largest messages", () =>
+  it.effect("draws the growth with its compaction, in both sizes, and links to the largest messages", () =>
     Effect.gen(function* () {
       const { document } = yield* page(plain)
       for (const size of ["wide", "narrow"]) {
@@ -132,7 +132,7 @@ describe("a page", () => {
     })
   )
 
-  it.effect("leads nowhere but to what is on it, and names nothing twice", () =>
+  it.effect("links only to places on the page, and repeats no id", () =>
     Effect.gen(function* () {
       const { document, html } = yield* page(plain)
       const ids = elements(document, "[id]").map((element) => element.id)
@@ -150,7 +150,7 @@ describe("a page", () => {
     })
   )
 
-  it.effect("lets in its own sheet and script only", () =>
+  it.effect("allows only its own style sheet and script", () =>
     Effect.gen(function* () {
       const { html } = yield* page(plain)
       const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
@@ -171,14 +171,14 @@ describe("a page", () => {
     })
   )
 
-  it.effect("is the same for the same conversation", () =>
+  it.effect("is deterministic", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* pageOf(plain), yield* pageOf(plain))
     })
   )
 })
 
-describe("a page of nothing", () => {
+describe("an empty page", () => {
   const environment = entry(1, user(text("where")), [9], { author: "environment" })
   const cases: ReadonlyArray<readonly [name: string, conversation: Conversation.Conversation]> = [
     ["no messages", Conversation.empty],
@@ -231,7 +231,7 @@ describe("hostile content", () => {
     next: { waits: null, forced: null }
   }
 
-  it.effect("stays text wherever it stands", () =>
+  it.effect("stays text everywhere", () =>
     Effect.gen(function* () {
       const { document, html } = yield* page(all, told)
       const clean = yield* page(conversationOf([entry(1, user(text("x")))]))
@@ -251,7 +251,7 @@ describe("hostile content", () => {
     })
   )
 
-  it.effect("does not become longer than it has to", () =>
+  it.effect("does not grow needlessly", () =>
     Effect.gen(function* () {
       const line = "&".repeat(3_000_000)
       const html = yield* pageOf(
@@ -262,7 +262,7 @@ describe("hostile content", () => {
     })
   )
 
-  it.effect("shows the arguments of a call up to one limit together", () =>
+  it.effect("limits the arguments of a call as a whole", () =>
     Effect.gen(function* () {
       const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, "v".repeat(1_000)]))
       const { document } = yield* page(conversationOf([entry(1, model(call("tool", many)))]))
@@ -277,7 +277,7 @@ describe("hostile content", () => {
   )
 })
 
-describe("the command to read on", () => {
+describe("the command for the full text", () => {
   const cases: ReadonlyArray<readonly [file: string, command: string]> = [
     ["a/b-1.jsonl", "palimpsest recall a/b-1.jsonl h_aaaaaaabxa"],
     ["a b.jsonl", "palimpsest recall &#39;a b.jsonl&#39; h_aaaaaaabxa"],
@@ -296,7 +296,7 @@ describe("the command to read on", () => {
   }
 })
 
-describe("what a long conversation leaves out", () => {
+describe("omissions from a long conversation", () => {
   const many = conversationOf(
     Array.from({ length: 40 }, (_, index) =>
       entry(index + 1, user(text(`message ${index + 1}`)), [index === 20 ? 500 : index % 7])
@@ -304,12 +304,12 @@ describe("what a long conversation leaves out", () => {
   )
   const wanted = new Set([Conversation.entryId(15)])
 
-  it("is nothing up to the limit", () => {
+  it("are none up to the limit", () => {
     const { messages, rows } = Work.runSync(select(many, wanted, 40))
     assert.deepStrictEqual([messages, rows.length], [40, 40])
   })
 
-  it("is neither the first nor the last, nor what is wanted, nor the largest", () => {
+  it("keep the first, the last, the linked and the largest messages", () => {
     const { ids, messages, rows } = Work.runSync(select(many, wanted, 12))
     assert.deepStrictEqual([messages, rows.length], [40, 12])
     assert.deepStrictEqual(
@@ -322,7 +322,7 @@ describe("what a long conversation leaves out", () => {
     )
   })
 
-  it("is told where it was", () => {
+  it("are marked where they were", () => {
     const selected = Work.runSync(select(many, wanted, 12))
     const { extent, markup } = Work.runSync(rows(selected, many, [], "palimpsest recall x"))
     assert.deepStrictEqual([extent.messages, extent.shown], [40, 12])
@@ -333,7 +333,7 @@ describe("what a long conversation leaves out", () => {
     assert.strictEqual(left, 28)
   })
 
-  it("is most of each text when there is too much", () => {
+  it("shorten the texts when there are too many", () => {
     const long = conversationOf(
       Array.from({ length: 2_000 }, (_, index) => entry(index + 1, user(text("x".repeat(9_000)))))
     )
@@ -341,7 +341,7 @@ describe("what a long conversation leaves out", () => {
     assert.strictEqual(extent.partLimit, 3_000)
   })
 
-  it("is what follows after many parts of one message, and of all", () => {
+  it("cover the rest of a message's parts, and of all messages", () => {
     const long = conversationOf([entry(1, user(...Array.from({ length: 60_000 }, () => text("y".repeat(400)))))])
     const { extent, markup } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], "r"))
     assert.strictEqual(extent.partLimit, 20_000)
@@ -353,7 +353,7 @@ describe("what a long conversation leaves out", () => {
     assert.include(all.html, "… 450 more parts")
   })
 
-  it.effect("bounds the page, and no link leads to what is left out", () =>
+  it.effect("bound the page, and no link leads to an omitted message", () =>
     Effect.gen(function* () {
       const long = conversationOf(
         Array.from({ length: 100_000 }, (_, index) => {
@@ -376,7 +376,7 @@ describe("thinned", () => {
     message: index + 1,
     tokens: (index * 7_919) % 10_007
   }))
-  it("leaves few points as they are", () => assert.deepStrictEqual(thinned(points.slice(0, 800)), points.slice(0, 800)))
+  it("keeps a short list unchanged", () => assert.deepStrictEqual(thinned(points.slice(0, 800)), points.slice(0, 800)))
   it("keeps the first, the last, the highest and the lowest, in order", () => {
     const thin = thinned(points)
     assert.isAtMost(thin.length, 800)
@@ -391,9 +391,10 @@ describe("thinned", () => {
   })
 })
 
-describe("the sheet and the script", () => {
-  it("hold nothing that ends them", () => assert.notMatch(sheet + script, /<\/|<!--/))
-  it("need no network", () => assert.notMatch(sheet + script, /url\(|@import|fetch|XMLHttp|import\(|https?:/))
-  it("put no text into the page as markup", () =>
+describe("the style sheet and the script", () => {
+  it("contain no closing tag of their own", () => assert.notMatch(sheet + script, /<\/|<!--/))
+  it("load nothing from the network", () =>
+    assert.notMatch(sheet + script, /url\(|@import|fetch|XMLHttp|import\(|https?:/))
+  it("insert no text into the page as markup", () =>
     assert.notMatch(script, /innerHTML|outerHTML|insertAdjacent|write\(|eval|Function\(/))
 })

@@ -19,7 +19,7 @@ const problem = (text: string): string => {
 }
 
 describe("a definition of a local agent", () => {
-  it("has what its file says, and the defaults for the rest", () => {
+  it("takes fields from its file and defaults for the rest", () => {
     assert.deepStrictEqual(
       parseDefinitions(file(usual, "\nYou do it.\n\n---\n\nAlways.")),
       Result.succeed([
@@ -37,7 +37,7 @@ describe("a definition of a local agent", () => {
     )
   })
 
-  it("may say everything", () => {
+  it("accepts every field", () => {
     const read = parseDefinitions(
       file(`kind: local
 name: a-b_1
@@ -77,7 +77,7 @@ runner: process`)
     })
   })
 
-  it("may have Windows line ends and a byte order mark", () => {
+  it("accepts Windows line ends and a byte order mark", () => {
     assert.isTrue(Result.isSuccess(parseDefinitions(`\uFEFF${file(usual)}`.replaceAll("\n", "\r\n"))))
   })
 
@@ -135,18 +135,18 @@ runner: process`)
     })
   }
 
-  it("is refused without front matter, and without a text below it", () => {
+  it("is refused without front matter or without a prompt below it", () => {
     assert.match(problem("You do it."), /^expected front matter/)
     assert.match(problem(file(usual, " ")), /^the text below the front matter: expected/)
   })
 
-  it("the line of a mistake is that of the file", () => {
+  it("reports the line number within the file", () => {
     assert.match(problem(`---\nname: one\ndescription: a: b\n---\nx`), /at line 3$/)
   })
 })
 
 describe("a definition of remote agents", () => {
-  it("may be one, or a list of them", () => {
+  it("accepts one agent or a list", () => {
     const one = parseDefinitions(
       file(
         "kind: remote\nname: far\nagent_card_url: https://a.b/card\nauth:\n  type: http\n  scheme: Bearer\n  token: $TOKEN",
@@ -174,18 +174,18 @@ describe("a definition of remote agents", () => {
 })
 
 describe("filling in", () => {
-  it("puts inputs in place, once: what an input says is not filled in itself", () => {
+  it("replaces inputs in one pass: placeholders within an input are not replaced", () => {
     assert.deepStrictEqual(
       fillTemplate("${a} and ${b}, $c ${d }", { a: "${b} $& $1", b: { x: 1 } }),
       Result.succeed('${b} $& $1 and {"x":1}, $c ${d }')
     )
   })
 
-  it("names what is missing, each once", () => {
+  it("names each missing input once", () => {
     assert.deepStrictEqual(fillTemplate("${a} ${b} ${a} ${toString}", { b: "x" }), Result.fail(["a", "toString"]))
   })
 
-  it("a text is the input of an agent that takes one; one that takes several wants JSON", () => {
+  it("accepts plain text for a single input and requires JSON for several", () => {
     const agent = { ...localDefaults, kind: "local" as const, name: "x", description: "x", prompt: "x" }
     const two = { ...agent, inputs: { a: localDefaults.inputs.query, b: localDefaults.inputs.query } }
     assert.deepStrictEqual(inputsFromPrompt(agent, "do"), Result.succeed({ query: "do" }))
@@ -211,7 +211,7 @@ describe("choosing tools", () => {
       [["read_*"], []]
     ]
   for (const [patterns, expected] of cases) {
-    it(`${patterns === undefined ? "nothing said" : JSON.stringify(patterns)} means ${expected.join(", ") || "none"}`, () => {
+    it(`${patterns === undefined ? "no pattern" : JSON.stringify(patterns)} selects ${expected.join(", ") || "none"}`, () => {
       assert.deepStrictEqual(
         selectTools(patterns, tools).map(({ name }) => name),
         expected
@@ -219,7 +219,7 @@ describe("choosing tools", () => {
     })
   }
 
-  it("names that begin with _ are left alone", () => {
+  it("leaves out names that begin with _", () => {
     assert.isTrue(isIgnored("_draft.md"))
     assert.isFalse(isIgnored("draft_.md"))
   })
@@ -230,25 +230,25 @@ describe("the description of an agent", () => {
     const [agent] = Result.getOrThrow(parseDefinitions(file(front)))
     return agent?.description
   }
-  it("is one line", () => {
+  it("has no line breaks", () => {
     assert.strictEqual(described('name: one\ndescription: " a\\n\\u0085b\\tc\\u2028d\\e "'), "a b c d")
     assert.isUndefined(described('kind: remote\nname: one\nagent_card_url: https://x.org\ndescription: " \\n"'))
   })
-  it("of at most 1,000 characters", () => {
+  it("has at most 1,000 characters", () => {
     assert.strictEqual(described(`name: one\ndescription: ${"x".repeat(1_000)}`), "x".repeat(1_000))
     const long = `kind: remote\nname: one\nagent_card_url: https://x.org\ndescription: ${"x".repeat(1_001)}`
     assert.strictEqual(described(long), `${"x".repeat(999)}…`)
   })
 })
 
-describe("where a task goes", () => {
+describe("the recipients of a task", () => {
   const remote = (card: { readonly url: string } | { readonly json: string }) =>
     remotePlace({ kind: "remote", name: "one", displayName: undefined, description: undefined, auth: undefined, card })
-  it("to the host of the card", () => {
+  it("are the host of the card", () => {
     assert.strictEqual(remote({ url: "http://169.254.169.254/latest" }), "169.254.169.254")
     assert.strictEqual(remote({ url: "https://me@agents.example.org:8443/a" }), "agents.example.org:8443")
   })
-  it("to all that a card given as text names", () => {
+  it("are all hosts that an inline card names", () => {
     const json = {
       url: "https://old.example.org/",
       supportedInterfaces: [{ url: "https://new.example.org/a" }, { url: "https://new.example.org/b" }, { url: 1 }, 2],
@@ -262,6 +262,6 @@ describe("where a task goes", () => {
       assert.strictEqual(remote({ json: text }), "an address that is none")
     }
   })
-  it("nowhere", () =>
+  it("are none", () =>
     assert.isUndefined(remotePlace({ ...localDefaults, kind: "local", name: "one", description: "x", prompt: "x" })))
 })

@@ -51,7 +51,7 @@ describe("repeated calls", () => {
   ]
   for (const [rule, calls, at] of cases) it(rule, () => assert.strictEqual(feed(calls), at))
 
-  it("the order of the keys makes no other call", () => {
+  it("treats arguments with reordered keys as equal", () => {
     const detector = new LoopDetector()
     const args = [
       { a: 1, b: { c: [1, 2], d: null } },
@@ -67,7 +67,7 @@ describe("repeated calls", () => {
     ["a key within another", { a: { b: 1 } }, { a: {}, b: 1 }],
     ["nothing and null", {}, { a: null }]
   ] as const) {
-    it(`other arguments are: ${rule}`, () => assert.notStrictEqual(canonical(one), canonical(other)))
+    it(`treats other arguments as different: ${rule}`, () => assert.notStrictEqual(canonical(one), canonical(other)))
   }
 
   for (const [rule, args] of [
@@ -77,30 +77,30 @@ describe("repeated calls", () => {
     ["a big number", 10n],
     ["arguments nested without end", Array.from({ length: 5_000 }).reduce<unknown>((inner) => ({ inner }), 1)]
   ] as const) {
-    it(`arguments of any shape count: ${rule}`, () => {
+    it(`compares arguments of any shape: ${rule}`, () => {
       const detector = new LoopDetector()
       for (let n = 0; n < 4; n += 1) assert.isUndefined(detector.call("tool", args))
       assert.isDefined(detector.call("tool", args))
     })
   }
 
-  it("calls of a tool that is exempt never count, and hide no others", () => {
+  it("ignores calls of an exempt tool, which also hide no others", () => {
     const thresholds = { ...defaultThresholds, exempt: ["wait"] }
     assert.strictEqual(feed(five("wait"), new LoopDetector(thresholds)), 0)
     assert.strictEqual(feed(five("wait read:a"), new LoopDetector(thresholds)), 10)
   })
 
-  it("waiting for one agent after the other is none", () => {
+  it("ignores waiting for one agent after the other", () => {
     assert.strictEqual(feed(five("sessions_yield")), 0)
     assert.strictEqual(feed(five("sessions_yield sessions_list")), 0)
     assert.strictEqual(feed(five("sessions_history:scout-1")), 5)
   })
 
-  it("another number of times can be set", () => {
+  it("the number of repetitions can be set", () => {
     assert.strictEqual(feed("a a a", new LoopDetector({ ...defaultThresholds, calls: 3 })), 3)
   })
 
-  it("so can the repetitions of a passage, its length and what is looked back on", () => {
+  it("so can those of a passage, its length and the history", () => {
     const words = (thresholds: Partial<typeof defaultThresholds>, text: string) =>
       new LoopDetector({ ...defaultThresholds, ...thresholds }).content(text)?.kind
     const ten = "0123456789"
@@ -112,7 +112,7 @@ describe("repeated calls", () => {
     assert.isUndefined(words({ content: 3, chunk: 10, history: 109 }, far))
   })
 
-  it("answers of any size are told apart by length and by their ends", () => {
+  it("compares answers of any size by length and both ends", () => {
     const calls = new RepeatedCalls()
     const huge = (n: number) => `${"x".repeat(1_000_000)}${n}`
     for (let n = 0; n < 20; n += 1) {
@@ -121,7 +121,7 @@ describe("repeated calls", () => {
     }
   })
 
-  it("names what repeats", () => {
+  it("names the repeated call", () => {
     const detector = new LoopDetector()
     assert.strictEqual(feed(five("read:a edit\u001b[31m:a"), detector), 10)
     assert.deepStrictEqual(detector.loop, {
@@ -132,7 +132,7 @@ describe("repeated calls", () => {
 
   const names = Schema.Array(Schema.Literals(["a", "b", "c"]))
   it.effect.prop(
-    "a loop is told of exactly when the last calls are five equal rounds",
+    "reports a loop exactly when the last calls are five equal rounds",
     [names],
     ([calls]) =>
       Effect.sync(() => {
@@ -154,7 +154,7 @@ describe("repeated calls", () => {
 describe("a loop", () => {
   const words = "The very same words, over and over, and over again. "
 
-  it("is told of until the detector is reset", () => {
+  it("is reported until the detector is reset", () => {
     const detector = new LoopDetector()
     assert.strictEqual(feed(five("read:a"), detector), 5)
     assert.deepStrictEqual(detector.call("other", {}), detector.loop)
@@ -179,7 +179,7 @@ describe("a loop", () => {
   })
 })
 
-describe("the turns until a model looks again", () => {
+describe("the turns before the model checks again", () => {
   for (const [confidence, interval] of [
     [0, 15],
     [0.5, 10],
@@ -188,6 +188,6 @@ describe("the turns until a model looks again", () => {
     [-3, 15],
     [7, 5]
   ] as const) {
-    it(`${interval} when it is sure by ${confidence}`, () => assert.strictEqual(nextInterval(confidence), interval))
+    it(`are ${interval} at confidence ${confidence}`, () => assert.strictEqual(nextInterval(confidence), interval))
   }
 })

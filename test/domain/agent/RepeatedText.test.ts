@@ -161,17 +161,17 @@ describe("repeated content", () => {
     })
   }
 
-  it("a fence may be split over pieces", () => {
+  it("a fence may be split over chunks", () => {
     const code = `\`\`\`ts\n${"  doTheSameThing(again, and, again)\n".repeat(30)}\`\`\`\nDone.`
     for (const size of [1, 2, 3, 4, 5, 1_000]) assert.strictEqual(foundAt(code, [size]), 0)
   })
 
-  it("a repetition says what repeats", () => {
+  it("names the repeated text", () => {
     const repetition = new RepeatedText().push(fifty.repeat(20))
     assert.deepStrictEqual(repetition, { text: fifty, times: 10 })
   })
 
-  it("what was forgotten counts no more, and a code block stays open", () => {
+  it("dropped history no longer counts, and a code block stays open", () => {
     const detector = new RepeatedText()
     detector.push(fifty.repeat(9))
     detector.forget()
@@ -183,14 +183,14 @@ describe("repeated content", () => {
     assert.isDefined(detector.push(fifty.repeat(30)))
   })
 
-  it("another number of times can be set", () => {
+  it("the number of repetitions can be set", () => {
     for (const times of [2, 3, 5, 20, 200]) {
       assert.strictEqual(foundAt(fifty.repeat(times - 1), [1], { times }), 0)
       assert.strictEqual(foundAt(fifty.repeat(times), [1], { times }), times * fifty.length)
     }
   })
 
-  it("another length of a chunk can be set", () => {
+  it("the chunk length can be set", () => {
     const digits = "0123456789"
     for (const chunk of [1, 2, 7, 10]) {
       assert.strictEqual(foundAt(digits.repeat(10), [1], { chunk }), chunk < 2 ? 0 : 90 + chunk, `${chunk} characters`)
@@ -200,21 +200,21 @@ describe("repeated content", () => {
     for (const chunk of [100, 500]) assert.isAbove(foundAt(filler(1, chunk).repeat(10), [7], { chunk }), 9 * chunk)
   })
 
-  it("a history can be set that is too short for some loops", () => {
+  it("the history can be too short for some loops", () => {
     const far = lines(10, 1, 200)
     assert.isTrue(foundAt(far, [7], { history: 2_300 }) > 0)
     assert.strictEqual(foundAt(far, [7], { history: 2_299 }), 0)
     assert.isTrue(foundAt(fifty.repeat(10), [7], { history: 2_299 }) > 0)
   })
 
-  it("a history that cannot hold a loop is as long as one needs", () => {
+  it("a history too short for any loop is lengthened", () => {
     for (const history of [1, 49, 50, 499]) {
       assert.strictEqual(foundAt(fifty.repeat(10), [1], { history }), 500, `${history} characters`)
       assert.strictEqual(foundAt(`${fifty}x`.repeat(10), [7], { history }), 0, `${history} characters`)
     }
   })
 
-  it("numbers without bounds are bounded", () => {
+  it("excessive settings are limited", () => {
     const huge = { times: 1e9, chunk: 1e9, history: 1e9 }
     assert.strictEqual(foundAt("a".repeat(1_198), [1], huge), 0)
     assert.strictEqual(foundAt("a".repeat(1_199), [1], huge), 1_199)
@@ -223,7 +223,7 @@ describe("repeated content", () => {
   })
 })
 
-describe("what users saw taken for a loop, and is none", () => {
+describe("texts that users reported as false alarms", () => {
   const many = Array.from({ length: 300 }, (_, n) => n)
   const cases: ReadonlyArray<readonly [what: string, text: string]> = [
     [
@@ -320,9 +320,9 @@ const sizes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maxim
 const built = (parts: typeof texts.Type): string =>
   parts.map(({ other, times, which }) => `${fragments[which]}${fragments[other]}`.repeat(times)).join("")
 
-describe("repeated content, whatever the text", () => {
+describe("repeated content in any text", () => {
   it.effect.prop(
-    "is found at the character at which the plain rules find it",
+    "is detected at the same character as by the plain rules",
     [texts],
     ([parts]) =>
       Effect.sync(() => {
@@ -333,7 +333,7 @@ describe("repeated content, whatever the text", () => {
   )
 
   it.effect.prop(
-    "is found there with other numbers, too",
+    "is detected there with other settings, too",
     [texts, numbers],
     ([parts, given]) =>
       Effect.sync(() => {
@@ -344,7 +344,7 @@ describe("repeated content, whatever the text", () => {
   )
 
   it.effect.prop(
-    "a stream cut into any pieces gives the same verdict",
+    "is detected regardless of how the stream is cut",
     [texts, sizes],
     ([parts, cuts]) =>
       Effect.sync(() => {

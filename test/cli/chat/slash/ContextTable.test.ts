@@ -18,7 +18,7 @@ const use: ContextUse = {
 }
 
 describe("/context", () => {
-  it("a block for each kind, largest first, the system before them, and where compression begins", () => {
+  it("shows a block per kind, largest first, the system block before them, and where compression begins", () => {
     assert.strictEqual(
       contextTable(use, 24),
       [
@@ -47,13 +47,13 @@ describe("/context", () => {
       ))
   }
 
-  it("an overfull window leaves nothing free and keeps its bar", () => {
+  it("an overfull window has no free row and keeps its bar", () => {
     const lines = contextTable({ ...use, kinds: [kind("user", 5_000)], overhead: 0, tokens: 5_000 }, 24).split("\n")
     assert.strictEqual(lines[0], `  [${"█".repeat(20)}]`)
     assert.strictEqual(lines[2], "  ·  free           0    0 %")
   })
 
-  it("no line is wider than forty columns, however large the window", () => {
+  it("no line exceeds forty columns for any window", () => {
     const large = {
       ...use,
       kinds: [kind("call", 900_000)],

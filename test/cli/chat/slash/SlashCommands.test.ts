@@ -44,7 +44,7 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
 describe("parseLine", () => {
   for (const [rule, line, expected] of cases) it(rule, () => assert.deepStrictEqual(parsed(line), expected))
 
-  it("completes a name to every command it may become", () => {
+  it("completes a prefix to every matching command", () => {
     assert.deepStrictEqual(completeCommand("/re"), ["/redo ", "/resume "])
     assert.lengthOf(completeCommand("/"), slashCommands.length)
   })
@@ -52,7 +52,7 @@ describe("parseLine", () => {
 
 describe("/help", () => {
   for (const columns of [40, 80, 120]) {
-    it(`names every command in lines of at most ${columns} columns`, () => {
+    it(`lists every command in lines of at most ${columns} columns`, () => {
       const lines = helpText(columns).split("\n")
       for (const line of lines) assert.isAtMost(columnsOf(line), columns)
       for (const { name } of slashCommands)
