@@ -198,12 +198,14 @@ export const run = Effect.fn("ChatLoop.run")(function* (
         break
       }
       case "Command": {
+        const { argument, command } = parsed
+        const work =
+          command.leave === undefined
+            ? Effect.as(command.run(session, argument), undefined)
+            : command.leave(session, argument)
         // A command that fails leaves the conversation as it was.
-        const next = yield* parsed.command
-          .run(session, parsed.argument)
-          .pipe(Effect.catch((error) => say(session, sentence(error.message))))
-        // An effect of type void may still hold a value, as `Ref.set` does.
-        if (next?._tag !== undefined) return next
+        const next = yield* Effect.catch(work, (error) => Effect.as(say(session, sentence(error.message)), undefined))
+        if (next !== undefined) return next
       }
     }
   }

@@ -1,8 +1,10 @@
 import type { Effect } from "effect"
 import type { ChatSession, NextSession, Requirements } from "./ChatSession.ts"
 
-/** A command that the user types after a slash. Each has a file of its own; `SlashCommands.ts` lists them all. */
-export interface SlashCommand {
+/** `argument` is the trimmed text after the name. A failure is shown to the user, and the session continues. */
+type Run<A> = (session: ChatSession, argument: string) => Effect.Effect<A, { readonly message: string }, Requirements>
+
+interface Named {
   /** The word after the slash. */
   readonly name: string
   /** Other names of the command. */
@@ -11,12 +13,17 @@ export interface SlashCommand {
   readonly usage: string
   /** One line for `/help`. */
   readonly help: string
-  /**
-   * Runs the command. `argument` is the trimmed text after the name. Returns the next session, or undefined when the current
-   * session continues. A failure is shown to the user, and the session continues.
-   */
-  readonly run: (
-    session: ChatSession,
-    argument: string
-  ) => Effect.Effect<NextSession | void, { readonly message: string }, Requirements>
 }
+
+/**
+ * A command that the user types after a slash. Each has a file of its own; `SlashCommands.ts` lists them all. One with `run` stays
+ * in the session; one with `leave` returns the next session, or undefined to stay.
+ *
+ * *Details*: any effect fits `Effect<void>`, and one of type void may hold a value, as `Ref.set` does. Hence `void | undefined`,
+ * which refuses a session that would be ignored, and no `void` in `leave`.
+ */
+export type SlashCommand = Named &
+  (
+    | { readonly run: Run<void | undefined>; readonly leave?: never }
+    | { readonly leave: Run<NextSession | undefined>; readonly run?: never }
+  )

@@ -8,5 +8,5 @@ export const clear: SlashCommand = {
   aliases: ["new"],
   usage: "",
   help: "Start a new session; this one is kept",
-  run: () => Effect.succeed<NextSession>({ _tag: "Switch", resume: undefined })
+  leave: () => Effect.succeed<NextSession>({ _tag: "Switch", resume: undefined })
 }

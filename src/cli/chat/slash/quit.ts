@@ -8,6 +8,6 @@ export const quit: SlashCommand = {
   aliases: ["exit"],
   usage: "",
   help: "Leave the chat",
-  run: ({ isUnanswered }) =>
+  leave: ({ isUnanswered }) =>
     Effect.map(Ref.get(isUnanswered), (unanswered): NextSession => ({ _tag: "Leave", isUnanswered: unanswered }))
 }

@@ -10,19 +10,24 @@ export const resume: SlashCommand = {
   name: "resume",
   usage: "[session]",
   help: "Switch to another session: latest, its number, title or id",
-  run: Effect.fnUntraced(function* (session, name) {
+  leave: Effect.fnUntraced(function* (session, name) {
     if (name === "") {
       yield* listSessions(session)
       yield* say(session, "Which session? Type its number, its title or the beginning of its id.")
-      return yield* Ref.set(session.prefill, "/resume ")
+      yield* Ref.set(session.prefill, "/resume ")
+      return undefined
     }
     const { holder, id } = yield* orExit(findSession(name))
-    if (id === session.id) return yield* say(session, "You are already in this session.")
+    if (id === session.id) {
+      yield* say(session, "You are already in this session.")
+      return undefined
+    }
     if (holder !== undefined) {
-      return yield* say(
+      yield* say(
         session,
         `That session is in use by process ${holder.pid}. End that process, or choose another session.`
       )
+      return undefined
     }
     return { _tag: "Switch", resume: id } satisfies NextSession
   })

@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect, Ref } from "effect"
+import type { SlashCommand } from "../../../../src/cli/chat/slash/SlashCommand.ts"
 import {
   completeCommand,
   helpText,
@@ -62,4 +64,17 @@ describe("/help", () => {
         )
     })
   }
+})
+
+describe("the type of a command", () => {
+  const named = { name: "x", usage: "", help: "" }
+
+  it("tells commands that stay from those that leave", () => {
+    const stays: SlashCommand = { ...named, run: ({ prefill }) => Ref.set(prefill, "") }
+    // @ts-expect-error -- what leaves returns a session or undefined, and no stray value
+    const stray: SlashCommand = { ...named, leave: ({ prefill }) => Ref.set(prefill, "") }
+    // @ts-expect-error -- the session that `run` returns would be ignored
+    const ignored: SlashCommand = { ...named, run: () => Effect.succeed({ _tag: "Switch", resume: undefined }) }
+    assert.lengthOf([stays, stray, ignored], 3)
+  })
 })
