@@ -1,6 +1,6 @@
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import type { TerminateReason } from "./AgentRunner.ts"
+import type { AgentResult, TerminateReason } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import type { Limits } from "./RunBounds.ts"
 
@@ -36,6 +36,32 @@ export const silent: RunEnd = {
   reason: "ERROR_NO_COMPLETE_TASK_CALL",
   words: `stopped without handing in a result with ${CompleteTask.completeTask}`,
   hasGrace: true
+}
+
+/** The result of an agent that submitted none: what stopped it, and what it wrote. Never empty. */
+const unfinished = (what: string, soFar: string): string =>
+  soFar === ""
+    ? `It ${what}. It wrote nothing that could be passed on.`
+    : `It ${what}. This is what it wrote last; it is no finished result:\n${soFar}`
+
+/**
+ * The result of a run, from how it ended and from what was submitted. `end` is undefined if a result was submitted in time; with both, the result
+ * came in the grace turn.
+ */
+export const outcomeOf = (
+  end: Pick<RunEnd, "reason" | "words"> | undefined,
+  submitted: string | undefined,
+  soFar: string
+): Pick<AgentResult, "text" | "reason" | "note"> => {
+  if (submitted === undefined) {
+    const { reason, words } = end ?? silent
+    return { text: unfinished(words, soFar), reason }
+  }
+  return {
+    text: submitted,
+    reason: "GOAL",
+    ...(end === undefined ? {} : { note: `It had ${end.words}; this is what it had by then.` })
+  }
 }
 
 const headline = (event: Extract<ChatEvent, { readonly _tag: "Thought" }>): string =>

@@ -1,429 +1,17 @@
-import {
-  Clock,
-  type Context,
-  Deferred,
-  Effect,
-  Exit,
-  type FileSystem,
-  type Path,
-  Ref,
-  Result,
-  Schema,
-  type Scope,
-  Semaphore,
-  Stream
-} from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
-import { fillTemplate, inputsFromPrompt, type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
+import { Clock, type Context, Deferred, Effect, Exit, type Scope, Stream } from "effect"
+import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { text, user } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
-import { rangeText } from "../../domain/conversation/Recall.ts"
-import { emptySession, type Started, applyEvent } from "../../domain/session/Session.ts"
-import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
-import { Chat } from "../chat/Chat.ts"
-import { type ChatSettings, startedWith } from "../chat/ChatSettings.ts"
-import type { Compression } from "../compression/Compression.ts"
-import type { HookSystem } from "../hooks/HookSystem.ts"
-import type { Model } from "../model/Model.ts"
-import * as ModelWindows from "../model/ModelWindows.ts"
+import { emptySession } from "../../domain/session/Session.ts"
 import { rangeHandle } from "../session/EntryBuilder.ts"
-import type { SessionStore } from "../session/SessionStore.ts"
-import { select, type TempStore } from "../session/TempStore.ts"
-import type { Calibrations } from "../tokens/Calibrations.ts"
-import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { Approval } from "../tools/Approval.ts"
-import { recall, type RecallSource } from "../tools/builtin/Recall.ts"
-import type { McpOffer } from "../tools/McpServers.ts"
-import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import * as Agent from "./Agent.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
-import { AgentFailure, type AgentResult, type AgentRunner, type Running, type Task } from "./AgentRunner.ts"
-import * as CompleteTask from "./CompleteTask.ts"
-import { activityOf, type RunEnd, RunProgress, silent } from "./LocalAgentProgress.ts"
-import { assigned, dateOf, surroundings, warning, workingInstructions } from "./LocalAgentPrompt.ts"
+import type { AgentFailure, AgentResult, AgentRunner, Running, Task } from "./AgentRunner.ts"
+import { activityOf, outcomeOf, type RunEnd } from "./LocalAgentProgress.ts"
+import { assigned, warning } from "./LocalAgentPrompt.ts"
+import { begin, type NestedAgents, type ParentAgent, type Runtime, type StartedAgent } from "./LocalAgentStart.ts"
 
-/**
- * Runs agents in this process, each with its own conversation, tools and limits, until it submits a result.
- *
- * One file: what an agent inherits from its parent, how its conversation starts and how its tasks end belong to one lifetime.
- */
-
-/** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
-export interface ParentAgent {
-  /** The tools they may use at most. */
-  readonly tools: ReadonlyArray<Tool>
-  /** The settings of its conversation: model, folder, window, timeouts. */
-  readonly settings: Effect.Effect<ChatSettings>
-  /** Where their conversations are saved. Undefined: they are held in memory and disappear with the agent. */
-  readonly sessions?: SessionStore["Service"] | undefined
-  /** The parent's session id, noted in their sessions. */
-  readonly session?: string | undefined
-  /** Called for each conversation an agent begins, so that its work can be read by id and handle. */
-  readonly onConversation?: ((conversation: RecallSource) => Effect.Effect<void>) | undefined
-  /** Connects the MCP servers that a definition names. Absent: such servers are left out, which the agent reports as an activity. */
-  readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
-  /** The content of the memory files with its framing; empty if there is none. Absent: agents see no memory. */
-  readonly memory?: Effect.Effect<string> | undefined
-  /** The loop detector, output summaries and hooks of their conversations. Runs once per conversation. */
-  readonly guards?: Effect.Effect<Pick<Agent.Profile, "loops" | "summarize" | "hooks">> | undefined
-}
-
-/** A tool that starts an agent. An agent gets it only if its definition names it, so that agents do not recurse by accident. */
-export interface AgentTool extends Tool {
-  readonly isAgent: true
-}
-
-const isAgentTool = (tool: Tool): tool is AgentTool => "isAgent" in tool
-
-/** The services that agents of this process need. */
-export type Runtime =
-  | Approval
-  | Calibrations
-  | Compression
-  | FileSystem.FileSystem
-  | HookSystem
-  | Model
-  | Path.Path
-  | TempStore
-  | TokenCounter
-
-/** The grace period after a limit is reached: one turn, at most one minute, as in Gemini CLI. */
-const grace = { turns: 1, time: 60_000 }
-
-/** All tools as declared, of which only `complete_task` still runs. */
-const exhausted = (tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> =>
-  tools.map((tool) =>
-    tool.name === CompleteTask.completeTask
-      ? tool
-      : {
-          ...tool,
-          call: () =>
-            Effect.fail(
-              new ToolFailure({ message: `${tool.name} does not run any more: call ${CompleteTask.completeTask}` })
-            )
-        }
-  )
-
-const failure = (message: string) => new AgentFailure({ message })
-
-const templated = (
-  definition: LocalAgent,
-  template: string,
-  inputs: Readonly<Record<string, unknown>>
-): Effect.Effect<string, AgentFailure> => {
-  const result = fillTemplate(template, inputs)
-  return Result.isSuccess(result)
-    ? Effect.succeed(result.success)
-    : Effect.fail(
-        failure(
-          `the agent ${definition.name} cannot start: its definition uses ${result.failure.map((key) => `\${${key}}`).join(", ")}, which it is not given; it is given ${Object.keys(inputs).join(", ")}`
-        )
-      )
-}
-
-/** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
-const inputsFor = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  task: Task
-): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
-  const made = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
-  if (Result.isFailure(made)) return yield* failure(made.failure)
-  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(made.success).pipe(
-    Effect.mapError((error) =>
-      failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)
-    )
-  )
-})
-
-/** The agent's whole work under one handle, and each piece of it under its own. */
-const sourceOf = (session: string, chat: Chat["Service"], { handles }: RunProgress): RecallSource => ({
-  session,
-  recall: (handle, selection = {}) => {
-    const count = handles.get(handle)
-    return count === undefined
-      ? chat.recall(handle, selection)
-      : Effect.flatMap(chat.whole, ({ conversation }) =>
-          select(rangeText(entries(conversation).slice(0, count)), selection)
-        )
-  }
-})
-
-/** The settings of the agent's conversation: the parent's, with the agent's own model, instruction and temperature. */
-const settingsFor = (
-  { model, temperature, topP }: LocalAgent,
-  about: ChatSettings,
-  instruction: string
-): ChatSettings => {
-  const {
-    environment: _environment,
-    generation: _generation,
-    refreshEnvironment: _renew,
-    systemInstruction: _instruction,
-    tools: _tools,
-    window,
-    ...held
-  } = about
-  const isInherited = model === "inherit" || model === about.model
-  return {
-    ...held,
-    // Another model has another window.
-    ...(isInherited && window !== undefined ? { window } : {}),
-    model: isInherited ? about.model : model,
-    systemInstruction: instruction,
-    generation: { temperature, topP }
-  }
-}
-
-/** Rejects a model that the provider does not have. Reports the assumed window of a model that is not in the table. */
-const checkModel = Effect.fnUntraced(function* (
-  { model, name }: LocalAgent,
-  { models }: ChatSettings,
-  { activity }: Task
-): Effect.fn.Return<void, AgentFailure, Model> {
-  const standing = yield* ModelWindows.availability(model, models)
-  if (standing._tag === "Missing") {
-    return yield* failure(
-      `the agent ${name} cannot start: ${ModelWindows.missingModelText(model, standing.nearest)}; its definition names it`
-    )
-  }
-  if (standing._tag === "Unknown") {
-    yield* activity({ _tag: "Failed", message: ModelWindows.unknownModelText(model, standing.window) })
-  }
-})
-
-/** Begins the agent's own conversation and saves its session if sessions are saved. */
-const conversation = Effect.fnUntraced(function* (
-  { session: parent, sessions }: ParentAgent,
-  id: string,
-  at: number,
-  settings: ChatSettings
-) {
-  const started: Started = {
-    ...startedWith(settings, id, at),
-    ...(parent === undefined ? {} : { parent })
-  }
-  const log =
-    sessions === undefined
-      ? { append: () => Effect.void }
-      : yield* Effect.mapError(sessions.create(started), ({ message }) => failure(message))
-  return yield* Chat.make({ log, session: applyEvent(emptySession, started), settings })
-})
-
-/** The number of agent conversations that `recall` reads: the ones started last. */
-export const maxRecallSources = 32
-
-/** Tools every agent has its own instance of: the parent's would read the parent's conversation or end the parent's work. */
-const perAgentTools: ReadonlySet<string> = new Set(["recall", CompleteTask.completeTask])
-
-/** The tools of one run: the parent's tools that the definition names, the agent's own tools and `complete_task`. */
-const toolsFor = Effect.fnUntraced(function* (
-  { own }: KnownAgent,
-  definition: LocalAgent,
-  parent: ParentAgent,
-  nested: NestedAgents,
-  { activity }: Task
-): Effect.fn.Return<ReadonlyArray<Tool>, AgentFailure, Scope.Scope> {
-  const ours = own === undefined ? [] : yield* own.open
-  const { mcpServers } = definition
-  const offer =
-    Object.keys(mcpServers).length === 0
-      ? { tools: [], problems: [] }
-      : parent.mcp === undefined
-        ? { tools: [], problems: [{ message: "its MCP servers are left out: none may be started here" }] }
-        : yield* parent.mcp(mcpServers)
-  yield* Effect.forEach(offer.problems, ({ message }) => activity({ _tag: "Failed", message }), { discard: true })
-  // Tools of a server that only this agent has need not be named.
-  const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))
-  const shared = selectTools(definition.tools, parent.tools).filter(
-    (tool) => !taken.has(tool.name) && !isAgentTool(tool) && !perAgentTools.has(tool.name)
-  )
-  const tools = [...shared, ...offer.tools, ...ours]
-  const agents = nested({ ...parent, tools }).filter(({ name }) => definition.tools?.includes(name) === true)
-  return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
-})
-
-const start = Effect.fn("LocalAgentRunner.start")(function* (
-  knownAgent: KnownAgent,
-  definition: LocalAgent,
-  parent: ParentAgent,
-  nested: NestedAgents,
-  task: Task
-): Effect.fn.Return<Running, AgentFailure, Runtime | Scope.Scope> {
-  const at = yield* Clock.currentTimeMillis
-  const about = yield* parent.settings
-  const model = definition.model === "inherit" ? about.model : definition.model
-  if (model !== about.model) yield* checkModel(definition, about, task)
-  const given = {
-    query: task.prompt,
-    model,
-    cwd: about.cwd ?? "",
-    today: dateOf(at),
-    ...(yield* inputsFor(definition, task))
-  }
-  const body = yield* templated(definition, definition.prompt, given)
-  const first = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, given)
-
-  const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
-  const id = yield* random.uuidV7()
-  const remembered = yield* parent.memory ?? Effect.succeed("")
-  const instruction = [body, workingInstructions, remembered].filter((words) => words !== "").join("\n\n")
-  const chat = yield* conversation(parent, id, at, settingsFor(definition, about, instruction))
-  const work = new RunProgress()
-  if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, work))
-  const completion = yield* CompleteTask.make(definition.output)
-  const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const inherited: ParentAgent = {
-    ...parent,
-    settings: chat.settings,
-    session: id,
-    // The parent and all its ancestors can read the agent's work.
-    onConversation: (source) =>
-      Effect.andThen(
-        Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
-        parent.onConversation?.(source) ?? Effect.void
-      )
-  }
-  const tools = [
-    ...(yield* toolsFor(knownAgent, definition, inherited, nested, task)),
-    recall(chat, Ref.get(nestedWork)),
-    completion.tool
-  ]
-  const lastTools = exhausted(tools)
-  const beside = parent.guards === undefined ? {} : yield* parent.guards
-  yield* chat
-    .append([{ content: user(text(yield* surroundings(about.cwd, at))), at, author: "environment" }])
-    .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
-
-  const limits: Agent.Limits = { turns: definition.maxTurns, time: definition.timeoutMinutes * 60_000 }
-  const done = yield* Deferred.make<AgentResult>()
-  let inbox: ReadonlyArray<{ readonly text: string }> = []
-  /**
-   * Delivers messages that arrive while the agent works on its task. Messages whose delivery fails stay in the inbox. What is left there at the end
-   * is asked in a run of its own.
-   */
-  const tell = <E>(use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>): Effect.Effect<void, E> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        if (Deferred.isDoneUnsafe(done)) return Effect.void
-        const taken = inbox
-        inbox = []
-        return Effect.onExit(restore(use(taken.map((letter) => letter.text))), (exit) =>
-          Effect.sync(() => {
-            if (Exit.isFailure(exit)) inbox = [...taken, ...inbox]
-          })
-        )
-      })
-    )
-
-  /** One run of the loop. Returns how it ended if the agent submitted no result. */
-  const run = (input: string, isLast: boolean) => {
-    const bounds = isLast ? grace : limits
-    work.begin(bounds)
-    const profile: Agent.Profile = {
-      ...beside,
-      name: definition.name,
-      chat,
-      tools: isLast ? lastTools : tools,
-      limits: bounds,
-      inbox: tell,
-      // Snapshots need not preserve messages of a program, but these are the agent's whole task.
-      reminder: Effect.succeed(input)
-    }
-    return Agent.run(profile, input, { waiting: task.waiting, author: "program" }).pipe(
-      Stream.runForEach((event) =>
-        Effect.gen(function* () {
-          const isNews = work.push(event)
-          const activity = activityOf(event)
-          if (activity !== undefined) yield* task.activity(activity)
-          if (isNews && task.progress !== undefined) yield* task.progress(work.soFar)
-        })
-      ),
-      Effect.catch((error) =>
-        Effect.sync(() => {
-          work.end = { reason: "ERROR", words: `failed: ${error.message}`, hasGrace: false }
-        })
-      )
-    )
-  }
-
-  /** Where the rest of the agent's work can be read, not only its result. */
-  const trace = Effect.gen(function* () {
-    const { conversation } = yield* Effect.orElseSucceed(chat.whole, () => emptySession)
-    const all = entries(conversation)
-    const handle = yield* rangeHandle(all)
-    work.handles.set(handle, all.length)
-    return `recall ${handle} of session ${id}`
-  })
-
-  const resultOf = Effect.fnUntraced(function* (
-    end: Pick<RunEnd, "reason" | "words"> | undefined,
-    begun: number,
-    handedIn: string | undefined,
-    where: string | undefined
-  ): Effect.fn.Return<AgentResult> {
-    const late = end === undefined || handedIn === undefined ? "" : `It had ${end.words}; this is what it had by then.`
-    return {
-      text: handedIn ?? unfinished(end?.words ?? silent.words, work.soFar),
-      reason: handedIn === undefined ? (end?.reason ?? silent.reason) : "GOAL",
-      turns: work.turns,
-      duration: (yield* Clock.currentTimeMillis) - begun,
-      session: parent.sessions === undefined ? undefined : id,
-      ...(late === "" ? {} : { note: late }),
-      ...(where === undefined ? {} : { work: where })
-    }
-  })
-
-  /** Works on one message until there is a result, with the grace turn if it is due. */
-  const attempt = Effect.fnUntraced(function* (message: string): Effect.fn.Return<AgentResult, never, Runtime> {
-    const begun = yield* Clock.currentTimeMillis
-    yield* completion.reset
-    yield* run(message, false)
-    const inTime = yield* completion.submitted
-    if (inTime !== undefined) return yield* resultOf(undefined, begun, inTime, yield* trace)
-    const { end } = work
-    if (!end.hasGrace) return yield* resultOf(end, begun, undefined, yield* trace)
-    yield* chat
-      .append([{ content: user(text(warning(end))), at: yield* Clock.currentTimeMillis, author: "program" }])
-      .pipe(Effect.andThen(run("", true)), Effect.ignore)
-    return yield* resultOf(end, begun, yield* completion.submitted, yield* trace)
-  })
-
-  const turn = yield* Semaphore.make(1)
-  const begun = at
-  yield* turn.withPermit(attempt(assigned(first.trim() === "" ? "Begin." : first))).pipe(
-    Effect.onExit((exit) =>
-      Exit.isSuccess(exit)
-        ? Deferred.succeed(done, exit.value)
-        : Effect.flatMap(resultOf({ reason: "ABORTED", words: "was stopped" }, begun, undefined, undefined), (result) =>
-            Deferred.succeed(done, result)
-          )
-    ),
-    Effect.forkScoped
-  )
-  const context = yield* Effect.context<Runtime>()
-
-  const another = (message: string) => Effect.map(turn.withPermit(attempt(message)), ({ text: reply }) => reply)
-  const send = Effect.fnUntraced(function* (message: string) {
-    if (yield* Deferred.isDone(done)) return yield* another(message)
-    const letter = { text: message }
-    inbox = [...inbox, letter]
-    const { text: result } = yield* Deferred.await(done)
-    // The agent may have ended before it looked at its inbox again.
-    if (!inbox.includes(letter)) return result
-    inbox = inbox.filter((other) => other !== letter)
-    return yield* another(message)
-  })
-  return { id, result: Deferred.await(done), send: (message) => Effect.provideContext(send(message), context) }
-})
-
-/** The result of an agent that submitted none: what stopped it, and what it wrote. Never empty. */
-const unfinished = (what: string, soFar: string): string =>
-  soFar === ""
-    ? `It ${what}. It wrote nothing that could be passed on.`
-    : `It ${what}. This is what it wrote last; it is no finished result:\n${soFar}`
-
-/** Makes the tools by which an agent may start agents itself, given what those inherit. */
-export type NestedAgents = (parent: ParentAgent) => ReadonlyArray<AgentTool>
+/** Runs agents in this process, each with its own conversation, tools and limits, until it submits a result. */
 
 /**
  * Creates a runner for one agent in this process, with its own conversation, tools, model and limits. Only the submitted result returns to the
@@ -437,4 +25,151 @@ export const make = (
   nested: NestedAgents
 ): AgentRunner => ({
   start: (task) => start(knownAgent, definition, parent, nested, task).pipe(Effect.provideContext(context))
+})
+
+const start = Effect.fn("LocalAgentRunner.start")(function* (
+  knownAgent: KnownAgent,
+  definition: LocalAgent,
+  parent: ParentAgent,
+  nested: NestedAgents,
+  task: Task
+): Effect.fn.Return<Running, AgentFailure, Runtime | Scope.Scope> {
+  const agent = yield* begin(knownAgent, definition, parent, nested, task)
+  const { done, id, message, started } = agent
+  yield* attempt(agent, assigned(message)).pipe(
+    Effect.onExit((exit) =>
+      Effect.flatMap(
+        Exit.isSuccess(exit)
+          ? Effect.succeed(exit.value)
+          : resultOf(agent, started, { reason: "ABORTED", words: "was stopped" }, undefined),
+        (result) => Deferred.succeed(done, result)
+      )
+    ),
+    Effect.forkScoped
+  )
+  const context = yield* Effect.context<Runtime>()
+  return {
+    id,
+    result: Deferred.await(done),
+    send: (words) => Effect.provideContext(send(agent, words), context)
+  }
+})
+
+/** The grace period after a limit is reached: one turn, at most one minute, as in Gemini CLI. */
+const grace = { turns: 1, time: 60_000 }
+
+/** Works on one message until there is a result, with the grace turn if it is due. */
+const attempt = Effect.fnUntraced(
+  function* (agent: StartedAgent, message: string): Effect.fn.Return<AgentResult, never, Runtime> {
+    const { chat, completion, definition, progress } = agent
+    const begun = yield* Clock.currentTimeMillis
+    yield* completion.reset
+    yield* runOnce(agent, message, agent.tools, {
+      turns: definition.maxTurns,
+      time: definition.timeoutMinutes * 60_000
+    })
+    const inTime = yield* completion.submitted
+    if (inTime !== undefined) return yield* resultOf(agent, begun, undefined, inTime, yield* trace(agent))
+    const { end } = progress
+    if (!end.hasGrace) return yield* resultOf(agent, begun, end, undefined, yield* trace(agent))
+    yield* chat
+      .append([{ content: user(text(warning(end))), at: yield* Clock.currentTimeMillis, author: "program" }])
+      .pipe(Effect.andThen(runOnce(agent, "", agent.lastTools, grace)), Effect.ignore)
+    return yield* resultOf(agent, begun, end, yield* completion.submitted, yield* trace(agent))
+  },
+  (work, { working }) => working.withPermit(work)
+)
+
+/** One run of the loop. `progress` has how it ended if the agent submitted no result. */
+const runOnce = (
+  agent: StartedAgent,
+  input: string,
+  tools: Agent.Profile["tools"],
+  limits: Agent.Limits
+): Effect.Effect<void, never, Runtime> => {
+  const { chat, definition, guards, progress, task } = agent
+  progress.begin(limits)
+  const profile: Agent.Profile = {
+    ...guards,
+    name: definition.name,
+    chat,
+    tools,
+    limits,
+    inbox: (use) => readInbox(agent, use),
+    // Snapshots need not preserve messages of a program, but these are the agent's whole task.
+    reminder: Effect.succeed(input)
+  }
+  return Agent.run(profile, input, { waiting: task.waiting, author: "program" }).pipe(
+    Stream.runForEach((event) =>
+      Effect.gen(function* () {
+        const isNews = progress.push(event)
+        const activity = activityOf(event)
+        if (activity !== undefined) yield* task.activity(activity)
+        if (isNews && task.progress !== undefined) yield* task.progress(progress.soFar)
+      })
+    ),
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        progress.end = { reason: "ERROR", words: `failed: ${error.message}`, hasGrace: false }
+      })
+    )
+  )
+}
+
+/** Where the rest of the agent's work can be read, not only its result. */
+const trace = Effect.fnUntraced(function* ({ chat, id, progress }: StartedAgent) {
+  const { conversation } = yield* Effect.orElseSucceed(chat.whole, () => emptySession)
+  const all = entries(conversation)
+  const handle = yield* rangeHandle(all)
+  progress.handles.set(handle, all.length)
+  return `recall ${handle} of session ${id}`
+})
+
+const resultOf = (
+  { id, isSaved, progress: { soFar, turns } }: StartedAgent,
+  begun: number,
+  end: Pick<RunEnd, "reason" | "words"> | undefined,
+  submitted: string | undefined,
+  work?: string
+): Effect.Effect<AgentResult> =>
+  Effect.map(Clock.currentTimeMillis, (now) => ({
+    ...outcomeOf(end, submitted, soFar),
+    turns,
+    duration: now - begun,
+    session: isSaved ? id : undefined,
+    ...(work === undefined ? {} : { work })
+  }))
+
+/**
+ * Delivers messages that arrive while the agent works on its task. Messages whose delivery fails stay in the inbox. What is left there at the end
+ * is asked in a run of its own.
+ */
+const readInbox = <E>(
+  agent: StartedAgent,
+  use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>
+): Effect.Effect<void, E> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      if (Deferred.isDoneUnsafe(agent.done)) return Effect.void
+      const taken = agent.inbox
+      agent.inbox = []
+      return Effect.onExit(restore(use(taken.map((letter) => letter.text))), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isFailure(exit)) agent.inbox = [...taken, ...agent.inbox]
+        })
+      )
+    })
+  )
+
+/** Gives the agent a message and returns its reply: the result of its task if it reads the message while it works on that. */
+const send = Effect.fnUntraced(function* (agent: StartedAgent, message: string) {
+  const another = Effect.map(attempt(agent, message), ({ text: reply }) => reply)
+  if (yield* Deferred.isDone(agent.done)) return yield* another
+  const letter = { text: message }
+  agent.inbox = [...agent.inbox, letter]
+  const { text: result } = yield* Deferred.await(agent.done)
+  // The agent may have ended before it looked at its inbox again.
+  if (!agent.inbox.includes(letter)) return result
+  agent.inbox = agent.inbox.filter((other) => other !== letter)
+  return yield* another
 })

@@ -6,11 +6,12 @@ import * as Tool from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import { AgentBounds, AgentFailure, type AgentResult, type AgentRunner, type Task } from "./AgentRunner.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
+import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
 
 /** The agents that an agent may start: one tool each, with the agent's name. */
 
 /** Which agents are offered, and what runs them. */
-export interface SubagentsOptions extends LocalAgentRunner.ParentAgent {
+export interface SubagentsOptions extends ParentAgent {
   readonly agents: ReadonlyArray<KnownAgent>
   /** The runner of agents that do not run in this process. An agent for which it returns undefined is not offered. */
   readonly elsewhere?: ((agent: KnownAgent) => AgentRunner | undefined) | undefined
@@ -21,7 +22,7 @@ export interface SubagentsOptions extends LocalAgentRunner.ParentAgent {
 /** The agents that can be started, as tools and by name. */
 export interface Subagents {
   /** One tool per agent, in the order of the agents. */
-  readonly tools: ReadonlyArray<LocalAgentRunner.AgentTool>
+  readonly tools: ReadonlyArray<AgentTool>
   /** The runner for an agent's name or the name of its tool. Undefined: no such agent can be started. */
   readonly runner: (name: string) => AgentRunner | undefined
   /** The conversations of the agents started last, for the parent's `recall`. */
@@ -38,7 +39,7 @@ const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
  */
 const kindOf = (
   { definition, own }: KnownAgent,
-  { tools }: Pick<LocalAgentRunner.ParentAgent, "tools">,
+  { tools }: Pick<ParentAgent, "tools">,
   agents: ReadonlyArray<KnownAgent>
 ): Extract<Tool.ToolKind, "read" | "execute"> =>
   definition.kind === "local" &&
@@ -76,7 +77,7 @@ const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
 /** Tools that an agent may have beside those it inherits. No agent takes their names. */
 const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill"]
 
-const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): LocalAgentRunner.AgentTool => {
+const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): AgentTool => {
   const { definition } = knownAgent
   const { description = "An agent that runs elsewhere.", name } = definition
   const tool = Tool.make({
@@ -127,16 +128,15 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
  */
 export const make = Effect.fn("Subagents.make")(function* (
   options: SubagentsOptions
-): Effect.fn.Return<Subagents, never, LocalAgentRunner.Runtime> {
+): Effect.fn.Return<Subagents, never, Runtime> {
   // Without the scope of this function: an agent lives in the scope of its caller.
-  const context = Context.omit(Scope.Scope)(yield* Effect.context<LocalAgentRunner.Runtime>())
+  const context = Context.omit(Scope.Scope)(yield* Effect.context<Runtime>())
   const { children, depth: maxDepth } = yield* AgentBounds
   const atWork = yield* Ref.make<ReadonlySet<object>>(new Set())
   const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const parent: LocalAgentRunner.ParentAgent = {
+  const parent: ParentAgent = {
     ...options,
-    onConversation: (source) =>
-      Ref.update(sources, (before) => [source, ...before].slice(0, LocalAgentRunner.maxRecallSources))
+    onConversation: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
   }
   const { elsewhere, include = [], tools } = options
   const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
@@ -189,11 +189,7 @@ export const make = Effect.fn("Subagents.make")(function* (
     })
   })
 
-  const runnerOf = (
-    agent: KnownAgent,
-    parent: LocalAgentRunner.ParentAgent,
-    depth: number
-  ): AgentRunner | undefined => {
+  const runnerOf = (agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
     const { definition } = agent
     const runner =
       definition.kind === "local" && definition.runner === "inside"
@@ -202,7 +198,7 @@ export const make = Effect.fn("Subagents.make")(function* (
     return runner === undefined ? undefined : bounded(runner, depth)
   }
 
-  const toolsOf = (parent: LocalAgentRunner.ParentAgent, depth: number): ReadonlyArray<LocalAgentRunner.AgentTool> =>
+  const toolsOf = (parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> =>
     agents
       .filter(({ definition, isOptIn = false }) => !isOptIn || include.includes(definition.name))
       .flatMap((agent) => {

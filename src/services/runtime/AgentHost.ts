@@ -8,7 +8,7 @@ import type { RecentActivity } from "../../domain/telemetry/Telemetry.ts"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { RunOptions } from "../agent/Agent.ts"
 import type { KnownAgents } from "../agent/AgentDefinitions.ts"
-import type * as LocalAgentRunner from "../agent/LocalAgentRunner.ts"
+import type { Runtime } from "../agent/LocalAgentStart.ts"
 import type { Subagents } from "../agent/Subagents.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
@@ -90,7 +90,7 @@ export type RuntimeServices =
   | ChildProcessSpawner
   | Dns
   | Environment
-  | Exclude<LocalAgentRunner.Runtime, Approval>
+  | Exclude<Runtime, Approval>
   | HookSystem
   | HttpClient
   | LineMatcher

@@ -1,0 +1,322 @@
+import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, Result, Schema, type Scope, Semaphore } from "effect"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import { fillTemplate, inputsFromPrompt, type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
+import { text, user } from "../../domain/content/Content.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
+import { rangeText } from "../../domain/conversation/Recall.ts"
+import { emptySession, type Started, applyEvent } from "../../domain/session/Session.ts"
+import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
+import { Chat } from "../chat/Chat.ts"
+import { type ChatSettings, startedWith } from "../chat/ChatSettings.ts"
+import type { Compression } from "../compression/Compression.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { Model } from "../model/Model.ts"
+import * as ModelWindows from "../model/ModelWindows.ts"
+import type { SessionStore } from "../session/SessionStore.ts"
+import { select, type TempStore } from "../session/TempStore.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import type { Approval } from "../tools/Approval.ts"
+import { recall, type RecallSource } from "../tools/builtin/Recall.ts"
+import type { McpOffer } from "../tools/McpServers.ts"
+import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import type * as Agent from "./Agent.ts"
+import type { KnownAgent } from "./AgentDefinitions.ts"
+import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
+import * as CompleteTask from "./CompleteTask.ts"
+import { RunProgress } from "./LocalAgentProgress.ts"
+import { dateOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
+
+/** How an agent of this process begins: what it inherits from its parent, its tools and its conversation. */
+
+/** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
+export interface ParentAgent {
+  /** The tools they may use at most. */
+  readonly tools: ReadonlyArray<Tool>
+  /** The settings of its conversation: model, folder, window, timeouts. */
+  readonly settings: Effect.Effect<ChatSettings>
+  /** Where their conversations are saved. Undefined: they are held in memory and disappear with the agent. */
+  readonly sessions?: SessionStore["Service"] | undefined
+  /** The parent's session id, noted in their sessions. */
+  readonly session?: string | undefined
+  /** Called for each conversation an agent begins, so that its work can be read by id and handle. */
+  readonly onConversation?: ((conversation: RecallSource) => Effect.Effect<void>) | undefined
+  /** Connects the MCP servers that a definition names. Absent: such servers are left out, which the agent reports as an activity. */
+  readonly mcp?: ((servers: McpServersSettings) => Effect.Effect<McpOffer, never, Scope.Scope>) | undefined
+  /** The content of the memory files with its framing; empty if there is none. Absent: agents see no memory. */
+  readonly memory?: Effect.Effect<string> | undefined
+  /** The loop detector, output summaries and hooks of their conversations. Runs once per conversation. */
+  readonly guards?: Effect.Effect<Guards> | undefined
+}
+
+/** What watches over the conversation of an agent. */
+export type Guards = Pick<Agent.Profile, "loops" | "summarize" | "hooks">
+
+/** A tool that starts an agent. An agent gets it only if its definition names it, so that agents do not recurse by accident. */
+export interface AgentTool extends Tool {
+  readonly isAgent: true
+}
+
+const isAgentTool = (tool: Tool): tool is AgentTool => "isAgent" in tool
+
+/** Makes the tools by which an agent may start agents itself, given what those inherit. */
+export type NestedAgents = (parent: ParentAgent) => ReadonlyArray<AgentTool>
+
+/** The services that agents of this process need. */
+export type Runtime =
+  | Approval
+  | Calibrations
+  | Compression
+  | FileSystem.FileSystem
+  | HookSystem
+  | Model
+  | Path.Path
+  | TempStore
+  | TokenCounter
+
+/** A started agent: its conversation, its tools, and what became of its task. */
+export interface StartedAgent {
+  readonly id: string
+  readonly definition: LocalAgent
+  readonly task: Task
+  /** Start time in milliseconds since the epoch. */
+  readonly started: number
+  /** The first message, in the words of the definition. */
+  readonly message: string
+  readonly chat: Chat["Service"]
+  readonly isSaved: boolean
+  readonly tools: ReadonlyArray<Tool>
+  /** The same tools, of which only `complete_task` still runs. */
+  readonly lastTools: ReadonlyArray<Tool>
+  readonly completion: CompleteTask.Completion
+  readonly guards: Guards
+  readonly progress: RunProgress
+  /** The result of the task. */
+  readonly done: Deferred.Deferred<AgentResult>
+  /** Held while the agent works on its task or on a message. */
+  readonly working: Semaphore.Semaphore
+  /** Messages that arrived while the agent worked on its task, and that it has not read. */
+  inbox: ReadonlyArray<{ readonly text: string }>
+}
+
+/** All tools as declared, of which only `complete_task` still runs. */
+const exhausted = (tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> =>
+  tools.map((tool) =>
+    tool.name === CompleteTask.completeTask
+      ? tool
+      : {
+          ...tool,
+          call: () =>
+            Effect.fail(
+              new ToolFailure({ message: `${tool.name} does not run any more: call ${CompleteTask.completeTask}` })
+            )
+        }
+  )
+
+const failure = (message: string) => new AgentFailure({ message })
+
+const templated = (
+  definition: LocalAgent,
+  template: string,
+  inputs: Readonly<Record<string, unknown>>
+): Effect.Effect<string, AgentFailure> => {
+  const result = fillTemplate(template, inputs)
+  return Result.isSuccess(result)
+    ? Effect.succeed(result.success)
+    : Effect.fail(
+        failure(
+          `the agent ${definition.name} cannot start: its definition uses ${result.failure.map((key) => `\${${key}}`).join(", ")}, which it is not given; it is given ${Object.keys(inputs).join(", ")}`
+        )
+      )
+}
+
+/** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
+const inputsFor = Effect.fnUntraced(function* (
+  definition: LocalAgent,
+  task: Task
+): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
+  const made = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
+  if (Result.isFailure(made)) return yield* failure(made.failure)
+  return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(made.success).pipe(
+    Effect.mapError((error) =>
+      failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)
+    )
+  )
+})
+
+/** The agent's whole work under one handle, and each piece of it under its own. */
+const sourceOf = (session: string, chat: Chat["Service"], { handles }: RunProgress): RecallSource => ({
+  session,
+  recall: (handle, selection = {}) => {
+    const count = handles.get(handle)
+    return count === undefined
+      ? chat.recall(handle, selection)
+      : Effect.flatMap(chat.whole, ({ conversation }) =>
+          select(rangeText(entries(conversation).slice(0, count)), selection)
+        )
+  }
+})
+
+/** The settings of the agent's conversation: the parent's, with the agent's own model, instruction and temperature. */
+const settingsFor = (
+  { model, temperature, topP }: LocalAgent,
+  about: ChatSettings,
+  instruction: string
+): ChatSettings => {
+  const {
+    environment: _environment,
+    generation: _generation,
+    refreshEnvironment: _renew,
+    systemInstruction: _instruction,
+    tools: _tools,
+    window,
+    ...held
+  } = about
+  const isInherited = model === "inherit" || model === about.model
+  return {
+    ...held,
+    // Another model has another window.
+    ...(isInherited && window !== undefined ? { window } : {}),
+    model: isInherited ? about.model : model,
+    systemInstruction: instruction,
+    generation: { temperature, topP }
+  }
+}
+
+/** Rejects a model that the provider does not have. Reports the assumed window of a model that is not in the table. */
+const checkModel = Effect.fnUntraced(function* (
+  { model, name }: LocalAgent,
+  { models }: ChatSettings,
+  { activity }: Task
+): Effect.fn.Return<void, AgentFailure, Model> {
+  const standing = yield* ModelWindows.availability(model, models)
+  if (standing._tag === "Missing") {
+    return yield* failure(
+      `the agent ${name} cannot start: ${ModelWindows.missingModelText(model, standing.nearest)}; its definition names it`
+    )
+  }
+  if (standing._tag === "Unknown") {
+    yield* activity({ _tag: "Failed", message: ModelWindows.unknownModelText(model, standing.window) })
+  }
+})
+
+/** Begins the agent's own conversation and saves its session if sessions are saved. */
+const conversation = Effect.fnUntraced(function* (
+  { session: parent, sessions }: ParentAgent,
+  id: string,
+  at: number,
+  settings: ChatSettings
+) {
+  const started: Started = {
+    ...startedWith(settings, id, at),
+    ...(parent === undefined ? {} : { parent })
+  }
+  const log =
+    sessions === undefined
+      ? { append: () => Effect.void }
+      : yield* Effect.mapError(sessions.create(started), ({ message }) => failure(message))
+  return yield* Chat.make({ log, session: applyEvent(emptySession, started), settings })
+})
+
+/** The number of agent conversations that `recall` reads: the ones started last. */
+export const maxRecallSources = 32
+
+/** Tools every agent has its own instance of: the parent's would read the parent's conversation or end the parent's work. */
+const perAgentTools: ReadonlySet<string> = new Set(["recall", CompleteTask.completeTask])
+
+/** The tools of one run: the parent's tools that the definition names, the agent's own tools and `complete_task`. */
+const toolsFor = Effect.fnUntraced(function* (
+  { own }: KnownAgent,
+  definition: LocalAgent,
+  parent: ParentAgent,
+  nested: NestedAgents,
+  { activity }: Task
+): Effect.fn.Return<ReadonlyArray<Tool>, AgentFailure, Scope.Scope> {
+  const ours = own === undefined ? [] : yield* own.open
+  const { mcpServers } = definition
+  const offer =
+    Object.keys(mcpServers).length === 0
+      ? { tools: [], problems: [] }
+      : parent.mcp === undefined
+        ? { tools: [], problems: [{ message: "its MCP servers are left out: none may be started here" }] }
+        : yield* parent.mcp(mcpServers)
+  yield* Effect.forEach(offer.problems, ({ message }) => activity({ _tag: "Failed", message }), { discard: true })
+  // Tools of a server that only this agent has need not be named.
+  const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))
+  const shared = selectTools(definition.tools, parent.tools).filter(
+    (tool) => !taken.has(tool.name) && !isAgentTool(tool) && !perAgentTools.has(tool.name)
+  )
+  const tools = [...shared, ...offer.tools, ...ours]
+  const agents = nested({ ...parent, tools }).filter(({ name }) => definition.tools?.includes(name) === true)
+  return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
+})
+
+/** Begins the conversation of an agent, with its tools, and changes nothing else yet. */
+export const begin = Effect.fnUntraced(function* (
+  knownAgent: KnownAgent,
+  definition: LocalAgent,
+  parent: ParentAgent,
+  nested: NestedAgents,
+  task: Task
+): Effect.fn.Return<StartedAgent, AgentFailure, Runtime | Scope.Scope> {
+  const started = yield* Clock.currentTimeMillis
+  const about = yield* parent.settings
+  const model = definition.model === "inherit" ? about.model : definition.model
+  if (model !== about.model) yield* checkModel(definition, about, task)
+  const given = {
+    query: task.prompt,
+    model,
+    cwd: about.cwd ?? "",
+    today: dateOf(started),
+    ...(yield* inputsFor(definition, task))
+  }
+  const body = yield* templated(definition, definition.prompt, given)
+  const first = definition.query === undefined ? task.prompt : yield* templated(definition, definition.query, given)
+
+  const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
+  const id = yield* random.uuidV7()
+  const remembered = yield* parent.memory ?? Effect.succeed("")
+  const instruction = [body, workingInstructions, remembered].filter((words) => words !== "").join("\n\n")
+  const chat = yield* conversation(parent, id, started, settingsFor(definition, about, instruction))
+  const progress = new RunProgress()
+  if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
+  const completion = yield* CompleteTask.make(definition.output)
+  const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
+  const inherited: ParentAgent = {
+    ...parent,
+    settings: chat.settings,
+    session: id,
+    // The parent and all its ancestors can read the agent's work.
+    onConversation: (source) =>
+      Effect.andThen(
+        Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
+        parent.onConversation?.(source) ?? Effect.void
+      )
+  }
+  const tools = [
+    ...(yield* toolsFor(knownAgent, definition, inherited, nested, task)),
+    recall(chat, Ref.get(nestedWork)),
+    completion.tool
+  ]
+  const guards = parent.guards === undefined ? {} : yield* parent.guards
+  yield* chat
+    .append([{ content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" }])
+    .pipe(Effect.mapError(({ message }) => failure(`the agent ${definition.name} cannot start: ${message}`)))
+  return {
+    id,
+    definition,
+    task,
+    started,
+    message: first.trim() === "" ? "Begin." : first,
+    chat,
+    isSaved: parent.sessions !== undefined,
+    tools,
+    lastTools: exhausted(tools),
+    completion,
+    guards,
+    progress,
+    done: yield* Deferred.make<AgentResult>(),
+    working: yield* Semaphore.make(1),
+    inbox: []
+  }
+})
