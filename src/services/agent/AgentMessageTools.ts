@@ -1,7 +1,8 @@
 import { Duration, Effect, Schema } from "effect"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import { make as makeTool, type Tool } from "../tools/Tool.ts"
-import { type Children, ChildState, failed, firstLine } from "./AgentMessages.ts"
+import { type Children, ChildState, failed } from "./AgentMessages.ts"
+import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
 
 const sessionParameter = Schema.String.annotate({ description: "The session that sessions_spawn gave" })
