@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { problemLines } from "../../domain/memory/MemoryImports.ts"
 import {
   type LoadedMemory,
   type MemoryBlock,
@@ -8,6 +9,7 @@ import {
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
 import * as MemorySearch from "../../services/memory/MemorySearch.ts"
+import * as ResolveImports from "../../services/memory/ResolveImports.ts"
 import {
   currentPlaces,
   inWorkspace,
@@ -179,10 +181,15 @@ const lookUp = Effect.fnUntraced(function* (
   knownKeys: Set<string>,
   report: Report
 ) {
-  for (const { place, source } of candidates) if (source !== "extension") files.isReal(path.dirname(place))
+  for (const { place, source } of candidates) {
+    const folder = path.dirname(place)
+    // The search for it followed the links already.
+    if (source !== "extension") files.realFolders.set(folder, folder)
+  }
   const results = yield* Effect.forEach(
     candidates,
-    (candidate) => Effect.map(files.look(candidate.place, candidate.within), (result) => ({ candidate, result })),
+    (candidate) =>
+      Effect.map(MemoryFiles.look(files, candidate.place, candidate.within), (result) => ({ candidate, result })),
     { concurrency: MemoryFiles.readConcurrency }
   )
   const foundFiles: Array<FoundFile> = []
@@ -216,7 +223,7 @@ const coveredFiles = Effect.fnUntraced(function* (
   const covered = new Map<FoundFile, FoundFile>()
   for (const file of globals.toReversed()) {
     for (const other of globals) {
-      if (other === file || covered.has(other) || !(yield* files.covers(other, file))) continue
+      if (other === file || covered.has(other) || !(yield* ResolveImports.covers(files, other, file))) continue
       covered.set(file, other)
       break
     }
@@ -243,7 +250,7 @@ const readBlocks = Effect.fnUntraced(function* (
     (file) => {
       const { place, source } = file
       const name = shown(place)
-      return Effect.match(files.resolve(file, own), {
+      return Effect.match(ResolveImports.resolve(files, file, own), {
         onSuccess: ({ imports, problems, text }) => ({
           blocks: text.trim() === "" ? [] : [{ source, file: place, shown: name, text, imports }],
           problems
@@ -254,7 +261,7 @@ const readBlocks = Effect.fnUntraced(function* (
     { concurrency: MemoryFiles.readConcurrency }
   )
   const blocks: ReadonlyArray<MemoryBlock> = resolved.flatMap((each) => each.blocks)
-  return { blocks, own, problems: MemoryFiles.linesOf(resolved.flatMap((each) => each.problems)) }
+  return { blocks, own, problems: problemLines(resolved.flatMap((each) => each.problems)) }
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  beginsWith,
   importTokens,
   isAddress,
   isPath,
   skippedImport,
-  importedBlock
+  importedBlock,
+  problemLines
 } from "../../../src/domain/memory/MemoryImports.ts"
 
 const paths = (text: string) => importTokens(text).map(({ path }) => path)
@@ -66,4 +68,34 @@ describe("imports of a text", () => {
     )
     assert.strictEqual(skippedImport("a-->b", "no --!> such"), "<!-- @a--&gt;b was not imported: no --!&gt; such -->")
   })
+})
+
+describe("a text begins with another", () => {
+  for (const [title, text, other, expected] of [
+    ["when they are equal but for the space around them", "\na\n", "a", true],
+    ["when the other ends at the end of a line", "a\nb", "a", true],
+    ["when only spaces follow on that line", "a \t\r\nb", "a", true],
+    ["not when the other ends within a line", "ab", "a", false],
+    ["not when the other is longer", "a", "a\nb", false],
+    ["when the other is empty", "", " ", true]
+  ] as const) {
+    it(title, () => assert.strictEqual(beginsWith(text, other), expected))
+  }
+})
+
+describe("the lines of problems", () => {
+  for (const [title, problems, expected] of [
+    ["are one for equal problems", [{ line: "a" }, { line: "b" }, { line: "a" }], ["a", "b"]],
+    [
+      "report a circle at its first way in only",
+      [
+        { line: "a", circle: ["/x", "/y"] },
+        { line: "b", circle: ["/y", "/x"] },
+        { line: "c", circle: ["/z"] }
+      ],
+      ["a", "c"]
+    ]
+  ] as const) {
+    it(title, () => assert.deepStrictEqual(problemLines(problems), expected))
+  }
 })

@@ -1,0 +1,209 @@
+import { Effect, Option } from "effect"
+import {
+  beginsWith,
+  findImports,
+  flatBlock,
+  importedBlock,
+  importedText,
+  type ImportProblem,
+  isPath,
+  skippedImport
+} from "../../domain/memory/MemoryImports.ts"
+import * as SlicedWork from "../../domain/text/SlicedWork.ts"
+import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import {
+  findImport,
+  type Imported,
+  type ImportFailure,
+  maxFileBytes,
+  type MemoryFiles,
+  type Origin,
+  textOf
+} from "./MemoryFiles.ts"
+
+/** Inserts the imports of memory files, and compares files with all that they import. */
+
+/** A memory file with its imports. */
+export interface Resolved {
+  readonly text: string
+  /** Files whose text is included. Absolute, links resolved. */
+  readonly imports: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<ImportProblem>
+}
+
+/** One file whose imports are inserted, and what was inserted so far. */
+interface Inclusion {
+  readonly files: MemoryFiles
+  readonly root: Origin
+  /** Files with their own blocks, by key, with their shown names: other files do not include them. */
+  readonly own: ReadonlyMap<string, string>
+  readonly imports: Set<string>
+  /** By their line. */
+  readonly problems: Map<string, ImportProblem>
+  /** Characters of all included files. */
+  size: number
+}
+
+const complain = ({ files, problems }: Inclusion, place: string, why: string, circle?: ReadonlyArray<string>): void => {
+  const line = `${files.shown(place)}: ${why}`
+  problems.set(line, { line, ...(circle === undefined ? {} : { circle }) })
+}
+
+const complainOf = (inclusion: Inclusion, place: string, given: string, { circle, why }: ImportFailure): void =>
+  complain(inclusion, place, `@${quotedPath(given)} was not imported: ${why}`, circle)
+
+/** Whether a failed import is not an import at all, such as `@scope/package`. */
+const isUnmeant = (given: string, { isAbsent }: ImportFailure) => isAbsent === true && !isPath(given)
+
+const isMeant = ({ files, root }: Inclusion, given: string, from: string) =>
+  isPath(given)
+    ? Effect.succeed(true)
+    : Effect.match(findImport(files, given, from, root), {
+        onSuccess: () => true,
+        onFailure: (failure) => !isUnmeant(given, failure)
+      })
+
+/** The imported file, and the name of its block when it has its own; else why it fails. */
+const bring = Effect.fnUntraced(function* (
+  { files, own, root, size }: Inclusion,
+  given: string,
+  from: string,
+  chain: ReadonlyArray<string>
+): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, ImportFailure> {
+  const file = yield* findImport(files, given, from, root)
+  const before = chain.indexOf(file.real)
+  if (before >= 0) {
+    const why = "it is being imported already, so it imports itself"
+    return yield* Effect.fail({ why, circle: chain.slice(before) })
+  }
+  const block = own.get(file.key)
+  // An empty file has no block.
+  if (block !== undefined && file.text.trim() !== "") return { file, block }
+  if (size + file.text.length > maxFileBytes) {
+    return yield* Effect.fail({ why: `${files.shown(root.place)} with its imports would have more than 1 MiB` })
+  }
+  return { file, block: undefined }
+})
+
+const tree: (
+  inclusion: Inclusion,
+  file: Imported,
+  chain: ReadonlyArray<string>,
+  depth: number
+) => Effect.Effect<string> = Effect.fnUntraced(function* (inclusion, { place, text }, chain, depth) {
+  const maxDepth = inclusion.files.depth
+  const tokens = yield* SlicedWork.run(findImports(text))
+  if (tokens.length === 0) return text
+  if (depth >= maxDepth) {
+    for (const { path: given } of tokens) {
+      if (!(yield* isMeant(inclusion, given, place))) continue
+      complain(inclusion, place, `what it imports was left out: more than ${maxDepth} files import one another`)
+      break
+    }
+    return text
+  }
+  const pieces: Array<string> = []
+  let from = 0
+  for (const { end, path: given, start } of tokens) {
+    pieces.push(text.slice(from, start))
+    from = end
+    const brought = yield* Effect.result(bring(inclusion, given, place, chain))
+    if (brought._tag === "Failure") {
+      if (isUnmeant(given, brought.failure)) {
+        pieces.push(text.slice(start, end))
+      } else {
+        complainOf(inclusion, place, given, brought.failure)
+        pieces.push(skippedImport(quotedPath(given), brought.failure.why))
+      }
+      continue
+    }
+    const { block, file } = brought.success
+    if (block !== undefined) {
+      pieces.push(importedBlock(quotedPath(given), block))
+      continue
+    }
+    inclusion.imports.add(file.real)
+    // The frame counts too: empty files that import one another must not grow without end.
+    inclusion.size += file.text.length + 2 * given.length + 60
+    const inserted = yield* tree(inclusion, file, [...chain, file.real], depth + 1)
+    pieces.push(importedText(quotedPath(given), inserted))
+  }
+  pieces.push(text.slice(from))
+  return pieces.join("")
+})
+
+/** Adds the block of a file and those of all files that it imports, in Gemini CLI's order (March 2026). */
+const addBlocks: (
+  inclusion: Inclusion,
+  blocks: Array<string>,
+  file: Imported,
+  chain: ReadonlyArray<string>
+) => Effect.Effect<void> = Effect.fnUntraced(function* (inclusion, blocks, { place, text }, chain) {
+  const { files, imports } = inclusion
+  inclusion.size += text.length
+  blocks.push(flatBlock(files.shown(place), text))
+  for (const { path: given } of (yield* SlicedWork.run(findImports(text))).toReversed()) {
+    const brought = yield* Effect.result(bring(inclusion, given, place, chain))
+    if (brought._tag === "Failure") {
+      if (!isUnmeant(given, brought.failure)) complainOf(inclusion, place, given, brought.failure)
+      continue
+    }
+    const { block, file } = brought.success
+    if (block !== undefined || imports.has(file.real)) continue
+    imports.add(file.real)
+    yield* addBlocks(inclusion, blocks, file, [...chain, file.real])
+  }
+})
+
+const flat = Effect.fnUntraced(function* (inclusion: Inclusion, file: Imported) {
+  const blocks: Array<string> = []
+  yield* addBlocks(inclusion, blocks, file, [file.real])
+  return blocks.length === 1 ? file.text : blocks.join("\n\n")
+})
+
+/** Reads a file with its imports. Files with their own blocks (`own`: shown names by key) are not included. Fails with the reason. */
+export const resolve = Effect.fnUntraced(function* (
+  files: MemoryFiles,
+  root: Origin,
+  own: ReadonlyMap<string, string>
+): Effect.fn.Return<Resolved, string> {
+  const inclusion: Inclusion = { files, root, own, imports: new Set(), problems: new Map(), size: 0 }
+  const first = { ...root, text: yield* textOf(files, root) }
+  const text = yield* files.format === "flat" ? flat(inclusion, first) : tree(inclusion, first, [root.real], 0)
+  return { text, imports: [...inclusion.imports], problems: [...inclusion.problems.values()] }
+})
+
+/**
+ * Whether one file contains everything of another: the same text from the beginning, and the same imports. Failed
+ * imports of the other file do not count.
+ */
+export const covers = Effect.fnUntraced(function* (files: MemoryFiles, one: Origin, other: Origin) {
+  const both = yield* Effect.option(Effect.all([textOf(files, one), textOf(files, other)]))
+  if (Option.isNone(both)) return false
+  const [text, otherText] = both.value
+  const open: Array<readonly [Imported, Imported]> = [
+    [
+      { ...one, text },
+      { ...other, text: otherText }
+    ]
+  ]
+  const seen = new Set<string>()
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [whole, part] = next
+    const pair = `${whole.real}\0${part.real}`
+    if (seen.has(pair)) continue
+    seen.add(pair)
+    if (!beginsWith(whole.text, part.text)) return false
+    const tokensOfWhole = yield* SlicedWork.run(findImports(whole.text))
+    for (const [i, { path: given }] of (yield* SlicedWork.run(findImports(part.text))).entries()) {
+      // What follows in the longer text may turn this into code.
+      if (tokensOfWhole[i]?.path !== given) return false
+      const brought = yield* Effect.option(findImport(files, given, part.place, other))
+      if (Option.isNone(brought)) continue
+      const held = yield* Effect.option(findImport(files, given, whole.place, one))
+      if (Option.isNone(held)) return false
+      open.push([held.value, brought.value])
+    }
+  }
+  return true
+})
