@@ -1,7 +1,8 @@
 import { Effect, type Exit, Fiber, Scheduler } from "effect"
+import { sizeOf } from "./runs.ts"
 
 /** The unit tier tries some of the points, the other tiers all of them. */
-const unitStride = process.env["MODE"] === "unit" ? 13 : 1
+const unitStride = sizeOf(1, 29)
 
 /** Interrupts one fiber at the k-th opportunity to yield, anywhere in its tree. */
 class InterruptAt extends Scheduler.MixedScheduler {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Markdown from "../../../src/cli/chat/Markdown.ts"
 import { columnsOf } from "../../../src/cli/output/Output.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 
 const render = (text: string, columns = 40, look = Markdown.plain) => {
   const renderer = Markdown.make({ columns, look })
@@ -216,9 +216,10 @@ describe("for any text", () => {
   )
 
   it("the cost is linear in the length of the text", () => {
+    const times = sizeOf(20_000, 2_000)
     for (const piece of ["*a ", "`a ", "[a ", "[a](b ", "**a* ", "\\", "> ", "a", " ", "1", "```", "\n", "日"]) {
-      const printed = render(piece.repeat(20_000))
-      assert.isAtMost(printed.length, 60 * 20_000)
+      const printed = render(piece.repeat(times))
+      assert.isAtMost(printed.length, 60 * times)
     }
   })
 })

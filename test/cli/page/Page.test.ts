@@ -9,6 +9,7 @@ import { call, model, response, text, user } from "../../../src/domain/content/C
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { sizeOf } from "../../support/runs.ts"
 import { conversationOf, entry, everything, hostile, pageOf } from "./pages.ts"
 
 /** A conversation with a bit of everything, and a compression over it. */
@@ -355,8 +356,9 @@ describe("omissions from a long conversation", () => {
 
   it.effect("bound the page, and no link leads to an omitted message", () =>
     Effect.gen(function* () {
+      const messages = sizeOf(100_000, 10_000)
       const long = conversationOf(
-        Array.from({ length: 100_000 }, (_, index) => {
+        Array.from({ length: messages }, (_, index) => {
           const said = text(`${index} ${"z".repeat(index % 500)}`)
           return entry(index + 1, index % 3_000 === 0 ? user(said) : model(said), [index % 501])
         })
@@ -364,7 +366,7 @@ describe("omissions from a long conversation", () => {
       const html = yield* pageOf(long)
       assert.isBelow(html.length, 20_000_000)
       assert.strictEqual(html.split('<li id="e').length - 1, rowLimit)
-      assert.include(html, "95,000 messages are not.")
+      assert.include(html, `${(messages - rowLimit).toLocaleString("en-US")} messages are not.`)
       const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]))
       for (const [, target] of html.matchAll(/href="#([^"]+)"/g)) assert.isTrue(ids.has(target ?? ""), target)
     })

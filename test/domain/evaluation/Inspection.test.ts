@@ -12,7 +12,7 @@ import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { tokensOfCost } from "../../../src/domain/tokens/Prices.ts"
 import { TokenCount, type Usage } from "../../../src/domain/tokens/Tokens.ts"
 import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 
 const handle = (sequence: number, part: number) =>
   Handle.make(
@@ -911,7 +911,7 @@ describe("a very long conversation", () => {
         done += step.value
       }
     }
-    const [small, large] = [work(10_000), work(100_000)]
+    const [small, large] = [work(sizeOf(10_000, 1_000)), work(sizeOf(100_000, 10_000))]
     assert.strictEqual(large.reads, 200)
     assert.isBelow(large.done, small.done * 11)
   })

@@ -7,7 +7,7 @@ import * as Calibration from "../../../src/domain/tokens/Calibration.ts"
 import * as TextFeatures from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Random, seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 
 const pick = <A>(random: Random, from: ReadonlyArray<A>, fallback: A): A =>
   from[Math.floor(random() * from.length)] ?? fallback
@@ -193,7 +193,7 @@ describe("features", () => {
   })
 
   it("take no long step", () => {
-    const work = TextFeatures.textFeatures("const value = 12\n".repeat(200_000))
+    const work = TextFeatures.textFeatures("const value = 12\n".repeat(sizeOf(200_000, 50_000)))
     for (let next = work.next(); next.done !== true; next = work.next()) assert.isAtMost(next.value, 400_000)
   })
 })

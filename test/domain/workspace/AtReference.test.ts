@@ -8,7 +8,7 @@ import {
   unescaped,
   formatReference
 } from "../../../src/domain/workspace/AtReference.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 
 /** References as their paths, text as it is. */
 const told = (message: string): ReadonlyArray<string | { readonly path: string }> =>
@@ -135,7 +135,7 @@ describe("references in a message", () => {
 
   it("is quick where there are very many", () => {
     for (const piece of ["@", '@"', "@a ", "@a.", "\\@", "```\n@a\n", "@a\\"]) {
-      const message = piece.repeat(100_000)
+      const message = piece.repeat(sizeOf(100_000, 10_000))
       assert.strictEqual(asWritten(parse(message)), message)
     }
   })

@@ -8,6 +8,7 @@ import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { make, modeOf, summarize } from "../../../src/services/agent/OutputSummary.ts"
 import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
+import { sizeOf } from "../../support/runs.ts"
 
 const services = (...answers: ReadonlyArray<ScriptedModel.Step>) =>
   Layer.merge(ScriptedModel.layer(answers), TokenCounter.layerEstimate)
@@ -103,7 +104,7 @@ describe("the summary of an output", () => {
 
   it.effect("of a huge output a model is given the beginning and the end", () =>
     Effect.gen(function* () {
-      const summary = yield* summarize({ ...question, text: `BEGIN ${"x".repeat(20_000_000)} END` })
+      const summary = yield* summarize({ ...question, text: `BEGIN ${"x".repeat(sizeOf(20_000_000, 2_000_000))} END` })
       assert.isDefined(summary)
       const [asked] = yield* calls
       const [content] = asked?.request.contents ?? []

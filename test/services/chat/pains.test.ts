@@ -23,6 +23,7 @@ import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { illegal } from "../../support/legal.ts"
+import { sizeOf } from "../../support/runs.ts"
 import { begin, brief, bytes, endingOf, held, taken } from "../../support/sending.ts"
 
 /** What people complained of in long conversations, each as a conversation with a model that goes well here. */
@@ -313,7 +314,7 @@ describe("users' complaints about coding agents, each mended", () => {
       const { chat, events } = yield* begin({ window: 8_000 })
       let said = 0
       let told = 0
-      for (let turn = 0; turn < 150; turn += 1) {
+      for (let turn = 0; turn < sizeOf(150, 50); turn += 1) {
         const words = `Turn ${turn}. ${`Look at part ${turn} of it with care. `.repeat(40)}`
         said += words.length
         events.length = 0

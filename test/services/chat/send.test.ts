@@ -14,6 +14,7 @@ import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { InternalProviderError, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
 import { SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
+import { sizeOf } from "../../support/runs.ts"
 import {
   against,
   begin,
@@ -309,7 +310,11 @@ const bad: Readonly<
     ]
   },
   "100,000 calls": {
-    script: [Fake.sse(Fake.response(Array.from({ length: 100_000 }, (_, n) => call("read_file", { path: `f${n}` }))))],
+    script: [
+      Fake.sse(
+        Fake.response(Array.from({ length: sizeOf(100_000, 10_000) }, (_, n) => call("read_file", { path: `f${n}` })))
+      )
+    ],
     events: ["Error AnswerTooLargeError"]
   },
   "as many calls one by one, all with one id": {
@@ -319,7 +324,7 @@ const bad: Readonly<
     events: [...Array.from({ length: 256 }, () => "ToolCallRequest f"), "Error AnswerTooLargeError"]
   },
   "a million empty parts": {
-    script: [Fake.sse(Fake.response(Array.from({ length: 1_000_000 }, () => ({ text: "" }))))],
+    script: [Fake.sse(Fake.response(Array.from({ length: sizeOf(1_000_000, 100_000) }, () => ({ text: "" }))))],
     events: ["Error AnswerTooLargeError"]
   },
   "a call with an endless name": {
@@ -391,11 +396,14 @@ describe("whatever comes, one clear ending, and the conversation goes on", () =>
     Effect.gen(function* () {
       const long = "All work and no play makes a long answer. ".repeat(2_500)
       const piece = Fake.response([{ text: long }], { finishReason: null })
-      const pieces = Array.from({ length: 100 }, () => piece)
+      const pieces = Array.from({ length: sizeOf(100, 20) }, () => piece)
       const { chat } = yield* against(first(Fake.sse(...pieces, Fake.response([{ text: "end" }]))))
       const { events } = yield* taken(chat.send("question"))
       assert.strictEqual(endingOf(events)?._tag, "Finished")
-      assert.lengthOf(entries(yield* chat.conversation)[1]?.content.parts[0]?.text ?? "", long.length * 100 + 3)
+      assert.lengthOf(
+        entries(yield* chat.conversation)[1]?.content.parts[0]?.text ?? "",
+        long.length * pieces.length + 3
+      )
       const next = yield* taken(chat.send("and now?"))
       assert.deepStrictEqual(next.events.map(brief), [
         "ModelInfo",

@@ -10,7 +10,7 @@ import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { agent, asking, calling, saying, tool } from "../../support/agents.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 import { begin, taken } from "../../support/sending.ts"
 
 /** Every result is bounded when it comes, and old ones are masked; the whole of each stays behind its handle. */
@@ -68,7 +68,7 @@ describe("results of tools are bounded when they come", () => {
     ],
     [
       "a single line of 24 MB",
-      response("t", { output: "x".repeat(24_000_000) }),
+      response("t", { output: "x".repeat(sizeOf(24_000_000, 2_400_000)) }),
       {},
       (shown) => assert.isBelow(shown.length, 40_300)
     ],
@@ -98,7 +98,7 @@ describe("results of tools are bounded when they come", () => {
     ],
     [
       "1,000 lines",
-      response("t", { output: "a somewhat longer line of output\n".repeat(150_000) }),
+      response("t", { output: "a somewhat longer line of output\n".repeat(sizeOf(150_000, 15_000)) }),
       { toolOutput: { form: "head-tail-lines", most: 4_000_000 } },
       (shown) => assert.isBelow(shown.split("\n").length, 1_005)
     ],
@@ -141,7 +141,7 @@ describe("results of tools are bounded when they come", () => {
 
   it.effect("media that do not fit are a note with their handle, and the conversation goes on", () =>
     Effect.gen(function* () {
-      const data = "A".repeat(4_000_000)
+      const data = "A".repeat(sizeOf(4_000_000, 400_000))
       const pdf: Part = { inlineData: { mimeType: "application/pdf", data } }
       const { chat } = yield* conversing(["fine"], { window: 32_000 })
       for (let n = 0; n < 3; n += 1) {

@@ -38,6 +38,7 @@ import { TokenCounter, TokenCountError } from "../../../src/services/tokens/Toke
 import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
 import { type LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { sizeOf } from "../../support/runs.ts"
 
 const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
 
@@ -190,12 +191,12 @@ layer(services)((it) => {
 
     it.effect("ten thousand lines of 30 MB import in seconds, and can be interrupted", () =>
       Effect.gen(function* () {
-        const lines = Array.from({ length: 10_000 }, (_, index) =>
+        const lines = Array.from({ length: sizeOf(10_000, 500) }, (_, index) =>
           user(`u${index}`, index === 0 ? null : `u${index - 1}`, `${index} ${"some words of text ".repeat(160)}`)
         )
         const file = yield* write("file", lines.join("\n"))
         const loaded = yield* load(file)
-        assert.strictEqual(view(loaded.session.conversation).length, 10_000)
+        assert.strictEqual(view(loaded.session.conversation).length, lines.length)
         const fiber = yield* Effect.forkChild(load(file), { startImmediately: true })
         yield* Effect.yieldNow
         yield* Fiber.interrupt(fiber)

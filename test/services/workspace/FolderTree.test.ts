@@ -5,6 +5,7 @@ import { type FolderTree, type TreeEntry, treeText } from "../../../src/domain/p
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import { scan } from "../../../src/services/workspace/FolderTree.ts"
 import { Workspace } from "../../../src/services/workspace/Workspace.ts"
+import { sizeOf } from "../../support/runs.ts"
 import { placeOf } from "../../support/watchedFiles.ts"
 import { inMemory, onDisk } from "../../support/workspaces.ts"
 
@@ -169,7 +170,7 @@ describe("trees without end", () => {
           ".geminiignore": "out/\n",
           "a.ts": "",
           ...Object.fromEntries(
-            Object.keys(countFiles(50_000)).flatMap((name) => [
+            Object.keys(countFiles(sizeOf(50_000, 1_000))).flatMap((name) => [
               [`node_modules/${name}`, ""],
               [`out/${name}`, ""]
             ])
