@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process"
 import { readdirSync, readlinkSync } from "node:fs"
 import path from "node:path"
 import { diskErrorText } from "../../../src/domain/text/DiskErrors.ts"
+import type { NoFollow as CheckedPaths } from "../../../src/layers/platform/CheckedPaths.ts"
 import * as NoFollow from "../../../src/layers/platform/NoFollow.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import { needs } from "../../support/machine.ts"
@@ -29,7 +30,7 @@ type Use = (options: {
   readonly top: string
   readonly plain: FileSystem.FileSystem
   readonly files: FileSystem.FileSystem
-  readonly held: NoFollow.NoFollow["folder"]
+  readonly held: CheckedPaths["folder"]
 }) => Effect.Effect<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path>
 
 const using = (kind: "descriptors" | "looks" | "memory", use: Use) =>
