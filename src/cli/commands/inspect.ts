@@ -10,7 +10,7 @@ import type { Session } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Chain from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { builtInPrices, parsePrices, type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
+import { builtInPrices, parsePrices, priceProblemText, type Prices, tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
@@ -375,7 +375,9 @@ const pricesOf = Effect.fnUntraced(function* (
       )
     )
   const table = parsePrices(text)
-  return Result.isFailure(table) ? yield* badInput(`${file}: ${table.failure}`) : { source: file, table: table.success }
+  return Result.isFailure(table)
+    ? yield* badInput(`${file}: ${priceProblemText(table.failure)}`)
+    : { source: file, table: table.success }
 })
 
 const flags = {

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 
@@ -21,14 +21,19 @@ export interface Excerpt {
   readonly omittedLines: number
 }
 
-/** Parses a regular expression from a user or a model. Returns the reason when it is invalid. */
-export const parsePattern = (pattern: string): RegExp | string => {
-  try {
-    return new RegExp(pattern, "u")
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
+/** An invalid regular expression. */
+export interface PatternProblem {
+  readonly _tag: "PatternProblem"
+  /** What is wrong, in one line. */
+  readonly message: string
 }
+
+/** Parses a regular expression from a user or a model. */
+export const parsePattern = (pattern: string): Result.Result<RegExp, PatternProblem> =>
+  Result.try({
+    try: () => new RegExp(pattern, "u"),
+    catch: (error) => ({ _tag: "PatternProblem", message: error instanceof Error ? error.message : String(error) })
+  })
 
 const cut = (line: string, tokens: number): string => {
   let low = 0

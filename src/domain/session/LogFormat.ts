@@ -146,13 +146,14 @@ export const decodeLine = (
 
 const isPart = Schema.is(Part)
 
-const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Part, string> => {
+const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Part, LineProblem> => {
   if (note.form === "text")
     return Result.succeed(outputText(part) === undefined ? { ...part, text } : withOutput(part, text))
   const value = parseJson(text, maxLogDepth)
   if (Result.isSuccess(value) && isPart(value.success)) return Result.succeed(value.success)
   const isDeep = Result.isFailure(value) && value.failure._tag === "TooDeep"
-  return Result.fail(`blob ${note.hash} is ${isDeep ? value.failure.message : "not the JSON it was"}`)
+  const what = isDeep ? value.failure.message : "not the JSON it was"
+  return Result.fail({ _tag: "Malformed", message: `blob ${note.hash} is ${what}` })
 }
 
 /** Puts the bytes of spilled parts back into an event. `texts` holds them by `entry:part`. */
@@ -160,7 +161,7 @@ export const restoreSpilled = (
   line: DecodedLine,
   texts: ReadonlyMap<string, string>
 ): Result.Result<SessionEvent, LineProblem> => {
-  let problem: string | undefined
+  let problem: LineProblem | undefined
   const event = mapEntries(line.event, (entry) => {
     const source: Record<string, string> = { ...entry.source }
     const parts = entry.content.parts.map((part, index) => {
@@ -182,7 +183,7 @@ export const restoreSpilled = (
       ...(Object.keys(source).length > 0 ? { source } : {})
     }
   })
-  return problem === undefined ? Result.succeed(event) : Result.fail({ _tag: "Malformed", message: problem })
+  return problem === undefined ? Result.succeed(event) : Result.fail(problem)
 }
 
 /** The payloads of an event's parts that have at least `bytes` bytes in UTF-8 and are stored as blobs. */

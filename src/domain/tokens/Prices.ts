@@ -160,24 +160,39 @@ const expectedAt = (path: ReadonlyArray<string>): string => {
   return priceKeys.includes(last) ? priceText : `only ${[...priceKeys, isAbove ? "tokens" : "above"].join(", ")}`
 }
 
-/** Parses a price table from the text of a file. A failure is one line: the key and what was expected there. */
-export const parsePrices = (text: string): Result.Result<PriceTable, string> => {
+/** Why a price table is invalid. */
+export interface PriceProblem {
+  readonly _tag: "PriceProblem"
+  /** The key; empty for the whole file. */
+  readonly path: string
+  /** What is wrong there; empty when `expected` says it. */
+  readonly detail: string
+  readonly expected: string
+}
+
+/** A problem in words, in one line. */
+export const priceProblemText = ({ detail, expected, path }: PriceProblem): string =>
+  `${path === "" ? "" : `${path}: `}${detail === "" ? "" : `${detail}; `}expected ${expected}`
+
+/** Parses a price table from the text of a file. */
+export const parsePrices = (text: string): Result.Result<PriceTable, PriceProblem> => {
+  const invalid = (path: string, detail: string, expected: string): Result.Result<never, PriceProblem> =>
+    Result.fail({ _tag: "PriceProblem", path, detail, expected })
   const json = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text)
   if (Result.isFailure(json)) {
     const { _tag, message } = json.failure
-    return Result.fail(`${_tag === "NotJson" ? `not JSON (${message})` : message}; expected ${example}`)
+    return invalid("", _tag === "NotJson" ? `not JSON (${message})` : message, example)
   }
   const table = decodeTable(json.success)
   if (Result.isFailure(table)) {
     const issue = issues(table.failure.issue).issues[0]
     const path = (issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
     const issueText = issue?.message ?? ""
-    const reason = issueText.startsWith("is ") ? `${issueText}; ` : ""
-    return Result.fail(`${path.length === 0 ? "" : `${path.join(".")}: `}${reason}expected ${expectedAt(path)}`)
+    return invalid(path.join("."), issueText.startsWith("is ") ? issueText : "", expectedAt(path))
   }
   const names = Object.keys(table.success.models)
-  if (names.length === 0) return Result.fail(`models: is empty; expected ${example}`)
-  if (names.includes("")) return Result.fail("models: a name is empty; expected the beginning of a model's name")
+  if (names.length === 0) return invalid("models", "is empty", example)
+  if (names.includes("")) return invalid("models", "a name is empty", "the beginning of a model's name")
   return Result.succeed(table.success)
 }
 

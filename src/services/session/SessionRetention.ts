@@ -1,12 +1,22 @@
 import { Clock, Effect, Schema } from "effect"
 import { userSessions } from "../../domain/session/SessionName.ts"
-import { expiredSessions, parseRetention, type RetentionSettings } from "../../domain/session/SessionRetention.ts"
+import {
+  expiredSessions,
+  parseRetention,
+  RetentionProblem,
+  retentionProblemText,
+  type RetentionSettings
+} from "../../domain/session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
 
 /** A retention setting is invalid. Nothing was deleted. */
 export class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {
-  message: Schema.String
-}) {}
+  problem: RetentionProblem
+}) {
+  override get message() {
+    return retentionProblemText(this.problem)
+  }
+}
 
 /** The result of enforcing retention. */
 export interface RetentionResult {
@@ -36,7 +46,7 @@ export const enforce = Effect.fn("SessionRetention.enforce")(function* (
   current?: string | undefined
 ): Effect.fn.Return<RetentionResult, RetentionInvalid | SessionStoreError, SessionStore> {
   const retention = parseRetention(settings)
-  if (retention._tag === "Failure") return yield* new RetentionInvalid({ message: retention.failure })
+  if (retention._tag === "Failure") return yield* new RetentionInvalid({ problem: retention.failure })
   const deleted: Array<SessionSummary> = []
   const kept: Array<RetentionResult["kept"][number]> = []
   if (settings.maxAge === undefined && settings.maxCount === undefined) return { deleted, kept }

@@ -1,4 +1,4 @@
-import { Context, Effect, type Layer, Schema } from "effect"
+import { Context, Effect, type Layer, Result, Schema } from "effect"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
 import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
 
@@ -107,7 +107,9 @@ export const select = Effect.fnUntraced(function* (
   text: string,
   selection: Selection
 ): Effect.fn.Return<Excerpt, BadPattern> {
-  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
-  if (typeof pattern === "string") return yield* new BadPattern({ message: pattern })
-  return excerpt(text, selection, pattern)
+  if (selection.grep === undefined) return excerpt(text, selection)
+  const pattern = parsePattern(selection.grep)
+  return Result.isFailure(pattern)
+    ? yield* new BadPattern({ message: pattern.failure.message })
+    : excerpt(text, selection, pattern.success)
 })

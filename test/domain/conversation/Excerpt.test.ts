@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { excerpt, parsePattern, type Selection } from "../../../src/domain/conversation/Excerpt.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const ten = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join("\n")
 const part = (text: string, selection: Selection) => {
-  const pattern = selection.grep === undefined ? undefined : parsePattern(selection.grep)
-  if (typeof pattern === "string") throw new Error(pattern)
+  const pattern = selection.grep === undefined ? undefined : Result.getOrThrow(parsePattern(selection.grep))
   return excerpt(text, selection, pattern)
 }
 
@@ -99,20 +98,17 @@ describe("excerpt", () => {
 
 describe("patterns", () => {
   it("are regular expressions of Unicode", () => {
-    const pattern = parsePattern("^.$")
-    assert.isTrue(pattern instanceof RegExp && pattern.test("😀"))
+    assert.isTrue(Result.getOrThrow(parsePattern("^.$")).test("😀"))
   })
   it("what is none says why, in one line", () => {
     for (const wrong of ["(", "[", "a**", "\\", "(?<n>a)(?<n>b)", "\\p{No}{2"]) {
-      const why = parsePattern(wrong)
-      assert.isString(why)
-      assert.isAbove(String(why).length, 5)
-      assert.notInclude(String(why), "\n")
+      const { message } = Result.getOrThrow(Result.flip(parsePattern(wrong)))
+      assert.isAbove(message.length, 5)
+      assert.notInclude(message, "\n")
     }
   })
   it("does not remember where it was", () => {
-    const pattern = parsePattern("a")
-    if (typeof pattern === "string") throw new Error(pattern)
+    const pattern = Result.getOrThrow(parsePattern("a"))
     assert.strictEqual(excerpt("a\na\na", {}, pattern).text, "1: a\n2: a\n3: a")
   })
 })

@@ -6,6 +6,7 @@ import {
   costOf,
   type ModelPrice,
   parsePrices,
+  priceProblemText,
   priceOf,
   PriceTable
 } from "../../../src/domain/tokens/Prices.ts"
@@ -290,7 +291,7 @@ describe("a table of prices", () => {
   ] as const) {
     it(`is refused: ${name}`, () => {
       const table = parsePrices(text)
-      const message = Result.isFailure(table) ? table.failure : "accepted"
+      const message = Result.isFailure(table) ? priceProblemText(table.failure) : "accepted"
       assert.isTrue(message.startsWith(expected), message)
     })
   }

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { formatFor } from "../../../src/domain/transcripts/FileExtension.ts"
+import { formatFor, formatProblemText } from "../../../src/domain/transcripts/FileExtension.ts"
 import type { FormatName } from "../../../src/domain/transcripts/Transcript.ts"
 
 /** The format of a file, or what is said where it has none. */
-const formatOf = (file: string, wanted?: FormatName) => Result.merge(formatFor(file, wanted))
+const formatOf = (file: string, wanted?: FormatName) =>
+  Result.merge(Result.mapError(formatFor(file, wanted), formatProblemText))
 
 describe("the format of a file to be written", () => {
   for (const [file, wanted, format] of [

@@ -1,5 +1,5 @@
 import { Effect, Path, Result } from "effect"
-import { formatFor } from "../../../domain/transcripts/FileExtension.ts"
+import { formatFor, formatProblemText } from "../../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../../domain/transcripts/Transcript.ts"
 import { SessionFiles } from "../../../services/session/SessionFiles.ts"
@@ -48,7 +48,7 @@ export const save: SlashCommand = {
       return yield* say(session, `Unknown format ${formatName}. Formats: ${FormatName.literals.join(", ")}.`)
     }
     const written = formatFor(file, format)
-    if (Result.isFailure(written)) return yield* say(session, `Not saved: ${written.failure}.`)
+    if (Result.isFailure(written)) return yield* say(session, `Not saved: ${formatProblemText(written.failure)}.`)
     yield* written.success === "markdown" ? saveMarkdown(session, file) : saveTranscript(session, file, written.success)
   })
 }
