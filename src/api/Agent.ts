@@ -3,6 +3,7 @@ export { type Limits, type Profile, type RunOptions, equip, run } from "../servi
 export {
   AgentDefinitions,
   type AgentProblem,
+  agentProblemText,
   type KnownAgent,
   type KnownAgents
 } from "../services/agent/AgentDefinitions.ts"

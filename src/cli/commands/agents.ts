@@ -2,7 +2,7 @@ import { Effect, Path, Schema, Stdio } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
+import { type AgentProblem, agentProblemText, type KnownAgent } from "../../services/agent/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/agent/AgentRunner.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
@@ -94,8 +94,8 @@ const unknownAgent = (name: string, agents: ReadonlyArray<KnownAgent>): ExitErro
   )
 
 /** Prints the problem of each broken file on one line. */
-const printProblems = (problems: ReadonlyArray<{ readonly message: string }>) =>
-  Effect.forEach(problems, ({ message }) => Output.notice(message), { discard: true })
+const printProblems = (problems: ReadonlyArray<AgentProblem>) =>
+  Effect.forEach(problems, (problem) => Output.notice(agentProblemText(problem)), { discard: true })
 
 const name = Argument.String("name").pipe(Argument.withDescription(`Agent name, as "agents list" shows it`))
 
@@ -107,7 +107,10 @@ const list = Command.make(
   { json: Input.json },
   Effect.fn("cli.agents.list")(function* ({ json }) {
     const { agents, problems } = yield* loadAgents
-    if (json) return yield* Output.json(List, { agents: agents.map(rowOf), problems })
+    if (json) {
+      const rows = problems.map((problem) => ({ file: problem.file, message: agentProblemText(problem) }))
+      return yield* Output.json(List, { agents: agents.map(rowOf), problems: rows })
+    }
     const { bold, dim } = yield* Output.style
     const rows = agents
       .map(rowOf)

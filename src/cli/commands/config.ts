@@ -1,6 +1,6 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { hooksOf } from "../../domain/hooks/HookSettings.ts"
+import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -370,7 +370,9 @@ const checkHooks = (files: ReadonlyArray<SettingsFileState>): ReadonlyArray<Chec
       ? [{ file, ...hooksOf(state.settings.hooks ?? {}, place === "home" ? "home" : "workspace") }]
       : []
   )
-  const warnings = read.flatMap(({ file, warnings: all }) => all.map((text) => warning("hooks", `${file}: ${text}`)))
+  const warnings = read.flatMap(({ file, problems }) =>
+    problems.map((one) => warning("hooks", `${file}: ${hookProblemText(one)}`))
+  )
   const count = read.reduce((sum, { hooks }) => sum + hooks.length, 0)
   return warnings.length > 0 ? warnings : [ok("hooks", count === 0 ? "none" : Output.plural(count, "hook"))]
 }

@@ -238,17 +238,72 @@ const Remote = Schema.Struct({
 const decodeLocal = Schema.decodeUnknownResult(Local)
 const decodeRemote = Schema.decodeUnknownResult(Remote)
 
-/** The errors of the front matter, key by key: `max_turns: expected a whole number above 0`. */
-const wrongIn = (value: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, Field>>) => {
+/** An invalid field of the front matter. */
+export type FieldProblem =
+  | { readonly _tag: "InvalidField"; readonly field: string; readonly expected: string }
+  | { readonly _tag: "UnknownField"; readonly field: string; readonly fields: ReadonlyArray<string> }
+
+/** Why a file defines no agent. */
+export type DefinitionProblem =
+  | { readonly _tag: "NoFrontMatter" }
+  /** `detail` is the YAML parser's message. */
+  | { readonly _tag: "NoYaml"; readonly detail: string }
+  /** The front matter is neither fields nor a list. */
+  | { readonly _tag: "NoFields" }
+  | { readonly _tag: "NoAgents" }
+  /** An item of the list is no object. */
+  | { readonly _tag: "NoObject" }
+  | { readonly _tag: "InvalidFields"; readonly problems: ReadonlyArray<FieldProblem> }
+  /** Nothing stands below the front matter. */
+  | { readonly _tag: "NoPrompt" }
+  /** `index` counts from 0. */
+  | { readonly _tag: "InList"; readonly index: number; readonly problem: DefinitionProblem }
+
+const fieldProblemText = (problem: FieldProblem): string =>
+  problem._tag === "InvalidField"
+    ? `${problem.field}: expected ${problem.expected}`
+    : `${problem.field}: there is no such field; expected one of ${problem.fields.join(", ")}`
+
+/** A problem in words, in one line: the fields, and what was expected there. */
+export const definitionProblemText = (problem: DefinitionProblem): string => {
+  switch (problem._tag) {
+    case "NoFrontMatter":
+      return "expected front matter: a line ---, fields in YAML, a line ---"
+    case "NoYaml": {
+      const hint = /alias '\*'/.test(problem.detail) ? `; write "*" with quotes` : ""
+      return `front matter: expected YAML; ${problem.detail}${hint}`
+    }
+    case "NoFields":
+      return "front matter: expected fields, at least name and description"
+    case "NoAgents":
+      return "front matter: expected at least one agent"
+    case "NoObject":
+      return "expected an object with a name and an agent card"
+    case "InvalidFields":
+      return problem.problems.map(fieldProblemText).join("; ")
+    case "NoPrompt":
+      return "the text below the front matter: expected what the agent is told to be and do"
+    case "InList":
+      return `agent ${problem.index + 1} of the list: ${definitionProblemText(problem.problem)}`
+  }
+}
+
+/** The invalid fields of the front matter. */
+const wrongIn = (
+  value: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, Field>>
+): ReadonlyArray<FieldProblem> => {
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(fields, key))
-  const wrong = Object.entries(fields).flatMap(([key, { expected, schema }]) => {
+  const wrong = Object.entries(fields).flatMap(([key, { expected, schema }]): ReadonlyArray<FieldProblem> => {
     const given = Object.hasOwn(value, key) ? { [key]: value[key] } : {}
     return Result.isSuccess(Schema.decodeResult(Schema.Struct({ [key]: schema }))(given))
       ? []
-      : [`${key}: expected ${expected}`]
+      : [{ _tag: "InvalidField", field: key, expected }]
   })
-  const fieldNames = Object.keys(fields).join(", ")
-  return [...wrong, ...unknown.map((key) => `${key}: there is no such field; expected one of ${fieldNames}`)].join("; ")
+  return [
+    ...wrong,
+    ...unknown.map((field): FieldProblem => ({ _tag: "UnknownField", field, fields: Object.keys(fields) }))
+  ]
 }
 
 /** Characters of a description. Every model request carries the descriptions of all agents. */
@@ -260,13 +315,13 @@ const clipped = (description: string): string => {
   return line.length <= maxDescriptionChars ? line : `${firstUnits(line, maxDescriptionChars - 1)}…`
 }
 
-const broken = (problem: string): Result.Result<never, string> => Result.fail(problem)
+const broken = (problem: DefinitionProblem): Result.Result<never, DefinitionProblem> => Result.fail(problem)
 
-const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
-  if (!Predicate.isObject(value)) return broken("expected an object with a name and an agent card")
+const remoteOf = (value: unknown): Result.Result<RemoteAgent, DefinitionProblem> => {
+  if (!Predicate.isObject(value)) return broken({ _tag: "NoObject" })
   const wrong = wrongIn(value, remoteFields)
   const read = decodeRemote(value)
-  if (wrong !== "" || Result.isFailure(read)) return broken(wrong)
+  if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
   const {
     agent_card_json: json,
     agent_card_url: url,
@@ -277,7 +332,14 @@ const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
   } = read.success
   const card =
     url !== undefined && json === undefined ? { url } : json !== undefined && url === undefined ? { json } : undefined
-  if (card === undefined) return broken("agent_card_url: expected either this or agent_card_json")
+  if (card === undefined) {
+    const problem = {
+      _tag: "InvalidField",
+      field: "agent_card_url",
+      expected: "either this or agent_card_json"
+    } as const
+    return broken({ _tag: "InvalidFields", problems: [problem] })
+  }
   const clip = clipped(description ?? "")
   return Result.succeed({
     kind: "remote",
@@ -289,11 +351,14 @@ const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
   })
 }
 
-const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result.Result<LocalAgent, string> => {
+const localOf = (
+  value: Readonly<Record<string, unknown>>,
+  body: string
+): Result.Result<LocalAgent, DefinitionProblem> => {
   const wrong = wrongIn(value, localFields)
   const read = decodeLocal(value)
-  if (wrong !== "" || Result.isFailure(read)) return broken(wrong)
-  if (body === "") return broken("the text below the front matter: expected what the agent is told to be and do")
+  if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
+  if (body === "") return broken({ _tag: "NoPrompt" })
   const front = read.success
   return Result.succeed({
     kind: "local",
@@ -317,41 +382,34 @@ const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result
 
 const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
 
-/** The message of the YAML parser, with a hint for the most common mistake. */
-const yamlProblem = (message: string): string =>
-  /alias '\*'/.test(message) ? `${message}; write "*" with quotes` : message
-
-/**
- * Parses the agents that a file defines: one, or several remote agents if its front matter is a list. A failure is one line: the field, and what was
- * expected there.
- */
-export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
+/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
+export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
   const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n")
   const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return broken("expected front matter: a line ---, fields in YAML, a line ---")
+  if (whole === undefined) return broken({ _tag: "NoFrontMatter" })
   // One line is added in front so that line numbers match the file.
   const yaml = Result.try({
     try: (): unknown => parse(`\n${front}`),
     catch: (error) => (error instanceof Error ? error.message : String(error))
   })
-  if (Result.isFailure(yaml)) return broken(`front matter: expected YAML; ${yamlProblem(yaml.failure)}`)
+  if (Result.isFailure(yaml)) return broken({ _tag: "NoYaml", detail: yaml.failure })
   const value = yaml.success
   if (Array.isArray(value)) return listed(value)
-  if (!Predicate.isObject(value)) return broken("front matter: expected fields, at least name and description")
+  if (!Predicate.isObject(value)) return broken({ _tag: "NoFields" })
   return value["kind"] === "remote"
     ? Result.map(remoteOf(value), (agent) => [agent])
     : Result.map(localOf(value, text.slice(whole.length).trim()), (agent) => [agent])
 }
 
 /** A list defines remote agents only, because the body cannot belong to several. */
-const listed = (values: ReadonlyArray<unknown>): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
+const listed = (values: ReadonlyArray<unknown>): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
   const agents: Array<RemoteAgent> = []
   for (const [index, value] of values.entries()) {
     const read = remoteOf(value)
-    if (Result.isFailure(read)) return broken(`agent ${index + 1} of the list: ${read.failure}`)
+    if (Result.isFailure(read)) return broken({ _tag: "InList", index, problem: read.failure })
     agents.push(read.success)
   }
-  return agents.length === 0 ? broken("front matter: expected at least one agent") : Result.succeed(agents)
+  return agents.length === 0 ? broken({ _tag: "NoAgents" }) : Result.succeed(agents)
 }
 
 /** Whether a file or an agent of this name is ignored. Names that start with `_` are drafts or texts that others include. */
@@ -375,21 +433,30 @@ export const fillTemplate = (
     : Result.succeed(text.replace(placeholder, (_, key: string) => written(inputs[key])))
 }
 
-/**
- * Parses text that the user typed into the inputs of an agent. An agent with several inputs takes the text of a JSON object. A failure says what is
- * expected.
- */
+/** A prompt that is not the JSON object that an agent with several inputs takes. */
+export interface InputsProblem {
+  readonly _tag: "InputsProblem"
+  readonly agent: string
+  /** The names of the inputs. */
+  readonly inputs: ReadonlyArray<string>
+}
+
+/** A problem in words: what the agent takes. */
+export const inputsProblemText = ({ agent, inputs }: InputsProblem): string =>
+  `${agent} takes ${inputs.join(", ")}: give them as a JSON object`
+
+/** Parses text that the user typed into the inputs of an agent. An agent with several inputs takes the text of a JSON object. */
 export const inputsFromPrompt = (
   { inputs, name }: LocalAgent,
   prompt: string
-): Result.Result<Readonly<Record<string, unknown>>, string> => {
+): Result.Result<Readonly<Record<string, unknown>>, InputsProblem> => {
   const names = Object.keys(inputs)
   const [only] = names
   if (only !== undefined && names.length === 1) return Result.succeed({ [only]: prompt })
   const value = parseJson(prompt)
   return Result.isSuccess(value) && Predicate.isObject(value.success)
     ? Result.succeed(value.success)
-    : broken(`${name} takes ${names.join(", ")}: give them as a JSON object`)
+    : Result.fail({ _tag: "InputsProblem", agent: name, inputs: names })
 }
 
 const matchesTool = (pattern: string, name: string): boolean =>

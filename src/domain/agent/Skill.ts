@@ -23,20 +23,40 @@ const decodeFront = Schema.decodeUnknownResult(Front)
 /** A skill's name in a form that a model can repeat: without characters of paths and line breaks. */
 const cleanName = (name: string): string => oneLine(name).replace(/[:\\/<>*?"|]/g, "-")
 
-/** Parses a `SKILL.md`. A failure is one line: what was expected. */
-export const parseSkill = (file: string): Result.Result<SkillFile, string> => {
+/** Why a `SKILL.md` is invalid. */
+export type SkillProblem =
+  | { readonly _tag: "NoFrontMatter" }
+  /** `detail` is the YAML parser's message. */
+  | { readonly _tag: "NoYaml"; readonly detail: string }
+  /** The name or the description is missing, blank or no text. */
+  | { readonly _tag: "InvalidFields" }
+
+/** A problem in words: what was expected, in one line. */
+export const skillProblemText = (problem: SkillProblem): string => {
+  switch (problem._tag) {
+    case "NoFrontMatter":
+      return "expected front matter: a line ---, name and description, a line ---"
+    case "NoYaml":
+      return `front matter: expected YAML; ${problem.detail}`
+    case "InvalidFields":
+      return "front matter: expected name and description, both texts"
+  }
+}
+
+/** Parses a `SKILL.md`. */
+export const parseSkill = (file: string): Result.Result<SkillFile, SkillProblem> => {
   const text = file.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n")
   const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return Result.fail("expected front matter: a line ---, name and description, a line ---")
+  if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
   const yaml = Result.try({
     try: (): unknown => parse(front),
     catch: (error) => (error instanceof Error ? error.message : String(error))
   })
-  if (Result.isFailure(yaml)) return Result.fail(`front matter: expected YAML; ${yaml.failure}`)
+  if (Result.isFailure(yaml)) return Result.fail({ _tag: "NoYaml", detail: yaml.failure })
   const read = decodeFront(yaml.success)
-  if (Result.isFailure(read)) return Result.fail("front matter: expected name and description, both texts")
+  if (Result.isFailure(read)) return Result.fail({ _tag: "InvalidFields" })
   const name = cleanName(read.success.name)
   const description = oneLine(read.success.description)
-  if (name === "" || description === "") return Result.fail("front matter: expected name and description, both texts")
+  if (name === "" || description === "") return Result.fail({ _tag: "InvalidFields" })
   return Result.succeed({ name, description, instructions: text.slice(whole.length).trim() })
 }

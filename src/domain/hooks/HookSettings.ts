@@ -71,8 +71,63 @@ export interface CommandHook {
 /** The hooks of one level of settings. */
 export interface ReadHooks {
   readonly hooks: ReadonlyArray<CommandHook>
-  /** What was left out and where it is, one line each. */
-  readonly warnings: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<HookProblem>
+}
+
+/** What is wrong with a part of the setting `hooks`. */
+export type HookFault =
+  | { readonly _tag: "NoList" }
+  | { readonly _tag: "NoObject" }
+  | { readonly _tag: "NoTextMatcher" }
+  | { readonly _tag: "NoBoolean" }
+  | { readonly _tag: "NoType" }
+  | { readonly _tag: "UnknownType"; readonly type: string }
+  | { readonly _tag: "NoCommand" }
+  | { readonly _tag: "NoHook" }
+  | { readonly _tag: "WrongKind" }
+
+/** Something in the setting `hooks` that is not used. */
+export type HookProblem =
+  | { readonly _tag: "UnknownEvent"; readonly event: string }
+  /** A key of `hooksConfig`, where an event belongs. */
+  | { readonly _tag: "Misplaced"; readonly key: string }
+  /** `path` is like `hooks.BeforeTool[0].hooks[0]`. */
+  | { readonly _tag: "LeftOut"; readonly path: string; readonly fault: HookFault }
+
+/** A fault in words, without its path. */
+export const hookFaultText = (fault: HookFault): string => {
+  switch (fault._tag) {
+    case "NoList":
+      return "it is no list"
+    case "NoObject":
+      return "it is no object"
+    case "NoTextMatcher":
+      return "its matcher is no text"
+    case "NoBoolean":
+      return "it is neither true nor false"
+    case "NoType":
+      return `it has no type; it can be "command"`
+    case "UnknownType":
+      return `it has the unknown type ${quotedPath(fault.type)}; it can be "command"`
+    case "NoCommand":
+      return "it has no command"
+    case "NoHook":
+      return "it is no hook"
+    case "WrongKind":
+      return "its value is of the wrong kind"
+  }
+}
+
+/** A problem in words, in one line. */
+export const hookProblemText = (problem: HookProblem): string => {
+  switch (problem._tag) {
+    case "UnknownEvent":
+      return `hooks has no event ${quotedPath(problem.event)}; the events are ${Object.keys(HookEvent.cases).join(", ")}`
+    case "Misplaced":
+      return `hooks.${problem.key} is no event; it belongs into hooksConfig`
+    case "LeftOut":
+      return `${problem.path} was left out: ${hookFaultText(problem.fault)}`
+  }
 }
 
 /** The display name of a hook: its name, else its command. */
@@ -103,16 +158,11 @@ const decodeCommand = Schema.decodeUnknownResult(HookCommand)
 const configKeys = ["enabled", "disabled", "notifications"]
 
 /** What is wrong with a command that does not decode. */
-const hookProblem = (value: unknown): string => {
-  if (!Predicate.isObject(value)) return "is no object"
-  if (value["type"] !== "command") {
-    const type = value["type"]
-    return typeof type === "string"
-      ? `has the unknown type ${quotedPath(type)}; it can be "command"`
-      : `has no type; it can be "command"`
-  }
-  if (typeof value["command"] !== "string" || value["command"].trim() === "") return "has no command"
-  return "is no hook"
+const commandFault = (value: unknown): HookFault => {
+  if (!Predicate.isObject(value)) return { _tag: "NoObject" }
+  const { command, type } = value
+  if (type !== "command") return typeof type === "string" ? { _tag: "UnknownType", type } : { _tag: "NoType" }
+  return typeof command !== "string" || command.trim() === "" ? { _tag: "NoCommand" } : { _tag: "NoHook" }
 }
 
 /** The command without its invalid optional fields, and the names of those fields. */
@@ -130,52 +180,49 @@ const mended = (
 }
 
 /**
- * Reads the hooks of one level of settings. Invalid entries are left out with a warning and do not affect the others.
+ * Reads the hooks of one level of settings. Invalid entries are left out with a problem and do not affect the others.
  */
 export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks => {
   const hooks: Array<CommandHook> = []
-  const warnings: Array<string> = []
+  const problems: Array<HookProblem> = []
+  const leaveOut = (path: string, fault: HookFault) => void problems.push({ _tag: "LeftOut", path, fault })
   for (const [event, groups] of Object.entries(settings)) {
     if (!isEventName(event)) {
-      warnings.push(
-        configKeys.includes(event)
-          ? `hooks.${event} is no event; it belongs into hooksConfig`
-          : `hooks has no event ${quotedPath(event)}; the events are ${Object.keys(HookEvent.cases).join(", ")}`
-      )
+      problems.push(configKeys.includes(event) ? { _tag: "Misplaced", key: event } : { _tag: "UnknownEvent", event })
       continue
     }
     if (!isList(groups)) {
-      warnings.push(`hooks.${event} was left out: it is no list`)
+      leaveOut(`hooks.${event}`, { _tag: "NoList" })
       continue
     }
     for (const [at, group] of groups.entries()) {
       const where = `hooks.${event}[${at}]`
       if (!Predicate.isObject(group)) {
-        warnings.push(`${where} was left out: it is no object`)
+        leaveOut(where, { _tag: "NoObject" })
         continue
       }
       const { hooks: commands, matcher, sequential } = group
       if (!isList(commands)) {
-        warnings.push(`${where}.hooks was left out: it is no list`)
+        leaveOut(`${where}.hooks`, { _tag: "NoList" })
         continue
       }
       // Without its matcher the hook would run for events it was not meant for.
       if (matcher !== undefined && typeof matcher !== "string") {
-        warnings.push(`${where} was left out: its matcher is no text`)
+        leaveOut(where, { _tag: "NoTextMatcher" })
         continue
       }
       if (sequential !== undefined && typeof sequential !== "boolean") {
-        warnings.push(`${where}.sequential was left out: it is neither true nor false`)
+        leaveOut(`${where}.sequential`, { _tag: "NoBoolean" })
       }
       for (const [index, value] of commands.entries()) {
         const here = `${where}.hooks[${index}]`
         const [kept, wrong] = Predicate.isObject(value) ? mended(value) : [value, []]
         const decoded = decodeCommand(kept)
         if (Result.isFailure(decoded) || decoded.success.command.trim() === "") {
-          warnings.push(`${here} was left out: it ${hookProblem(value)}`)
+          leaveOut(here, commandFault(value))
           continue
         }
-        for (const key of wrong) warnings.push(`${here}.${key} was left out: its value is of the wrong kind`)
+        for (const key of wrong) leaveOut(`${here}.${key}`, { _tag: "WrongKind" })
         const { command, description, env = {}, name, timeout } = decoded.success
         hooks.push({
           source,
@@ -191,7 +238,7 @@ export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks 
       }
     }
   }
-  return { hooks, warnings }
+  return { hooks, problems }
 }
 
 /** The hooks that are not disabled. */

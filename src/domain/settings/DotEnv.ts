@@ -11,8 +11,20 @@ import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
 
 /** A line that could not be parsed, counted from 1. Its content is not reported: it may be a key. */
 export interface DotEnvProblem {
+  readonly _tag: "NoAssignment" | "OpenQuote" | "TextAfterQuote"
   readonly line: number
-  readonly message: string
+}
+
+/** What was expected in a line. */
+export const dotEnvProblemText = ({ _tag }: DotEnvProblem): string => {
+  switch (_tag) {
+    case "NoAssignment":
+      return "expected NAME=value"
+    case "OpenQuote":
+      return "expected a closing quote"
+    case "TextAfterQuote":
+      return "expected nothing behind the closing quote"
+  }
 }
 
 /** The parsed file. The last of several lines for one name wins. */
@@ -63,8 +75,8 @@ export const parseDotEnv = (file: string): DotEnv => {
     for (let next = text.indexOf("\n", index); next >= 0 && next < to; next = text.indexOf("\n", next + 1)) line += 1
     index = to
   }
-  const refuse = (message: string) => {
-    problems.push({ line, message })
+  const refuse = (_tag: DotEnvProblem["_tag"]) => {
+    problems.push({ _tag, line })
     const end = text.indexOf("\n", index)
     move(end < 0 ? text.length : end + 1)
   }
@@ -76,7 +88,7 @@ export const parseDotEnv = (file: string): DotEnv => {
     }
     const begin = matchAt(assignment, text, index)
     if (begin === null) {
-      refuse("expected NAME=value")
+      refuse("NoAssignment")
       continue
     }
     const [opening, name = ""] = begin
@@ -92,12 +104,12 @@ export const parseDotEnv = (file: string): DotEnv => {
     }
     const match = matchAt(quotedValue[quote], text, from)
     if (match === null) {
-      refuse("expected a closing quote")
+      refuse("OpenQuote")
       continue
     }
     const rest = matchAt(empty, text, from + match[0].length)
     if (rest === null) {
-      refuse("expected nothing behind the closing quote")
+      refuse("TextAfterQuote")
       continue
     }
     const [whole, value = ""] = match

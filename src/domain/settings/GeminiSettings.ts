@@ -1,5 +1,5 @@
 import { Equal, Predicate } from "effect"
-import { hooksOf } from "../hooks/HookSettings.ts"
+import { hookFaultText, hookProblemText, hooksOf } from "../hooks/HookSettings.ts"
 import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
 
 /**
@@ -400,8 +400,10 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
 }
 
 /** What is wrong with the hooks of one event, without the path. */
-const hookGroupsProblem = (event: string, groups: unknown): string | undefined =>
-  hooksOf({ [event]: groups }, "home").warnings[0]?.replace(/^.*? was left out: /, "")
+const hookGroupsProblem = (event: string, groups: unknown): string | undefined => {
+  const [problem] = hooksOf({ [event]: groups }, "home").problems
+  return problem?._tag === "LeftOut" ? hookFaultText(problem.fault) : problem && hookProblemText(problem)
+}
 
 /** A hook without its invalid parts; undefined when it is unusable. */
 const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unknown => {

@@ -1,5 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
-import { faultIn } from "../text/JsonFault.ts"
+import { faultIn, type JsonFault } from "../text/JsonFault.ts"
 import { isDeeper, parseJson } from "../text/JsonText.ts"
 import { expandVariables, variableNamesIn } from "./Expansion.ts"
 import { SettingsFile } from "./Settings.ts"
@@ -22,10 +22,36 @@ import {
  */
 
 /** Why a settings file cannot be used. */
-export interface SettingsProblem {
-  /** The dotted key; undefined when the whole file is affected. */
-  readonly key: string | undefined
-  readonly message: string
+export type SettingsProblem =
+  /** `fault` is undefined when the error has no place. */
+  | { readonly _tag: "NoJson"; readonly fault: JsonFault | undefined }
+  | { readonly _tag: "TooDeep" }
+  | { readonly _tag: "NoObject" }
+  /** `key` is dotted. */
+  | { readonly _tag: "Mismatch"; readonly key: string; readonly expected: string }
+  /** The key cannot be changed in the text without harm to the rest. */
+  | { readonly _tag: "NotEditable"; readonly key: string }
+
+/** The dotted key of a problem; undefined when it affects the whole file. */
+export const settingsProblemKey = (problem: SettingsProblem): string | undefined =>
+  "key" in problem ? problem.key : undefined
+
+/** A problem in words, without its key: what was expected. */
+export const settingsProblemText = (problem: SettingsProblem): string => {
+  switch (problem._tag) {
+    case "NoJson": {
+      const { fault } = problem
+      return `expected JSON${fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`}`
+    }
+    case "TooDeep":
+      return `expected an object of settings, not one that is nested deeper than ${deepest} levels`
+    case "NoObject":
+      return "expected an object of settings"
+    case "Mismatch":
+      return `expected ${problem.expected}`
+    case "NotEditable":
+      return "cannot be changed without harm to the rest of the file; change it there yourself"
+  }
 }
 
 /** A parsed settings file. */
@@ -43,8 +69,7 @@ export interface ParsedSettings {
 /** The settings of an empty file. */
 export const emptySettings: ParsedSettings = { settings: {}, written: {}, unknown: [], missing: [] }
 
-const wrong = (key: string | undefined, message: string): Result.Result<never, SettingsProblem> =>
-  Result.fail({ key, message })
+const wrong = (problem: SettingsProblem): Result.Result<never, SettingsProblem> => Result.fail(problem)
 
 const blank = (text: string): string => text.replace(/[^\n]/g, " ")
 
@@ -70,18 +95,10 @@ const deepest = 64
 /** Parses the text of a settings file as an object, without checking its fields. */
 export const jsonOf = (text: string): Result.Result<Readonly<Record<string, unknown>>, SettingsProblem> => {
   const strict = strictJson(text)
-  if (isDeeper(strict, deepest))
-    return wrong(undefined, `expected an object of settings, not one that is nested deeper than ${deepest} levels`)
+  if (isDeeper(strict, deepest)) return wrong({ _tag: "TooDeep" })
   const json = parseJson(strict)
-  if (Result.isFailure(json)) {
-    const fault = faultIn(strict)
-    const where =
-      fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`
-    return wrong(undefined, `expected JSON${where}`)
-  }
-  return Predicate.isObject(json.success)
-    ? Result.succeed(json.success)
-    : wrong(undefined, "expected an object of settings")
+  if (Result.isFailure(json)) return wrong({ _tag: "NoJson", fault: faultIn(strict) })
+  return Predicate.isObject(json.success) ? Result.succeed(json.success) : wrong({ _tag: "NoObject" })
 }
 
 /** Maps all strings, except those that keep variables. */
@@ -119,10 +136,11 @@ export const settingsOf = (
   })
   const mismatch = firstMismatch(filled)
   if (mismatch !== undefined) {
-    return wrong(mismatch.path.length === 0 ? undefined : dotted(mismatch.path), `expected ${mismatch.expected}`)
+    const { expected, path } = mismatch
+    return wrong(path.length === 0 ? { _tag: "NoObject" } : { _tag: "Mismatch", key: dotted(path), expected })
   }
   const settings = decode(filled)
-  if (Result.isFailure(settings)) return wrong(undefined, "expected an object of settings")
+  if (Result.isFailure(settings)) return wrong({ _tag: "NoObject" })
   return Result.succeed({ settings: settings.success, written, unknown: unknownKeys(written), missing })
 }
 
@@ -289,7 +307,7 @@ const judged = (
   if (Result.isFailure(again)) return Result.fail(again.failure)
   return isThere(valueAt(again.success.written, path))
     ? Result.succeed(next)
-    : wrong(dotted(path), "cannot be changed without harm to the rest of the file; change it there yourself")
+    : wrong({ _tag: "NotEditable", key: dotted(path) })
 }
 
 /**
@@ -308,7 +326,7 @@ export const withSetting = (
   const nodes = way(before, path)
   const deepestNode = nodes.at(-1)
   const rest = path.slice(nodes.length - 1)
-  if (deepestNode === undefined) return wrong(dotted(path), "cannot be found")
+  if (deepestNode === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
   const isMember = rest.length > 0 && deepestNode.kind === "object"
   // A value that is not an object, such as `false`, is replaced by one.
   const [name = "", ...below] = isMember ? rest : ["", ...rest]

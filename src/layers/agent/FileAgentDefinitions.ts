@@ -54,7 +54,7 @@ interface Read {
 }
 
 const nothing: Read = { agents: [], problems: [] }
-const problem = (file: string, why: string): Read => ({ agents: [], problems: [{ file, message: `${file}: ${why}` }] })
+const problem = (file: string, reason: AgentProblem["reason"]): Read => ({ agents: [], problems: [{ file, reason }] })
 
 const readFolder = Effect.fnUntraced(function* (
   { folder, source }: AgentFolder,
@@ -64,16 +64,17 @@ const readFolder = Effect.fnUntraced(function* (
   const path = yield* Path.Path
   const { files: withoutLinks } = yield* NoFollow.make
   const safe = withoutLinks(fs)
-  const elsewhere = (file: string, real: string) =>
-    problem(file, `it lies in ${real}, which is not trusted; it was left out`)
+  const elsewhere = (file: string, real: string) => problem(file, { _tag: "Untrusted", folder: real })
+  const unreadable = (file: string, error: PlatformError.PlatformError) =>
+    problem(file, { _tag: "Unreadable", detail: diskErrorText(error) })
   const place = yield* Effect.orElseSucceed(fs.realPath(folder), () => undefined)
   if (source === "project" && place !== undefined && !(yield* isTrusted(place))) return [elsewhere(folder, place)]
   const names = yield* fs.readDirectory(folder).pipe(
     Effect.catchIf(isNotFound, () => Effect.succeed([])),
-    Effect.catch((error) => Effect.succeed(diskErrorText(error)))
+    Effect.result
   )
-  if (typeof names === "string") return [problem(folder, `cannot be read: ${names}`)]
-  const files = names.filter((name) => name.endsWith(".md") && !isIgnored(name)).sort()
+  if (Result.isFailure(names)) return [unreadable(folder, names.failure)]
+  const files = names.success.filter((name) => name.endsWith(".md") && !isIgnored(name)).sort()
   const read = yield* Effect.forEach(
     files.slice(0, maxAgents),
     (name) => {
@@ -85,7 +86,7 @@ const readFolder = Effect.fnUntraced(function* (
         if (lies !== place && !(yield* isTrusted(lies))) return elsewhere(file, lies)
         // Read the same file that was checked.
         return yield* Effect.provideService(readFile(file, source, real), FileSystem.FileSystem, safe)
-      }).pipe(Effect.catch((error) => Effect.succeed(problem(file, `cannot be read: ${diskErrorText(error)}`))))
+      }).pipe(Effect.catch((error) => Effect.succeed(unreadable(file, error))))
     },
     { concurrency: 8 }
   )
@@ -93,7 +94,7 @@ const readFolder = Effect.fnUntraced(function* (
   const kept: Read = { agents: agents.slice(0, maxAgents), problems: read.flatMap(({ problems }) => problems) }
   return files.length <= maxAgents && agents.length <= maxAgents
     ? [kept]
-    : [kept, problem(folder, `expected at most ${maxAgents} agents; the rest is left out`)]
+    : [kept, problem(folder, { _tag: "TooManyAgents", maxAgents })]
 })
 
 const readFile = Effect.fnUntraced(function* (
@@ -106,10 +107,10 @@ const readFile = Effect.fnUntraced(function* (
   const { size, type } = yield* fs.stat(place)
   // Reading a pipe would never end.
   if (type === "Directory") return nothing
-  if (type !== "File") return problem(file, "expected a file with the definition of an agent")
-  if (size > maxFileBytes) return problem(file, "expected a definition of at most 1 MiB")
+  if (type !== "File") return problem(file, { _tag: "NoFile" })
+  if (size > maxFileBytes) return problem(file, { _tag: "TooLarge" })
   const read = parseDefinitions(yield* fs.readFileString(place))
-  if (Result.isFailure(read)) return problem(file, read.failure)
+  if (Result.isFailure(read)) return problem(file, { _tag: "Invalid", problem: read.failure })
   const definitions = read.success.filter(({ name }) => !isIgnored(name))
   return { agents: definitions.map((definition) => ({ definition, source, file })), problems: [] }
 })

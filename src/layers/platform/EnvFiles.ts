@@ -3,6 +3,7 @@ import { homedir } from "node:os"
 import { env } from "node:process"
 import {
   endpointProblem,
+  dotEnvProblemText,
   endpointVariable,
   secretValues,
   keyVariables,
@@ -194,7 +195,7 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   const [first, ...more] = parsed.problems
   if (first !== undefined) {
     const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
-    notices.push(`${shown}, line ${first.line}: ${first.message}; ${others}`)
+    notices.push(`${shown}, line ${first.line}: ${dotEnvProblemText(first)}; ${others}`)
   }
   return variables
 })

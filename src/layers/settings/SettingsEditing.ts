@@ -7,7 +7,7 @@ import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { SettingsError, type SettingsPlace } from "../../services/settings/Settings.ts"
 import * as Sha256 from "../platform/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-import { diskError, invalid, realPath, settingsFile, textOf } from "./SettingsSources.ts"
+import { diskError, invalid, invalidSettings, realPath, settingsFile, textOf } from "./SettingsSources.ts"
 
 /** Changes settings files. */
 
@@ -52,7 +52,7 @@ export const editFile = Effect.fnUntraced(function* (
   const changed = Effect.gen(function* () {
     const text = (yield* textOf(named)) ?? ""
     const next = edit(text)
-    if (Result.isFailure(next)) return yield* invalid(named, next.failure.key, next.failure.message)
+    if (Result.isFailure(next)) return yield* invalidSettings(named, next.failure)
     if (next.success === text) return undefined
     const file = yield* writablePath(place, named)
     yield* Effect.mapError(AtomicFile.writePrivate(file, next.success), diskError(file, "written"))

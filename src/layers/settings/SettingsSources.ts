@@ -19,7 +19,15 @@ import {
   settingVariables,
   withValue
 } from "../../domain/settings/SettingsKey.ts"
-import { environmentNames, jsonOf, type ParsedSettings, settingsOf } from "../../domain/settings/SettingsText.ts"
+import {
+  environmentNames,
+  jsonOf,
+  type ParsedSettings,
+  settingsOf,
+  type SettingsProblem,
+  settingsProblemKey,
+  settingsProblemText
+} from "../../domain/settings/SettingsText.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { closestName } from "../../domain/text/SpellingSuggestion.ts"
@@ -40,6 +48,10 @@ export const invalid = (file: string, key: string | undefined, message: string) 
     isInput: true,
     message: `${quotedPath(file)}${key === undefined ? "" : `, ${key}`}: ${message}`
   })
+
+/** A problem of a settings file. */
+export const invalidSettings = (file: string, problem: SettingsProblem) =>
+  invalid(file, settingsProblemKey(problem), settingsProblemText(problem))
 
 /** The disk refused to read or write a file. */
 export const diskError = (file: string, what: "read" | "written") => (error: PlatformError.PlatformError) =>
@@ -103,7 +115,7 @@ export const readFile = Effect.fnUntraced(function* (
   const text = yield* textOf(file)
   if (text === undefined) return undefined
   const json = jsonOf(text)
-  if (Result.isFailure(json)) return yield* invalid(file, json.failure.key, json.failure.message)
+  if (Result.isFailure(json)) return yield* invalidSettings(file, json.failure)
   return yield* filledIn(file, json.success, mayHave)
 })
 
@@ -119,7 +131,7 @@ const filledIn = Effect.fnUntraced(function* (
   const withheld = values.flatMap(([name, value]) => (value === undefined || given[name] !== undefined ? [] : [name]))
   const read = settingsOf(written, given)
   return Result.isFailure(read)
-    ? yield* invalid(file, read.failure.key, read.failure.message)
+    ? yield* invalidSettings(file, read.failure)
     : { ...read.success, withheld: new Set(withheld) }
 })
 
@@ -134,7 +146,7 @@ export const readGeminiFile = Effect.fnUntraced(function* (
   const text = yield* textOf(file)
   if (text === undefined) return undefined
   const json = jsonOf(text)
-  if (Result.isFailure(json)) return yield* invalid(file, json.failure.key, json.failure.message)
+  if (Result.isFailure(json)) return yield* invalidSettings(file, json.failure)
   const { left, taken } = translateGeminiSettings(json.success, {})
   const unfit = left.find(({ why }) => why.startsWith("expected "))
   if (unfit !== undefined) return yield* invalid(file, pathText(unfit.from), unfit.why)

@@ -1,7 +1,13 @@
 import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
+import {
+  type ActiveSkill,
+  type KnownSkills,
+  type Skill,
+  Skills,
+  type UnusableSkill
+} from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** A folder that contains skills, one folder each. */
@@ -42,9 +48,16 @@ const isNotThere = ({ reason }: PlatformError.PlatformError) =>
   reason._tag === "NotFound" || reason._tag === "BadResource"
 
 interface FoundSkill {
+  readonly _tag: "FoundSkill"
   readonly skill: Skill
   readonly file: SkillFile
 }
+
+const unusable = (file: string, reason: UnusableSkill["reason"]): UnusableSkill => ({
+  _tag: "UnusableSkill",
+  file,
+  reason
+})
 
 /**
  * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
@@ -62,10 +75,11 @@ export const layer = (
       const { files } = yield* NoFollow.make
       const safe = files(fs)
 
-      const elsewhere = (file: string, real: string) =>
-        `${file}: it lies in ${real}, which is not trusted; it was left out`
+      const elsewhere = (file: string, real: string) => unusable(file, { _tag: "Untrusted", folder: real })
+      const unreadable = (file: string, error: PlatformError.PlatformError) =>
+        unusable(file, { _tag: "Unreadable", detail: diskErrorText(error) })
 
-      /** Reads a folder's skill. Returns a text that says why it cannot be used, or undefined when the folder is no skill. */
+      /** Reads a folder's skill. Undefined when the folder is no skill. */
       const read = Effect.fnUntraced(
         function* (folder: string, isOwn: boolean) {
           const file = path.join(folder, skillFile)
@@ -78,17 +92,17 @@ export const layer = (
           // Reads exactly the file whose trust was checked.
           const opened = isOwn ? fs : safe
           const { size, type } = yield* opened.stat(place)
-          if (type !== "File") return `${file}: expected a file`
-          if (ByteSize.isGreaterThan(size, maxSkillBytes)) return `${file}: expected at most 1 MiB`
+          if (type !== "File") return unusable(file, { _tag: "NoFile" })
+          if (ByteSize.isGreaterThan(size, maxSkillBytes)) return unusable(file, { _tag: "TooLarge" })
           const parsed = parseSkill(yield* opened.readFileString(place))
-          if (Result.isFailure(parsed)) return `${file}: ${parsed.failure}`
+          if (Result.isFailure(parsed)) return unusable(file, { _tag: "Invalid", problem: parsed.failure })
           const { description, name } = parsed.success
-          return { skill: { name, description, folder }, file: parsed.success }
+          return { _tag: "FoundSkill" as const, skill: { name, description, folder }, file: parsed.success }
         },
-        (work, folder): Effect.Effect<FoundSkill | string | undefined> =>
+        (work, folder) =>
           work.pipe(
             Effect.catchIf(isNotThere, () => Effect.undefined),
-            Effect.catch((error) => Effect.succeed(`${path.join(folder, skillFile)}: ${diskErrorText(error)}`))
+            Effect.catch((error) => Effect.succeed(unreadable(path.join(folder, skillFile), error)))
           )
       )
 
@@ -97,10 +111,10 @@ export const layer = (
         if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
         const names = yield* fs.readDirectory(place).pipe(
           Effect.catchIf(isNotThere, () => Effect.succeed([])),
-          Effect.catch((error) => Effect.succeed(`${place}: ${diskErrorText(error)}`))
+          Effect.result
         )
-        if (typeof names === "string") return [names]
-        return yield* Effect.forEach(names.toSorted(), (name) => read(path.join(place, name), isOwn), {
+        if (Result.isFailure(names)) return [unreadable(place, names.failure)]
+        return yield* Effect.forEach(names.success.toSorted(), (name) => read(path.join(place, name), isOwn), {
           concurrency: 8
         })
       })
@@ -109,9 +123,9 @@ export const layer = (
         const found = (yield* Effect.forEach(places, inside)).flat()
         const skills = new Map<string, FoundSkill>()
         for (const one of found) {
-          if (typeof one === "object" && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
+          if (one?._tag === "FoundSkill" && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
         }
-        return { skills, notices: found.filter((one) => typeof one === "string") }
+        return { skills, problems: found.filter((one) => one?._tag === "UnusableSkill") }
       })
 
       /** Lists the files below a folder level by level, so that the deepest ones are left out first. */
@@ -143,8 +157,8 @@ export const layer = (
       })
 
       return {
-        all: Effect.map(find, ({ notices, skills }): KnownSkills => ({
-          notices,
+        all: Effect.map(find, ({ problems, skills }): KnownSkills => ({
+          problems,
           skills: [...skills.values()].map(({ skill }) => skill).toSorted((a, b) => (a.name < b.name ? -1 : 1))
         })).pipe(Effect.withSpan("Skills.all")),
         load: Effect.fn("Skills.load")(function* (name): Effect.fn.Return<ActiveSkill | undefined> {

@@ -1,6 +1,12 @@
 import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, Result, Schema, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import { fillTemplate, inputsFromPrompt, type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
+import {
+  fillTemplate,
+  inputsFromPrompt,
+  inputsProblemText,
+  type LocalAgent,
+  selectTools
+} from "../../domain/agent/AgentDefinition.ts"
 import { text, user } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
@@ -136,7 +142,7 @@ const inputsFor = Effect.fnUntraced(function* (
   task: Task
 ): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
   const made = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
-  if (Result.isFailure(made)) return yield* failure(made.failure)
+  if (Result.isFailure(made)) return yield* failure(inputsProblemText(made.failure))
   return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(made.success).pipe(
     Effect.mapError((error) =>
       failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)

@@ -8,6 +8,7 @@ import {
   enabledHooks,
   hookName,
   type HooksConfigSettings,
+  type HookProblem,
   hooksOf,
   type HooksSettings,
   defaultHookTimeoutMillis,
@@ -183,8 +184,7 @@ export interface HookLevel {
 export interface SettingsHooks {
   readonly hooks: ReadonlyArray<Hook>
   readonly definitions: ReadonlyArray<CommandHook>
-  /** One line each. */
-  readonly warnings: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<HookProblem>
 }
 
 /**
@@ -202,5 +202,5 @@ export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
   const within = enabledHooks(there.hooks, theirs).map((hook) => ({ ...hook, timeout: hook.timeout ?? theirs.timeout }))
   const definitions = uniqueHooks(enabledHooks([...within, ...own.hooks], ours))
   const hooks = yield* make(definitions, { ...options, timeout: ours.timeout ?? options.timeout })
-  return { hooks, definitions, warnings: [...there.warnings, ...own.warnings] }
+  return { hooks, definitions, problems: [...there.problems, ...own.problems] }
 })

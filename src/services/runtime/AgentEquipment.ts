@@ -29,7 +29,7 @@ import { saveMemory } from "../tools/builtin/SaveMemory.ts"
 import { writeTodos } from "../tools/builtin/WriteTodos.ts"
 import type { McpOffer } from "../tools/McpServers.ts"
 import { Plans } from "../tools/Plans.ts"
-import { Skills } from "../tools/Skills.ts"
+import { Skills, unusableSkillText } from "../tools/Skills.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
@@ -137,8 +137,8 @@ export const make = Effect.fn("AgentEquipment.make")(function* ({
   const platform = yield* RuntimePlatform
   const path = yield* Path.Path
   const skills = yield* platform.skills(workspace.root, isRootTrusted)
-  const { notices, skills: offeredSkills } = yield* skills.all
-  yield* Effect.forEach(notices, (notice) => notify(message(notice)), { discard: true })
+  const { problems: unusable, skills: offeredSkills } = yield* skills.all
+  yield* Effect.forEach(unusable, (problem) => notify(message(unusableSkillText(problem))), { discard: true })
   const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
   yield* Effect.forEach(problems, (problem) => notify(message(problem.message)), { discard: true })
   const commands = commandsOf(settings, files)

@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit, type FileSystem, Path, Predicate, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { hookProblemText } from "../../domain/hooks/HookSettings.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -81,7 +82,8 @@ export const addHooks = Effect.fn("SessionObservers.addHooks")(function* (
     grace
   })
   const news = yield* knownHooks(cwd, made.definitions)
-  for (const line of [...made.warnings, ...(news === undefined ? [] : [news])]) yield* notify(message(line))
+  for (const line of [...made.problems.map(hookProblemText), ...(news === undefined ? [] : [news])])
+    yield* notify(message(line))
   yield* hooks.add(made.hooks)
 })
 

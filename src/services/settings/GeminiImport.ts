@@ -1,11 +1,18 @@
 import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
-import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
-import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
+import { definitionProblemText, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import { parseSkill, skillFile, skillProblemText } from "../../domain/agent/Skill.ts"
 import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
 import { pathText, type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
 import { dotted, valueAt } from "../../domain/settings/SettingsKey.ts"
-import { jsonOf, parseSettings, withSetting } from "../../domain/settings/SettingsText.ts"
+import {
+  jsonOf,
+  parseSettings,
+  type SettingsProblem,
+  settingsProblemKey,
+  settingsProblemText,
+  withSetting
+} from "../../domain/settings/SettingsText.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
@@ -114,6 +121,10 @@ const withLock = Effect.fnUntraced(function* <A, R>(
 }, Effect.scoped)
 
 const invalidInput = (message: string) => new GeminiImportError({ message, reason: "Invalid" })
+const invalidSettings = (file: string, problem: SettingsProblem) => {
+  const key = settingsProblemKey(problem)
+  return invalidInput(`${quotedPath(file)}${key === undefined ? "" : `, ${key}`}: ${settingsProblemText(problem)}`)
+}
 const notDone = (message: string) => new GeminiImportError({ message, reason: "NotWritten" })
 
 /** A file to write. */
@@ -230,8 +241,7 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
   )
   const ours = before.trim() === "" ? Result.succeed({}) : Result.map(parseSettings(before), ({ written }) => written)
   if (Result.isFailure(ours)) {
-    const { key, message } = ours.failure
-    return yield* invalidInput(`${quotedPath(homeFile)}${key === undefined ? "" : `, ${key}`}: ${message}`)
+    return yield* invalidSettings(homeFile, ours.failure)
   }
   let settings: ReadonlyArray<TranslatedKey> = []
   if (entries.includes("settings.json")) {
@@ -239,7 +249,7 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
     const source = yield* readSource(run, "settings.json")
     if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${source.failure}`)
     const json = jsonOf(decode(source.success.bytes).text)
-    if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${json.failure.message}`)
+    if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${settingsProblemText(json.failure)}`)
     const rows = translateGeminiSettings(json.success, ours.success)
     settings = rows.taken
     for (const { from: key, note, to } of rows.taken) {
@@ -254,7 +264,7 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
     Result.succeed(before)
   )
   if (Result.isFailure(merged)) {
-    return yield* invalidInput(`${quotedPath(homeFile)}, ${merged.failure.key ?? ""}: ${merged.failure.message}`)
+    return yield* invalidSettings(homeFile, merged.failure)
   }
   const names =
     settings.find(({ to }) => dotted(to) === "memory.fileNames")?.value ??
@@ -325,7 +335,7 @@ const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
         ? Result.fail(source.failure)
         : name.startsWith("_")
           ? Result.succeed([])
-          : parseDefinitions(decode(source.success.bytes).text)
+          : Result.mapError(parseDefinitions(decode(source.success.bytes).text), definitionProblemText)
       if (Result.isFailure(parsed)) skip(run, "agent", file, parsed.failure)
       else if (Result.isSuccess(source)) yield* importFile(run, "agent", file, source.success.bytes)
     }
@@ -362,7 +372,7 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
 /** Imports a skill with all its files, or nothing of it. */
 const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
   const main = yield* readSource(run, joined(skill, skillFile))
-  const parsed = Result.flatMap(main, ({ bytes }) => parseSkill(decode(bytes).text))
+  const parsed = Result.flatMap(main, ({ bytes }) => Result.mapError(parseSkill(decode(bytes).text), skillProblemText))
   if (Result.isFailure(parsed)) return skip(run, "skill", skill, `${skillFile}: ${parsed.failure}`)
   const files = yield* skillFiles(run, skill)
   if (Result.isFailure(files)) return skip(run, "skill", skill, files.failure)

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import {
+  definitionProblemText,
   fillTemplate,
   inputsFromPrompt,
+  inputsProblemText,
   isIgnored,
   localDefaults,
   parseDefinitions,
@@ -15,7 +17,7 @@ const usual = "name: one\ndescription: Does it"
 
 const problem = (text: string): string => {
   const read = parseDefinitions(text)
-  return Result.isFailure(read) ? read.failure : "(none)"
+  return Result.isFailure(read) ? definitionProblemText(read.failure) : "(none)"
 }
 
 describe("a definition of a local agent", () => {
@@ -190,7 +192,10 @@ describe("filling in", () => {
     const two = { ...agent, inputs: { a: localDefaults.inputs.query, b: localDefaults.inputs.query } }
     assert.deepStrictEqual(inputsFromPrompt(agent, "do"), Result.succeed({ query: "do" }))
     assert.deepStrictEqual(inputsFromPrompt(two, '{"a":"1","b":"2"}'), Result.succeed({ a: "1", b: "2" }))
-    assert.deepStrictEqual(inputsFromPrompt(two, "do"), Result.fail("x takes a, b: give them as a JSON object"))
+    assert.deepStrictEqual(
+      Result.mapError(inputsFromPrompt(two, "do"), inputsProblemText),
+      Result.fail("x takes a, b: give them as a JSON object")
+    )
   })
 })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseSkill } from "../../../src/domain/agent/Skill.ts"
+import { parseSkill, skillProblemText } from "../../../src/domain/agent/Skill.ts"
 
 describe("a SKILL.md", () => {
   it("has a name, a description and instructions", () => {
@@ -27,7 +27,7 @@ describe("a SKILL.md", () => {
   ] as const) {
     it(`is none with ${rule}, and says what was expected in one line`, () => {
       const read = parseSkill(file)
-      assert.match(Result.isFailure(read) ? read.failure : "read", /^[^\n]*expected[^\n]*$/)
+      assert.match(Result.isFailure(read) ? skillProblemText(read.failure) : "read", /^[^\n]*expected[^\n]*$/)
     })
   }
 })

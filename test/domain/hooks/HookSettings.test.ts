@@ -5,6 +5,7 @@ import {
   enabledHooks,
   hookName,
   HooksConfigSettings,
+  hookProblemText,
   hooksOf,
   HooksSettings,
   hookText,
@@ -14,7 +15,10 @@ import {
 
 const command = { type: "command", command: "lint.sh" } as const
 
-const read = (value: unknown) => hooksOf(Schema.decodeUnknownSync(HooksSettings)(value), "home")
+const read = (value: unknown) => {
+  const { hooks, problems } = hooksOf(Schema.decodeUnknownSync(HooksSettings)(value), "home")
+  return { hooks, warnings: problems.map(hookProblemText) }
+}
 
 const hook = (fields: Partial<CommandHook>): CommandHook => ({
   source: "workspace",

@@ -7,6 +7,8 @@ import {
   jsonOf,
   emptySettings,
   parseSettings,
+  settingsProblemKey,
+  settingsProblemText,
   strictJson,
   withAllowed,
   withoutSetting,
@@ -163,8 +165,8 @@ describe("a settings file", () => {
       const read = parseSettings(text)
       assert.isTrue(Result.isFailure(read))
       if (Result.isFailure(read)) {
-        assert.strictEqual(read.failure.key, key)
-        assert.match(read.failure.message, expected)
+        assert.strictEqual(settingsProblemKey(read.failure), key)
+        assert.match(settingsProblemText(read.failure), expected)
       }
     })
   }
@@ -238,7 +240,7 @@ describe("variables in settings", () => {
 
   it("what comes out is judged, not what was written", () => {
     const read = parseSettings(`{"telemetry": {"endpoint": "$NAME"}}`, environment)
-    assert.strictEqual(read._tag === "Failure" ? read.failure.key : undefined, "telemetry.endpoint")
+    assert.strictEqual(read._tag === "Failure" ? settingsProblemKey(read.failure) : undefined, "telemetry.endpoint")
     assert.deepStrictEqual(environmentNames({ model: "$A ${B:-c}", allowed: ["$D"] }), ["A", "B"])
   })
 })
@@ -349,7 +351,7 @@ describe("one value is set", () => {
   ] as const) {
     it(`not ${rule}`, () => {
       const result = withSetting(text, path, value)
-      assert.strictEqual(Result.isFailure(result) ? result.failure.key : "none", key)
+      assert.strictEqual(Result.isFailure(result) ? settingsProblemKey(result.failure) : "none", key)
     })
   }
 })

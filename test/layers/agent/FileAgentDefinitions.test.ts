@@ -4,7 +4,7 @@ import { Effect, FileSystem, Layer } from "effect"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
 import * as FileAgentDefinitions from "../../../src/layers/agent/FileAgentDefinitions.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
-import { AgentDefinitions, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
+import { AgentDefinitions, agentProblemText, type KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 
 const definition = (name: string, description: string) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nYou do it.\n`
@@ -53,8 +53,23 @@ describe("agents from files", () => {
       assert.deepStrictEqual(problems, [
         {
           file: "/work/.gemini/agents/broken.md",
-          message: "/work/.gemini/agents/broken.md: name: expected lower-case letters, digits, hyphens and underscores"
+          reason: {
+            _tag: "Invalid",
+            problem: {
+              _tag: "InvalidFields",
+              problems: [
+                {
+                  _tag: "InvalidField",
+                  field: "name",
+                  expected: "lower-case letters, digits, hyphens and underscores"
+                }
+              ]
+            }
+          }
         }
+      ])
+      assert.deepStrictEqual(problems.map(agentProblemText), [
+        "/work/.gemini/agents/broken.md: name: expected lower-case letters, digits, hyphens and underscores"
       ])
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
   )
@@ -92,13 +107,10 @@ describe("agents from files", () => {
         agents.map(({ definition: { name } }) => name),
         ["good", "three"]
       )
-      assert.deepStrictEqual(
-        problems.map(({ message }) => message),
-        [
-          `${top}/work/.gemini/agents/one.md: it lies in ${top}/bad, which is not trusted; it was left out`,
-          `${top}/work/.palimpsest/agents: it lies in ${top}/bad/agents, which is not trusted; it was left out`
-        ]
-      )
+      assert.deepStrictEqual(problems.map(agentProblemText), [
+        `${top}/work/.gemini/agents/one.md: it lies in ${top}/bad, which is not trusted; it was left out`,
+        `${top}/work/.palimpsest/agents: it lies in ${top}/bad/agents, which is not trusted; it was left out`
+      ])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
@@ -121,10 +133,9 @@ describe("agents from files", () => {
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
-      assert.deepStrictEqual(
-        problems.map(({ message }) => message),
-        ["/work/.gemini/agents/big.md: expected a definition of at most 1 MiB"]
-      )
+      assert.deepStrictEqual(problems.map(agentProblemText), [
+        "/work/.gemini/agents/big.md: expected a definition of at most 1 MiB"
+      ])
     }).pipe(
       Effect.provide(
         Layer.merge(
@@ -143,13 +154,10 @@ describe("agents from files", () => {
       const { agents, problems } = yield* read
       assert.strictEqual(agents.length, 202)
       assert.isTrue(agents.some(({ definition: { name } }) => name === "file-099"))
-      assert.deepStrictEqual(
-        problems.map(({ message }) => message),
-        [
-          "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
-          "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
-        ]
-      )
+      assert.deepStrictEqual(problems.map(agentProblemText), [
+        "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
+        "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
+      ])
     }).pipe(
       Effect.provide(
         Layer.merge(

@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 import * as FileSkills from "../../../src/layers/tools/FileSkills.ts"
-import { Skills } from "../../../src/services/tools/Skills.ts"
+import { Skills, unusableSkillText } from "../../../src/services/tools/Skills.ts"
 
 const skill = (name: string, description = `about ${name}`) =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo ${name}.\n`
@@ -28,7 +28,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
   it.effect("nowhere a skill: none, and nobody is told of it", () =>
     Effect.gen(function* () {
       const { skills } = yield* withFiles({})
-      assert.deepStrictEqual(yield* skills.all, { skills: [], notices: [] })
+      assert.deepStrictEqual(yield* skills.all, { skills: [], problems: [] })
       assert.strictEqual(yield* skills.load("x"), undefined)
     })
   )
@@ -55,7 +55,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
           ["d", "of gemini at home"]
         ]
       )
-      assert.deepStrictEqual(all.notices, [])
+      assert.deepStrictEqual(all.problems, [])
     })
   )
 
@@ -69,11 +69,12 @@ layer(NodeServices.layer)("FileSkills", (it) => {
         "work/.gemini/skills/empty/README.md": "no skill",
         "work/.gemini/skills/README.md": "no folder"
       })
-      const { notices, skills: found } = yield* skills.all
+      const { problems, skills: found } = yield* skills.all
       assert.deepStrictEqual(
         found.map(({ name }) => name),
         ["good"]
       )
+      const notices = problems.map(unusableSkillText)
       assert.strictEqual(notices.length, 3)
       assert.match(notices[0] ?? "", /bad.SKILL\.md: expected front matter/)
       assert.match(notices[1] ?? "", /folder.SKILL\.md: expected a file/)
@@ -99,14 +100,14 @@ layer(NodeServices.layer)("FileSkills", (it) => {
       yield* fs.symlink(at("bad/.palimpsest"), at("work/.palimpsest"))
       yield* fs.symlink(at("bad/one/SKILL.md"), at("work/.gemini/skills/linked/SKILL.md"))
       yield* fs.symlink(at("bad/three"), at("home/.gemini/skills/three"))
-      const { notices, skills: found } = yield* skills.all
+      const { problems, skills: found } = yield* skills.all
       assert.deepStrictEqual(
         found.map(({ name }) => name),
         ["good", "three"]
       )
       const bad = yield* fs.realPath(at("bad"))
       assert.deepStrictEqual(
-        notices.toSorted(),
+        problems.map(unusableSkillText).toSorted(),
         [
           `${at("work/.gemini/skills/linked/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,
           `${at("work/.gemini/skills/one/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,

@@ -187,8 +187,8 @@ describe("a hook of Gemini CLI runs unchanged", () => {
         const fs = yield* FileSystem.FileSystem
         const text = yield* fs.readFileString(path.join(fixture, "settings.json"))
         const settings = yield* Schema.decodeEffect(Settings)(text)
-        const { hooks, warnings } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
-        assert.deepStrictEqual(warnings, [])
+        const { hooks, problems } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
+        assert.deepStrictEqual(problems, [])
         const system = yield* HookSystem
         yield* system.add(hooks)
         const outcome = yield* system.fire(event, { session: "s1" })
@@ -433,14 +433,14 @@ describe("fromSettings", () => {
     () =>
       live(
         Effect.gen(function* () {
-          const { definitions, hooks, warnings } = yield* CommandHooks.fromSettings(
+          const { definitions, hooks, problems } = yield* CommandHooks.fromSettings(
             {
               home: { hooks: { BeforeAgent: group("echo home", { timeout: 9_000 }), Nothing: [] } },
               workspace: { hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home", { timeout: 1 })] } }
             },
             { ...options, timeout: 7_000 }
           )
-          assert.strictEqual(warnings.length, 1)
+          assert.strictEqual(problems.length, 1)
           assert.deepStrictEqual(
             definitions.map(({ source }) => source),
             ["workspace", "home"]

@@ -6,7 +6,7 @@ import { callTool, failureOf } from "../../../support/callTool.ts"
 
 const having = (...skills: ReadonlyArray<ActiveSkill>) =>
   Layer.succeed(Skills, {
-    all: Effect.succeed({ skills, notices: [] }),
+    all: Effect.succeed({ skills, problems: [] }),
     load: (name) => Effect.succeed(skills.find((skill) => skill.name === name))
   })
 
