@@ -324,7 +324,7 @@ const bad: Readonly<
     events: [...Array.from({ length: 256 }, () => "ToolCallRequest f"), "Error AnswerTooLargeError"]
   },
   "a million empty parts": {
-    script: [Fake.sse(Fake.response(Array.from({ length: sizeOf(1_000_000, 100_000) }, () => ({ text: "" }))))],
+    script: [Fake.sse(Fake.response(Array.from({ length: sizeOf(1_000_000, 130_000) }, () => ({ text: "" }))))],
     events: ["Error AnswerTooLargeError"]
   },
   "a call with an endless name": {
