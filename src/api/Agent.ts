@@ -1,5 +1,7 @@
 /** The agent loop: turns and tool calls until the model is done. */
-export { type Limits, type Profile, type RunOptions, equip, run } from "../services/agent/Agent.ts"
+export { equip, run } from "../services/agent/Agent.ts"
+export type { Profile, RunOptions } from "../services/agent/AgentRun.ts"
+export type { Limits } from "../services/agent/RunBounds.ts"
 export {
   AgentDefinitions,
   type AgentProblem,

@@ -6,6 +6,7 @@ import type { ApprovalMode } from "../../src/domain/tools/Approval.ts"
 import * as Offline from "../../src/layers/Offline.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../src/services/agent/Agent.ts"
+import type { Profile, RunOptions } from "../../src/services/agent/AgentRun.ts"
 import type { Chat } from "../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../src/services/chat/ChatSettings.ts"
 import type { TurnError } from "../../src/services/chat/Turn.ts"
@@ -51,7 +52,7 @@ export const tool = (
 export const asking = (name: string, word: string, id?: string): Part => call(name, { word }, id)
 
 /** The input of `work`. */
-export interface Work extends Partial<Omit<Agent.Profile, "chat">> {
+export interface Work extends Partial<Omit<Profile, "chat">> {
   readonly mode?: ApprovalMode
   readonly ask?: ApprovalOptions["ask"]
   readonly settings?: Partial<ChatSettings>
@@ -67,7 +68,7 @@ export const agent = Effect.fnUntraced(function* ({ answers, ask, mode = "all", 
     )
   )
   const { chat, events: log } = yield* Effect.provide(begin(settings), services)
-  const whole: Agent.Profile = { name: "main", tools: [], ...profile, chat }
+  const whole: Profile = { name: "main", tools: [], ...profile, chat }
   return {
     chat,
     log,
@@ -77,7 +78,7 @@ export const agent = Effect.fnUntraced(function* ({ answers, ask, mode = "all", 
       ScriptedModel.Script.use((script) => script.calls),
       services
     ),
-    run: (input: string | ReadonlyArray<Part>, options?: Agent.RunOptions): Stream.Stream<ChatEvent, TurnError> =>
+    run: (input: string | ReadonlyArray<Part>, options?: RunOptions): Stream.Stream<ChatEvent, TurnError> =>
       Agent.run(whole, input, options).pipe(Stream.provideContext(services))
   }
 })

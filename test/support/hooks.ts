@@ -3,6 +3,7 @@ import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import type { Part } from "../../src/domain/content/Content.ts"
 import type { HookEvent, HookEventName, HookOutput } from "../../src/domain/hooks/Hook.ts"
 import * as Agent from "../../src/services/agent/Agent.ts"
+import type { RunOptions } from "../../src/services/agent/AgentRun.ts"
 import type { TurnError } from "../../src/services/chat/Turn.ts"
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { agent, type Work } from "./agents.ts"
@@ -46,7 +47,7 @@ export const hookedAgent = Effect.fnUntraced(function* (work: Work, answers: Ans
     ...made,
     hooks,
     told,
-    run: (input: string | ReadonlyArray<Part>, options?: Agent.RunOptions): Stream.Stream<ChatEvent, TurnError> =>
+    run: (input: string | ReadonlyArray<Part>, options?: RunOptions): Stream.Stream<ChatEvent, TurnError> =>
       Agent.run({ ...made.profile, hooks }, input, options).pipe(Stream.provideContext(made.services))
   }
 })

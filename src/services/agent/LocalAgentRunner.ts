@@ -6,10 +6,12 @@ import { emptySession } from "../../domain/session/Session.ts"
 import { rangeHandle } from "../session/EntryBuilder.ts"
 import * as Agent from "./Agent.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
+import type { Profile } from "./AgentRun.ts"
 import type { AgentFailure, AgentResult, AgentRunner, Running, Task } from "./AgentRunner.ts"
 import { activityOf, outcomeOf, type RunEnd } from "./LocalAgentProgress.ts"
 import { assigned, warning } from "./LocalAgentPrompt.ts"
 import { begin, type NestedAgents, type ParentAgent, type Runtime, type StartedAgent } from "./LocalAgentStart.ts"
+import type { Limits } from "./RunBounds.ts"
 
 /** Runs agents in this process, each with its own conversation, tools and limits, until it submits a result. */
 
@@ -84,12 +86,12 @@ const attempt = Effect.fnUntraced(
 const runOnce = (
   agent: StartedAgent,
   input: string,
-  tools: Agent.Profile["tools"],
-  limits: Agent.Limits
+  tools: Profile["tools"],
+  limits: Limits
 ): Effect.Effect<void, never, Runtime> => {
   const { chat, definition, guards, progress, task } = agent
   progress.begin(limits)
-  const profile: Agent.Profile = {
+  const profile: Profile = {
     ...guards,
     name: definition.name,
     chat,

@@ -26,8 +26,8 @@ import type { Approval } from "../tools/Approval.ts"
 import { recall, type RecallSource } from "../tools/builtin/Recall.ts"
 import type { McpOffer } from "../tools/McpServers.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
-import type * as Agent from "./Agent.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
+import type { Profile } from "./AgentRun.ts"
 import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
@@ -56,7 +56,7 @@ export interface ParentAgent {
 }
 
 /** What watches over the conversation of an agent. */
-export type Guards = Pick<Agent.Profile, "loops" | "summarize" | "hooks">
+export type Guards = Pick<Profile, "loops" | "summarize" | "hooks">
 
 /** A tool that starts an agent. An agent gets it only if its definition names it, so that agents do not recurse by accident. */
 export interface AgentTool extends Tool {

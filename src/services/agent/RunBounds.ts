@@ -1,5 +1,7 @@
 import { Clock, Deferred, Effect } from "effect"
 import type { ChatEvent, LimitName } from "../../domain/chat/ChatEvent.ts"
+import { builtInPrices, costOf } from "../../domain/tokens/Prices.ts"
+import type { Usage } from "../../domain/tokens/Tokens.ts"
 
 /** The limits of an agent run, and what ends it before its model is done. */
 
@@ -70,12 +72,22 @@ const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" 
   message: `the agent ${what}, which is its limit; another message goes on with the work`
 })
 
-/** The resources that a run has used so far. Mutable. */
+/** The resources that a run has used so far. */
 export interface ConsumedLimits {
-  turns: number
-  tokens: number
-  cost: number
+  readonly turns: number
+  readonly tokens: number
+  readonly cost: number
 }
+
+/** What a run has used after an answer. `null`: the provider did not count it. */
+export const afterUse = (used: ConsumedLimits, model: string, usage: Usage | null): ConsumedLimits =>
+  usage === null
+    ? used
+    : {
+        turns: used.turns,
+        tokens: used.tokens + usage.prompt + usage.answer + usage.thoughts,
+        cost: used.cost + (costOf([{ model, usage }], builtInPrices, false).total ?? 0)
+      }
 
 /** The limit that the run has reached. Undefined: none. */
 export const exceededLimit = ({ cost, tokens, turns }: Limits, used: ConsumedLimits): Stop | undefined => {
@@ -85,12 +97,23 @@ export const exceededLimit = ({ cost, tokens, turns }: Limits, used: ConsumedLim
   return undefined
 }
 
+/** What may end a run early. */
+export interface RunBounds {
+  /** Completes when the run must end before the model is done. */
+  readonly stopped: Effect.Effect<Stop>
+  readonly isStopped: Effect.Effect<boolean>
+  /** Runs work that is abandoned when the run is stopped. */
+  readonly unlessStopped: <A>(work: Effect.Effect<A>) => Effect.Effect<A | undefined>
+  /** Runs work that waits for the user, with the clock paused. */
+  readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
 /** Watches for cancellation by the user and for the time limit, as long as the fiber runs. */
 export const watchBounds = Effect.fnUntraced(function* (
   { time }: Limits,
   cancel: Effect.Effect<unknown> | undefined,
-  outer: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-) {
+  outer: RunBounds["waiting"]
+): Effect.fn.Return<RunBounds> {
   const watch = new Stopwatch(yield* Clock.currentTimeMillis)
   const stopping = yield* Deferred.make<Stop>()
   const stopped = Deferred.await(stopping)
@@ -106,13 +129,9 @@ export const watchBounds = Effect.fnUntraced(function* (
     yield* Effect.forkChild(over)
   }
   return {
-    /** Completes when the run must end before the model is done. */
     stopped,
     isStopped: Deferred.isDone(stopping),
-    /** Runs work that is abandoned when the run is stopped. */
-    unlessStopped: <A>(work: Effect.Effect<A>): Effect.Effect<A | undefined> =>
-      Effect.raceFirst(Effect.as(stopped, undefined), work),
-    /** Runs work that waits for the user, with the clock paused. */
-    waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => watch.waiting(outer(work))
+    unlessStopped: (work) => Effect.raceFirst(Effect.as(stopped, undefined), work),
+    waiting: (work) => watch.waiting(outer(work))
   }
 })

@@ -3,6 +3,7 @@ import { plainText } from "../../domain/content/Content.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
+import type { Profile } from "../agent/AgentRun.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
 import { SessionFiles } from "../session/SessionFiles.ts"
@@ -175,7 +176,7 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
   // The profile of the loop.
   const hooks = yield* HookSystem
   const clearing = yield* Ref.make<{ readonly next: string | undefined } | undefined>(undefined)
-  const profile: Agent.Profile = {
+  const profile: Profile = {
     name: mainAgent,
     chat,
     tools,

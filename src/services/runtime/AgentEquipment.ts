@@ -8,9 +8,9 @@ import type { Offer } from "../../domain/prompt/PromptInputs.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { commandReason, fileWords, memoryReason } from "../../domain/tools/SteeringFiles.ts"
-import type * as Agent from "../agent/Agent.ts"
 import * as AgentMessages from "../agent/AgentMessages.ts"
 import * as AgentMessageTools from "../agent/AgentMessageTools.ts"
+import type { Profile } from "../agent/AgentRun.ts"
 import * as Mailbox from "../agent/Mailbox.ts"
 import * as Subagents from "../agent/Subagents.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
@@ -54,7 +54,7 @@ const startServers = Effect.fnUntraced(function* (servers: McpServersSettings) {
 const backgroundAgents = Effect.fnUntraced(function* (
   { runner, tools }: Subagents.Subagents,
   places: ReadonlyMap<string, string>
-): Effect.fn.Return<Pick<Agent.Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
+): Effect.fn.Return<Pick<Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
   const mailbox = yield* Mailbox.make
   const agents = tools.flatMap(({ description, name }) => {
     const agentRunner = runner(name)
@@ -90,7 +90,7 @@ const userPrompt = (answer: NonNullable<AgentHandlers["answer"]>): UserPrompt["S
 export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"> {
   readonly tools: ReadonlyArray<Tool>
   readonly skills: ReadonlyArray<Offer>
-  readonly background: Pick<Agent.Profile, "inbox" | "reminder">
+  readonly background: Pick<Profile, "inbox" | "reminder">
 }
 
 /** The equipment of an agent without tools. */

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { loopDetectionOf, routerOf, type SettingsFile } from "../../domain/settings/Settings.ts"
-import type * as Agent from "../agent/Agent.ts"
+import type { Profile } from "../agent/AgentRun.ts"
 import * as LoopDetector from "../agent/LoopDetector.ts"
 import { summarize } from "../agent/OutputSummary.ts"
 import type { Model } from "../model/Model.ts"
@@ -42,6 +42,6 @@ export const modelRoute = Effect.fnUntraced(function* ({
   const built = yield* Layer.build(Router.layerClassifier(models))
   const { pick } = Context.get(built, Router)
   return {
-    route: (request: Parameters<NonNullable<Agent.Profile["route"]>>[0]) => pick({ history: chat.contents, request })
+    route: (request: Parameters<NonNullable<Profile["route"]>>[0]) => pick({ history: chat.contents, request })
   }
 })

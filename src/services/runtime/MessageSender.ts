@@ -2,6 +2,7 @@ import { Effect, type FileSystem, type Path, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
 import * as Agent from "../agent/Agent.ts"
+import type { Profile } from "../agent/AgentRun.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Approval } from "../tools/Approval.ts"
@@ -13,7 +14,7 @@ import { expandReferences, type ReferenceOptions } from "./MessageReferences.ts"
 
 /** What sending needs. */
 export interface MessageSenderOptions {
-  readonly profile: Agent.Profile
+  readonly profile: Profile
   readonly approval: Approval["Service"]
   readonly context: AgentContext
   /** How referenced files are read. */

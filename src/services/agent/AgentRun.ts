@@ -1,0 +1,116 @@
+import { Effect, type Scope } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Part } from "../../domain/content/Content.ts"
+import type { Attachment } from "../chat/AppendMessages.ts"
+import type { Chat } from "../chat/Chat.ts"
+import * as Hooked from "../hooks/Hooked.ts"
+import type { HookPlace, HookSystem } from "../hooks/HookSystem.ts"
+import type { Tool } from "../tools/Tool.ts"
+import type { OutgoingMessage } from "./AgentConversation.ts"
+import type { LoopDetector } from "./LoopDetector.ts"
+import { type ConsumedLimits, type Limits, type RunBounds, watchBounds } from "./RunBounds.ts"
+
+/** What an agent is, and the state of one of its runs. */
+
+/** An agent: a conversation, the tools it may use and its limits. A plain value; several agents may run at the same time. */
+export interface Profile {
+  /** The agent's name in approval questions and wherever its work is shown. */
+  readonly name: string
+  readonly chat: Chat["Service"]
+  /** The tools, declared to the model in this order. The value is the same object as long as the tools do not change. */
+  readonly tools: ReadonlyArray<Tool>
+  readonly limits?: Limits | undefined
+  /** Detects loops. Without it, nothing looks for loops. */
+  readonly loops?: LoopDetector | undefined
+  /** Chooses the model of a run. Undefined: the model of the conversation. */
+  readonly route?: ((input: ReadonlyArray<Part>) => Effect.Effect<string | undefined>) | undefined
+  /** Returns a shorter text to show the model for a tool result; the full text stays behind its handle. Undefined: the result is shown unchanged. */
+  readonly summarize?: ((tool: string, output: string, intent: string) => Effect.Effect<string | undefined>) | undefined
+  /**
+   * Messages from other agents. Each is delivered once, before the next turn: passes the lines to `use` and keeps them when `use` fails or is
+   * interrupted.
+   */
+  readonly inbox?:
+    | (<E>(use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>) => Effect.Effect<void, E>)
+    | undefined
+  /** Text to repeat when a compression removed it from the window, for example which agents are running. */
+  readonly reminder?: Effect.Effect<string | undefined> | undefined
+  /** The hooks that observe the run and may change it. Absent: none. */
+  readonly hooks?: HookSystem["Service"] | undefined
+  /**
+   * Empties the conversation at the end of a run when a hook asks for it; `next` is the prompt a hook still wants to run afterwards. Absent: the
+   * conversation stays, and the user gets a notice.
+   */
+  readonly onClear?: ((next: string | undefined) => Effect.Effect<void>) | undefined
+}
+
+/** Options of one run. */
+export interface RunOptions {
+  /** Cancels the run when it completes first: pending calls are answered as cancelled, and the last event is `UserCancelled`. */
+  readonly cancel?: Effect.Effect<unknown> | undefined
+  /** Runs work that waits for the user, so that the caller of this agent does not count that time either. */
+  readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
+  /** `program`: the message does not come from the user. It is marked as such, and BeforeAgent hooks do not run for it. */
+  readonly author?: "program" | undefined
+  /** Attachments of the message (`SendOptions`). */
+  readonly attached?: ReadonlyArray<Attachment> | undefined
+}
+
+/** Receives the events of a run. It may make the run wait. */
+export type Emit = (event: ChatEvent) => Effect.Effect<void>
+
+/** The state of one run, passed to every function of the loop. */
+export interface AgentRun {
+  readonly profile: Profile
+  readonly emit: Emit
+  readonly hooked: Hooked.Hooked
+  readonly bounds: RunBounds
+  /** Holds work beside the run, which ends with it. */
+  readonly scope: Scope.Scope
+  /** The text of the message that began the run. */
+  readonly prompt: string
+  /** Who wrote that message. */
+  readonly author: RunOptions["author"]
+  used: ConsumedLimits
+  /** The loops that were found. */
+  loops: number
+  /** How often hooks continued the run after the model had finished. */
+  continued: number
+  /** Whether the last turn compressed the conversation. */
+  isCompressed: boolean
+  /** The message of the next turn. */
+  next: OutgoingMessage
+}
+
+/** The message of a turn that only continues. */
+export const noMessage: OutgoingMessage = { message: [], author: undefined, attached: [] }
+
+/** Begins a run. Its watchers for cancellation and time end with the scope. */
+export const begin = Effect.fnUntraced(function* (
+  profile: Profile,
+  message: ReadonlyArray<Part>,
+  { attached = [], author, cancel, waiting = (work) => work }: RunOptions,
+  emit: Emit
+): Effect.fn.Return<AgentRun, never, Scope.Scope> {
+  return {
+    profile,
+    emit,
+    scope: yield* Effect.scope,
+    bounds: yield* watchBounds(profile.limits ?? {}, cancel, waiting),
+    hooked: Hooked.make(profile.hooks, yield* placeOf(profile), emit),
+    prompt: message.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
+    author,
+    used: { turns: 0, tokens: 0, cost: 0 },
+    loops: 0,
+    continued: 0,
+    isCompressed: false,
+    next: { message, author, attached }
+  }
+})
+
+/** The session and folder that hooks receive. Looked up only if there are hooks. */
+const placeOf = Effect.fnUntraced(function* ({ chat, hooks }: Profile): Effect.fn.Return<HookPlace> {
+  if (hooks === undefined) return {}
+  const { started } = yield* chat.session
+  return { session: started?.session, cwd: (yield* chat.settings).cwd ?? started?.cwd }
+})

@@ -1,0 +1,105 @@
+import { Effect, Exit } from "effect"
+import type { Loop } from "../../domain/agent/LoopDetection.ts"
+import { type Part, response } from "../../domain/content/Content.ts"
+import { errorResponse } from "../../domain/tools/ToolResult.ts"
+import type { TurnError } from "../chat/Turn.ts"
+import type { Approval } from "../tools/Approval.ts"
+import { append, callsOf } from "./AgentConversation.ts"
+import type { AgentRun, Profile } from "./AgentRun.ts"
+import { stopText } from "./RunBounds.ts"
+import { abandonedAnswer, type CallAnswer, type PendingCall, stoppedReason } from "./ToolAnswer.ts"
+import { runToolCalls } from "./ToolRun.ts"
+
+/** Answers the calls of a turn, and records one answer per call whatever happens. */
+
+/** The text of an answer: its output, or its JSON. */
+export const outputOf = ({ response: given }: CallAnswer): string =>
+  typeof given["output"] === "string" && Object.keys(given).length === 1 ? given["output"] : JSON.stringify(given)
+
+/** Appends one answer per call to the conversation, in call order, each followed by its media. */
+const record = Effect.fnUntraced(function* (
+  { chat }: Profile,
+  calls: ReadonlyArray<PendingCall>,
+  answers: ReadonlyArray<CallAnswer>,
+  summaries: ReadonlyMap<number, string>
+) {
+  const parts: Array<Part> = []
+  const instead: Record<string, string> = {}
+  for (const [index, { call }] of calls.entries()) {
+    const answer = answers[index]
+    if (answer === undefined) continue
+    const summary = summaries.get(index)
+    if (summary !== undefined) instead[String(parts.length)] = summary
+    parts.push(response(call.name, answer.response, call.id), ...(answer.result?.media ?? []))
+  }
+  yield* append(chat, [{ parts, ...(summaries.size === 0 ? {} : { instead }) }])
+})
+
+/** Runs the calls and records their results. An interrupted run records what was done. */
+export const answerCalls = Effect.fnUntraced(function* (
+  { bounds, emit, hooked, profile, prompt, scope }: AgentRun,
+  calls: ReadonlyArray<PendingCall>
+): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError, Approval> {
+  const { name, summarize, tools } = profile
+  const given: Array<CallAnswer | undefined> = calls.map(() => undefined)
+  const summaries = new Map<number, string>()
+  const stop = Effect.map(bounds.stopped, stopText)
+  const work = Effect.gen(function* () {
+    yield* runToolCalls(calls, given, {
+      tools,
+      agent: name,
+      emit,
+      waiting: bounds.waiting,
+      stop,
+      hooked,
+      aside: (work) => Effect.asVoid(Effect.forkIn(work, scope))
+    })
+    if (summarize === undefined) return
+    const shortened = Effect.forEach(
+      calls,
+      Effect.fnUntraced(function* ({ call }, index) {
+        const answer = given[index]
+        if (answer?.status !== "success") return
+        const summary = yield* summarize(call.name, outputOf(answer), prompt)
+        if (summary === undefined) return
+        // Text that hooks added is never shortened.
+        summaries.set(index, answer.added === undefined ? summary : `${summary}\n\n${answer.added}`)
+      }),
+      { concurrency: 4, discard: true }
+    )
+    yield* Effect.raceFirst(Effect.asVoid(stop), shortened)
+  })
+  return yield* Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const exit = yield* Effect.exit(restore(work))
+      const answers = given.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
+      yield* record(profile, calls, answers, summaries)
+      if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+      return answers
+    })
+  )
+})
+
+/** Answers all calls with the same refusal, because they go round in circles. */
+export const refuseCalls = Effect.fnUntraced(function* (
+  { emit, profile }: AgentRun,
+  calls: ReadonlyArray<PendingCall>,
+  { detail }: Loop
+): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError> {
+  const why = `not carried out, because you seem to be going round in circles: ${detail}; try another way, or say what keeps you from going on`
+  const answers = calls.map((): CallAnswer => ({ status: "error", response: errorResponse(why), result: undefined }))
+  yield* record(profile, calls, answers, new Map())
+  for (const { call, id } of calls) {
+    const { name } = call
+    yield* emit({ _tag: "ToolCallResponse", id, name, status: "error", display: null, message: why, duration: 0 })
+  }
+  return answers
+})
+
+/** Answers the calls that a run left behind, if any. */
+export const abandonCalls = Effect.fnUntraced(function* (profile: Profile) {
+  const calls = yield* callsOf(profile.chat)
+  if (calls.length === 0) return
+  const answers = calls.map(() => abandonedAnswer(stoppedReason, undefined))
+  yield* record(profile, calls, answers, new Map())
+})

@@ -1,0 +1,28 @@
+import { assert, describe, it } from "@effect/vitest"
+import { afterUse, exceededLimit, type Limits } from "../../../src/services/agent/RunBounds.ts"
+
+const used = { turns: 3, tokens: 1_000, cost: 0.5 }
+
+describe("the limit that a run has reached", () => {
+  const cases: ReadonlyArray<readonly [limits: Limits, limit: string | undefined]> = [
+    [{}, undefined],
+    [{ turns: 4, tokens: 1_001, cost: 0.51 }, undefined],
+    [{ turns: 3 }, "turns"],
+    [{ tokens: 1_000 }, "tokens"],
+    [{ cost: 0.5 }, "cost"],
+    [{ turns: 3, tokens: 1, cost: 0 }, "turns"]
+  ]
+  for (const [limits, limit] of cases) {
+    it(`${JSON.stringify(limits)}: ${limit ?? "none"}`, () => {
+      const stop = exceededLimit(limits, used)
+      assert.strictEqual(stop?._tag === "Limit" ? stop.limit : undefined, limit)
+    })
+  }
+})
+
+it("an answer uses its tokens, and dollars where its model has a price", () => {
+  const usage = { prompt: 100, answer: 10, thoughts: 5, cached: 0 }
+  assert.deepStrictEqual(afterUse(used, "m", null), used)
+  assert.deepStrictEqual(afterUse(used, "nobody's-model", usage), { turns: 3, tokens: 1_115, cost: 0.5 })
+  assert.isAbove(afterUse(used, "gemini-2.5-pro", usage).cost, 0.5)
+})
