@@ -1,5 +1,14 @@
-import type { AgentCard, Message, Part, Task as RemoteTask, TaskState, TaskStatus } from "@a2a-js/sdk"
-import type { Client } from "@a2a-js/sdk/client"
+import {
+  type AgentCard,
+  type Message,
+  type Part,
+  Role,
+  SendMessageRequest,
+  type Task as RemoteTask,
+  TaskState,
+  type TaskStatus
+} from "@a2a-js/sdk"
+import * as sdk from "@a2a-js/sdk/client"
 import {
   Clock,
   Config,
@@ -32,8 +41,8 @@ import {
 import { bounded } from "../model/BoundedResponse.ts"
 
 /**
- * A remote agent over A2A, by the client part of `@a2a-js/sdk`, which needs no other package than its own `jose`. The SDK is loaded when the first
- * message is sent. Supports servers of protocol 1.0 and 0.3.
+ * A remote agent over A2A, by the client part of `@a2a-js/sdk`, which needs no other package than its own `jose`. The SDK is loaded with this
+ * file, and this file with the first remote agent. Supports servers of protocol 1.0 and 0.3.
  *
  * One file: requests, their bounds and the events of one remote task belong to one exchange.
  */
@@ -298,9 +307,8 @@ export const make = Effect.fnUntraced(function* ({
   const connect = Effect.fnUntraced(function* (
     exchange: Exchange,
     header: Header | undefined
-  ): Effect.fn.Return<Client, AgentFailure, Scope.Scope> {
+  ): Effect.fn.Return<sdk.Client, AgentFailure, Scope.Scope> {
     const signal = yield* Effect.abortSignal
-    const sdk = yield* Effect.promise(() => import("@a2a-js/sdk/client"))
     const attempt = <A>(run: () => Promise<A>) =>
       Effect.tryPromise({ try: run, catch: (error) => failure(error, exchange, header) })
     const resolver = (fetchImpl: typeof fetch) =>
@@ -371,7 +379,6 @@ export const make = Effect.fnUntraced(function* ({
     activity: Task["activity"]
   ): Effect.fn.Return<AgentResult, AgentFailure> {
     const header = yield* Effect.fromResult(credentials)
-    const { Role, SendMessageRequest, TaskState } = yield* Effect.promise(() => import("@a2a-js/sdk"))
     const began = yield* Clock.currentTimeMillis
     const heard = yield* Ref.make(nothingYet)
     const exchange: Exchange = { status: undefined, refusal: undefined }
