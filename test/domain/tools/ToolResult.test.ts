@@ -40,10 +40,10 @@ describe("what a tool gives back becomes an answer", () => {
   })
 
   it("hundreds of megabytes are an answer of a bounded size", () => {
-    const flood = "x".repeat(sizeOf(500_000_000, 10_000_000))
+    const flood = "x".repeat(sizeOf(500_000_000, 50_000_000))
     for (const answer of [
       wireResponse(flood),
-      wireResponse({ all: flood.slice(0, sizeOf(200_000_000, 5_000_000)) }),
+      wireResponse({ all: flood.slice(0, sizeOf(200_000_000, 40_000_000)) }),
       errorResponse(flood)
     ]) {
       const [text] = Object.values(answer)
