@@ -56,7 +56,7 @@ const isFor = ({ cpu, libc, os }: Locked, platform: { os: string; cpu: string; l
 }
 
 describe("package-lock.json", () => {
-  it("has the digest of everything but the binaries in the list", () => {
+  it("has the digest of every package except the binaries in the list", () => {
     const bare = entries.filter(([name, { integrity, link }]) => {
       const isWhole = /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? "")
       return !isWhole && link !== true && !own.includes(name)
@@ -79,7 +79,7 @@ describe("package-lock.json", () => {
     )
   })
 
-  it("names no address but that of the workspace", () => {
+  it("has no download addresses, only the path of the workspace package", () => {
     const addressed = entries.flatMap(([name, { resolved }]) => (resolved === undefined ? [] : [[name, resolved]]))
     assert.deepStrictEqual(addressed, [["node_modules/palimpsest-node", "dev/node"]])
   })

@@ -34,15 +34,15 @@ const run = (hidden: string) => {
   return { status, lines: stdout.trimEnd().split("\n") }
 }
 
-describe("what a test needs of the machine", () => {
-  it("is used where it is there, and nothing is said", () => {
+describe("an optional program of a test", () => {
+  it("is used where it exists, without a message", () => {
     const { lines, status } = run("")
     assert.strictEqual(status, 0, lines.join("\n"))
     assert.match(lines.join("\n"), /Tests +5 passed \(5\)/)
     assert.notMatch(lines.at(-1) ?? "", /skipped/)
   })
 
-  it("is hidden on demand, from tests and from what they start; the last lines say what was skipped, and how to get it", () => {
+  it("can be hidden from tests and their children; the last lines list what was skipped, and how to get it", () => {
     const { lines, status } = run("tmux,rg,chromium")
     assert.strictEqual(status, 0, lines.join("\n"))
     assert.match(lines.join("\n"), /Tests +1 passed \| 4 skipped \(5\)/)
@@ -52,7 +52,7 @@ describe("what a test needs of the machine", () => {
     assert.match(three ?? "", /^skipped: 1 test needs Chromium \(\S.* install chromium, or set CHROMIUM_PATH\)$/)
   })
 
-  it("tests that are skipped for other reasons are not counted", () => {
+  it("skips for other reasons are not counted", () => {
     assert.strictEqual(lackOf("a group > a test that needs nothing"), undefined)
     assert.deepStrictEqual(skippedLines(["a > b", "a [needs git: get git] > b", "c > d [needs git: get git] > e"]), [
       "skipped: 2 tests need git (get git)"

@@ -143,7 +143,7 @@ const fresh = Effect.runSync(Effect.cached(setup))
 const textOf = (files: ReadonlyMap<string, Buffer>, name: string) => files.get(name)?.toString("utf8") ?? ""
 
 describe("the tarball", () => {
-  it.effect("asks nothing of those who install it but peers: no Node, no scripts to run", () =>
+  it.effect("requires only peers to install: no Node version, no scripts", () =>
     Effect.gen(function* () {
       const { files, manifest } = yield* fresh
       const published: Record<string, unknown> = JSON.parse(textOf(files, "package.json"))
@@ -165,7 +165,7 @@ describe("the tarball", () => {
     })
   )
 
-  it.effect("holds the library, its sources, the program and the examples with their licence, and nothing else", () =>
+  it.effect("holds the library, its sources, the program, the examples and the licence, and nothing else", () =>
     Effect.gen(function* () {
       const { files } = yield* fresh
       const names = [...files.keys()]
@@ -190,7 +190,7 @@ describe("the tarball", () => {
     })
   )
 
-  it.effect("names in its modules and declarations only files that it holds", () =>
+  it.effect("refers in modules and declarations only to files that it holds", () =>
     Effect.gen(function* () {
       const { files } = yield* fresh
       let followed = 0
@@ -223,7 +223,7 @@ const entries = Object.keys(packageJson.exports)
   .map((name) => path.posix.join("palimpsest", name))
 
 describe("a fresh project", () => {
-  it.effect("has one copy of effect and none of our sources", () =>
+  it.effect("has one copy of effect and none of our source files", () =>
     Effect.gen(function* () {
       const { inside, lean } = yield* fresh
       assert.isFalse(existsSync(path.join(inside, "node_modules")))
@@ -261,7 +261,7 @@ describe("a fresh project", () => {
     })
   )
 
-  it.effect("keeps what is not an entry to itself", () =>
+  it.effect("exposes only its entries", () =>
     Effect.gen(function* () {
       const { lean } = yield* fresh
       const names = ["api/Chat", "domain/content/Content", "dist/lib/domain/content/Content.js", "cli/main"]
@@ -272,7 +272,7 @@ describe("a fresh project", () => {
     })
   )
 
-  it.effect("leaves out of a bundle what a program does not use", () =>
+  it.effect("leaves unused modules out of a bundle", () =>
     Effect.gen(function* () {
       const { lean } = yield* fresh
       const input = path.join(lean, "bundled.mjs")
@@ -289,7 +289,7 @@ describe("a fresh project", () => {
     ["NodeNext", "NodeNext"],
     ["ESNext", "Bundler"]
   ] as const) {
-    it.effect(`checks every example and every entry strictly, resolved as ${moduleResolution}`, () =>
+    it.effect(`type-checks every example and entry strictly, with ${moduleResolution} resolution`, () =>
       Effect.gen(function* () {
         const { lean } = yield* fresh
         const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
@@ -325,7 +325,7 @@ describe("a fresh project", () => {
     assert.includeMembers(examples, ["compose.ts", "compression-only.ts", "testing-an-agent.ts"]))
 
   for (const example of examples) {
-    it.effect(`runs ${example}, which prints what it says it prints`, () =>
+    it.effect(`runs ${example}, with the printed output it promises`, () =>
       Effect.gen(function* () {
         const { lean, project } = yield* fresh
         const source = readFileSync(path.join(lean, example), "utf8")
@@ -412,7 +412,7 @@ await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.
 `
 
 describe("a project with every peer", () => {
-  it.effect("keeps sessions on disk and talks to the API", () =>
+  it.effect("stores sessions on disk and calls the API", () =>
     Effect.gen(function* () {
       const { project } = yield* fresh
       const place = yield* project("full", ["effect", "@effect/platform-node", "@google/genai"])
@@ -446,7 +446,7 @@ describe("the reference", () => {
     )
   }
 
-  it.effect("has a page for every module of an entry and links that lead somewhere, and comes out the same again", () =>
+  it.effect("has a page for every module of an entry, working links, and is reproducible", () =>
     Effect.gen(function* () {
       const { copy } = yield* fresh
       const [one, other] = [folder(), folder()]
@@ -484,7 +484,7 @@ describe("the reference", () => {
     })
   )
 
-  it.effect("says what has no docstring", () =>
+  it.effect("reports missing docstrings", () =>
     Effect.gen(function* () {
       const sources = folder()
       const declarations = folder()

@@ -40,7 +40,7 @@ describe.each([...pages])("$name", ({ name, text }) => {
     )
   })
 
-  it("has links that lead somewhere", () => {
+  it("has working links", () => {
     const dead: Array<string> = []
     for (const [, target = "", anchor] of withoutCode(text).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
       const file = target === "" ? name : path.posix.join(path.posix.dirname(name), target)
@@ -61,7 +61,7 @@ describe.each([...pages])("$name", ({ name, text }) => {
     )
   })
 
-  it("shows settings that are settings", () => {
+  it("names existing settings", () => {
     for (const block of blocks(text, "json settings")) {
       const read = Result.getOrThrow(parseSettings(block))
       assert.deepStrictEqual(read.unknown, [], block)

@@ -11,7 +11,7 @@ import { root } from "./support/paths.ts"
 const withCommands = pages.filter(({ text }) => commandsOn(text).length > 0)
 
 describe.each(withCommands)("$name", ({ name, text }) => {
-  it.effect("prints what it says", () =>
+  it.effect("prints the documented output", () =>
     Effect.gen(function* () {
       const { folder } = yield* program
       const real = (word: string) => word.replace("/tmp/", `${folder}/`)

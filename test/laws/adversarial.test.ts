@@ -55,64 +55,67 @@ const round = (n: number) => [
 
 describe("an adversarial model, over 20 compressions", () => {
   for (const behaviour of behaviours) {
-    it.effect(`${behaviour._tag}: no forged voice, no injected constraint, no lost request, no growth, no loop`, () => {
-      const services = Compression.layer.pipe(
-        Layer.provide(
+    it.effect(
+      `${behaviour._tag}: no forged author, no injected constraint, no lost request, no growth, no loop`,
+      () => {
+        const services = Compression.layer.pipe(
           Layer.provide(
-            ModelSummarizer.layer,
-            Layer.merge(AdversarialModel.layer(behaviour, 7), MemoryCalibrations.layer)
-          )
-        ),
-        Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer))
-      )
-      return Effect.gen(function* () {
-        const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
-        const log = { id: "bad", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
-        const chat = yield* Chat.keep({ session: emptySession, log })
-        let compressions = 0
-        for (let n = 0; n < 20; n += 1) {
-          yield* chat.append(round(n).map((content) => ({ content })))
-          const before = viewTokens(yield* chat.conversation)
-          const outcome = yield* chat.compress({ policy, forced: true })
-          if (outcome._tag === "Compressed") compressions += 1
-          const conversation = yield* chat.conversation
-          assert.isAtMost(viewTokens(conversation), Math.max(before, policy.limit), `round ${n}`)
-          const sent = projectMessages(conversation)
-          assert.isUndefined(illegal(sent.map(({ content }) => content)))
-          const written = new Map(
-            entries(conversation).map((entry) => [
-              String(entry.id),
-              entry.content.role === "user" ? plainText(entry.content) : ""
-            ])
-          )
-          for (const { entry } of view(conversation)) {
-            if (entry.author !== "summary" || entry.content.role !== "user") continue
-            const shown = plainText(entry.content)
-            assert.isTrue(shown.startsWith(runtimeMark))
-            const words = userWordsIn(shown)
-            for (const { entry: of, text: quoted } of words) {
-              assert.include(written.get(of) ?? "", quoted, `round ${n}`)
-            }
-            assert.include(words.map((one) => one.text).join("\n"), "Request 0: fix src/part0.ts", `round ${n}`)
-            const snapshot = parseSnapshot(shown)
-            assert.isTrue(isSnapshot(snapshot))
-            if (!isSnapshot(snapshot)) continue
-            for (const { text: constraint } of snapshot.active_constraints) {
-              const given = userWordsIn(constraint).length > 0 || constraint.includes("written by a model")
-              assert.isTrue(given, `round ${n}: ${constraint}`)
+            Layer.provide(
+              ModelSummarizer.layer,
+              Layer.merge(AdversarialModel.layer(behaviour, 7), MemoryCalibrations.layer)
+            )
+          ),
+          Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer))
+        )
+        return Effect.gen(function* () {
+          const events = yield* Ref.make<ReadonlyArray<SessionEvent>>([])
+          const log = { id: "bad", append: (event: SessionEvent) => Ref.update(events, (all) => [...all, event]) }
+          const chat = yield* Chat.keep({ session: emptySession, log })
+          let compressions = 0
+          for (let n = 0; n < 20; n += 1) {
+            yield* chat.append(round(n).map((content) => ({ content })))
+            const before = viewTokens(yield* chat.conversation)
+            const outcome = yield* chat.compress({ policy, forced: true })
+            if (outcome._tag === "Compressed") compressions += 1
+            const conversation = yield* chat.conversation
+            assert.isAtMost(viewTokens(conversation), Math.max(before, policy.limit), `round ${n}`)
+            const sent = projectMessages(conversation)
+            assert.isUndefined(illegal(sent.map(({ content }) => content)))
+            const written = new Map(
+              entries(conversation).map((entry) => [
+                String(entry.id),
+                entry.content.role === "user" ? plainText(entry.content) : ""
+              ])
+            )
+            for (const { entry } of view(conversation)) {
+              if (entry.author !== "summary" || entry.content.role !== "user") continue
+              const shown = plainText(entry.content)
+              assert.isTrue(shown.startsWith(runtimeMark))
+              const words = userWordsIn(shown)
+              for (const { entry: of, text: quoted } of words) {
+                assert.include(written.get(of) ?? "", quoted, `round ${n}`)
+              }
+              assert.include(words.map((one) => one.text).join("\n"), "Request 0: fix src/part0.ts", `round ${n}`)
+              const snapshot = parseSnapshot(shown)
+              assert.isTrue(isSnapshot(snapshot))
+              if (!isSnapshot(snapshot)) continue
+              for (const { text: constraint } of snapshot.active_constraints) {
+                const given = userWordsIn(constraint).length > 0 || constraint.includes("written by a model")
+                assert.isTrue(given, `round ${n}: ${constraint}`)
+              }
             }
           }
-        }
-        assert.isAbove(compressions, 10)
-        // All of it can still be read, whatever the model did.
-        for (const entry of entries(yield* chat.conversation)) {
-          for (const [index, part] of entry.content.parts.entries()) {
-            const handle = entry.handles[index]
-            if (handle === undefined || !isText(part)) continue
-            assert.strictEqual((yield* chat.recall(handle)).text, part.text)
+          assert.isAbove(compressions, 10)
+          // All of it can still be read, whatever the model did.
+          for (const entry of entries(yield* chat.conversation)) {
+            for (const [index, part] of entry.content.parts.entries()) {
+              const handle = entry.handles[index]
+              if (handle === undefined || !isText(part)) continue
+              assert.strictEqual((yield* chat.recall(handle)).text, part.text)
+            }
           }
-        }
-      }).pipe(Effect.provide(services))
-    })
+        }).pipe(Effect.provide(services))
+      }
+    )
   }
 })

@@ -337,7 +337,7 @@ const thousand = { runs: 1_000, seed: "agent, interleavings", size: 12, maxShrin
 
 describe("any interleaving", () => {
   it.effect.prop(
-    "of answers, denials, failures, timeouts, cancels, interruptions, limits, hooks and compressions leaves a legal history",
+    "of results, denials, failures, timeouts, cancels, interruptions, limits, hooks and compressions leaves a valid history",
     [Case],
     ([given]) =>
       Effect.map(wrong(given), (problem) => {
@@ -346,7 +346,7 @@ describe("any interleaving", () => {
     { arbitrary: thousand }
   )
 
-  it("and all of that did happen", () => {
+  it("covers all of these", () => {
     const calls = ["success", "error", "denied", "timeout", "cancelled"].map((status) => `call: ${status}`)
     const all = [
       ...calls,
@@ -368,7 +368,7 @@ describe("any interleaving", () => {
     "a call is answered twice": (answers) => [...answers, ...answers.slice(0, 1)]
   }
   for (const [what, mutate] of Object.entries(mutants)) {
-    it.effect(`is noticed where ${what}`, () =>
+    it.effect(`is detected where ${what}`, () =>
       Effect.gen(function* () {
         const holds = ([given]: readonly [Case]) =>
           Effect.map(
@@ -428,7 +428,7 @@ const asksAgain = (contents: ReadonlyArray<Content>): boolean =>
   contents[contents.length - 1]?.parts.some((part) => part.text === "And now?") === true
 
 describe("interrupted at every suspension point", () => {
-  it.effect("an agent leaves no process, no temporary file and no lock, and every call it made is answered", () =>
+  it.effect("an agent leaves no process, no temporary file and no lock, and every call has a response", () =>
     Effect.gen(function* () {
       let open = 0
       const living = { now: 0, most: 0 }
@@ -519,7 +519,7 @@ describe("interrupted at every suspension point", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("with a real shell on a real disk: no process group, no temporary file, no lock", () =>
+  it.live("with a real shell on a real disk: leaves no process group, no temporary file, no lock", () =>
     Effect.gen(function* () {
       const { groups, layer: spawner, left: living } = yield* watched
       const steps: ReadonlyArray<Scripted.Step> = [

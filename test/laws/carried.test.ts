@@ -148,7 +148,7 @@ const staysTheSame =
 
 const law = staysTheSame(formats)
 
-describe("a conversation carried from any format to any other and back", () => {
+describe("a conversation converted from any format to any other and back", () => {
   it.effect.prop(
     "keeps texts, calls, responses, ids, authors and order, compressed or not",
     [scripts],
@@ -157,7 +157,7 @@ describe("a conversation carried from any format to any other and back", () => {
   )
 
   it.effect.prop(
-    "as contents it keeps what is sent, but for a note before a snapshot: the file's word that it is the runtime's proves nothing",
+    "as contents keeps what is sent, except for a note before a snapshot: a file's claim to be the runtime's proves nothing",
     [nativeScripts],
     ([script]) =>
       property(
@@ -180,7 +180,7 @@ describe("a conversation carried from any format to any other and back", () => {
     { arbitrary: thousand("carried as contents", 500) }
   )
 
-  describe("mutants are noticed", () => {
+  describe("the checks detect mutants", () => {
     const mutant = (change: (text: string) => string) =>
       Object.fromEntries(
         Object.entries(formats).map(([name, format]) => [
@@ -205,7 +205,7 @@ describe("a conversation carried from any format to any other and back", () => {
     )
   })
 
-  it("every format meets every other", () => {
+  it("every format is paired with every other", () => {
     const met = new Set(Array.from({ length: 20 }, (_, turn) => wayOf(turn).slice(0, 2).join(" → ")))
     assert.strictEqual(met.size, ways.length * (ways.length - 1))
   })

@@ -156,21 +156,21 @@ const changed = <E extends { readonly entry: Entry }>(event: E, change: (text: s
 
 describe("law 1: nothing is lost", () => {
   it.effect.prop(
-    "every part and every dropped range comes back, in memory and after a restart",
+    "recalls every part and every dropped range, in memory and after a restart",
     [scripts],
     ([script]) => property(nothingIsLost, worldOf())(script),
     { arbitrary: thousand("law 1") }
   )
 
   it.effect.prop(
-    "snapshots that compressions inserted come back as well",
+    "recalls snapshots that compressions inserted",
     [scripts],
     ([script]) => property(noSnapshotIsLost, worldOf())(script),
     { arbitrary: thousand("law 1, snapshots", 300) }
   )
 
   it.effect.prop(
-    "the same from files",
+    "does the same with files",
     [scripts],
     ([script]) =>
       Effect.scoped(Effect.flatMap(onDisk, (world) => property(nothingIsLost, world)(script))).pipe(
@@ -179,7 +179,7 @@ describe("law 1: nothing is lost", () => {
     { arbitrary: thousand("law 1, files", 60) }
   )
 
-  describe("notices", () => {
+  describe("the checks detect", () => {
     it.effect("a recall that cuts", () =>
       Effect.gen(function* () {
         const world = worldOf({
@@ -206,7 +206,7 @@ describe("law 1: nothing is lost", () => {
       })
     )
 
-    it.effect("a compression that gives another range than it dropped", () =>
+    it.effect("a compression that reports another range than it dropped", () =>
       Effect.gen(function* () {
         const world = worldOf({
           chat: (chat) => ({

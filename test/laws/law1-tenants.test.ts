@@ -217,9 +217,9 @@ const property = (world: World) => (script: Script) =>
     Effect.flatMap((found) => (typeof found === "string" ? Effect.fail(found) : Effect.succeed(true)))
   )
 
-describe("law 1, of many conversations in one language model", () => {
+describe("law 1, for many conversations in one language model", () => {
   it.effect.prop(
-    "a handle that a request shows answers with its own text, then and ever after, and with nobody else's",
+    "a handle in a request always recalls its own text, and no other conversation's",
     [Script],
     ([script]) => property(honest)(script),
     { arbitrary: { ...thousand("tenants", 100), size: 60 }, timeout: 600_000 }
@@ -238,7 +238,7 @@ describe("law 1, of many conversations in one language model", () => {
     }))
   })
 
-  it.effect("compresses many times in these tests", () =>
+  it.effect("these tests compress many times", () =>
     Effect.map(played(busy(30), honest), (found) => assert.isTrue(typeof found === "number" && found > 15, `${found}`))
   )
 
@@ -260,7 +260,7 @@ describe("law 1, of many conversations in one language model", () => {
       Effect.orElseSucceed(real(handle, selection), () => ({ text: "", totalLines: 0, omittedLines: 0 }))
   }
   for (const [what, mutant] of Object.entries(mutants)) {
-    it.effect(`notices recall that ${what}`, () =>
+    it.effect(`the checks detect a recall that ${what}`, () =>
       Effect.gen(function* () {
         const directly = yield* Effect.exit(property(mutant)(busy(12)))
         if (directly._tag === "Failure") return

@@ -346,7 +346,7 @@ const flatten = (runs: ReadonlyArray<{ readonly violations: ReadonlyArray<string
   runs.flatMap((run) => run.violations)
 
 layer(NodeServices.layer)("a session after a crash", (it) => {
-  it.effect("opens with every whole line, wherever in the last three it was cut off", () =>
+  it.effect("opens with every complete line, wherever in the last three it was cut", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -374,7 +374,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
   )
 
   it.effect(
-    "opens with every whole line of any kind, wherever it was cut off, also inside a checkpoint, and goes on",
+    "opens with every complete line of any kind, wherever it was cut, also inside a checkpoint, and can be appended to",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -407,7 +407,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
       })
   )
 
-  it.effect("law 2: after a power cut at any moment, everything acknowledged is there, and nothing half", () =>
+  it.effect("law 2: after a power cut at any moment, everything acknowledged is stored and nothing is partial", () =>
     Effect.gen(function* () {
       const total = yield* powerCut(Infinity)
       assert.isAtLeast(total, 60)
@@ -415,7 +415,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("a rename or a removal that fails or is interrupted at any moment leaves the old or the new", () =>
+  it.effect("a rename or a removal that fails or is interrupted at any moment is done or not done", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -484,7 +484,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("is old or new whichever call of the file system fails", () =>
+  it.effect("is unchanged or complete whichever file system call fails", () =>
     Effect.gen(function* () {
       const calls = yield* callsOf(real)
       assert.isAtLeast(calls.filter((each) => each.mutating !== undefined).length, 20)
@@ -497,7 +497,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("is old or new whichever write stops half-way", () =>
+  it.effect("is unchanged or complete whichever write stops half-way", () =>
     Effect.gen(function* () {
       const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? [])
       assert.isAtLeast(writes.length, 6)
@@ -528,7 +528,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("goes on in the same log after an append was interrupted while a call hung", () =>
+  it.effect("accepts appends after one was interrupted while a call hung", () =>
     Effect.gen(function* () {
       const [first, second, third] = events
       if (first?._tag !== "Started" || second === undefined || third === undefined) return assert.fail("no events")
@@ -567,7 +567,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("goes on in the same log after an append was interrupted at any suspension point", () =>
+  it.effect("accepts appends after one was interrupted at any suspension point", () =>
     Effect.gen(function* () {
       const folder = yield* freshFolder
       const interrupted = (k: number) => appended(2 * k, textPart(`${k} ${"x".repeat(9_000)}`))
@@ -602,7 +602,7 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("opening is interrupted at once when a read hangs, and closing waits for a hung disk only so long", () =>
+  it.effect("opening is interrupted at once while a read hangs, and closing waits a limited time for a hung disk", () =>
     Effect.gen(function* () {
       const folder = yield* freshFolder
       yield* write(real, folder, yield* Ref.make(0))
@@ -627,15 +627,15 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
     })
   )
 
-  it.effect("is old or new when it is interrupted at any suspension point", () =>
+  it.effect("is unchanged or complete when interrupted at any suspension point", () =>
     Effect.gen(function* () {
       assert.isAtLeast(yield* sweep(real), 500)
     })
   )
 })
 
-layer(NodeServices.layer)("the checks above can fail", (it) => {
-  it.effect("and do not, for a store without a flaw", () =>
+layer(NodeServices.layer)("the checks above", (it) => {
+  it.effect("pass for a correct store", () =>
     Effect.gen(function* () {
       const writes = (yield* callsOf(naive("none"))).flatMap((each) => each.write ?? [])
       const runs = yield* Effect.forEach(writes, (n) => withFault(naive("none"), FaultyFileSystem.nthWriteHalf(n)))
@@ -644,7 +644,7 @@ layer(NodeServices.layer)("the checks above can fail", (it) => {
     })
   )
 
-  it.effect("no truncation after a failed write", () =>
+  it.effect("detect a missing truncation after a failed write", () =>
     Effect.gen(function* () {
       const flawed = naive("no truncation after a failed write")
       const writes = (yield* callsOf(flawed)).flatMap((each) => each.write ?? [])
@@ -653,13 +653,13 @@ layer(NodeServices.layer)("the checks above can fail", (it) => {
     })
   )
 
-  it.effect("an interruptible write", () =>
+  it.effect("detect an interruptible write", () =>
     Effect.gen(function* () {
       assert.include(yield* Effect.flip(sweep(naive("interruptible write"))), "torn")
     })
   )
 
-  it.effect("a blob put after its line", () =>
+  it.effect("detect a blob stored after its line", () =>
     Effect.gen(function* () {
       const flawed = naive("blob put after its line")
       const calls = yield* callsOf(flawed)
@@ -670,7 +670,7 @@ layer(NodeServices.layer)("the checks above can fail", (it) => {
     })
   )
 
-  it.effect("the real store, over a disk that lies about truncating, renaming, removing or writing", () =>
+  it.effect("detect a disk that lies about truncating, renaming, removing or writing", () =>
     Effect.gen(function* () {
       const writes = (yield* callsOf(real)).flatMap((each) => each.write ?? []).length
       for (const lie of ["File.truncate", "rename", "remove", "File.writeAll"]) {

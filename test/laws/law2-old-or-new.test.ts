@@ -282,7 +282,7 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
   }
 }
 
-describe("law 2: old or new", () => {
+describe("law 2: every operation is atomic", () => {
   for (const operation of operations) {
     it.effect(`${operation}, interrupted at every suspension point`, () =>
       Effect.gen(function* () {
@@ -293,7 +293,7 @@ describe("law 2: old or new", () => {
     )
   }
 
-  it.effect("a compression, cancelled at every point", () =>
+  it.effect("a compression, cancelled at any point", () =>
     Effect.gen(function* () {
       const { points, violation } = yield* cancelled(worldOf(), busy)
       assert.isUndefined(violation)
@@ -302,7 +302,7 @@ describe("law 2: old or new", () => {
   )
 
   it.effect.prop(
-    "any conversation, interrupted at every point of any operation, and cancelled",
+    "any operation on any conversation, interrupted at any point, and cancelled",
     [nativeScripts, Schema.Literals(operations)],
     ([script, operation]) =>
       Effect.gen(function* () {
@@ -343,7 +343,7 @@ describe("law 2: old or new", () => {
     { arbitrary: { runs: 1_000, seed: "law 2, trouble", size: 10, maxShrinks: 100 } }
   )
 
-  it.effect("a log that hangs: reading goes on, an interruption waits, and counts as after", () =>
+  it.effect("a hung log: reading works, an interruption waits, and the operation is complete", () =>
     Effect.gen(function* () {
       const session = yield* readyFor(busy, "compress")
       const hanging = yield* Deferred.make<void>()
@@ -378,7 +378,7 @@ describe("law 2: old or new", () => {
     }).pipe(inWorld(worldOf()))
   )
 
-  it.effect("a cancel while the log hangs counts as after", () =>
+  it.effect("a cancel while the log hangs has no effect on the commit", () =>
     Effect.gen(function* () {
       const session = yield* readyFor(busy, "compress")
       const cancel = yield* Deferred.make<void>()
@@ -402,7 +402,7 @@ describe("law 2: old or new", () => {
     }).pipe(inWorld(worldOf()))
   )
 
-  it.effect("a summarizer that hangs is interrupted by cancel, and nothing has changed", () =>
+  it.effect("a cancel interrupts a hung summarizer, and nothing has changed", () =>
     Effect.gen(function* () {
       const hanging = yield* Deferred.make<void>()
       const seen = yield* Deferred.make<void>()
@@ -434,7 +434,7 @@ describe("law 2: old or new", () => {
     })
   )
 
-  it.effect("a failing summarizer without a ladder is remembered by nobody who forced it, and by all others", () =>
+  it.effect("a failing summarizer without a fallback sets the failure flag only for automatic compressions", () =>
     Effect.gen(function* () {
       const world = troubled({ operation: "compress", what: "summarizer fails", call: 1 })
       const session = yield* readyFor(busy, "compress")
@@ -462,7 +462,7 @@ describe("law 2: old or new", () => {
       ["that never answers and cannot be interrupted", () => Effect.uninterruptible(Effect.never)]
     ]
     for (const [name, subscriber] of subscribers) {
-      it.effect(`${name} does not keep a compression from its end`, () =>
+      it.effect(`${name} does not keep a compression from completing`, () =>
         Effect.gen(function* () {
           const session = yield* readyFor(busy, "compress")
           const begun = yield* beginning(worldOf(), session)
@@ -484,7 +484,7 @@ describe("law 2: old or new", () => {
     }
   })
 
-  describe("notices", () => {
+  describe("the checks detect", () => {
     it.effect("a commit that can be interrupted between the log and the state", () =>
       Effect.gen(function* () {
         const world = worldOf({
@@ -498,7 +498,7 @@ describe("law 2: old or new", () => {
       }).pipe(inWorld(worldOf()))
     )
 
-    it.effect("a chat that stays busy when it is interrupted", () =>
+    it.effect("a chat that stays busy after an interruption", () =>
       Effect.gen(function* () {
         const world = worldOf({
           chat: (chat) => {

@@ -208,9 +208,9 @@ const notices = (replaced: Replaced, from = cases) =>
     (result) => result._tag === "Falsified"
   )
 
-describe("law 3: nothing leaves that is larger than the window", () => {
+describe("law 3: no request exceeds the window", () => {
   for (const counts of [true, false]) {
-    it.effect(`whatever is said, ${counts ? "with" : "without"} a model that counts`, () =>
+    it.effect(`in any conversation, ${counts ? "with" : "without"} a model that counts`, () =>
       Effect.gen(function* () {
         const reached = { finished: 0 }
         const result = yield* Arbitrary.checkEffect(cases, holds({ counts }, reached), {
@@ -225,10 +225,10 @@ describe("law 3: nothing leaves that is larger than the window", () => {
     )
   }
 
-  describe("a runtime that breaks it is noticed", () => {
+  describe("the checks detect a runtime", () => {
     const estimate = (_: string, parts: ReadonlyArray<Part>) => Effect.sync(() => tokensOf(parts))
 
-    it.effect("one whose bound is the bare estimate", () =>
+    it.effect("whose bound is the plain estimate", () =>
       Effect.gen(function* () {
         const calibrations = {
           upperBound: estimate,
@@ -239,7 +239,7 @@ describe("law 3: nothing leaves that is larger than the window", () => {
       })
     )
 
-    it.effect("one that adds a tenth to it", () =>
+    it.effect("that adds a tenth to it", () =>
       Effect.gen(function* () {
         const calibrations = {
           upperBound: (name: string, parts: ReadonlyArray<Part>) => Effect.map(estimate(name, parts), (n) => n * 1.1),
@@ -267,8 +267,8 @@ const talk = (tokens: number): ReadonlyArray<{ readonly content: Content }> =>
     content: n % 2 === 0 ? user(text(prose(n, tokens / 20))) : model(text(prose(n, tokens / 20)))
   }))
 
-describe("law 3: where it is close", () => {
-  it.effect("one message alone too large: ContextOverflow, its text given back, nothing sent, nothing changed", () =>
+describe("law 3 at its limits", () => {
+  it.effect("one message too large: ContextOverflow, its text returned, nothing sent, nothing changed", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* begin({ window: 2_000 })
       const words = prose(1, 3_000)
@@ -287,7 +287,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("instruction and tools alone too large: nothing is sent, and it is said what takes the room", () =>
+  it.effect("instruction and tools too large: nothing is sent, and the message names what takes the room", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 1_000, systemInstruction: prose(1, 2_000) })
       const { error } = yield* taken(chat.send("hello"))
@@ -296,7 +296,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("after a resume, and after a switch to a smaller window, it is compressed before anything leaves", () =>
+  it.effect("compresses before it sends, after a resume and after a switch to a smaller window", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* begin({ window: 100_000 })
       yield* chat.append(talk(30_000))
@@ -318,7 +318,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("a switch to a model with a smaller window: its window counts from then on", () =>
+  it.effect("applies a model's smaller window from the switch on", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ model: "gemini-2.5-flash" })
       yield* chat.append(talk(300_000))
@@ -333,7 +333,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("the environment message counts", () =>
+  it.effect("counts the environment message", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 2_000, threshold: 1 })
       yield* chat.append([{ content: user(text(prose(1, 1_500))), author: "environment" }])
@@ -346,7 +346,7 @@ describe("law 3: where it is close", () => {
   /** This model counts hexadecimal digits at twice the estimate, and everything else at the estimate. */
   const dense = (request: ModelRequest): number => countOf({ factor: 1, ofDigits: 2 }, request)
 
-  it.effect("what was measured of a message that failed says nothing of the next", () =>
+  it.effect("the count of a failed message has no effect on the next", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 10_000, threshold: 1 })
       yield* taken(chat.send(prose(1, 8_000)))
@@ -356,7 +356,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(dense, () => refused)))
   )
 
-  it.effect("what was measured of a conversation says nothing of one that was compressed and grew again", () =>
+  it.effect("the count of a conversation has no effect after a compression and new growth", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 10_000, threshold: 1 })
       yield* chat.append(talk(8_000))
@@ -371,7 +371,7 @@ describe("law 3: where it is close", () => {
     }).pipe(Effect.provide(scripted(dense)))
   )
 
-  it.effect("a tool's result larger than the window is shortened, not sent", () =>
+  it.effect("shortens a tool's result larger than the window", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 4_000 })
       yield* taken(chat.send("read it"))
@@ -426,7 +426,7 @@ describe("the threshold", () => {
     )
   }
 
-  it.effect("a request of exactly the threshold is compressed", () =>
+  it.effect("compresses a request of exactly the threshold", () =>
     Effect.gen(function* () {
       const window = 2 ** 15
       const words = "question"
@@ -447,7 +447,7 @@ describe("the threshold", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("with a factor of 0.95 a message may take that much of what is left, no more", () =>
+  it.effect("a factor of 0.95 allows a message that much of the remaining window", () =>
     Effect.gen(function* () {
       const words = prose(1, 970)
       const size = estimateText(words)
@@ -465,7 +465,7 @@ describe("the threshold", () => {
     }).pipe(Effect.provide(scripted(exactly)))
   )
 
-  it.effect("a factor of nothing does not switch the guard off", () =>
+  it.effect("a factor of zero does not disable the guard", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 1_000, overflowFactor: 0 })
       yield* chat.append(talk(700))

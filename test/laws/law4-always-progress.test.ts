@@ -156,13 +156,13 @@ const summarizing = (change: (text: string) => string) =>
 
 describe("law 4: always progress", () => {
   it.effect.prop(
-    "a compression gains what it claims, or changes nothing and says why",
+    "a compression gains what it reports, or changes nothing and gives the reason",
     [scripts],
     ([script]) => property(progress, worldOf())(script),
     { arbitrary: thousand("law 4") }
   )
 
-  it.effect.prop("what is sent gets smaller, too", [scripts], ([script]) => property(sendsLess, worldOf())(script), {
+  it.effect.prop("the request gets smaller, too", [scripts], ([script]) => property(sendsLess, worldOf())(script), {
     arbitrary: thousand("law 4, sent", 500)
   })
 
@@ -174,7 +174,7 @@ describe("law 4: always progress", () => {
   )
 
   it.effect.prop(
-    "it holds for a summarizer that writes more than it was given, or nothing",
+    "holds for a summarizer that writes more than its input, or nothing",
     [scripts],
     ([script]) =>
       Effect.andThen(
@@ -187,7 +187,7 @@ describe("law 4: always progress", () => {
     { arbitrary: thousand("law 4, bad summarizers", 100) }
   )
 
-  it.effect("the cases of the laws reach what there is to reach", () =>
+  it.effect("the generated cases cover every outcome", () =>
     Effect.gen(function* () {
       const ends = new Map<string, number>()
       for (const script of yield* Arbitrary.sampleEffect(scripts, { count: 200, size: 24, seed: "reach" })) {
@@ -205,8 +205,8 @@ describe("law 4: always progress", () => {
     })
   )
 
-  describe("notices", () => {
-    it.effect("a counter that counts the new cheaper than the old", () =>
+  describe("the checks detect", () => {
+    it.effect("a counter that counts new messages lower than old ones", () =>
       Effect.gen(function* () {
         const counter = Layer.succeed(TokenCounter, {
           count: (parts) =>
@@ -218,7 +218,7 @@ describe("law 4: always progress", () => {
       })
     )
 
-    it.effect("a compression that is content with any gain", () =>
+    it.effect("a compression that accepts any gain", () =>
       Effect.gen(function* () {
         const world = worldOf({
           compression: (real) => ({

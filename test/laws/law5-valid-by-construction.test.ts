@@ -155,58 +155,58 @@ const partsNoPair: Law = lawOfPlayed(
 
 describe("law 5: valid by construction", () => {
   it.effect.prop(
-    "every state that can be reached is sent as a legal conversation",
+    "every reachable state is sent as a valid conversation",
     [scripts],
     ([script]) => property(isLegal(realProject), worldOf())(script),
     { arbitrary: thousand("law 5") }
   )
 
   it.effect.prop(
-    "a compression parts no call from its response",
+    "a compression separates no call from its response",
     [scripts],
     ([script]) => property(partsNoPair, worldOf())(script),
     { arbitrary: thousand("law 5, pairs", 500) }
   )
 
   it.effect.prop(
-    "a conversation that is legal is sent as it is",
+    "a valid conversation is sent unchanged",
     [talks],
     ([script]) => property(keepsTheLegal(realProject), worldOf())(script),
     { arbitrary: thousand("law 5, identity") }
   )
 
   it.effect.prop(
-    "an exchange that is legal is sent as it is, whatever came before",
+    "a valid exchange is sent unchanged, whatever came before",
     [talks],
     ([script]) => property(keepsTheExchange(realProject), worldOf())(script),
     { arbitrary: thousand("law 5, exchange", 500) }
   )
 
   it.effect.prop(
-    "a response is sent as answer to the call that it answered",
+    "a response is sent with the call that it belongs to",
     [talks],
     ([script]) => property(keepsThePairs(realProject), worldOf())(script),
     { arbitrary: thousand("law 5, answers", 500) }
   )
 
   it.effect.prop(
-    "calls and responses in the wrong role do not make it illegal",
+    "calls and responses in the wrong role keep the request valid",
     [swappedTalks],
     ([script]) => property(isLegal(realProject), worldOf())(script),
     { arbitrary: thousand("law 5, roles", 200) }
   )
 
-  describe("notices", () => {
+  describe("the checks detect", () => {
     const raw: Project = (conversation) =>
       view(conversation).map(({ entry }) => ({ entry: entry.id, content: entry.content }))
 
-    it.effect("a projection that repairs nothing", () =>
+    it.effect("a projection without repairs", () =>
       Effect.gen(function* () {
         assert.isTrue(yield* notices(isLegal(raw), worldOf(), talks))
       })
     )
 
-    it.effect("a projection that leaves out messages of one role in a row", () =>
+    it.effect("a projection that drops consecutive messages of one role", () =>
       Effect.gen(function* () {
         const thin: Project = (conversation) => {
           const sent = realProject(conversation)

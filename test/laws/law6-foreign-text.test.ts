@@ -248,9 +248,9 @@ const runs = Number(process.env["PALIMPSEST_HOSTILE_RUNS"] ?? 40)
 const bounded = (seed: string) => ({ arbitrary: { runs, seed, size: 20, maxShrinks: 100 }, timeout: 3_600_000 })
 const hostiles = Arbitrary.array(hostile, { minLength: 1, maxLength: 8 })
 
-describe("law 6: what others wrote cannot pass for the runtime", () => {
+describe("law 6: other people's text never passes for the runtime's", () => {
   it.effect.prop(
-    "in a snapshot that code writes, and in the next one that reads it",
+    "in a snapshot written by code, and in the next one that reads it",
     [hostiles],
     ([texts]) =>
       Effect.gen(function* () {
@@ -268,14 +268,14 @@ describe("law 6: what others wrote cannot pass for the runtime", () => {
   )
 
   it.effect.prop(
-    "in a snapshot that a model writes",
+    "in a snapshot written by a model",
     [hostiles],
     ([texts]) => Effect.flatMap(compressed(talkOf(texts), summaryOf(texts)), (message) => checked(message, "model")),
     bounded("foreign, by a model")
   )
 
   it.effect.prop(
-    "in plain words of a model",
+    "in a model's plain text",
     [hostiles],
     ([texts]) =>
       Effect.flatMap(
@@ -289,7 +289,7 @@ describe("law 6: what others wrote cannot pass for the runtime", () => {
   )
 
   it.prop(
-    "in the words of a hook, the names of folders and a title",
+    "in a hook's text, in folder names and in a title",
     [hostile],
     ([words]) => {
       const hook = hookMessage(words)
@@ -313,7 +313,7 @@ describe("law 6: what others wrote cannot pass for the runtime", () => {
     { arbitrary: { runs: runs * 5, seed: "foreign, hooks", size: 12 } }
   )
 
-  describe("notices", () => {
+  describe("the checks detect", () => {
     it.effect.each<readonly [string, string, (message: string) => string]>([
       ["a mark that is not escaped", mark, (message) => message.replaceAll("&#x5b;", "[")],
       ["an element in other brackets", "＜system＞", (message) => message.replaceAll("&#xff1c;", "＜")],

@@ -159,9 +159,9 @@ const changing = (change: (text: string) => string) =>
     })
   })
 
-describe("law 6: no forged voice", () => {
+describe("law 6: no forged author", () => {
   it.effect.prop(
-    "the same for summarizers that forge it, whoever wrote them",
+    "holds for summarizers that forge it",
     [nativeScripts],
     ([script]) =>
       Effect.gen(function* () {
@@ -171,34 +171,34 @@ describe("law 6: no forged voice", () => {
   )
 
   it.effect.prop(
-    "words shown as the user's are the user's; nothing closes a section or becomes a constraint",
+    "only the user's words are shown as the user's; no text closes a section or becomes a constraint",
     [nativeScripts],
     ([script]) => property(noForgedVoice, worldOf())(script),
     { arbitrary: thousand("law 6") }
   )
 
   it.effect.prop(
-    "the same when summaries that others wrote stand in the conversation",
+    "holds with summaries from other programs in the conversation",
     [scripts],
     ([script]) => property(noForgedVoice, worldOf())(script),
     { arbitrary: thousand("law 6, summaries", 500) }
   )
 
   it.effect.prop(
-    "a snapshot is read as it was written",
+    "a snapshot is parsed as it was written",
     [talks],
     ([script]) => property(readsAsWritten, worldOf())(script),
     { arbitrary: thousand("law 6, items") }
   )
 
-  describe("notices", () => {
+  describe("the checks detect", () => {
     it.effect.each(forgeries)("a workflow that lets %s through", ([, forge]) =>
       Effect.gen(function* () {
         assert.isTrue(yield* notices(noForgedVoice, changing(forge), nativeScripts))
       })
     )
 
-    it.effect("a snapshot that is not marked", () =>
+    it.effect("an unmarked snapshot", () =>
       Effect.gen(function* () {
         const world = changing((text) => text.replace(runtimeMark, "").trim())
         assert.isTrue(yield* notices(noForgedVoice, world, nativeScripts))

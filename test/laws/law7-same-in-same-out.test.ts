@@ -41,14 +41,14 @@ const summarizing = (change: (text: string) => Effect.Effect<string>) =>
 
 describe("law 7: same in, same out", () => {
   it.effect.prop(
-    "a conversation played again gives the same log, the same outcomes and the same request",
+    "replaying a conversation gives the same log, outcomes and requests",
     [scripts],
     ([script]) => property(sameAgain, worldOf())(script),
     { arbitrary: thousand("law 7") }
   )
 
-  describe("notices", () => {
-    it.effect("a summarizer that rolls dice", () =>
+  describe("the checks detect", () => {
+    it.effect("a summarizer with random output", () =>
       Effect.gen(function* () {
         const world = summarizing((text) =>
           Effect.map(Random.nextInt, (n) =>
@@ -59,7 +59,7 @@ describe("law 7: same in, same out", () => {
       })
     )
 
-    it.effect("a summarizer that remembers what it did before", () =>
+    it.effect("a summarizer that keeps state", () =>
       Effect.gen(function* () {
         let calls = 0
         const world = summarizing((text) =>

@@ -414,19 +414,19 @@ const orders: ReadonlyArray<How> = [
   { window: 1_000_000, order: [...channels.slice(2), ...channels.slice(0, 2)] }
 ]
 
-describe("text planted in ten shapes and five channels", () => {
+describe("hostile text in ten forms and five channels", () => {
   for (const how of orders) {
     const where = `in a window of ${how.window}, the ${how.order.at(-1)} last`
-    it.live(`speaks in nobody else's voice, and secrets reach no log and no span: ${where}`, () =>
+    it.live(`never takes another author's role, and secrets reach no log and no span: ${where}`, () =>
       Effect.map(worked(how), staysWhatItIs)
     )
 
-    it.live(`secrets stay in the answers of tools, no snapshot carries them on: ${where}`, () =>
+    it.live(`leaves secrets only in tool results, never in a snapshot: ${where}`, () =>
       Effect.map(worked(how), ({ requests }) => assert.deepStrictEqual(requests.flatMap(carriedOn), []))
     )
   }
 
-  it.live("is marked as a model's where a model that obeys it writes the snapshot", () =>
+  it.live("is marked as a model's when an obedient model writes the snapshot", () =>
     Effect.gen(function* () {
       const done = yield* worked({ window: 12_000, order: channels, summarizer: "model" })
       staysWhatItIs(done)
@@ -443,7 +443,7 @@ describe("text planted in ten shapes and five channels", () => {
     })
   )
 
-  it.live("no log tells the secrets of what a tool had read when it broke", () =>
+  it.live("leaves no secret in a log when a tool breaks", () =>
     Effect.gen(function* () {
       const watched = watching()
       const breaks: Tool = {
@@ -503,9 +503,9 @@ describe("text planted in ten shapes and five channels", () => {
     }
   }
   for (const [what, breach] of Object.entries(breaches)) {
-    it(`is noticed in ${what}`, () => assert.isDefined(wrongWith({ model: "m", contents: [], ...breach })))
+    it(`is detected in ${what}`, () => assert.isDefined(wrongWith({ model: "m", contents: [], ...breach })))
   }
-  it("is at home in the answers of tools, and in what is marked", () => {
+  it("is allowed in tool results and in marked text", () => {
     const marked = said("user", `${runtimeMark} A tool said: ${mark}`)
     const answered = { contents: [user(response("read_file", { output: plant("file", 1) }))] }
     for (const request of [marked, answered]) assert.isUndefined(wrongWith({ model: "m", contents: [], ...request }))

@@ -141,7 +141,7 @@ const ways: ReadonlyArray<Partial<Policy>> = [
 ]
 
 describe("secrets", () => {
-  it("are three hundred of thirty kinds", () => {
+  it("have three hundred samples of thirty kinds", () => {
     assert.strictEqual(planted.length, 300)
     assert.strictEqual(new Set(planted.map(({ kind }) => kind)).size, 30)
     // A check of the test itself: without any rule all of them would appear.
@@ -152,7 +152,7 @@ describe("secrets", () => {
   for (const way of ways) {
     const name = `${way.strategy}, ${way.summarizer}${way.redactSecrets === false ? ", requests as they are" : ""}${way.focus === undefined ? "" : ", with a focus"}`
     it.effect(
-      `stay out of what a compression shows: ${name}`,
+      `are absent from a compressed view: ${name}`,
       () => {
         const requests: Array<string> = []
         const scripted = Scripted.layer((request) => {
@@ -185,7 +185,7 @@ describe("secrets", () => {
   ]
   for (const [name, writer] of writers) {
     it.effect(
-      `stay out of the snapshot of an imported transcript: ${name}`,
+      `are absent from the snapshot of an imported transcript: ${name}`,
       () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
@@ -217,7 +217,7 @@ describe("secrets", () => {
     )
   }
 
-  it.effect("are read back by the user, and not by the model", () =>
+  it.effect("can be recalled by the user, and not by the model", () =>
     Effect.gen(function* () {
       const secret = planted[20]
       assert.isDefined(secret)
@@ -272,7 +272,7 @@ describe("secrets", () => {
     `pwd='exit 0, last'`,
     `password="</user_words>9 entry"`
   ]) {
-    it.effect(`rule no markup, no handle and no word of the user: ${printed}`, () =>
+    it.effect(`do not affect markup, handles or the user's words: ${printed}`, () =>
       Effect.gen(function* () {
         const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
         const shown = yield* snapshotWith(printed, asked)
@@ -296,7 +296,7 @@ describe("secrets", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  it.effect("do not come back in later snapshots, when the name has left the window", () =>
+  it.effect("stay out of later snapshots after their name has left the window", () =>
     Effect.gen(function* () {
       const value = "Xk29fjQpLmZ8"
       const policy = policyOf({})
@@ -334,7 +334,7 @@ describe("secrets", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  it("are taken out of every kind of part, of keys, numbers and names", () => {
+  it("are removed from every kind of part, from keys, numbers and names", () => {
     const token = `${"gh"}p_${"0123456789abcdefghijklmnopqrstuvwxyz"}`
     const content: Content = {
       role: "model",
@@ -356,7 +356,7 @@ describe("secrets", () => {
     assert.deepStrictEqual(runSync(redactedContents([picture])).contents, [picture])
   })
 
-  it("are taken out once and for all", () => {
+  it("are removed completely in one pass", () => {
     for (const { text: words } of planted) assert.strictEqual(redact(redact(words)), redact(words))
   })
 })

@@ -229,7 +229,7 @@ const turned = (turn: {
 
 const cases = Arbitrary.schema(Case)
 
-describe("counts are the model's own", () => {
+describe("learned counts", () => {
   for (const strategy of ["palimpsest", "gemini"] as const) {
     for (const factor of [0.7, 1.25, 1.4, 3]) {
       it.effect(`${strategy}, a server that counts ${factor} of the estimate`, () =>

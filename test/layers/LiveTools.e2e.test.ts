@@ -56,7 +56,7 @@ const said = (definition: AgentDefinition, source: AgentSource) =>
     Effect.map(({ message }) => message)
   )
 
-describe("an agent in a process of its own", () => {
+describe("an agent in its own process", () => {
   const definition: AgentDefinition = {
     ...localDefaults,
     kind: "local",
@@ -72,7 +72,7 @@ describe("an agent in a process of its own", () => {
     ["all", "all"]
   ]
   for (const [mode, passed] of modes) {
-    it.effect(`does unasked what may be done unasked here when it starts: ${mode ?? "nobody knows what"}`, () =>
+    it.effect(`runs unasked exactly what its parent runs unasked at the start: ${mode ?? "unknown mode"}`, () =>
       Effect.gen(function* () {
         const commands: Array<ChildProcess.Command> = []
         const start = said(definition, "user").pipe(Effect.provide(machine(commands)))
@@ -91,7 +91,7 @@ describe("an agent in a process of its own", () => {
   }
 })
 
-describe("the person's own files", () => {
+describe("the user's own files", () => {
   /** A home of this program and a working folder that is trusted, with these files. */
   const laid = Effect.fnUntraced(function* (files: Readonly<Record<string, string>>) {
     const fs = yield* FileSystem.FileSystem
@@ -108,7 +108,7 @@ describe("the person's own files", () => {
     return { fs, ground, top }
   })
 
-  it.effect("are named as the home folder's settings say, those of the folder as all settings say", () =>
+  it.effect("are named by the home folder's settings, a folder's files by all settings", () =>
     Effect.gen(function* () {
       const { ground, top } = yield* laid({ "home/MINE.md": "mine", "home/key": "secret", "work/key": "theirs" })
       const memory = yield* ground.memory({
@@ -125,7 +125,7 @@ describe("the person's own files", () => {
     }).pipe(Effect.scoped, Effect.provide(machine([])))
   )
 
-  it.effect("relative paths of the editor's file and of telemetry are meant from the home folder", () =>
+  it.effect("of the editor and of telemetry are relative to the home folder", () =>
     Effect.gen(function* () {
       const state = { workspaceState: { openFiles: [{ path: "/a.ts", timestamp: 1, isActive: true }] } }
       const { fs, ground, top } = yield* laid({ "home/deep/editor.json": JSON.stringify(state) })
@@ -141,7 +141,7 @@ describe("the person's own files", () => {
     }).pipe(Effect.scoped, Effect.provide(machine([])))
   )
 
-  it.effect("links of a trusted folder bring no agents and skills of one that is not", () =>
+  it.effect("links of a trusted folder bring no agents and skills of an untrusted one", () =>
     Effect.gen(function* () {
       const { fs, ground, top } = yield* laid({
         "bad/agents/evil.md": "---\nname: evil\ndescription: x\n---\nx",
@@ -167,7 +167,7 @@ describe("the person's own files", () => {
   )
 })
 
-describe("an agent elsewhere", () => {
+describe("a remote agent", () => {
   const remote = (card: RemoteAgent["card"]): RemoteAgent => ({
     kind: "remote",
     name: "one",
@@ -195,7 +195,7 @@ describe("an agent elsewhere", () => {
     ["what its card names", named, "10.0.0.1 is an address of a private network"]
   ]
   for (const [rule, agent, words] of refused) {
-    it.effect(`that the workspace defines is on the public internet: not ${rule}`, () =>
+    it.effect(`defined in the workspace must be on the public internet: not ${rule}`, () =>
       Effect.gen(function* () {
         const message = yield* said(agent, "project")
         assert.isTrue(message.startsWith(`agent one: ${words}`), message)
@@ -203,13 +203,13 @@ describe("an agent elsewhere", () => {
     )
   }
 
-  it.effect("that the person defined may be anywhere", () =>
+  it.effect("defined by the user may be anywhere", () =>
     Effect.gen(function* () {
       assert.include(yield* said(place, "user"), "cannot be reached")
     }).pipe(Effect.provide(machine([])))
   )
 
-  it.effect("that the workspace defines may be where the settings allow it", () =>
+  it.effect("defined in the workspace may be where the settings allow it", () =>
     Effect.gen(function* () {
       assert.include(yield* said(place, "project"), "cannot be reached")
     }).pipe(Effect.provide(machine([], true)))

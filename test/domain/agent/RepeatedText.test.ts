@@ -363,7 +363,7 @@ describe("repeated content in any text", () => {
   )
 
   it.effect.prop(
-    "never costs more than a few steps a character",
+    "takes at most a few steps per character",
     [texts],
     ([parts]) =>
       Effect.sync(() => {
@@ -377,7 +377,7 @@ describe("repeated content in any text", () => {
   )
 })
 
-describe("cost of looking for repetitions", () => {
+describe("the cost of finding repetitions", () => {
   const shapes: ReadonlyArray<readonly [what: string, text: (length: number) => string]> = [
     [
       "words in common at the beginning of lines",
@@ -407,7 +407,7 @@ describe("cost of looking for repetitions", () => {
     ["lines without a backtick", (length) => `${"one two\n".repeat(3)}${"three\n- four\n"}`.repeat(length / 37)]
   ]
   for (const [what, text] of shapes) {
-    it(`grows as the text: ${what}`, () => {
+    it(`is linear in the text: ${what}`, () => {
       const cost = (length: number) => {
         const detector = new RepeatedText()
         const whole = text(length)

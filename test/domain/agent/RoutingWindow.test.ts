@@ -38,7 +38,7 @@ describe("the window of the router", () => {
   }
 })
 
-describe("the window of the router with other numbers", () => {
+describe("the router's window with other limits", () => {
   const cases: ReadonlyArray<readonly [search: number, turns: number, kept: string]> = [
     [20, 4, "5 6 7 10"],
     [20, 2, "7 10"],
@@ -50,14 +50,14 @@ describe("the window of the router with other numbers", () => {
     [20, 0, ""]
   ]
   for (const [search, turns, kept] of cases) {
-    it(`of the last ${search} messages the last ${turns} without traffic`, () => {
+    it(`has the last ${turns} of the last ${search} messages, without tool traffic`, () => {
       const all = messages("umumumumcrm")
       assert.strictEqual(places(all, routingWindow(all, { search, turns })), kept)
     })
   }
 })
 
-describe("the window of the look for loops", () => {
+describe("the window of the loop check", () => {
   const cases: ReadonlyArray<readonly [rule: string, letters: string, kept: string]> = [
     ["calls at the end are left out", "umcrc", "0 1 2 3"],
     ["answers at the beginning are left out", "rrumcr", "2 3 4 5"],

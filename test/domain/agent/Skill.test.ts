@@ -25,7 +25,7 @@ describe("a SKILL.md", () => {
     ["blank texts", "---\nname: ' '\ndescription: y\n---\n"],
     ["nothing", ""]
   ] as const) {
-    it(`is none with ${rule}, and says what was expected in one line`, () => {
+    it(`is refused with ${rule}, in one line that says what was expected`, () => {
       const read = parseSkill(file)
       assert.match(Result.isFailure(read) ? skillProblemText(read.failure) : "read", /^[^\n]*expected[^\n]*$/)
     })

@@ -99,7 +99,7 @@ describe("consolidation", () => {
     })
   }
 
-  it("the last finish reason and the last counts are the answer's", () => {
+  it("takes the last finish reason and the last counts", () => {
     const usage = (prompt: number) => ({ prompt, answer: 0, thoughts: 0, cached: 0 })
     const arriving = new AnswerBuilder()
     assert.isNull(arriving.usage)
@@ -110,7 +110,7 @@ describe("consolidation", () => {
     assert.deepStrictEqual(arriving.usage, usage(2))
   })
 
-  it("addresses are sorted and each is told once", () => {
+  it("sorts source addresses and lists each once", () => {
     const arriving = new AnswerBuilder()
     arriving.push({ parts: [], citations: ["https://b", "https://a"] })
     arriving.push({ parts: [], citations: ["https://b", "(T) https://c"] })
@@ -199,19 +199,19 @@ describe("validation", () => {
     })
   }
 
-  it("no piece at all is no answer, not even to results of tools", () => {
+  it("an answer without chunks is invalid, even after tool results", () => {
     assert.strictEqual(new AnswerBuilder().fault(false), "NO_FINISH_REASON")
     assert.strictEqual(new AnswerBuilder().fault(true), "NO_FINISH_REASON")
   })
 
-  it("every fault says what to do, in one line; what is blocked is not asked again", () => {
+  it("every fault says in one line what to do, and a blocked request is not retried", () => {
     for (const fault of AnswerFault.literals) {
       assert.match(faultMessage[fault], /^[^\n]+; [^\n]+$/)
       assert.strictEqual(isWorthRetrying(fault), !/^(?:SAFETY|RECITATION|OTHER)_/.test(fault))
     }
   })
 
-  it("a megabyte of comments within comments is looked through at once", () => {
+  it("a megabyte of nested comments is checked at once", () => {
     const nested = "<!--".repeat(130_000) + "-->".repeat(130_000)
     assert.isUndefined(arrived([[text(nested)]], "STOP").fault(false))
     assert.strictEqual(arrived([[text("<!---->".repeat(150_000))]], "STOP").fault(false), "NO_RESPONSE_TEXT")
@@ -221,7 +221,7 @@ describe("validation", () => {
 describe("signatures", () => {
   const signature = "skip_thought_signature_validator"
 
-  it("the first call of a model's message gets one, no other", () => {
+  it("are added to the first call of a model's message, and to no other", () => {
     const content = model(text("a"), call("f", {}, "1"), call("g", {}, "2"))
     assert.deepStrictEqual(
       withSignature(content),
@@ -229,13 +229,13 @@ describe("signatures", () => {
     )
   })
 
-  it("the message itself is left as it is", () => {
+  it("leave the stored message unchanged", () => {
     const content = model(call("f", {}, "1"))
     withSignature(content)
     assert.deepStrictEqual(content, model(call("f", {}, "1")))
   })
 
-  it("twice is once", () => {
+  it("adding them twice equals adding them once", () => {
     const once = withSignature(model(call("f", {}, "1"), call("g", {}, "2")))
     assert.strictEqual(withSignature(once), once)
   })
@@ -248,7 +248,7 @@ describe("signatures", () => {
     "an empty message": model()
   }
   for (const [rule, content] of Object.entries(untouched)) {
-    it(`${rule} stays the very same`, () => {
+    it(`${rule} returns the same object`, () => {
       assert.strictEqual(withSignature(content), content)
       assert.isAtMost(content.parts.filter(isCall).filter((part) => part.thoughtSignature === signature).length, 0)
     })

@@ -89,7 +89,7 @@ describe("kinds", () => {
     assert.deepStrictEqual(found(`so ${word} then`), [])
   })
 
-  it("a word of more than 200 characters is none", () => {
+  it("a word of more than 200 characters is no anchor", () => {
     assert.isUndefined(anchorKindOf(`src/${"a".repeat(200)}.ts`))
   })
 })
@@ -112,7 +112,7 @@ describe("in a sentence", () => {
     assert.deepStrictEqual(found(sentence), anchors)
   })
 
-  it("tells each time and where", () => {
+  it("reports every occurrence with its position", () => {
     const seen: Array<readonly [string, number]> = []
     eachAnchor("src/a.ts x src/a.ts", (anchor, _, at) => seen.push([anchor, at]))
     assert.deepStrictEqual(seen, [
@@ -121,7 +121,7 @@ describe("in a sentence", () => {
     ])
   })
 
-  it("looking inside what was found does not disturb the search", () => {
+  it("can be searched recursively", () => {
     const seen: Array<string> = []
     eachAnchor("src/a.ts then src/b.ts then parseDate", (anchor) => {
       eachAnchor(anchor, (inner) => seen.push(inner))
@@ -159,7 +159,7 @@ const Text = Schema.Array(
 
 describe("stability", () => {
   it.prop(
-    "what is found stands in the text and is an anchor of the same kind by itself",
+    "an anchor is a part of the text and by itself an anchor of the same kind",
     [Text],
     ([pieces]) => {
       const whole = pieces.join("")
@@ -173,7 +173,7 @@ describe("stability", () => {
   )
 
   it.prop(
-    "the same text has the same anchors, whatever was read in between",
+    "the same text has the same anchors, whatever was scanned before",
     [Text, Text],
     ([a, b]) => {
       const before = found(a.join(""))
@@ -184,7 +184,7 @@ describe("stability", () => {
   )
 
   it.prop(
-    "words set apart by a line break do not change each other",
+    "words on different lines do not affect each other",
     [Text, Text],
     ([a, b]) => {
       assert.deepStrictEqual(
@@ -195,19 +195,19 @@ describe("stability", () => {
     { arbitrary: { runs: runsOf(500), seed: "apart" } }
   )
 
-  it("patterns do not go back and forth: what took quadratic time would not end within the test's limit", () => {
+  it("patterns do not backtrack: quadratic time would exceed the test's limit", () => {
     for (const trap of ["a.", "/", "a-", "a/", "=", "A"])
       assert.isAtLeast(anchorsOf(trap.repeat(sizeOf(2_000_000, 200_000))).size, 0)
   })
 })
 
-describe("whose words", () => {
+describe("origin of the words", () => {
   const texts = (visit: (push: (text: string) => void) => void): Array<string> => {
     const all: Array<string> = []
     visit((one) => all.push(one))
     return all
   }
-  it("the agent's: what it said and thought, and every value of a call's arguments", () => {
+  it("the agent's: its texts, thoughts and all call arguments", () => {
     assert.deepStrictEqual(
       texts((push) =>
         agentTexts(call("edit", { path: "a.ts", edits: [{ old: "x", line: 128 }], dry: true, none: null }), push)
@@ -227,7 +227,7 @@ describe("whose words", () => {
       []
     )
   })
-  it("the tool's: every value of its answer", () => {
+  it("the tool's: all values of its response", () => {
     assert.deepStrictEqual(
       texts((push) => toolTexts(response("read", { output: "yes", n: [1] }), push)),
       ["yes", "1"]

@@ -82,7 +82,7 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
 const changing = new Set(["COMPRESSED", "CONTENT_TRUNCATED"])
 
 describe("outcomes", () => {
-  it("every case is one of these", () => {
+  it("has exactly these cases", () => {
     assert.deepStrictEqual(
       outcomes.map(([, outcome]) => outcome._tag).toSorted(),
       Object.keys(Outcome.cases).toSorted()
@@ -90,7 +90,7 @@ describe("outcomes", () => {
     assert.strictEqual(new Set(outcomes.map(([status]) => status)).size, outcomes.length)
   })
 
-  it("a count that failed after a model was paid names the range that was paid for", () => {
+  it("a count that fails after a paid call names the range that was paid for", () => {
     const range = { from: Conversation.entryId(1), to: Conversation.entryId(4) }
     const step = { _tag: "Summarize", ...range, prompt: "create", verify: true, budget: tokens(9) } as const
     const call = {
@@ -107,7 +107,7 @@ describe("outcomes", () => {
     assert.isUndefined(paidRangeOf(FailedTokenCountError.make({ before: tokens(30), message: "no" })))
   })
 
-  it.each(outcomes)("the status %s", (status, outcome) => {
+  it.each(outcomes)("status: %s", (status, outcome) => {
     assert.strictEqual(statusOf(outcome), status)
   })
 
@@ -115,7 +115,7 @@ describe("outcomes", () => {
     assert.deepStrictEqual(tokensOf(outcome), { before, after })
   })
 
-  it.each(outcomes)("adopt: only what changes something replaces the conversation (%s)", (status, outcome) => {
+  it.each(outcomes)("adopt replaces the conversation only for outcomes that change it (%s)", (status, outcome) => {
     const adopted = adopt(conversation, outcome)
     if (changing.has(status)) {
       assert.deepStrictEqual(
@@ -130,26 +130,26 @@ describe("outcomes", () => {
     }
   })
 
-  it("adopting leaves the conversation before as it was", () => {
+  it("adopting leaves the earlier conversation unchanged", () => {
     const before = JSON.stringify(Conversation.view(conversation))
     for (const [, outcome] of outcomes) adopt(conversation, outcome)
     assert.strictEqual(JSON.stringify(Conversation.view(conversation)), before)
     assert.strictEqual(conversation.version, 3)
   })
 
-  it.each(outcomes)("what is written as JSON is read back the same (%s)", (_, outcome) => {
+  it.each(outcomes)("survives a JSON round trip (%s)", (_, outcome) => {
     const json = Schema.fromJsonString(Schema.toCodecJson(Outcome))
     const written = Schema.encodeSync(json)(outcome)
     assert.strictEqual(Schema.encodeSync(json)(Schema.decodeSync(json)(written)), written)
   })
 
-  it.each(NoopReason.literals)("a reason to do nothing: %s", (reason) => {
+  it.each(NoopReason.literals)("reason for no change: %s", (reason) => {
     assert.strictEqual(statusOf(Noop.make({ reason, before: tokens(0) })), "NOOP")
   })
 })
 
 describe("policy", () => {
-  it("the defaults: half the window, 30 % kept, 50,000 tokens of tool output; a tenth has to be saved", () => {
+  it("defaults: half the window, 30 % kept, 50,000 tokens of tool output, at least a tenth saved", () => {
     assert.strictEqual(defaultPolicy.limit, 1_048_576)
     assert.strictEqual(defaultPolicy.threshold, 0.5)
     assert.strictEqual(defaultPolicy.preserve, 0.3)

@@ -241,7 +241,7 @@ layer(services)((it) => {
         assert.strictEqual(evidence.requests[0]?.text, golden.originalRequest)
       })
     )
-    it.effect("the latest request, and no other words than the user's", () =>
+    it.effect("the latest request, and only words of the user", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         assert.deepStrictEqual(
@@ -266,7 +266,7 @@ layer(services)((it) => {
         )
       })
     )
-    it.effect("files that `cp`, `sed -i`, `tee` or a `replace` of nothing made or changed", () =>
+    it.effect("files that `cp`, `sed -i`, `tee` or a `replace` of nothing created or changed", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const wanted = filesWhere(golden, isSubtle)
@@ -276,7 +276,7 @@ layer(services)((it) => {
         )
       })
     )
-    it.effect("shell commands with their last exit code, and how often they ran", () =>
+    it.effect("shell commands with their last exit code and number of runs", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const found = new Map(
@@ -292,7 +292,7 @@ layer(services)((it) => {
         )
       })
     )
-    it.effect("every unresolved failure, in lines that stand in the answer", () =>
+    it.effect("every unresolved failure, in lines quoted from the response", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
@@ -304,7 +304,7 @@ layer(services)((it) => {
         }
       })
     )
-    it.effect("no failure that something later resolved", () =>
+    it.effect("no failure that was resolved later", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const resolved = [...evidence.errors].filter(
@@ -323,7 +323,7 @@ layer(services)((it) => {
         assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
       })
     )
-    it.effect("the last actions, failed ones too", () =>
+    it.effect("the last actions, including failed ones", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
@@ -331,8 +331,8 @@ layer(services)((it) => {
     )
   })
 
-  describe.each(fixtures)("%s: the snapshot with room for everything", (name) => {
-    it.effect("overall_goal: the original and the latest request, word for word", () =>
+  describe.each(fixtures)("%s: a snapshot without a size limit", (name) => {
+    it.effect("overall_goal: the original and the latest request, verbatim", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const words = userWordsIn(sectionsOf(composed(evidence, ample).text).overall_goal).map(({ text }) => text)
@@ -340,7 +340,7 @@ layer(services)((it) => {
         assert.include(words, golden.latestRequest)
       })
     )
-    it.effect("active_constraints: only what the user said, and all of it that was found", () =>
+    it.effect("active_constraints: all found constraints, and only the user's words", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const words = userWordsIn(sectionsOf(composed(evidence, ample).text).active_constraints).map(({ text }) => text)
@@ -352,7 +352,7 @@ layer(services)((it) => {
         assert.deepStrictEqual(new Set(words), new Set(evidence.constraints.map(({ text }) => text)))
       })
     )
-    it.effect("artifact_trail and file_system_state: every file, each in its section", () =>
+    it.effect("artifact_trail and file_system_state: every file in its section", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const sections = sectionsOf(composed(evidence, ample).text)
@@ -399,7 +399,7 @@ layer(services)((it) => {
         }
       })
     )
-    it.effect("key_knowledge: the lists of names hold only what was used or shown, each once", () =>
+    it.effect("key_knowledge: only names that were used or shown, each once", () =>
       Effect.gen(function* () {
         const { evidence } = yield* gathered(name)
         const section = sectionsOf(composed(evidence, ample).text).key_knowledge
@@ -414,7 +414,7 @@ layer(services)((it) => {
         assert.strictEqual(new Set(names).size, names.length)
       })
     )
-    it.effect("nothing contradicts the golden facts", () =>
+    it.effect("does not contradict the golden facts", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         assert.deepStrictEqual(contradictions(composed(evidence, ample).text, golden), [])
@@ -423,7 +423,7 @@ layer(services)((it) => {
   })
 
   describe.each(fixtures)("%s: compressed twice", (name) => {
-    it.effect("the original request is still the first thing asked, the latest the last", () =>
+    it.effect("the original request remains first and the latest last", () =>
       Effect.gen(function* () {
         const { golden, log } = yield* gathered(name)
         const words = userWordsIn(sectionsOf(composed(gatheredTwice(log), ample).text).overall_goal).map(
@@ -433,7 +433,7 @@ layer(services)((it) => {
         assert.include(words, golden.latestRequest)
       })
     )
-    it.effect("every file is there once, in its last state", () =>
+    it.effect("every file is listed once in its last state", () =>
       Effect.gen(function* () {
         const { golden, log } = yield* gathered(name)
         const sections = sectionsOf(composed(gatheredTwice(log), ample).text)
@@ -450,7 +450,7 @@ layer(services)((it) => {
         )
       })
     )
-    it.effect("failures of the first half that nothing resolved are still there", () =>
+    it.effect("unresolved failures of the first half remain", () =>
       Effect.gen(function* () {
         const { golden, log } = yield* gathered(name)
         const once = sectionsOf(composed(Work.runSync(gatherEvidence(log)), ample).text).task_state
@@ -465,7 +465,7 @@ layer(services)((it) => {
         }
       })
     )
-    it.effect("nothing contradicts the golden facts", () =>
+    it.effect("does not contradict the golden facts", () =>
       Effect.gen(function* () {
         const { golden, log } = yield* gathered(name)
         const text = composed(gatheredTwice(log), ample).text
@@ -479,24 +479,26 @@ layer(services)((it) => {
   })
 
   describe.each(fixtures)("%s: small snapshots", (name) => {
-    it.effect.each([600, 2_000, 4_000])("%i tokens: within the budget, seven sections, still a snapshot", (budget) =>
-      Effect.gen(function* () {
-        const { evidence } = yield* gathered(name)
-        const { snapshot, text } = composed(evidence, budget)
-        assert.isAtMost(estimateText(text), budget)
-        assert.strictEqual(Object.keys(sectionsOf(text)).length, sectionNames.length)
-        const parsed = parseSnapshot(text)
-        assert.isTrue(isSnapshot(parsed), String(parsed))
-        assert.deepStrictEqual(Object.keys(parsed), Object.keys(snapshot))
-      })
+    it.effect.each([600, 2_000, 4_000])(
+      "%i tokens: stays within the budget and valid, with all seven sections",
+      (budget) =>
+        Effect.gen(function* () {
+          const { evidence } = yield* gathered(name)
+          const { snapshot, text } = composed(evidence, budget)
+          assert.isAtMost(estimateText(text), budget)
+          assert.strictEqual(Object.keys(sectionsOf(text)).length, sectionNames.length)
+          const parsed = parseSnapshot(text)
+          assert.isTrue(isSnapshot(parsed), String(parsed))
+          assert.deepStrictEqual(Object.keys(parsed), Object.keys(snapshot))
+        })
     )
-    it.effect.each([600, 2_000, 4_000])("%i tokens: shows nothing but golden facts", (budget) =>
+    it.effect.each([600, 2_000, 4_000])("%i tokens: contains only golden facts", (budget) =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
       })
     )
-    it.effect("2,000 tokens: the beginning of both requests and the newest artifact are in it", () =>
+    it.effect("2,000 tokens: contains the beginning of both requests and the newest artifact", () =>
       Effect.gen(function* () {
         const { evidence, golden } = yield* gathered(name)
         const sections = sectionsOf(composed(evidence, 2_000).text)
@@ -515,7 +517,7 @@ layer(services)((it) => {
 })
 
 /** The smallest conversations that show one rule each. */
-describe("rules", () => {
+describe("details", () => {
   const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
     id: entryId(sequence),
     content,
@@ -539,12 +541,12 @@ describe("rules", () => {
     of(entryOf(90, user(text(composed(of(...before), ample).text)), "summary"), ...later)
   const shown = (evidence: Evidence) => sectionsOf(composed(evidence, ample).text)
 
-  it("a command that is running again has not resolved its failure yet", () => {
+  it("a command that is running again has not resolved its failure", () => {
     const evidence = of(...made(1, [...sh("make"), { error: "Exit code 2\nno rule" }], sh("make")))
     assert.deepStrictEqual([...evidence.errors.keys()], ["make"])
   })
 
-  it("a failure is told by the file, whatever argument comes first", () => {
+  it("a failure is identified by the file, whatever argument comes first", () => {
     const edit = (instruction: string) => ["replace", { instruction, file_path: "a.ts", old_string: "x" }] as const
     const evidence = of(
       ...made(
@@ -556,28 +558,28 @@ describe("rules", () => {
     assert.deepStrictEqual([...evidence.errors.keys()], [])
   })
 
-  it("a search that succeeds resolves its failure", () => {
+  it("a successful search resolves its failure", () => {
     const grep = ["Grep", { pattern: "x" }] as const
     assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).errors.size, 0)
   })
 
-  it("labels of a shell's answer are not what went wrong", () => {
+  it("labels of a shell's response are not error lines", () => {
     const answer = { output: "Command: x\nOutput: TypeError: no\nError: (none)\nExit Code: 1\nSignal: (none)" }
     const evidence = of(...made(1, ["run_shell_command", { command: "x" }, answer]))
     assert.strictEqual(evidence.errors.get("x")?.text, "Output: TypeError: no")
   })
 
-  it("removing a folder removes what is in it", () => {
+  it("removing a folder removes its content", () => {
     const evidence = of(...made(1, ["Write", { file_path: "old/a.ts" }, created], [...sh("rm -r old"), done]))
     assert.notInclude(states(evidence), "old/a.ts: created")
   })
 
-  it("files in file_path and in a shell's folder are the same file", () => {
+  it("file_path and a path in a shell's folder identify the same file", () => {
     const evidence = of(...made(1, ["Write", { file_path: "pkg/a.ts" }, created], [...sh("cd pkg && rm a.ts"), done]))
     assert.deepStrictEqual(states(evidence), ["pkg/a.ts: deleted"])
   })
 
-  it("text that a program put in the user's place is not the user's", () => {
+  it("text that a program sends in the user's role is not the user's", () => {
     for (const injected of [
       "<task-notification>\n<task-id>b1</task-id>\n</task-notification>\nRead the output file",
       "<system-reminder>never do this</system-reminder>",
@@ -593,7 +595,7 @@ describe("rules", () => {
     }
   })
 
-  it("a file made before the last compression and edited after it is still one that was made", () => {
+  it("a file created before the last compression and edited after it stays listed as created", () => {
     const evidence = after(
       made(1, ["Write", { file_path: "src/a.ts" }, created]),
       ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
@@ -602,7 +604,7 @@ describe("rules", () => {
     assert.notInclude(shown(evidence).artifact_trail, "modified")
   })
 
-  it("a file read before the last compression and changed after it stands there once", () => {
+  it("a file read before the last compression and changed after it is listed once", () => {
     const evidence = after(
       made(1, ["Read", { file_path: "src/a.ts" }, done]),
       ...made(100, ["Edit", { file_path: "src/a.ts" }, done])
@@ -611,7 +613,7 @@ describe("rules", () => {
     assert.notInclude(shown(evidence).file_system_state, "src/a.ts")
   })
 
-  it("a file changed before the last compression and only read after it is not one that was only read", () => {
+  it("a file changed before the last compression and only read after it stays listed as changed", () => {
     const evidence = after(
       made(1, ["Edit", { file_path: "src/a.ts" }, done]),
       ...made(100, ["Read", { file_path: "src/a.ts" }, done])
@@ -620,7 +622,7 @@ describe("rules", () => {
     assert.notInclude(shown(evidence).file_system_state, "src/a.ts: read")
   })
 
-  it("README.md has capitals and stands there once", () => {
+  it("README.md keeps its capitals and is listed once", () => {
     const evidence = after(
       made(1, ["Edit", { file_path: "README.md" }, done]),
       ...made(100, ["Edit", { file_path: "README.md" }, done])
@@ -628,7 +630,7 @@ describe("rules", () => {
     assert.strictEqual(shown(evidence).artifact_trail.split("README.md:").length, 2)
   })
 
-  it("a failure told by the last snapshot is gone when the command has succeeded since", () => {
+  it("a failure from the last snapshot disappears after the command succeeds", () => {
     const evidence = after(
       made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
       ...made(100, [...sh("make"), done])
@@ -636,7 +638,7 @@ describe("rules", () => {
     assert.notInclude(shown(evidence).task_state, "unresolved failure of make")
   })
 
-  it("a failure told by the last snapshot stays when a todo list was written since", () => {
+  it("a failure from the last snapshot remains after a todo list is written", () => {
     const evidence = after(
       made(1, [...sh("make"), { error: "Exit code 2\nno rule" }]),
       ...made(100, ["TodoWrite", { todos: [{ content: "go on", status: "pending" }] }, done])

@@ -16,7 +16,7 @@ describe("the model for a purpose", () => {
     })
   }
 
-  it("a tool summary, a title and a route have models of their own, whatever the conversation's", () => {
+  it("tool summaries, titles and routing have models of their own, whatever the conversation uses", () => {
     assert.deepStrictEqual(modelFor("tool-summary", "gemini-2.5-pro"), {
       model: "gemini-2.5-flash-lite",
       maxOutputTokens: 2_000
@@ -25,7 +25,7 @@ describe("the model for a purpose", () => {
     assert.strictEqual(modelFor("router", "gemini-2.5-pro").temperature, 0)
   })
 
-  it("any part can be set otherwise, for one purpose alone", () => {
+  it("every field can be overridden for a single purpose", () => {
     const overrides = { compression: { model: "mine" }, "tool-summary": { maxOutputTokens: 10 } }
     assert.strictEqual(modelFor("compression", "gemini-2.5-pro", overrides).model, "mine")
     assert.deepStrictEqual(modelFor("tool-summary", "x", overrides), {

@@ -97,7 +97,7 @@ describe("protected text", () => {
   )
 
   it.prop(
-    "nothing protected can open or close anything",
+    "protected text cannot open or close a tag",
     [Sneaky],
     ([text]) => {
       for (const name of reserved) assert.notMatch(protect(text), new RegExp(`</?${name}\\b`, "i"))
@@ -105,7 +105,7 @@ describe("protected text", () => {
     runs("closing")
   )
 
-  it("leaves alone what is not reserved", () => {
+  it("leaves unreserved text unchanged", () => {
     const text = "a < b && c > d, <div>, </overall_goals>, &lt;b&gt;, &amp;lt;i>, x<state>y"
     assert.strictEqual(protect(text), text)
   })
@@ -138,7 +138,7 @@ const AnySnapshot = Arbitrary.map(
 
 describe("render and parse", () => {
   it.prop(
-    "parse(render(x)) gives the same items, whatever stands in them",
+    "parse(render(x)) returns the same items, whatever they contain",
     [AnySnapshot],
     ([snapshot]) => {
       assert.deepStrictEqual(texts(read(renderSnapshot(snapshot))), texts(snapshot))
@@ -147,7 +147,7 @@ describe("render and parse", () => {
   )
 
   it.prop(
-    "the user's words come back as the exact spans they were",
+    "quotes of the user come back as exact spans",
     [Arbitrary.array(Sneaky, { maxLength: 4 })],
     ([spans]) => {
       const words = spans.map((text, index) => ({ entry: `e${index + 1}`, text }))
@@ -158,14 +158,14 @@ describe("render and parse", () => {
   )
 
   it.prop(
-    "no text of another origin shows as the user's words",
+    "text of another origin never renders as the user's words",
     [Sneaky],
     ([text]) => assert.deepStrictEqual(userWordsIn(renderSnapshot(only("key_knowledge", statement("k", text)))), []),
     runs("forged")
   )
 
   it.prop(
-    "with prose, a fence and a scratchpad around it, it is the same snapshot",
+    "prose, a fence and a scratchpad around it do not matter",
     [AnySnapshot],
     ([snapshot]) => {
       const answer = `<scratchpad>\n<state_snapshot>draft</state_snapshot>\n</scratchpad>\nHere it is:\n\`\`\`xml\n${renderSnapshot(snapshot)}\n\`\`\`\nDone.`
@@ -174,7 +174,7 @@ describe("render and parse", () => {
     runs("prose")
   )
 
-  it("all seven sections stand in it, in order, empty ones too", () => {
+  it("renders all seven sections in order, including empty ones", () => {
     const text = renderSnapshot(emptySnapshot)
     assert.deepStrictEqual(
       [...text.matchAll(/^ {2}<(\w+)>$/gm)].map(([, name]) => name),
@@ -188,12 +188,12 @@ describe("render and parse", () => {
     assert.deepStrictEqual(read(renderSnapshot(only("task_state", statement("a", "a")))).overall_goal, [])
   })
 
-  it("counts the tokens of what it renders", () => {
+  it("counts the tokens of the rendered text", () => {
     const snapshot = only("task_state", statement("a", "do this"), statement("b", "then that"))
     assert.strictEqual(snapshotTokens(snapshot), estimateText(renderSnapshot(snapshot)))
   })
 
-  it("the user's words stand alone or under their label", () => {
+  it("the user's words stand alone or below their label", () => {
     const words = { entry: "e3", text: "Keep it\n  simple.\n" }
     const parsed = read(
       renderSnapshot(
@@ -220,7 +220,7 @@ describe("render and parse", () => {
 describe("parse", () => {
   const wrap = (body: string) => `<state_snapshot>${body}</state_snapshot>`
 
-  it("the five sections of older snapshots, the plan as the state of the task", () => {
+  it("reads the five sections of older snapshots, with the plan as task state", () => {
     const parsed = read(
       wrap(`
         <overall_goal>Ship it</overall_goal>
@@ -240,7 +240,7 @@ describe("parse", () => {
     ])
   })
 
-  it("tags in any case", () => {
+  it("reads tags in any case", () => {
     assert.deepStrictEqual(
       read("<State_Snapshot><OVERALL_GOAL>x</Overall_Goal></STATE_SNAPSHOT>").overall_goal.map((one) => one.text),
       ["x"]
@@ -256,11 +256,11 @@ describe("parse", () => {
     [wrap("<overall_goal>x"), "no section"],
     [wrap("<overall_goal>x<task_state>y</task_state></overall_goal>"), "nested section"]
   ]
-  it.each(unusable)("why %j is none: %s", (text, problem) => {
+  it.each(unusable)("rejects %j: %s", (text, problem) => {
     assert.strictEqual(parseSnapshot(text), problem)
   })
 
-  it("lines belong to the line they are indented under", () => {
+  it("a line belongs to the line it is indented under", () => {
     assert.deepStrictEqual(
       read(wrap("<task_state>\n- a\n    a1\n    a2\n- b\n\n- c\n</task_state>")).task_state.map((one) => one.text),
       ["- a\n    a1\n    a2", "- b", "- c"]
@@ -269,20 +269,20 @@ describe("parse", () => {
 })
 
 describe("scratchpad", () => {
-  it("is taken out wherever it stands, as often as it does", () => {
+  it("is removed wherever and however often it appears", () => {
     assert.strictEqual(withoutScratchpad("a <scratchpad>x\ny</scratchpad>b<SCRATCHPAD>z</ScratchPad>c"), "a bc")
   })
-  it("one that is never closed ends where the snapshot begins", () => {
+  it("an unclosed one ends where the snapshot begins", () => {
     assert.strictEqual(
       withoutScratchpad("<scratchpad>hm\n<state_snapshot>s</state_snapshot>"),
       "<state_snapshot>s</state_snapshot>"
     )
   })
-  it("one that is never closed and no snapshot: nothing is left", () => {
+  it("an unclosed one without a snapshot leaves nothing", () => {
     assert.strictEqual(withoutScratchpad("<scratchpad>hm"), "")
     assert.strictEqual(parseSnapshot("<scratchpad>hm"), "no snapshot")
   })
-  it("what is kept has none of it", () => {
+  it("is never stored", () => {
     const snapshot = read(
       "<scratchpad>secret</scratchpad><state_snapshot><overall_goal>x</overall_goal></state_snapshot>"
     )
@@ -291,14 +291,14 @@ describe("scratchpad", () => {
 })
 
 describe("validate", () => {
-  it("names the sections that say nothing", () => {
+  it("names the empty sections", () => {
     assert.deepStrictEqual(missingSections(emptySnapshot), [...sectionNames])
     assert.deepStrictEqual(
       missingSections(only("task_state", statement("a", "a"))),
       sectionNames.filter((name) => name !== "task_state")
     )
   })
-  it("a section rendered without items still says nothing when it is read back", () => {
+  it("a section rendered without items is still empty when parsed", () => {
     assert.deepStrictEqual(missingSections(read(renderSnapshot(emptySnapshot))), [...sectionNames])
   })
 })
@@ -307,27 +307,27 @@ describe("merge", () => {
   const older = only("key_knowledge", statement("build", "Build: make"), statement("test", "Test: make test"))
   const newer = only("key_knowledge", statement("build", "Build: ninja"))
 
-  it("the newer statement supersedes the older with its key and comes first; the rest stays", () => {
+  it("a newer statement replaces the older one of its key and comes first; the rest is unchanged", () => {
     assert.deepStrictEqual(
       mergeSnapshots(older, newer).key_knowledge.map((one) => one.text),
       ["- Build: ninja", "- Test: make test"]
     )
   })
-  it("the same statement under another key stands there once", () => {
+  it("a statement under two keys appears once", () => {
     const same = only("key_knowledge", statement("other", "Test: make test"))
     assert.strictEqual(mergeSnapshots(older, same).key_knowledge.length, 2)
   })
-  it("sections do not supersede each other", () => {
+  it("sections do not replace each other's statements", () => {
     const merged = mergeSnapshots(older, only("task_state", statement("build", "Build it")))
     assert.strictEqual(merged.key_knowledge.length, 2)
     assert.strictEqual(merged.task_state.length, 1)
   })
-  it("with nothing is itself, either way", () => {
+  it("merging with an empty snapshot changes nothing, either way", () => {
     assert.deepStrictEqual(mergeSnapshots(older, emptySnapshot), older)
     assert.deepStrictEqual(mergeSnapshots(emptySnapshot, older), older)
     assert.deepStrictEqual(mergeSnapshots(older, older), older)
   })
-  it("an empty section that was rendered adds nothing", () => {
+  it("an empty rendered section adds nothing", () => {
     assert.deepStrictEqual(mergeSnapshots(read(renderSnapshot(emptySnapshot)), newer), newer)
   })
 })

@@ -170,7 +170,7 @@ describe("a call", () => {
     }
   )
 
-  it("a shell command is reported however it ended, its work on files only when it succeeded", () => {
+  it("a shell command is always reported, its file changes only when it succeeded", () => {
     assert.deepStrictEqual(did("Bash", { command: "rm a" }, failed("Exit code 1\nrm: a: No such file")), [
       ran("rm a", 1)
     ])
@@ -178,15 +178,15 @@ describe("a call", () => {
     assert.deepStrictEqual(did("Bash", { command: "rm a" }), [ran("rm a", 0), remove("a")])
   })
 
-  it("a todo list that was refused is none", () => {
+  it("a rejected todo list is not reported", () => {
     assert.deepStrictEqual(did("write_todos", { todos: [{ description: "a", status: "x" }] }, failed()), [])
   })
 
-  it("patterns of read_many_files are no files", () => {
+  it("patterns of read_many_files are not files", () => {
     assert.deepStrictEqual(did("read_many_files", { include: ["src/**/*.ts", "a.ts"] }), [read("a.ts")])
   })
 
-  it("whatever the arguments are, nothing throws", () => {
+  it("no arguments make it throw", () => {
     for (const args of [
       undefined,
       null,
@@ -250,7 +250,7 @@ describe("exit codes", () => {
     assert.strictEqual(exitCode(answer), exit)
   })
 
-  it("the whole answer as text, as JSON when it is more than one", () => {
+  it("a response is its text, or JSON when it has other fields", () => {
     assert.strictEqual(answerText(ok("x")), "x")
     assert.strictEqual(answerText(undefined), "")
     assert.strictEqual(answerText(response("t", { a: 1, b: 2 })), '{"a":1,"b":2}')
@@ -310,7 +310,7 @@ describe("shell", () => {
     assert.deepStrictEqual(shellFileActions(command), actions)
   })
 
-  it("a command of a megabyte: what took quadratic time would not end within the test's limit", () => {
+  it("a command of a megabyte: quadratic time would exceed the test's limit", () => {
     for (const trap of [
       "a".repeat(1_000_000),
       '"'.repeat(1_000_001),

@@ -23,7 +23,7 @@ describe("Handle", () => {
     { arbitrary: { runs: runsOf(500), seed: "hash" } }
   )
 
-  it("the hash of nothing is known", () => {
+  it("has a known hash for the empty input", () => {
     assert.strictEqual(hash(""), "4oymiquy7qobjgx36tejs35zeqt24qpemsnzgtfeswmrw6csxbkq")
   })
 
@@ -32,7 +32,7 @@ describe("Handle", () => {
     assert.isTrue(isHandle(handleOf(hash("x"))))
   })
 
-  it("grows by one character for each that another holds, up to the whole hash", () => {
+  it("grows by one character per collision, up to the whole hash", () => {
     const of = hash("a")
     const taken = new Set([`h_${of.slice(0, 10)}`, `h_${of.slice(0, 11)}`])
     assert.strictEqual(
@@ -45,7 +45,7 @@ describe("Handle", () => {
     )
   })
 
-  it("matches the hash it was made of and no other", () => {
+  it("matches only its own hash", () => {
     assert.isTrue(matches(handleOf(hash("a")), hash("a")))
     assert.isFalse(matches(handleOf(hash("a")), hash("b")))
   })

@@ -167,7 +167,7 @@ describe("images", () => {
     ["HEIC", (width, height) => heic("heic", width, height)],
     ["AVIF", (width, height) => heic("avif", width, height)]
   ]
-  it.each(headers)("%s: by the size in the header, whatever the type says", (_, make) => {
+  it.each(headers)("%s: reads the size from the header, whatever the type says", (_, make) => {
     for (const [width, height] of [
       [960, 540],
       [1_921, 1_080],
@@ -178,7 +178,7 @@ describe("images", () => {
     }
   })
 
-  it.each(headers)("%s: torn anywhere, it counts as one tile or by what it says", (_, make) => {
+  it.each(headers)("%s: truncated anywhere, it counts as one tile or by its header", (_, make) => {
     const whole = make(1_920, 1_080)
     for (let length = 0; length <= whole.length; length += 1) {
       const found = tokens("image/png", whole.subarray(0, length))
@@ -187,13 +187,13 @@ describe("images", () => {
     }
   })
 
-  it("no header makes an image cost more than 16 × 16 tiles, and a side of nothing is not believed", () => {
+  it("no header makes an image cost more than 16 × 16 tiles, and a zero side is ignored", () => {
     assert.strictEqual(tokens("image/png", png(2 ** 31, 2 ** 32 - 1)), 256 * tileTokens)
     assert.strictEqual(tokens("image/png", png(0, 5_000)), tileTokens)
     assert.strictEqual(tokens("image/gif", gif(5_000, 0)), tileTokens)
   })
 
-  it("base64 for addresses, without padding, in lines: the same", () => {
+  it("URL-safe base64, without padding, in lines: the same", () => {
     const whole = bytes(jpeg(1_920, 1_080), Buffer.from(Array.from({ length: 2_000 }, (_, i) => (i * 251) % 256)))
     const plain = whole.toString("base64")
     const forms = [
@@ -206,14 +206,14 @@ describe("images", () => {
     for (const form of forms) assert.strictEqual(tokens("image/jpeg", form), imageTokens(1_920, 1_080))
   })
 
-  it("the two characters that base64 for addresses has of its own are read", () => {
+  it("reads the two characters specific to URL-safe base64", () => {
     const forms = Array.from({ length: 300 }, (_, i) => png(1_000 + 7 * i, 3_007 + i))
     for (const form of forms) assert.strictEqual(tokens("", form.toString("base64url")), tokens("", form))
     assert.isTrue(forms.some((form) => form.toString("base64url").slice(20, 34).includes("-")))
     assert.isTrue(forms.some((form) => form.toString("base64url").slice(20, 34).includes("_")))
   })
 
-  it("only the header of a large image is read", () => {
+  it("reads only the header of a large image", () => {
     const data = png(1_920, 1_080).subarray(0, 27).toString("base64") + "A".repeat(20_000_000)
     const steps = [...inlineTokens("image/png", data)]
     assert.isBelow(
@@ -225,7 +225,7 @@ describe("images", () => {
 })
 
 describe("documents", () => {
-  it("pages are what the page tree counts, the most of any node", () => {
+  it("takes the page count from the page tree, the largest of any node", () => {
     assert.strictEqual(tokens("application/pdf", pdf(tree(7))), 7 * pageTokens)
     assert.strictEqual(tokens("application/pdf", pdf(tree(7, ""))), 7 * pageTokens)
     assert.strictEqual(tokens("application/pdf", pdf(tree(4), tree(31), tree(12), page(9))), 31 * pageTokens)
@@ -235,17 +235,17 @@ describe("documents", () => {
     )
   })
 
-  it("a count of something else is no count of pages", () => {
+  it("ignores counts of other objects", () => {
     const outlines = "5 0 obj\n<< /Type /Outlines /Count 90 >>\nendobj\n"
     assert.strictEqual(tokens("application/pdf", pdf(outlines, tree(2), outlines)), 2 * pageTokens)
   })
 
-  it("a linearised document says it at its beginning", () => {
+  it("takes the page count of a linearised document from its beginning", () => {
     const first = "1 0 obj\n<< /Linearized 1 /L 9000 /H [ 1 2 ] /O 5 /E 40 /N 44 /T 8000 >>\nendobj\n"
     assert.strictEqual(tokens("application/pdf", pdf(first)), 44 * pageTokens)
   })
 
-  it("without a count, pages that are written out, each once, also where pieces meet", () => {
+  it("without a count, counts page objects once each, also across chunks", () => {
     for (const padding of [0, 65_000, 65_500, 65_510, 65_520, 65_530, 131_050])
       assert.strictEqual(
         tokens(
@@ -260,7 +260,7 @@ describe("documents", () => {
       )
   })
 
-  it("a page tree in the middle and at the end is found, at any place", () => {
+  it("finds a page tree in the middle and at the end, at any offset", () => {
     for (const before of [0, 57_000, 65_505, 65_530, 200_000])
       assert.strictEqual(
         tokens("application/pdf", pdf("x".repeat(before), tree(23), "y".repeat(100_000))),
@@ -269,7 +269,7 @@ describe("documents", () => {
       )
   })
 
-  it("in compressed objects: as many as streams that draw", () => {
+  it("counts drawing streams when objects are compressed", () => {
     const drawing = (i: number) =>
       `${i} 0 obj\n<< /Length 700 /Filter /FlateDecode >>\nstream\n\x01\x02\nendstream\nendobj\n`
     const font = (i: number) => `${i} 0 obj\n<< /Length 9 /Subtype /Type1C >>\nstream\r\n\x01\nendstream\nendobj\n`
@@ -280,13 +280,13 @@ describe("documents", () => {
     )
   })
 
-  it("nothing readable: a guess by size, at least one page, at most a thousand", () => {
+  it("unreadable: estimates by size, between one and a thousand pages", () => {
     assert.strictEqual(tokens("application/pdf", ""), pageTokens)
     assert.strictEqual(tokens("application/pdf", zeros(500_000)), 10 * pageTokens)
     assert.strictEqual(tokens("application/pdf", pdf(tree(999_999_999))), 1_000 * pageTokens)
   })
 
-  it("of a very long document only both ends are read, in short steps", () => {
+  it("reads only both ends of a very long document, in short steps", () => {
     const data = bytes("%PDF-1.4\n", zeros(15_000_000), tree(77)).toString("base64")
     const steps = [...inlineTokens("application/pdf", data)]
     assert.isBelow(Math.max(...steps), 200_000)
@@ -297,7 +297,7 @@ describe("documents", () => {
     assert.strictEqual(tokens("application/pdf", data), 77 * pageTokens)
   })
 
-  it("hostile documents are looked through like others: what took quadratic time would not end within the test's limit", () => {
+  it("hostile documents: quadratic time would exceed the test's limit", () => {
     const times = sizeOf(40_000, 4_000)
     for (const hostile of [
       "/Linearized ".repeat(times),
@@ -311,7 +311,7 @@ describe("documents", () => {
   })
 })
 
-describe("sound and film", () => {
+describe("audio and video", () => {
   const sounds: ReadonlyArray<readonly [name: string, data: Buffer, seconds: number]> = [
     ["WAV", wave(16_000, 160_000), 10],
     ["WAV, torn", wave(16_000, 160_000, 20), 10],
@@ -342,13 +342,13 @@ describe("sound and film", () => {
     assert.strictEqual(tokens("video/mp4", data), 12 * videoTokensPerSecond)
   })
 
-  it("a large box is stepped over", () => {
+  it("skips a large box", () => {
     const large = bytes(big(1, 4), "mdat", big(116, 8), zeros(100))
     const data = bytes(box("ftyp", "isom"), large, mp4(5).subarray(20))
     assert.strictEqual(tokens("video/mp4", data), 5 * videoTokensPerSecond)
   })
 
-  it("what does not say how long it is: a guess by size, at least a second", () => {
+  it("estimates by size when no duration is stated, at least a second", () => {
     assert.strictEqual(tokens("audio/ogg", zeros(160_000)), 10 * audioTokensPerSecond)
     assert.strictEqual(tokens("video/webm", zeros(2_500_000)), 10 * videoTokensPerSecond)
     assert.strictEqual(tokens("video/mp4", mp4(0)), videoTokensPerSecond)
@@ -357,19 +357,19 @@ describe("sound and film", () => {
     assert.strictEqual(tokens("audio/wav", wave(0, 100)), audioTokensPerSecond)
   })
 
-  it("a duration that is not known is not believed, and none is longer than nine and a half hours", () => {
+  it("ignores an unknown duration, and caps durations at nine and a half hours", () => {
     const unknown = box("moov", box("mvhd", [0, 0, 0, 0], zeros(8), big(1, 4), big(2 ** 32 - 1, 4)))
     assert.strictEqual(tokens("video/mp4", bytes(box("ftyp", "isom"), unknown)), videoTokensPerSecond)
     assert.strictEqual(tokens("video/mp4", mp4(4_000_000, 1)), 34_200 * videoTokensPerSecond)
   })
 
-  it.each(sounds)("%s: torn anywhere, it never fails", (_, data) => {
+  it.each(sounds)("%s: truncated anywhere, it never fails", (_, data) => {
     for (let length = 0; length < Math.min(data.length, 200); length += 1)
       assert.isAtLeast(tokens("audio/mpeg", data.subarray(0, length)), audioTokensPerSecond)
   })
 })
 
-describe("anything", () => {
+describe("any media", () => {
   const Mime = Schema.Literals(["image/png", "application/pdf", "audio/mp3", "video/mp4", "text/plain", "x", ""])
   const Start = Schema.Literals([
     "",
@@ -387,7 +387,7 @@ describe("anything", () => {
     "fLaC"
   ])
   it.prop(
-    "of any type and with any bytes counts something, and never fails",
+    "counts something for any type and any bytes, and never fails",
     [Mime, Start, Schema.String],
     ([mimeType, start, rest]) => {
       for (const data of [Buffer.from(start + rest, "latin1").toString("base64"), start + rest, `${start}\n${rest}`]) {
@@ -398,7 +398,7 @@ describe("anything", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "media" } }
   )
 
-  it("bytes of text count as that text, also when only their beginning is read", () => {
+  it("counts bytes of text as that text, also when only a prefix is read", () => {
     const text = "Die Prüfung läuft auf drei Systemen.\n".repeat(20)
     const data = Buffer.from(text).toString("base64")
     for (const mimeType of ["text/plain", "text/markdown; charset=utf-8", "application/json", "image/svg+xml"])
@@ -410,7 +410,7 @@ describe("anything", () => {
     assert.isUndefined(sampleText("image/png", data))
   })
 
-  it("what lies elsewhere: an image of one tile, ten pages, a minute", () => {
+  it("counts references by defaults: an image of one tile, ten pages, a minute", () => {
     assert.deepStrictEqual(["image/png", "application/pdf", "audio/mp3", "video/mp4", ""].map(remoteTokens), [
       tileTokens,
       10 * pageTokens,
@@ -431,7 +431,7 @@ describe("media within parts", () => {
   })
   const plain = ofPart(answered())
 
-  it("a part counts by the rule, whatever else it says and in whatever order", () => {
+  it("count by the rule, whatever other keys the part has, in any order", () => {
     assert.strictEqual(ofPart({ inlineData: { mimeType: "image/png", data } }), image)
     assert.strictEqual(ofPart({ inlineData: { data, mimeType: "image/png" } }), image)
     assert.strictEqual(
@@ -441,7 +441,7 @@ describe("media within parts", () => {
     assert.strictEqual(ofPart({ inlineData: {} }), tileTokens)
   })
 
-  it("so do those within a response, one by one", () => {
+  it("within a response count one by one", () => {
     assert.strictEqual(ofPart(answered({ inlineData: { mimeType: "image/png", data } })) - plain, image)
     assert.strictEqual(
       ofPart(answered({ inlineData: { data, displayName: "a.png", mimeType: "image/png" } })) - plain,
@@ -459,7 +459,7 @@ describe("media within parts", () => {
     )
   })
 
-  it("what is no list of parts counts as its JSON", () => {
+  it("count as JSON when the list is malformed", () => {
     const odd: ReadonlyArray<unknown> = [
       null,
       7,

@@ -47,6 +47,6 @@ describe("a text with its sources", () => {
     it(rule, () => assert.strictEqual(withCitations(text, sources, supports), result + list))
   }
 
-  it("without sources is the text", () =>
+  it("without sources returns the text", () =>
     assert.strictEqual(withCitations("One.", [], [{ end: 1, sources: [0] }]), "One."))
 })

@@ -61,14 +61,14 @@ describe("ids", () => {
 })
 
 describe("append", () => {
-  it("adds to log and view, counts the tokens, moves the version", () => {
+  it("adds to log and view, counts the tokens, increments the version", () => {
     assert.deepStrictEqual(ids(six), [1, 2, 3, 4, 5, 6].map(id))
     assert.strictEqual(Conversation.viewTokens(six), 60)
     assert.strictEqual(six.next, 7)
     assert.strictEqual(six.version, 6)
   })
 
-  it("shares everything before: the older version is the newer one's beginning, unchanged", () => {
+  it("shares its structure with the older version, which stays a prefix", () => {
     const before = seen(six)
     const longer = Conversation.append(six, entry(7, user(text("more"))))
     const other = Conversation.append(six, entry(7, user(text("other"))))
@@ -86,7 +86,7 @@ describe("append", () => {
 })
 
 describe("a patch", () => {
-  it("drops both ends and what is between, and inserts there", () => {
+  it("drops a range with both ends, and inserts there", () => {
     const compressed = Conversation.compressed(six, over(2, 4, summary(7)))
     assert.deepStrictEqual(ids(compressed), [1, 7, 5, 6].map(id))
     assert.strictEqual(Conversation.viewTokens(compressed), 40)
@@ -94,14 +94,14 @@ describe("a patch", () => {
     assert.strictEqual(compressed.version, six.version + 1)
   })
 
-  it("changes the view only: the log, and every older version, is what it was", () => {
+  it("changes only the view: the log and older versions stay unchanged", () => {
     const before = seen(six)
     const compressed = Conversation.compressed(six, over(1, 4, summary(7)))
     assert.strictEqual(compressed.log, six.log)
     assert.deepStrictEqual(seen(six), before)
   })
 
-  it("without a drop inserts before everything", () => {
+  it("without a drop inserts at the beginning", () => {
     const patch: Conversation.Patch = { insert: [summary(7)], shorten: [] }
     assert.deepStrictEqual(ids(Conversation.compressed(six, patch)), [7, 1, 2, 3, 4, 5, 6].map(id))
   })
@@ -113,7 +113,7 @@ describe("a patch", () => {
     assert.deepStrictEqual(new Set(ids(compressed)), new Set([1, 7, 5, 6].map(id)))
   })
 
-  it("shortens single parts; the entry keeps its whole content and the view counts the difference", () => {
+  it("shortens single parts; the entry keeps its content and the view counts the difference", () => {
     const answers = of(
       entry(1, model(call("read", {}, "1"), call("read", {}, "2"))),
       entry(2, user(response("read", { output: "long" }, "1"), response("read", { output: "longer" }, "2")))
@@ -138,7 +138,7 @@ describe("a patch", () => {
     assert.strictEqual(Conversation.viewTokens(compressed), 33)
   })
 
-  it("lies over a patch before it", () => {
+  it("applies on top of an earlier patch", () => {
     const first = Conversation.compressed(six, over(1, 4, summary(7)))
     const second = Conversation.compressed(first, over(7, 5, summary(8)))
     assert.deepStrictEqual(ids(second), [8, 6].map(id))
@@ -156,7 +156,7 @@ describe("undo and redo", () => {
   const compressed = Conversation.compressed(six, over(1, 4, summary(7)))
   const grown = [entry(8, user(text("later"))), entry(9, model(text("answer")))].reduce(Conversation.append, compressed)
 
-  it("undo gives the view back", () => {
+  it("undo restores the view", () => {
     const back = Conversation.undone(compressed)
     assert.deepStrictEqual(ids(back), ids(six))
     assert.strictEqual(Conversation.viewTokens(back), Conversation.viewTokens(six))
@@ -165,16 +165,16 @@ describe("undo and redo", () => {
     assert.strictEqual(back.version, compressed.version + 1)
   })
 
-  it("undo keeps the turns that came after the compression", () => {
+  it("undo keeps the turns after the compression", () => {
     assert.deepStrictEqual(ids(Conversation.undone(grown)), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
   })
 
-  it("redo after undo lays it again, later turns stay", () => {
+  it("redo after undo reapplies it before later turns", () => {
     const redone = Conversation.redone(Conversation.undone(grown))
     assert.deepStrictEqual(seen(redone), seen(grown))
   })
 
-  it("redo after later turns: they stay behind the summary", () => {
+  it("redo after later turns keeps them behind the summary", () => {
     const later = Conversation.append(Conversation.undone(compressed), entry(8, user(text("later"))))
     assert.isTrue(Conversation.canRedo(later))
     const redone = Conversation.redone(later)
@@ -187,19 +187,19 @@ describe("undo and redo", () => {
     assert.deepStrictEqual(ids(Conversation.undone(later)), [1, 2, 3, 4, 5, 6, 8, 9, 10].map(id))
   })
 
-  it("a new compression makes an end of redo", () => {
+  it("a new compression clears redo", () => {
     const other = Conversation.compressed(Conversation.undone(compressed), over(1, 2, summary(8)))
     assert.isFalse(Conversation.canRedo(other))
     assert.strictEqual(Conversation.redone(other), other)
     assert.deepStrictEqual(ids(other), [8, 3, 4, 5, 6].map(id))
   })
 
-  it("with nothing to undo or redo it is the same conversation", () => {
+  it("without anything to undo or redo returns the same conversation", () => {
     assert.strictEqual(Conversation.undone(six), six)
     assert.strictEqual(Conversation.redone(six), six)
   })
 
-  it("several: taken away newest first, laid again oldest first", () => {
+  it("several: undone newest first, redone oldest first", () => {
     const second = Conversation.compressed(grown, over(7, 6, summary(10)))
     const all = Conversation.undone(Conversation.undone(second))
     assert.deepStrictEqual(ids(all), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
@@ -208,11 +208,11 @@ describe("undo and redo", () => {
     assert.deepStrictEqual(ids(Conversation.redone(once)), ids(second))
   })
 
-  it("ids are never given twice: what was undone keeps its number", () => {
+  it("ids are never reused, also after an undo", () => {
     assert.strictEqual(Conversation.undone(compressed).next, 8)
   })
 
-  it("what a compression inserted stays reachable, undone too", () => {
+  it("inserted entries stay reachable after an undo", () => {
     const both = Conversation.undone(Conversation.compressed(grown, over(7, 6, summary(10))))
     assert.deepStrictEqual(
       Conversation.inserted(both).map((one) => one.id),
@@ -225,7 +225,7 @@ const Command = Schema.Literals(["ask", "say", "compress", "shorten", "undo", "r
 
 describe("any history of changes", () => {
   it.prop(
-    "no version is changed by what is made of it, sums are sums, and nobody's turns get lost",
+    "leaves earlier versions unchanged, keeps sums exact, and loses no turn",
     [Schema.Array(Schema.Tuple([Command, Schema.Natural, Schema.Natural]))],
     ([commands]) => {
       let now = six
@@ -277,14 +277,14 @@ describe("pairing", () => {
   const asks = (name: string, callId?: string) => call(name, {}, callId)
   const gives = (name: string, callId?: string) => response(name, { output: "" }, callId)
 
-  it("by id, in whatever order the answers come", () => {
+  it("by id, in any order of responses", () => {
     assert.deepStrictEqual(pairs([asks("a", "1"), asks("a", "2")], [gives("a", "2"), gives("a", "1")]), [
       "0:1>1:0",
       "0:0>1:1"
     ])
   })
 
-  it("the id decides, not the name", () => {
+  it("by id rather than by name", () => {
     assert.deepStrictEqual(pairs([asks("a", "1")], [gives("b", "1")]), ["0:0>1:0"])
   })
 
@@ -296,30 +296,30 @@ describe("pairing", () => {
     ])
   })
 
-  it("a response with an unknown id takes a call of its name that has none", () => {
+  it("a response with an unknown id takes an unanswered call of its name", () => {
     assert.deepStrictEqual(pairs([asks("a")], [gives("a", "9")]), ["0:0>1:0"])
   })
 
-  it("a response without id never takes a call that has one", () => {
+  it("a response without an id never takes a call that has one", () => {
     assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a")]), [])
   })
 
-  it("a call is answered once", () => {
+  it("a call is answered at most once", () => {
     assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a", "1"), gives("a", "1")]), ["0:0>1:0"])
   })
 
-  it("a call is answered after it was made", () => {
+  it("a call is answered only after it was made", () => {
     assert.deepStrictEqual(pairs([gives("a", "1")], [asks("a", "1")], [gives("a", "1")]), ["1:0>2:0"])
   })
 
-  it("an id that comes again names the call that is open", () => {
+  it("a repeated id names the open call", () => {
     assert.deepStrictEqual(pairs([asks("a", "1")], [gives("a", "1")], [asks("b", "1")], [gives("b", "1")]), [
       "0:0>1:0",
       "2:0>3:0"
     ])
   })
 
-  it("callOf is responseOf the other way round", () => {
+  it("callOf is the inverse of responseOf", () => {
     const contents = [
       [asks("a", "1"), asks("b")],
       [gives("b"), gives("a", "1"), gives("c", "7")]

@@ -15,45 +15,45 @@ const empty: Content = model(text(""))
 const both: ReadonlyArray<ValidityRule> = ["older", "newer"]
 
 describe("curation", () => {
-  it.each(both)("every user message stays, responses only and empty ones too (%s)", (rule) => {
+  it.each(both)("keeps every user message, including empty ones and bare responses (%s)", (rule) => {
     const contents = [said("a"), user(response("read", { output: "x" }, "1")), user(), said(""), user({})]
     assert.deepStrictEqual(curate(contents, rule), contents)
   })
 
-  it.each(both)("one invalid message drops the whole run (%s)", (rule) => {
+  it.each(both)("drops a run with an invalid message (%s)", (rule) => {
     const contents = [said("q"), answered("good"), empty, answered("good too"), said("next"), answered("kept")]
     assert.deepStrictEqual(curatedIndexes(contents, rule), [0, 4, 5])
   })
 
-  it.each(both)("a run whose messages are all valid stays whole (%s)", (rule) => {
+  it.each(both)("keeps a run of valid messages (%s)", (rule) => {
     const contents = [said("q"), answered("one"), model(call("read", {}, "1")), answered("two")]
     assert.deepStrictEqual(curatedIndexes(contents, rule), [0, 1, 2, 3])
   })
 
-  it.each(both)("a user message ends the run, however empty (%s)", (rule) => {
+  it.each(both)("a user message ends a run, even an empty one (%s)", (rule) => {
     assert.deepStrictEqual(
       curatedIndexes([answered("kept"), user(), empty, user(), answered("kept")], rule),
       [0, 1, 3, 4]
     )
   })
 
-  it.each(both)("the user message before a dropped run stays (%s)", (rule) => {
+  it.each(both)("keeps the user message before a dropped run (%s)", (rule) => {
     assert.deepStrictEqual(curate([said("first"), empty], rule), [said("first")])
   })
 
-  it.each(both)("a dropped run at either end takes nothing with it (%s)", (rule) => {
+  it.each(both)("a dropped run at either end removes nothing else (%s)", (rule) => {
     assert.deepStrictEqual(curatedIndexes([empty, said("a"), said("b"), answered("c"), empty], rule), [1, 2])
   })
 
-  it.each(both)("nothing stays nothing (%s)", (rule) => {
+  it.each(both)("keeps an empty history empty (%s)", (rule) => {
     assert.deepStrictEqual(curate([], rule), [])
   })
 
-  it("Gemini CLI's rule of March 2026 holds when none is named", () => {
+  it("defaults to Gemini CLI's rule of March 2026", () => {
     assert.deepStrictEqual(curate([model()]), [])
   })
 
-  it("hands on the very same messages", () => {
+  it("returns the same message objects", () => {
     const contents = [said("a"), answered("b")]
     assert.isTrue(curate(contents).every((content, index) => content === contents[index]))
   })
@@ -87,7 +87,7 @@ describe("validity", () => {
 })
 
 describe("history", () => {
-  it("of a conversation is all of its messages, or only the curated ones, whatever the strategy", () => {
+  it("is all messages of a conversation, or only the curated ones, by strategy", () => {
     const contents = [said("a"), answered("b"), empty, said("c"), answered("d")]
     const conversation = contents.reduce(
       (before, content) =>

@@ -11,7 +11,7 @@ const part = (text: string, selection: Selection) => {
 }
 
 describe("excerpt", () => {
-  it("with no selection it is the text itself", () => {
+  it("without a selection is the whole text", () => {
     for (const text of ["", "a", "a\r\nb\n", "\uDC80\n\n", ten]) {
       assert.strictEqual(part(text, {}).text, text)
       assert.strictEqual(part(text, {}).omittedLines, 0)
@@ -19,7 +19,7 @@ describe("excerpt", () => {
     assert.strictEqual(part(ten, {}).totalLines, 10)
   })
 
-  it("lines count from 1, both ends included", () => {
+  it("counts lines from 1, both ends included", () => {
     assert.deepStrictEqual(part(ten, { lines: [2, 4] }), {
       text: "line 2\nline 3\nline 4",
       totalLines: 10,
@@ -28,14 +28,14 @@ describe("excerpt", () => {
     assert.strictEqual(part(ten, { lines: [10, 10] }).text, "line 10")
   })
 
-  it("lines beyond the ends are none", () => {
+  it("ignores lines beyond the ends", () => {
     assert.strictEqual(part(ten, { lines: [0, 1] }).text, "line 1")
     assert.strictEqual(part(ten, { lines: [9, 99] }).text, "line 9\nline 10")
     assert.strictEqual(part(ten, { lines: [11, 99] }).text, "")
     assert.strictEqual(part(ten, { lines: [4, 2] }).text, "")
   })
 
-  it("grep gives the lines that match, with their numbers", () => {
+  it("grep returns the matching lines with their numbers", () => {
     assert.strictEqual(part(ten, { grep: "[13]$" }).text, "1: line 1\n3: line 3")
     assert.strictEqual(part(ten, { grep: "nothing" }).text, "")
   })
@@ -54,7 +54,7 @@ describe("excerpt", () => {
     assert.strictEqual(cut.omittedLines, 10 - cut.text.split("\n").length)
   })
 
-  it("of a first line that alone is over the budget its beginning", () => {
+  it("cuts a first line that exceeds the budget", () => {
     const long = "word ".repeat(1_000)
     const cut = part(`${long}\nnext`, { maxTokens: 50 })
     assert.isTrue(long.startsWith(cut.text))
@@ -62,23 +62,23 @@ describe("excerpt", () => {
     assert.isAtMost(estimateText(cut.text), 50)
   })
 
-  it("a budget of nothing gives nothing", () => {
+  it("a budget of zero returns nothing", () => {
     assert.deepStrictEqual(part(ten, { maxTokens: 0 }), { text: "", totalLines: 10, omittedLines: 10 })
   })
 
-  it("no character is cut in two", () => {
+  it("splits no character", () => {
     for (const maxTokens of [2, 3, 4, 5, 6, 7, 8, 9]) {
       assert.isTrue(part("😀".repeat(100), { maxTokens }).text.isWellFormed(), `${maxTokens} tokens`)
     }
   })
 
-  it("a line that is only begun counts as left out in part, not as shown whole", () => {
+  it("a partly shown line counts as omitted", () => {
     assert.strictEqual(part("word ".repeat(1_000), { maxTokens: 50 }).omittedLines, 0)
     assert.strictEqual(part(`${"word ".repeat(1_000)}\nb\nc`, { maxTokens: 50 }).omittedLines, 2)
   })
 
   it.prop(
-    "what is shown is within the budget and in order, the rest is counted",
+    "shows lines in order within the budget, and counts the rest",
     [Schema.Array(Schema.String), Schema.Natural, Schema.Natural, Schema.Natural],
     ([lines, a, b, budget]) => {
       const text = lines.join("\n")
@@ -100,14 +100,14 @@ describe("patterns", () => {
   it("are regular expressions of Unicode", () => {
     assert.isTrue(Result.getOrThrow(parsePattern("^.$")).test("😀"))
   })
-  it("what is none says why, in one line", () => {
+  it("reports an invalid pattern in one line", () => {
     for (const wrong of ["(", "[", "a**", "\\", "(?<n>a)(?<n>b)", "\\p{No}{2"]) {
       const { message } = Result.getOrThrow(Result.flip(parsePattern(wrong)))
       assert.isAbove(message.length, 5)
       assert.notInclude(message, "\n")
     }
   })
-  it("does not remember where it was", () => {
+  it("keep no state between uses", () => {
     const pattern = Result.getOrThrow(parsePattern("a"))
     assert.strictEqual(excerpt("a\na\na", {}, pattern).text, "1: a\n2: a\n3: a")
   })

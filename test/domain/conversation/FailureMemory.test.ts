@@ -35,7 +35,7 @@ describe("FailureMemory", () => {
     assert.strictEqual(remember(failed, { status, forced, tokens: 1_000 }).failed, set)
   })
 
-  it("success forgets the growth mark too", () => {
+  it("success also clears the growth mark", () => {
     assert.deepStrictEqual(remember(failed, { status: "COMPRESSED", forced: false, tokens: 9 }), freshMemory)
     assert.deepStrictEqual(remember(failed, { status: "COMPRESSED", forced: true, tokens: 9 }), freshMemory)
   })
@@ -59,7 +59,7 @@ describe("FailureMemory", () => {
     assert.strictEqual(remember(failed, { status, forced: false, tokens: 9_999 }), failed)
   })
 
-  it("marks grow with the conversation: the mark is above the tokens it was made for", () => {
+  it("growth marks lie above the tokens they were set at", () => {
     for (const tokens of [1, 9, 10, 99, 123_456]) {
       const { waitUntil } = remember(freshMemory, { status: "FAILED_SUMMARIZER", forced: false, tokens })
       assert.isAbove(waitUntil, tokens)
@@ -67,24 +67,24 @@ describe("FailureMemory", () => {
     }
   })
 
-  it("after an undo the next automatic compression waits for growth, the flag stays", () => {
+  it("after an undo the next automatic compression waits for growth, and the flag is unchanged", () => {
     assert.deepStrictEqual(afterUndo(freshMemory, 1_001), { failed: false, waitUntil: 1_102 })
     assert.deepStrictEqual(afterUndo(failed, 10), { failed: true, waitUntil: 11 })
   })
 
-  it("a success that hardly gains waits for growth; one that gains does not", () => {
+  it("a success with little gain waits for growth; one with more does not", () => {
     const ended = { status: "COMPRESSED", forced: false, tokens: 950 }
     assert.strictEqual(remember(freshMemory, { ...ended, before: 1_000 }).waitUntil, 1_045)
     assert.strictEqual(remember(freshMemory, { ...ended, before: 2_000 }).waitUntil, 0)
   })
 
-  it("a strategy that does not wait for growth does not", () => {
+  it("a strategy without growth marks does not wait", () => {
     const status = "COMPRESSION_FAILED_EMPTY_SUMMARY"
     const memory = remember(freshMemory, { status, forced: false, tokens: 1_000, waits: false })
     assert.strictEqual(memory.waitUntil, 0)
   })
 
-  it("ranges that were paid for in vain are known, also after a success and an undo", () => {
+  it("remembers ranges paid for in vain, also after a success and an undo", () => {
     const status = "COMPRESSION_FAILED_EMPTY_SUMMARY"
     const range = (to: number) => ({ from: entryId(1), to: entryId(to) })
     const once = remember(freshMemory, { status, forced: true, tokens: 9, tried: range(4) })
@@ -99,7 +99,7 @@ describe("FailureMemory", () => {
     assert.lengthOf(many.tried ?? [], 16)
   })
 
-  it("never changes the memory it was given", () => {
+  it("never mutates the given memory", () => {
     const before = { ...failed }
     remember(before, { status: "COMPRESSED", forced: false, tokens: 1 })
     afterUndo(before, 7)

@@ -168,21 +168,21 @@ const run = (seed: string) => ({ arbitrary: { ...thousand(seed, 100), size: 16 }
 
 describe("Outgoing", () => {
   it.effect.prop(
-    "after every line of the log it gives what the projection gives, and what was settled stays",
+    "equals the projection after every log line, and its settled prefix does not change",
     [scripts],
     ([script]) => holds(() => new Outgoing(), 1)(script),
     run("outgoing")
   )
 
   it.effect.prop(
-    "also when it is not asked after every line",
+    "also when it is not read after every line",
     [scripts],
     ([script]) => holds(() => new Outgoing(), 3)(script),
     run("outgoing, seldom")
   )
 
   for (const [name, Mutant] of Object.entries(mutants)) {
-    it.effect(`one that ${name} is noticed`, () =>
+    it.effect(`the checks detect one that ${name}`, () =>
       Effect.map(
         notices(() => new Mutant(), 1),
         (noticed) => assert.isTrue(noticed)
@@ -199,7 +199,7 @@ describe("Outgoing", () => {
   const of = (...contents: ReadonlyArray<Content>) =>
     contents.map((content, index) => entry(index + 1, content)).reduce(append, empty)
 
-  it("what was sent before is the very same values, and the parts are those of the conversation", () => {
+  it("returns the same objects for what was sent before, with the conversation's parts", () => {
     const outgoing = new Outgoing()
     const contents = [user(text("q")), model(call("f", {}, "1")), user(response("f", { output: "x" }, "1"))]
     let conversation = of(...contents)
@@ -214,7 +214,7 @@ describe("Outgoing", () => {
     assert.lengthOf(before.parts(), 3, "a request that was made before stays what it was")
   })
 
-  it("interrupted in the middle, the next call takes in the rest", () => {
+  it("after an interruption, the next call reads the rest", () => {
     const contents = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? user(text(`q${n}`)) : model(text(`a${n}`))))
     const conversation = of(...contents)
     for (let steps = 0; steps < 60; steps += 1) {
@@ -226,7 +226,7 @@ describe("Outgoing", () => {
     }
   })
 
-  it("interrupted in the middle, another view is taken in whole", () => {
+  it("after an interruption, another view is read whole", () => {
     const one = of(...Array.from({ length: 9 }, (_, n) => user(text(`one ${n}`))))
     const other = of(...Array.from({ length: 12 }, (_, n) => model(text(`other ${n}`))))
     for (let steps = 0; steps < 30; steps += 1) {

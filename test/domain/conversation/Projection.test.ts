@@ -39,25 +39,25 @@ const orphan: Part = {
 }
 
 describe("projection", () => {
-  it("a legal conversation is sent as it is, the very same parts", () => {
+  it("returns a valid conversation unchanged, with the same part objects", () => {
     const contents = [user(text("q")), model(text("a"), ask("1")), user(give("1")), model(text("done"))]
     assert.deepStrictEqual(sent(...contents), contents)
     assert.strictEqual(sent(...contents)[1]?.parts[1], contents[1]?.parts[1])
   })
 
-  it("empty messages and empty parts are left out", () => {
+  it("omits empty messages and empty parts", () => {
     assert.deepStrictEqual(
       sent(user(text("q")), model(), user(), user(text("")), model(text(""), {}, text("a")), user({})),
       [user(text("q")), model(text("a"))]
     )
   })
 
-  it("an empty text that carries a signature stays", () => {
+  it("keeps an empty text that has a signature", () => {
     const signed = model({ text: "", thoughtSignature: "s" })
     assert.deepStrictEqual(sent(user(text("q")), signed), [user(text("q")), signed])
   })
 
-  it("a call that never got its response gets one that says so, before what the user said next", () => {
+  it("gives an unanswered call a response that says so, before the user's next words", () => {
     assert.deepStrictEqual(sent(user(text("q")), model(ask("1")), user(text("never mind"))), [
       user(text("q")),
       model(ask("1")),
@@ -65,7 +65,7 @@ describe("projection", () => {
     ])
   })
 
-  it("of several calls only those without response get one", () => {
+  it("does so for each unanswered one of several calls", () => {
     assert.deepStrictEqual(sent(model(ask("1"), ask("2"), ask("3")), user(give("2")), model(text("?"))), [
       model(ask("1"), ask("2"), ask("3")),
       user(give("2"), missing("1"), missing("3")),
@@ -73,15 +73,15 @@ describe("projection", () => {
     ])
   })
 
-  it("calls that the last message leaves open stay open", () => {
+  it("leaves the calls of the last message open", () => {
     assert.deepStrictEqual(sent(user(text("q")), model(ask("1"))), [user(text("q")), model(ask("1"))])
   })
 
-  it("a response without its call becomes a note that is marked, with its handle", () => {
+  it("turns a response without its call into a marked note with its handle", () => {
     assert.deepStrictEqual(sent(user(give("1")), model(text("a"))), [user(orphan), model(text("a"))])
   })
 
-  it("a response that comes too late is a note, and its call is told that none came", () => {
+  it("turns a late response into a note, and marks its call as unanswered", () => {
     assert.deepStrictEqual(sent(model(ask("1")), user(text("wait")), model(text("ok")), user(give("1"))), [
       model(ask("1")),
       user(missing("1"), text("wait")),
@@ -90,21 +90,21 @@ describe("projection", () => {
     ])
   })
 
-  it("a response in the next message of the same run answers", () => {
+  it("accepts a response in the next message of the same run", () => {
     const contents = [model(ask("1")), user(text("by the way")), user(give("1"))]
     assert.deepStrictEqual(sent(...contents), contents)
   })
 
-  it("an empty message between call and response parts nothing", () => {
+  it("an empty message does not separate a call from its response", () => {
     assert.deepStrictEqual(sent(model(ask("1")), model(), user(), user(give("1"))), [model(ask("1")), user(give("1"))])
   })
 
-  it("keys of a message that nobody knows are sent", () => {
+  it("sends unknown keys of messages", () => {
     const odd: Content = { role: "user", parts: [text("q")], cache: { ttl: 1 } }
     assert.deepStrictEqual(sent(odd), [odd])
   })
 
-  it("shortened parts are sent shortened, with their pairing", () => {
+  it("sends shortened parts, which keep their pairing", () => {
     const conversation = Conversation.compressed(of(model(ask("1")), user(give("1"))), {
       insert: [],
       shorten: [
@@ -119,7 +119,7 @@ describe("projection", () => {
     assert.deepStrictEqual(projectMessages(conversation)[1]?.content, user(response("read", { output: "…" }, "1")))
   })
 
-  it("leaves the conversation as it was", () => {
+  it("does not mutate the conversation", () => {
     const conversation = of(model(ask("1")), user(text("?")))
     const before = JSON.stringify(Conversation.entries(conversation))
     projectMessages(conversation)
@@ -162,9 +162,9 @@ const runs = (contents: ReadonlyArray<Content>): Array<Content> =>
       : [...all, content]
   }, [])
 
-describe("whatever the log holds, what is sent is legal", () => {
+describe("sends a valid conversation for any log", () => {
   it.prop(
-    "every response answers a call of the run before it, every call before the last run is answered, nothing is empty",
+    "every response answers a call of the run before, every call before the last run is answered, nothing is empty",
     [Schema.Array(Message)],
     ([messages]) => {
       const contents = messages.map(({ model: isModel, parts }): Content => ({
@@ -190,7 +190,7 @@ describe("whatever the log holds, what is sent is legal", () => {
 })
 
 describe("sentJson", () => {
-  it("parts are written as they were read", () => {
+  it("writes parts as they were read", () => {
     const exact = '{"functionCall": {"name":"n", "args":{"n":12345678901234567890}}}'
     const parsed: Part = { functionCall: { name: "n", args: { n: 12345678901234567000 } } }
     const conversation = [
@@ -205,7 +205,7 @@ describe("sentJson", () => {
     assert.deepStrictEqual(JSON.parse(json)[1].parts[0], { text: "a" })
   })
 
-  it("exact texts follow their parts when others are left out or put before", () => {
+  it("keeps exact texts with their parts when parts are omitted or inserted", () => {
     const exact = '{ "functionResponse": {"id":"2","name":"read","response":{"output":"x"}} }'
     const conversation = [
       entry(1, model(ask("1"), ask("2"))),
@@ -215,7 +215,7 @@ describe("sentJson", () => {
     assert.include(sentJson(projectMessages(conversation)), `${exact},${JSON.stringify(missing("1"))}]`)
   })
 
-  it("is JSON of what is sent", () => {
+  it("is the JSON of the request", () => {
     const contents = [user(text("q")), model(text("a"))]
     assert.deepStrictEqual(JSON.parse(sentJson(projectMessages(of(...contents)))), contents)
     assert.strictEqual(sentJson([]), "[]")

@@ -26,13 +26,13 @@ const conversation = [said, called].reduce(Conversation.append, Conversation.emp
 const all = recallable(conversation, [{ handle: range, entries: [said, called] }])
 
 describe("recall", () => {
-  it("gives a text as itself and the rest as the JSON it was read from", () => {
+  it("returns a text as itself and other parts as their original JSON", () => {
     assert.deepStrictEqual(recall(all, first), { form: "text", text: "first\n" })
     assert.deepStrictEqual(recall(all, third), { form: "json", text: called.source?.["0"] })
     assert.isUndefined(recall(all, "h_eeeeeeeeee"))
   })
 
-  it("gives a dropped range as one message a line, parts exact", () => {
+  it("returns a dropped range as one message per line, with exact parts", () => {
     const expected =
       '{"role":"user","parts":[{"text":"first\\n"},{"text":"second"}]}\n' +
       '{"role":"model","parts":[{"functionCall":  {"name":"read","args":{"n":12345678901234567890}}}]}\n'
@@ -40,7 +40,7 @@ describe("recall", () => {
     assert.strictEqual(rangeText([]), "")
   })
 
-  it("reaches what compressions inserted and dropped", () => {
+  it("reaches entries that compressions inserted and dropped", () => {
     const summary: Conversation.Entry = {
       id: Conversation.entryId(3),
       content: user(text("summary")),
@@ -57,12 +57,12 @@ describe("recall", () => {
 })
 
 describe("find", () => {
-  it("takes the beginning of a handle when only one has it", () => {
+  it("accepts a unique prefix of a handle", () => {
     assert.strictEqual(findHandle(all, "h_ccc")._tag, "Found")
     assert.deepStrictEqual(findHandle(all, "h_aaa"), { _tag: "Ambiguous", handles: [first, second] })
   })
 
-  it("takes the whole before a beginning, and more of the hash than the handle has", () => {
+  it("prefers an exact handle to a prefix, and accepts more of the hash", () => {
     assert.deepStrictEqual(findHandle(all, first), {
       _tag: "Found",
       handle: first,
@@ -72,7 +72,7 @@ describe("find", () => {
     assert.strictEqual(longer._tag === "Found" && longer.handle, third)
   })
 
-  it("knows no other names", () => {
+  it("accepts no other names", () => {
     for (const name of ["", "h", "h_", "h_z", "cccccccccc", "h_cccccccccd"])
       assert.strictEqual(findHandle(all, name)._tag, "Unknown", name)
   })

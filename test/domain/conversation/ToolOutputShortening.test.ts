@@ -19,7 +19,7 @@ const split = (shortened: string) => {
   return { note, lines }
 }
 
-describe("default sizes", () => {
+describe("default limits", () => {
   it("30 lines of 1,000 characters, 4,000 of a single line, 40,000 characters, 1,000 lines", () => {
     assert.deepStrictEqual(defaultSize, {
       lastLines: 30,
@@ -29,14 +29,14 @@ describe("default sizes", () => {
       lines: 1_000
     })
   })
-  it("there are three forms", () => {
+  it("has three forms", () => {
     assert.deepStrictEqual([...OutputForm.literals], ["last-lines", "head-tail-chars", "head-tail-lines"])
   })
 })
 
 describe.each(OutputForm.literals)("%s", (form) => {
   const long = Array.from({ length: 3_000 }, (_, index) => `${index} ${"x".repeat(40)}`).join("\n")
-  it("begins with a note that is marked as the runtime's and ends with the handle", () => {
+  it("begins with a note marked as the runtime's and ends with the handle", () => {
     const { note } = split(shorten(long, handle, form))
     assert.isTrue(note.startsWith(runtimeMark))
     assert.isTrue(note.endsWith(`recall ${handle}`))
@@ -44,10 +44,10 @@ describe.each(OutputForm.literals)("%s", (form) => {
   it("shows the end of the output", () => {
     assert.isTrue(shorten(long, handle, form).endsWith(long.slice(-1_000)))
   })
-  it("is the same for the same text", () => {
+  it("is deterministic", () => {
     assert.strictEqual(shorten(long, handle, form), shorten(long, handle, form))
   })
-  it("nothing but the note when nothing is to be shown", () => {
+  it("is only the note when there is no room", () => {
     const shortened = shorten(long, handle, form, noteOnlySize)
     assert.notInclude(shortened, "\n")
     assert.include(shortened, `3000 lines, ${long.length} characters`)
@@ -56,37 +56,37 @@ describe.each(OutputForm.literals)("%s", (form) => {
 })
 
 describe("last-lines", () => {
-  it("the last 30 lines after a line of dots, and how many there were", () => {
+  it("shows the last 30 lines after a line of dots, and the total", () => {
     const { lines, note } = split(shorten(numbered(100), handle, "last-lines"))
     assert.deepStrictEqual(lines, ["...", ...numbered(100).split("\n").slice(-30)])
     assert.include(note, "The last 30 of 100 lines.")
   })
 
-  it("fewer lines than asked for: all of them", () => {
+  it("shows all lines when there are fewer", () => {
     const { lines, note } = split(shorten(numbered(4), handle, "last-lines"))
     assert.deepStrictEqual(lines, ["...", ...numbered(4).split("\n")])
     assert.include(note, "The last 4 of 4 lines")
   })
 
-  it("wide lines are cut at 1,000 characters with a mark, and the note says so", () => {
+  it("cuts wide lines at 1,000 characters with a mark and a note", () => {
     const wide = `${"w".repeat(1_001)}\n${"v".repeat(1_000)}`
     const { lines, note } = split(shorten(wide, handle, "last-lines"))
     assert.deepStrictEqual(lines, ["...", `${"w".repeat(1_000)}... [LINE WIDTH TRUNCATED]`, "v".repeat(1_000)])
     assert.include(note, "each cut at 1000 characters")
   })
 
-  it("a wide line that is not shown is not spoken of", () => {
+  it("does not mention wide lines that are not shown", () => {
     const { note } = split(shorten(`${"w".repeat(5_000)}\n${numbered(30)}`, handle, "last-lines"))
     assert.notInclude(note, "cut")
   })
 
-  it("of an output that is one line the last 4,000 characters", () => {
+  it("shows the last 4,000 characters of a single line", () => {
     const { lines, note } = split(shorten(`${"a".repeat(5_000)}${"b".repeat(4_000)}`, handle, "last-lines"))
     assert.deepStrictEqual(lines, ["...", "b".repeat(4_000)])
     assert.include(note, "The last 4000 of 9000 characters of one line")
   })
 
-  it("is never longer than its guards allow, however long the output", () => {
+  it("respects its limits for any output", () => {
     for (const text of ["x".repeat(1_000_000), `${"y".repeat(100_000)}\n`.repeat(100), "\n".repeat(1_000_000)]) {
       assert.isBelow(shorten(text, handle, "last-lines").length, 30 * 1_030 + 300)
     }
@@ -94,7 +94,7 @@ describe("last-lines", () => {
 
   const Line = Schema.Literals(["", "a", "bb", " ", "c".repeat(12)])
   it.prop(
-    "shows exactly the last lines, whatever they are",
+    "shows exactly the last lines",
     [Schema.Array(Line), Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))],
     ([lines, count]) => {
       if (lines.length < 2) return
@@ -109,7 +109,7 @@ describe("last-lines", () => {
 })
 
 describe("head-tail-chars", () => {
-  it("of 100 characters with at most 50 the first 10 and the last 40, 50 omitted", () => {
+  it("shows the first 10 and last 40 of 100 characters with room for 50, and counts 50 omitted", () => {
     const text = Array.from({ length: 100 }, (_, index) => String.fromCharCode(65 + (index % 26))).join("")
     const shortened = shorten(text, handle, "head-tail-chars", size({ chars: 50 }))
     const body = shortened.slice(shortened.indexOf("\n") + 1)
@@ -117,12 +117,12 @@ describe("head-tail-chars", () => {
     assert.include(split(shortened).note, "The first 10 and last 40 of 100 characters")
   })
 
-  it("the head is rounded down, the tail takes the rest", () => {
+  it("rounds the head down and gives the rest to the tail", () => {
     const shortened = shorten("x".repeat(100), handle, "head-tail-chars", size({ chars: 49 }))
     assert.include(shortened, "The first 9 and last 40 of 100 characters")
   })
 
-  it("a text of at most that many characters is unchanged", () => {
+  it("keeps a text that fits unchanged", () => {
     const text = "x".repeat(40_000)
     assert.strictEqual(shorten(text, handle, "head-tail-chars"), text)
     assert.notStrictEqual(shorten(`${text}x`, handle, "head-tail-chars"), `${text}x`)
@@ -130,31 +130,31 @@ describe("head-tail-chars", () => {
 })
 
 describe("head-tail-lines", () => {
-  it("a fifth of the lines from the beginning, the rest from the end, a mark between", () => {
+  it("shows a fifth from the beginning and the rest from the end, with a mark between", () => {
     const { lines, note } = split(shorten(numbered(100), handle, "head-tail-lines", size({ lines: 12 })))
     const all = numbered(100).split("\n")
     assert.deepStrictEqual(lines, [...all.slice(0, 2), "... [CONTENT TRUNCATED] ...", ...all.slice(-10)])
     assert.include(note, "The first 2 and last 10 of 100 lines")
   })
 
-  it("1,000 lines are 200 and 800", () => {
+  it("shows 200 and 800 of the default 1,000 lines", () => {
     assert.include(shorten(numbered(1_001), handle, "head-tail-lines"), "The first 200 and last 800 of 1001 lines")
     assert.strictEqual(shorten(numbered(1_000), handle, "head-tail-lines"), numbered(1_000))
   })
 
-  it("fewer than five lines have no head", () => {
+  it("has no head below five lines", () => {
     const { lines } = split(shorten(numbered(9), handle, "head-tail-lines", size({ lines: 4 })))
     assert.deepStrictEqual(lines.slice(-5), ["... [CONTENT TRUNCATED] ...", ...numbered(9).split("\n").slice(-4)])
   })
 
-  it("an output of few but wide lines is shortened too", () => {
+  it("shortens an output of few but wide lines too", () => {
     const wide = `${"w".repeat(5_000_000)}\n${"v".repeat(10)}`
     assert.isBelow(shorten(wide, handle, "head-tail-lines").length, wide.length)
   })
 })
 
-describe("what is shown", () => {
-  it.each(OutputForm.literals)("%s: no character is cut in two", (form) => {
+describe("the shown text", () => {
+  it.each(OutputForm.literals)("%s: splits no character", (form) => {
     for (const shift of ["", "x"]) {
       const text = `${shift}${"😀".repeat(3_000)}\n${shift}${"😀".repeat(3_000)}`
       for (const one of [text, text.replaceAll("\n", "")]) {

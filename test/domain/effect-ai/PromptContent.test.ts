@@ -39,7 +39,7 @@ describe("a message of a prompt as content, and back", () => {
     { arbitrary: thousand("round trip") }
   )
 
-  it("keeps the system messages that stood before it", () => {
+  it("keeps the system messages before it", () => {
     const before = [
       Prompt.systemMessage({ content: "One.", options: { anthropic: { cacheControl: { type: "ephemeral" } } } }),
       Prompt.systemMessage({ content: "" })
@@ -50,7 +50,7 @@ describe("a message of a prompt as content, and back", () => {
     assert.deepStrictEqual(systemBefore(toContent(says("Hello."))), [])
   })
 
-  it("shows what our own code reads: texts, thoughts, calls with their responses", () => {
+  it("shows our code its texts, thoughts, and calls with their responses", () => {
     const contents = [
       toContent(says("Read it.")),
       toContent(calls("c1")),
@@ -65,7 +65,7 @@ describe("a message of a prompt as content, and back", () => {
     assert.deepInclude(contents[2]?.parts[0]?.functionResponse, { id: "c1", response: { error: "Body." } })
   })
 
-  it("lets approvals stand beside, so that an answer that came after one belongs to its call", () => {
+  it("keeps approvals apart, so that a later answer belongs to its call", () => {
     const asked = Prompt.assistantMessage({
       content: [...calls("c1").content, Prompt.toolApprovalRequestPart({ approvalId: "a1", toolCallId: "c1" })]
     })
@@ -86,7 +86,7 @@ describe("a message of a prompt as content, and back", () => {
     )
   })
 
-  it("shows what the provider ran itself as no call of ours", () => {
+  it("does not show provider-executed calls as ours", () => {
     const { parts } = toContent(
       Prompt.assistantMessage({
         content: [
@@ -100,7 +100,7 @@ describe("a message of a prompt as content, and back", () => {
   })
 
   it.effect.prop(
-    "has nothing on the wire that its API does not know",
+    "sends no keys that the API does not know",
     [AnyMessage],
     ([drawn]) =>
       Effect.sync(() => {
@@ -115,7 +115,7 @@ describe("a message of a prompt as content, and back", () => {
     { arbitrary: thousand("wire", 300) }
   )
 
-  it("takes a text that stands for an output, and leaves the rest of the message as it is", () => {
+  it("replaces an output's text and keeps the rest of the message", () => {
     const shown = [Prompt.textPart({ text: "long" }), Prompt.filePart({ mediaType: "image/png", data: "AQID" })]
     const cases: ReadonlyArray<readonly [Prompt.ToolResultPart, unknown]> = [
       [result("c1", "long"), undefined],
@@ -138,7 +138,7 @@ describe("a message of a prompt as content, and back", () => {
     }
   })
 
-  it("knows its own only", () => {
+  it("recognizes only its own content", () => {
     const foreign: ReadonlyArray<Content> = [
       { role: "user", parts: [{ text: "x" }] },
       { role: "user", parts: [], "effect/ai": { role: "system" } },

@@ -27,7 +27,7 @@ const decides = (approval: string) =>
   Prompt.toolMessage({ content: [Prompt.toolApprovalResponsePart({ approvalId: approval, approved: true })] })
 const system = Prompt.systemMessage({ content: "Be brief." })
 
-describe("a legal prompt", () => {
+describe("a valid prompt", () => {
   const cases: ReadonlyArray<readonly [string, ReadonlyArray<Prompt.Message>]> = [
     ["nothing", []],
     ["no calls", [system, says("a"), answers("b"), says("c")]],
@@ -41,7 +41,7 @@ describe("a legal prompt", () => {
     ["effect/ai's own order", [asks("1", "x"), decides("x"), answers("b"), results(result("1", ""))]]
   ]
   for (const [name, messages] of cases) {
-    it(`stays as it is: ${name}`, () => {
+    it(`is unchanged: ${name}`, () => {
       assert.isTrue(legal(messages))
       const after = repaired(messages)
       assert.isTrue(after.every((each, index) => each.length === 1 && each[0] === messages[index]))
@@ -49,7 +49,7 @@ describe("a legal prompt", () => {
   }
 
   it.effect.prop(
-    "stays as it is, whatever happened in it",
+    "is unchanged after any history",
     [talks],
     ([talk]) =>
       Effect.sync(() => {
@@ -61,7 +61,7 @@ describe("a legal prompt", () => {
   )
 })
 
-describe("a prompt that is not", () => {
+describe("an invalid prompt", () => {
   const cases: ReadonlyArray<
     readonly [string, ReadonlyArray<Prompt.Message>, expected: ReadonlyArray<Prompt.Message>]
   > = [
@@ -113,13 +113,13 @@ describe("a prompt that is not", () => {
     ]
   ]
   for (const [name, messages, expected] of cases) {
-    it(`is made legal: ${name}`, () => {
+    it(`is repaired: ${name}`, () => {
       assert.isFalse(legal(messages))
       assert.deepStrictEqual(sent(messages), expected)
     })
   }
 
-  it("keeps a result that nothing here called: the provider may know the call", () => {
+  it("keeps a result without a call, which the provider may know", () => {
     const messages = [results(result("elsewhere", "x")), says("a")]
     assert.deepStrictEqual(sent(messages), messages)
   })
@@ -130,7 +130,7 @@ describe("a prompt that is not", () => {
   })
 
   it.effect.prop(
-    "becomes legal, whatever happened, and stays so",
+    "becomes valid after any history, and repairing again changes nothing",
     [brokenTalks],
     ([talk]) =>
       Effect.sync(() => {

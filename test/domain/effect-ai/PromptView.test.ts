@@ -10,7 +10,7 @@ const file = (data: Prompt.FilePart["data"]) =>
 
 describe("two messages", () => {
   it.effect.prop(
-    "are the same when they are made of the same",
+    "are equal when made of the same parts",
     [AnyMessage, AnyMessage],
     ([one, other]) =>
       Effect.sync(() => {
@@ -43,7 +43,7 @@ describe("two messages", () => {
 })
 
 describe("two prompts", () => {
-  it("begin alike as far as their messages say the same", () => {
+  it("share a prefix up to the first different message", () => {
     const [a, b, c] = [says("a"), answers("b"), says("c")]
     assert.deepStrictEqual(sharedPrefix([], []), { shared: 0, identical: 0 })
     assert.deepStrictEqual(sharedPrefix([a, b, c], [a, b]), { shared: 2, identical: 2 })

@@ -56,13 +56,13 @@ const session = of(
 describe("inspect", () => {
   const found = report(session)
 
-  it("counts messages, turns and tokens, the environment message apart", () => {
+  it("counts messages, turns and tokens, with the environment message apart", () => {
     assert.strictEqual(found.messages, 8)
     assert.strictEqual(found.turns, 2)
     assert.deepStrictEqual(found.tokens, { all: 639, view: 639, environment: 500 })
   })
 
-  it("sums to the whole by role and by kind", () => {
+  it("sums to the total by role and by kind", () => {
     const total = (sums: ReadonlyArray<{ readonly tokens: number }>) => sums.reduce((n, { tokens }) => n + tokens, 0)
     assert.strictEqual(total(found.roles), 639)
     assert.strictEqual(total(found.kinds), 639)
@@ -87,7 +87,7 @@ describe("inspect", () => {
     )
   })
 
-  it("tells tools apart", () => {
+  it("counts by tool", () => {
     assert.deepStrictEqual(found.tools, [
       { tool: "read", calls: 1, arguments: 20, outputs: 1, output: 300, view: 320 },
       { tool: "exec", calls: 1, arguments: 30, outputs: 0, output: 0, view: 30 }
@@ -118,14 +118,14 @@ describe("inspect", () => {
     )
   })
 
-  it("says how large the view was after each turn", () => {
+  it("reports the size of the view after each turn", () => {
     assert.deepStrictEqual(found.growth, [
       { turn: 1, entry: Conversation.entryId(6), tokens: 607 },
       { turn: 2, entry: Conversation.entryId(8), tokens: 639 }
     ])
   })
 
-  it("finds calls without response and responses without call", () => {
+  it("reports calls without response and responses without call", () => {
     assert.deepStrictEqual(found.broken, {
       calls: [{ entry: Conversation.entryId(8), part: 0, tool: "exec" }],
       responses: []
@@ -135,7 +135,7 @@ describe("inspect", () => {
     ])
   })
 
-  it("takes the name of a tool from its call where the response has none", () => {
+  it("takes a tool's name from its call where the response has none", () => {
     const nameless: Part = { functionResponse: { id: "1", response: { output: "x" } } }
     const { tools } = report(of(entry(1, model(call("read", {}, "1")), [1]), entry(2, user(nameless), [1])))
     assert.deepStrictEqual(
@@ -144,13 +144,13 @@ describe("inspect", () => {
     )
   })
 
-  it("has nothing to say of nothing", () => {
+  it("is empty for an empty conversation", () => {
     const nothing = report(Conversation.empty)
     assert.deepStrictEqual(nothing.tokens, { all: 0, view: 0, environment: 0 })
     assert.deepStrictEqual(nothing.growth, [])
   })
 
-  it("is what its schema says", () => {
+  it("matches its schema", () => {
     const json = Schema.fromJsonString(Schema.toCodecJson(Inspection))
     const text = Schema.encodeSync(json)(found)
     assert.deepStrictEqual(Schema.decodeSync(json)(text), found)
@@ -172,7 +172,7 @@ describe("compactions", () => {
   })
   const longer = Conversation.append(twice, entry(12, model(text("More")), [100]))
 
-  it("are told with the tokens before and after", () => {
+  it("are reported with the tokens before and after", () => {
     assert.deepStrictEqual(
       report(longer).compactions.map(({ after, tokens }) => ({ after, tokens })),
       [
@@ -182,7 +182,7 @@ describe("compactions", () => {
     )
   })
 
-  it("say what left, what stayed, what came in its place and what is shown shorter", () => {
+  it("report what was dropped, kept, inserted and shortened", () => {
     assert.deepStrictEqual(
       report(longer).compactions.map(({ dropped, inserted, kept, shortened }) => ({
         dropped,
@@ -207,7 +207,7 @@ describe("compactions", () => {
     )
   })
 
-  it("count a part that is shortened twice, or that left, once or not at all", () => {
+  it("count a part once that is shortened twice, and not if dropped", () => {
     const shorter = (part: number, tokens: number, sequence = 3) => ({
       entry: id(sequence),
       part,
@@ -225,7 +225,7 @@ describe("compactions", () => {
     assert.deepStrictEqual(found?.tokens, { before: 639, after: 639 - 268 - 11 })
   })
 
-  it("leave the environment message out, even in the middle of what left", () => {
+  it("leave the environment message out, even within a dropped range", () => {
     const conversation = Conversation.compressed(session, {
       drop: { from: id(1), to: id(2) },
       insert: [],
@@ -236,7 +236,7 @@ describe("compactions", () => {
     assert.deepStrictEqual(found?.kept, { messages: 6, tokens: 371 })
   })
 
-  it("without a log, nobody knows who decided them", () => {
+  it("without a log have no known origin", () => {
     const [found] = report(compressed).compactions
     assert.deepStrictEqual([found?.strategy, found?.trigger], [null, null])
   })
@@ -265,13 +265,13 @@ describe("compactions", () => {
     ],
     ["whatever is undone too often", [undone, undone, decided("c", "auto")], ["c", "auto"]]
   ] as const) {
-    it(`name who decided them: ${name}`, () => {
+    it(`name their origin: ${name}`, () => {
       const [found] = report(compressed, { events }).compactions
       assert.deepStrictEqual([found?.strategy, found?.trigger], [...expected])
     })
   }
 
-  it("name who decided them: of several, each", () => {
+  it("name their origin: several, each its own", () => {
     const events = [decided("a", "auto"), undone, decided("b", "auto"), redone, decided("c", "manual")]
     assert.deepStrictEqual(
       report(longer, { events }).compactions.map(({ strategy, trigger }) => [strategy, trigger]),
@@ -317,7 +317,7 @@ describe("compactions", () => {
     })
   }
 
-  it("look for facts: of very many, the 200 that were used most and last", () => {
+  it("look for facts: keep the 200 used most and last of very many", () => {
     const many = Array.from({ length: 300 }, (_, n) => model(text(`src/file${n}.ts`)))
     assert.deepStrictEqual(
       facts([model(text("src/file7.ts src/file7.ts")), ...many], [], "src/file7.ts src/file299.ts"),
@@ -333,7 +333,7 @@ describe("compactions", () => {
     })
   })
 
-  it("look for facts: what a person named weighs more than what the agent did", () => {
+  it("look for facts: rank what the user named above the agent's", () => {
     const names = [0, 1].map((part) =>
       text(Array.from({ length: 125 }, (_, n) => `src/f${part * 125 + n}.ts`).join(" "))
     )
@@ -343,7 +343,7 @@ describe("compactions", () => {
     })
   })
 
-  it("look for facts: a part that is shown shorter holds what is shown", () => {
+  it("look for facts: a shortened part holds only what is shown", () => {
     const said = of(
       entry(1, user(text("src/a.ts src/b.ts")), [1]),
       entry(2, model(call("ls", {}, "1")), [1]),
@@ -364,7 +364,7 @@ describe("compactions", () => {
     assert.deepStrictEqual(report(shorter).compactions[0]?.facts, { dropped: 2, kept: 1 })
   })
 
-  it("look for facts at the end of what left, however much that was", () => {
+  it("look for facts at the end of a long dropped range", () => {
     const talk = Array.from({ length: 60 }, () => model(text("word ".repeat(400))))
     assert.deepStrictEqual(facts([user(text("src/first.ts")), ...talk, user(text("src/last.ts"))], [], ""), {
       dropped: 1,
@@ -372,18 +372,18 @@ describe("compactions", () => {
     })
   })
 
-  it("look for no facts where nothing left", () => {
+  it("look for no facts without a dropped range", () => {
     const conversation = Conversation.compressed(session, { insert: [summary], shorten: [] })
     assert.isNull(report(conversation).compactions[0]?.facts)
   })
 
-  it("look for no facts where there is too much", () => {
+  it("look for no facts in too large a range", () => {
     const large = of(entry(1, user(text("src/a.ts")), [4_000_001]), entry(2, user(text("b")), [1]))
     const conversation = Conversation.compressed(large, { drop: { from: id(1), to: id(1) }, insert: [], shorten: [] })
     assert.isNull(report(conversation).compactions[0]?.facts)
   })
 
-  it("count the inserted summaries, in the view only the one that is shown", () => {
+  it("count inserted summaries, in the view only the visible one", () => {
     const { kinds, tokens } = report(longer)
     const summaries = kinds.find(({ kind }) => kind === "summary")
     assert.deepStrictEqual(summaries, { kind: "summary", parts: 2, tokens: 45, view: 5 })
@@ -394,17 +394,17 @@ describe("compactions", () => {
     )
   })
 
-  it("show as drops in the growth", () => {
+  it("appear as drops in the growth", () => {
     assert.deepStrictEqual(viewSizes(longer), [0, 268, 297, 597, 604, 607, 609, 639, 141, 196])
   })
 
-  it("no longer count when undone", () => {
+  it("do not count when undone", () => {
     assert.deepStrictEqual(report(Conversation.undone(compressed)).compactions, [])
   })
 })
 
 describe("previews", () => {
-  it("carry nothing that a terminal acts on", () => {
+  it("contain no terminal escapes", () => {
     assert.strictEqual(
       printableLine("a\u001b[31mred\u001b[0m\nb\u202e\u0000c\u009b2J\ud800"),
       "ared b\\u{202e}\\u{0}c\\u{9b}2J\\u{d800}"
@@ -412,7 +412,7 @@ describe("previews", () => {
     assert.strictEqual(printableLine("\u001b]0;title\u0007x"), "\\u{1b}]0;title\\u{7}x")
   })
 
-  it("are short and say that they were cut", () => {
+  it("are short and mark the cut", () => {
     const cut = preview(text("x".repeat(1_000_000)))
     assert.strictEqual(cut, `${"x".repeat(59)}…`)
     assert.strictEqual(preview(call("read", { path: "a" })), '{"path":"a"}')
@@ -429,7 +429,7 @@ describe("repeated reads", () => {
   const reads = (...entries: ReadonlyArray<ReadonlyArray<Conversation.Entry>>) =>
     report(of(...entries.flat()), { cwd: "/work/app" }).reads
 
-  it("are told by file, the dearest repeats first", () => {
+  it("are grouped by file, most tokens first", () => {
     assert.deepStrictEqual(
       reads(
         read(1, { file_path: "a.ts" }, 100),
@@ -454,7 +454,7 @@ describe("repeated reads", () => {
     ["__proto__", "./__proto__", "__proto__"],
     ["../a.ts", "../a.ts", "../a.ts"]
   ] as const) {
-    it(`take ${one} and ${other} for one file`, () => {
+    it(`treat ${one} and ${other} as one file`, () => {
       assert.deepStrictEqual(
         reads(read(1, { path: one }, 5), read(3, { path: other }, 5)).map((file) => file.path),
         [path]
@@ -472,7 +472,7 @@ describe("repeated reads", () => {
     })
   }
 
-  it("are none where the tool failed, never answered, or is no reader", () => {
+  it("are none where the tool failed, never answered, or is not a reader", () => {
     const open = entry(9, model(call("Read", { path: "a.ts" }, "open")), [1])
     assert.deepStrictEqual(
       reads(
@@ -486,7 +486,7 @@ describe("repeated reads", () => {
     )
   })
 
-  it("share out what one call read of several files, to the last token", () => {
+  it("divide one call's tokens among its files exactly", () => {
     const found = reads(
       read(1, { paths: ["a.ts", "b.ts", "./a.ts"] }, 11, "read_many_files"),
       read(3, { paths: ["b.ts", "a.ts"] }, 4, "read_many_files")
@@ -500,7 +500,7 @@ describe("repeated reads", () => {
     )
   })
 
-  it("are counted in the log, not again in what a compression inserted", () => {
+  it("count in the log, not again in inserted copies", () => {
     const once = of(...read(1, { path: "a.ts" }, 5))
     const again = Conversation.compressed(once, {
       drop: { from: id(1), to: id(2) },
@@ -510,7 +510,7 @@ describe("repeated reads", () => {
     assert.deepStrictEqual(report(again).reads, [])
   })
 
-  it("are all there are: no more repeats than tokens, no fewer entries than reads", () => {
+  it("are complete: at most as many repeats as tokens, at least as many entries as reads", () => {
     const paths = ["a.ts", "./a.ts", "/work/app/a.ts", "b.ts", "c/d.ts"]
     const picks = Array.from({ length: 200 }, (_, n) => ({ path: paths[(n * n + 3 * n) % 5], tokens: (n * 37) % 91 }))
     const found = reads(...picks.map(({ path, tokens }, n) => read(2 * n + 1, { path }, tokens)))
@@ -529,7 +529,7 @@ describe("repeated reads", () => {
   })
 })
 
-describe("what providers counted", () => {
+describe("recorded use", () => {
   const counts = (prompt: number, more: Partial<Usage> = {}): Usage => ({
     prompt,
     answer: 10,
@@ -557,12 +557,12 @@ describe("what providers counted", () => {
     return { overhead: usage?.overhead ?? -1, factor: usage?.factor ?? -1, error: usage?.error ?? -1 }
   }
 
-  it("is nothing where nobody counted", () => {
+  it("is absent where no provider counted", () => {
     assert.isNull(report(session).usage)
     assert.isNull(report(of(asks(1, 5), answers(2, counts(0, { answer: 0 })))).usage)
   })
 
-  it("is summed up, and each request held against our count of the view before its answer", () => {
+  it("is summed up, and each request is compared with our count of the view before its answer", () => {
     const conversation = of(
       asks(1, 100),
       answers(2, counts(1_100, { cached: 50, cacheWrite: 1_000, thoughts: 3 })),
@@ -584,7 +584,7 @@ describe("what providers counted", () => {
     ])
   })
 
-  it("belongs to one answer that was written down in several messages", () => {
+  it("belongs to one answer that spans several messages", () => {
     const conversation = of(asks(1, 100), answers(2), answers(3, counts(500)), answers(4, counts(520)))
     assert.deepStrictEqual(report(conversation).usage?.points, [
       { entry: id(3), recorded: 500, ours: 100 },
@@ -592,7 +592,7 @@ describe("what providers counted", () => {
     ])
   })
 
-  it("is held against the smaller view after a compression", () => {
+  it("is compared with the smaller view after a compression", () => {
     const compressed = Conversation.compressed(of(asks(1, 1_000), answers(2, counts(2_000))), {
       drop: { from: id(1), to: id(2) },
       insert: [entry(3, user(text("s")), [50], "summary")],
@@ -676,7 +676,7 @@ describe("what providers counted", () => {
     })
   }
 
-  it("fits views that are all alike", () => {
+  it("fits views of equal size", () => {
     const alike = of(
       asks(1, 100),
       answers(2, counts(1_000), { tokens: [0] }),
@@ -689,14 +689,14 @@ describe("what providers counted", () => {
     assert.closeTo(usage?.error ?? 0, ((recorded - 1_000) / 1_000 + (1_200 - recorded) / 1_200) / 2, 1e-9)
   })
 
-  it("says how far off the fit is", () => {
+  it("reports the error of the fit", () => {
     assert.closeTo(fit([100, 1_100], [200, 1_200], [300, 1_300]).error, 0, 1e-9)
     assert.isAbove(fit([100, 1_000], [200, 1_400], [300, 1_200]).error, 0.05)
     // Small requests tell the overhead: large ones that are a little off do not drown it.
     assert.closeTo(fit([10, 2_010], [50, 2_050], [100_000, 110_000], [200_000, 199_000]).overhead, 2_000, 10)
   })
 
-  it("holds numbers that no provider ever counted", () => {
+  it("accepts numbers that no provider ever counted", () => {
     const most = Number.MAX_SAFE_INTEGER
     const huge = counts(most, { answer: most, thoughts: most, cached: most, cacheWrite: most })
     const found = report(of(asks(1, 1), answers(2, huge), asks(3, 1), answers(4, huge)), { model: "gpt-5" })
@@ -705,7 +705,7 @@ describe("what providers counted", () => {
   })
 
   it.effect.prop(
-    "sums and fits whatever was counted",
+    "sums and fits any counts",
     [
       Schema.Array(
         Schema.Struct({
@@ -741,11 +741,11 @@ describe("what providers counted", () => {
     { arbitrary: { runs: runsOf(500), seed: "usage" } }
   )
 
-  describe("as a cost", () => {
+  describe("the cost", () => {
     const prices = { source: "test", table: { models: { m: { input: 1_000_000, output: 10_000_000 } } } }
     const about = { prices, model: "m" }
 
-    it("is of what was recorded, answers without a count left out", () => {
+    it("covers recorded use, without uncounted answers", () => {
       const { cost } = report(
         of(asks(1, 100), answers(2), asks(3, 5), answers(4, counts(7, { answer: 2, thoughts: 1 }))),
         about
@@ -756,7 +756,7 @@ describe("what providers counted", () => {
       )
     })
 
-    it("holds the calls that compressed, those of an attempt that failed too, and says them apart", () => {
+    it("includes the calls that compressed, also of a failed attempt, and lists them apart", () => {
       const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
       const before = TokenCount.make(9)
       const calls = [
@@ -794,7 +794,7 @@ describe("what providers counted", () => {
       assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
     })
 
-    it("is estimated where nothing was recorded: a request of the view before each answer", () => {
+    it("is estimated without records: a request of the view before each answer", () => {
       const { cost } = report(
         of(asks(1, 100), { ...entry(2, model(thought, text("a")), [3, 4]) }, asks(3, 5), answers(4)),
         about
@@ -811,13 +811,13 @@ describe("what providers counted", () => {
       })
     })
 
-    it("is not estimated twice for an answer in several messages, nor for what no model was asked", () => {
+    it("is not estimated twice for an answer in several messages, nor without a model call", () => {
       const acknowledged = entry(5, model(text("Got it.")), [3], "summary")
       const { cost } = report(of(asks(1, 100), answers(2), answers(3), asks(4, 1), acknowledged), about)
       assert.deepStrictEqual([cost.models[0]?.requests, cost.models[0]?.answer], [1, 20])
     })
 
-    it("is told by model: the answer's own, else the conversation's, else unknown", () => {
+    it("is grouped by the answer's model, else the conversation's, else unknown", () => {
       const conversation = of(asks(1, 1), answers(2, counts(5), { model: "other" }), asks(3, 1), answers(4, counts(6)))
       assert.deepStrictEqual(
         report(conversation, about).cost.models.map(({ model: name, cost }) => [name, cost === null]),
@@ -830,14 +830,14 @@ describe("what providers counted", () => {
       assert.deepStrictEqual([cost.total, cost.unpriced], [null, ["unknown", "other"]])
     })
 
-    it("is nothing of nothing, and no estimate", () => {
+    it("is zero and no estimate for an empty conversation", () => {
       const { cost } = report(Conversation.empty, about)
       assert.deepStrictEqual([cost.total, cost.models, cost.estimated], [0, [], false])
     })
   })
 })
 
-describe("every conversation", () => {
+describe("any conversation", () => {
   const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
     all: sums.reduce((sum, { tokens }) => sum + tokens, 0),
     view: sums.reduce((sum, { view }) => sum + view, 0)
@@ -886,7 +886,7 @@ describe("every conversation", () => {
     })
   )
   it.effect.prop(
-    "has a report whose sums agree, whatever was compressed, undone and done again",
+    "has a report whose sums agree, after compressions, undo and redo",
     [scripts],
     ([script]) => property(law, worldOf())(script),
     { arbitrary: thousand("inspection", 300) }
@@ -894,7 +894,7 @@ describe("every conversation", () => {
 })
 
 describe("a very long conversation", () => {
-  it("takes time that grows as it does", () => {
+  it("takes linear time", () => {
     const long = (messages: number) =>
       of(
         ...Array.from({ length: messages }, (_, n) =>

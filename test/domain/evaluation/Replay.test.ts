@@ -103,7 +103,7 @@ const compressedSession = (snapshot: string, ranges: boolean): Session => {
 describe("recorded", () => {
   for (const [rule, talk, expected] of rules) it(rule, () => assert.deepStrictEqual(shape(talk), expected))
 
-  it("what is taken over keeps its time, its author and its exact JSON", () => {
+  it("keeps time, author and exact JSON", () => {
     const draft = { content: ask("n"), at: 7, author: "program", source: { "0": '{ "text":"n"}' } } as const
     const talk = [{ ...draft, id: entryId(1), tokens: [1], handles: [handle] }].reduce(append, empty)
     const [turn] = recordedTurns(
@@ -112,7 +112,7 @@ describe("recorded", () => {
     assert.deepStrictEqual(turn?.before, [draft])
   })
 
-  it("a summary that a compaction put in is not said again", () => {
+  it("does not repeat a summary that a compaction inserted", () => {
     const talk = compressedSession("What was said.", false).conversation
     assert.deepStrictEqual(shape(append(talk, entryOf(says("Going."), entryId(5)))), [
       " | Use src/alpha.ts and src/beta.ts. > Yes.",
@@ -129,19 +129,19 @@ describe("Requests", () => {
   const [a, b, c] = ["Fix the parser.", "It is fixed now.", "Thank you very much."]
   const [ta, tb, tc] = [estimateText(a), estimateText(b), estimateText(c)]
 
-  it("a request that grew begins with all of the one before", () =>
+  it("a grown request shares all of the one before as prefix", () =>
     assert.deepStrictEqual(sizes([ask(a)], [ask(a), says(b), ask(c)]), [
       { tokens: ta, prefix: 0 },
       { tokens: ta + tb + tc, prefix: ta }
     ]))
 
-  it("what changed ends the prefix, whatever follows it is the same or not", () =>
+  it("a change ends the prefix, whatever follows", () =>
     assert.deepStrictEqual(sizes([ask(a), says(b)], [ask(c), says(b)]), [
       { tokens: ta + tb, prefix: 0 },
       { tokens: tc + tb, prefix: 0 }
     ]))
 
-  it("of a message that changed, the parts before the change count", () =>
+  it("counts the parts before the change in a changed message", () =>
     assert.deepStrictEqual(sizes([user(text(a), text(b))], [user(text(a), text(c))])[1], {
       tokens: ta + tc,
       prefix: ta
@@ -159,7 +159,7 @@ describe("keptOver", () => {
     return Work.runSync(factsKept([session], end(session)))
   }
 
-  it("a fact stands in the context, or behind a handle that stands there", () =>
+  it("counts a fact in the context, or behind a handle in the context", () =>
     assert.deepStrictEqual(kept(`Work on src/alpha.ts, all else is in ${handle}.`, true), {
       used: 2,
       inContext: 1,
@@ -167,13 +167,13 @@ describe("keptOver", () => {
       lost: 0
     }))
 
-  it("without a handle in the context, what is not there is lost", () =>
+  it("counts a fact as lost when the context has neither it nor a handle", () =>
     assert.deepStrictEqual(kept("Work on src/alpha.ts.", true), { used: 2, inContext: 1, behindHandle: 0, lost: 1 }))
 
-  it("a handle that names nothing keeps nothing", () =>
+  it("ignores a handle that names nothing", () =>
     assert.deepStrictEqual(kept(`See ${handle}.`, false), { used: 2, inContext: 0, behindHandle: 0, lost: 2 }))
 
-  it("of a conversation that was never compressed there is nothing to tell", () =>
+  it("has nothing to report for a conversation without compression", () =>
     assert.deepStrictEqual(Work.runSync(factsKept([], conversation(ask("a"), says("b")))), {
       used: 0,
       inContext: 0,

@@ -163,14 +163,14 @@ const cases: ReadonlyArray<readonly [name: string, events: ReadonlyArray<Session
 
 describe("a survey", () => {
   for (const [name, events] of cases) {
-    it(`finds what holding everything finds: ${name}`, () => {
+    it(`equals the report with everything in memory: ${name}`, () => {
       const { found, held } = both(events)
       assert.deepStrictEqual(found, held)
     })
   }
 
   it.effect.prop(
-    "finds what holding everything finds, whatever happened",
+    "equals the report with everything in memory, after any history",
     [histories],
     ([events]) =>
       Effect.sync(() => {
@@ -189,7 +189,7 @@ describe("a survey", () => {
     })
   )
   it.effect.prop(
-    "finds what holding everything finds, after any conversation",
+    "equals the report with everything in memory, for any conversation",
     [scripts],
     ([script]) => property(law, worldOf())(script),
     { arbitrary: thousand("survey", 200) }

@@ -55,7 +55,7 @@ describe("answerOf", () => {
     assert.notInclude(problem ?? "", "\n")
   })
 
-  it("half a JSON and what has the wrong form change nothing else", () => {
+  it("incomplete JSON and invalid fields change nothing else", () => {
     assert.deepStrictEqual(answerOf({ ...run, stdout: '{"decision": "bl' }).output, {
       decision: "allow",
       systemMessage: '{"decision": "bl'
@@ -64,7 +64,7 @@ describe("answerOf", () => {
     assert.deepStrictEqual(output, { systemMessage: "hi" })
   })
 
-  it("a text is bounded, and only exit 0 is a success", () => {
+  it("a text is bounded, and only exit code 0 is a success", () => {
     const { output, succeeded } = answerOf({ ...run, stdout: "x".repeat(100_000), code: 1 })
     assert.isBelow(output?.systemMessage?.length ?? Infinity, 9_000)
     assert.isFalse(succeeded)

@@ -96,7 +96,7 @@ const cases: ReadonlyArray<readonly [HookEvent, object]> = [
 ]
 
 describe("hookInput", () => {
-  it.each(cases)("$_tag is told in snake case, with what every event is told", (event, own) => {
+  it.each(cases)("$_tag is encoded in snake case, with the common fields", (event, own) => {
     assert.deepStrictEqual(hookInput(event, circumstances), {
       session_id: "s1",
       transcript_path: "/t/s1.jsonl",
@@ -107,7 +107,7 @@ describe("hookInput", () => {
     })
   })
 
-  it("no event is left out of this table", () => {
+  it("this table covers every event", () => {
     assert.sameMembers([...new Set(cases.map(([{ _tag }]) => _tag))], Object.keys(HookEvent.cases))
   })
 })

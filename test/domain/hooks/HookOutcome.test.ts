@@ -187,7 +187,7 @@ describe("outcomeOf", () => {
     )
   })
 
-  it("of those that were told one after the other the changes add up", () => {
+  it("combines the changes of hooks that ran in sequence", () => {
     const said = [
       { hook: "h1", output: specific({ tool_input: { a: 1, b: 1 } }) },
       { hook: "h2", output: specific({ tool_input: { b: 2 } }) }
@@ -196,14 +196,14 @@ describe("outcomeOf", () => {
     assert.deepStrictEqual(outcomeOf("BeforeTool", said, []).specific, { tool_input: { b: 2 } })
   })
 
-  it("a reason is bounded", () => {
+  it("limits a reason's length", () => {
     const long = "x".repeat(100_000)
     const { blocked } = outcome("AfterAgent", { decision: "block", reason: long })
     const { stopped } = outcome("BeforeTool", { continue: false, stopReason: long })
     assert.deepStrictEqual([blocked, stopped], [`${"x".repeat(8_192)}…`, `${"x".repeat(8_192)}…`])
   })
 
-  it("failures are handed on", () => {
+  it("passes failures on", () => {
     const failures = [{ hook: "h1", message: "no" }]
     assert.deepStrictEqual(outcomeOf("SessionEnd", [], failures), { ...emptyOutcome, failures })
   })

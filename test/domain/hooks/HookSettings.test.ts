@@ -34,7 +34,7 @@ const hook = (fields: Partial<CommandHook>): CommandHook => ({
 })
 
 describe("hooksOf", () => {
-  it("reads every field of a hook, with the source it comes from", () => {
+  it("reads every field of a hook, with its source", () => {
     const { hooks, warnings } = read({
       AfterTool: [
         {
@@ -75,7 +75,7 @@ describe("hooksOf", () => {
     assert.notInclude(warnings[0] ?? "", "\n")
   })
 
-  it("optional fields of the wrong kind are left out with a warning each, the hook stays", () => {
+  it("drops optional fields of the wrong type with a warning each, and keeps the hook", () => {
     const { hooks, warnings } = read({
       BeforeAgent: [{ sequential: "yes", hooks: [{ ...command, name: 1, timeout: 0, env: { A: 1 } }, command] }]
     })
@@ -94,7 +94,7 @@ describe("hooksOf", () => {
     )
   })
 
-  it("keys of hooksConfig that mean nothing here are dropped", () => {
+  it("drops unknown keys of hooksConfig", () => {
     const decoded = Schema.decodeUnknownSync(HooksConfigSettings)({ enabled: false, notifications: true })
     assert.deepStrictEqual(decoded, { enabled: false })
   })
@@ -116,13 +116,13 @@ describe("enabledHooks", () => {
 describe("uniqueHooks", () => {
   const twin = { command: "lint.sh", event: "BeforeTool", matcher: "edit", env: { A: "1", B: "2" } } as const
 
-  it("of a folder's hook and the person's that are the same, the person's stays, wherever it stands", () => {
+  it("keeps the user's hook of two equal ones, wherever it stands", () => {
     const [theirs, own] = [hook({ ...twin, timeout: 1 }), hook({ ...twin, name: "mine", source: "home" })]
     assert.deepStrictEqual(uniqueHooks([theirs, own]), [own])
     assert.deepStrictEqual(uniqueHooks([own, theirs]), [own])
   })
 
-  it("of one place the first stays, whatever the others are called", () => {
+  it("keeps the first of one source, whatever the names", () => {
     const [first, second] = [hook({ ...twin, name: "one" }), hook({ ...twin, name: "two", env: { B: "2", A: "1" } })]
     assert.deepStrictEqual(uniqueHooks([first, second]), [first])
     assert.lengthOf(uniqueHooks([hook({}), hook({ matcher: "*" }), hook({ matcher: " " })]), 1)
@@ -159,14 +159,14 @@ describe("hookText", () => {
 })
 
 describe("newHooksWarning", () => {
-  it("is one line that shows the command of each, also of those with a name", () => {
+  it("is one line that shows each command, even of named hooks", () => {
     assert.isUndefined(newHooksWarning([]))
     const line = newHooksWarning([hook({ command: "a\nb" }), hook({ name: "x", event: "SessionEnd" })]) ?? ""
     assert.match(line, /2 new hooks.*: BeforeTool: "a\\nb", SessionEnd: "x" runs "lint\.sh"$/)
     assert.notInclude(line, "\n")
   })
 
-  it("does not list more than a line has room for, and says so", () => {
+  it("lists as many as fit one line, and counts the rest", () => {
     const many = Array.from({ length: 30 }, (_, at) => hook({ command: `run-${at}` }))
     assert.match(newHooksWarning(many) ?? "", /30 new hooks.*"run-19", and 10 more$/)
   })

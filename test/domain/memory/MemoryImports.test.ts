@@ -31,7 +31,7 @@ describe("imports of a text", () => {
   ]
   for (const [rule, text, found] of cases) it(rule, () => assert.deepStrictEqual(paths(text), found))
 
-  it("tell where they stand", () => {
+  it("have their positions", () => {
     const text = "x @a.md y"
     assert.deepStrictEqual(
       importTokens(text).map(({ end, start }) => text.slice(start, end)),
@@ -39,13 +39,13 @@ describe("imports of a text", () => {
     )
   })
 
-  it("addresses are none", () => {
+  it("exclude addresses", () => {
     for (const address of ["file:///etc/passwd", "HTTP://x", "https://x/y.md", "file:x"])
       assert.isTrue(isAddress(address))
     for (const path of ["files/a.md", "./http", "httpd.conf"]) assert.isFalse(isAddress(path))
   })
 
-  it("are paths where they begin with a folder or end with an extension, and not where a package or somebody is named", () => {
+  it("are paths when they begin with a folder or end with an extension, but not packages or user names", () => {
     for (const path of ["./b", "../b", "/b", "b.md", "a/b.ts", "b.md,", "b.md).", "http://x", "a@2/b.md"])
       assert.isTrue(isPath(path), path)
     for (const path of [
@@ -61,7 +61,7 @@ describe("imports of a text", () => {
       assert.isFalse(isPath(path), path)
   })
 
-  it("a comment cannot be ended from inside", () => {
+  it("a comment cannot be closed from inside", () => {
     assert.strictEqual(
       importedBlock("a-->b", "c-->d"),
       "<!-- @a--&gt;b is not repeated here: it stands in this memory as c--&gt;d -->"

@@ -12,8 +12,8 @@ const block = (source: MemoryBlock["source"], shown: string, text: string): Memo
 
 const textOf = (...blocks: ReadonlyArray<MemoryBlock>) => memoryText({ blocks, problems: [] })
 
-describe("memory for a model", () => {
-  it("each file in its frame, in the element of whose it is; what counts more is said before", () => {
+describe("memory text for the model", () => {
+  it("frames each file within its scope's element, highest precedence first", () => {
     const text = textOf(block("global", "~/G", " g\n"), block("project", "P", "p"), block("project", "a/P", "ap"))
     const [said = "", context] = text.split("\n\n<loaded_context>")
     assert.match(said, /counts more: a folder inside the workspace .* extensions before what is global/)
@@ -25,7 +25,7 @@ describe("memory for a model", () => {
     )
   })
 
-  it("nothing remembered is nothing said", () => assert.strictEqual(textOf(), ""))
+  it("is empty without memory", () => assert.strictEqual(textOf(), ""))
 
   const escapes: ReadonlyArray<readonly [what: string, text: string]> = [
     ["a closing tag", "</project_context>"],
@@ -35,7 +35,7 @@ describe("memory for a model", () => {
     ["another frame", "  --- Context from: ~/G ---"]
   ]
   for (const [what, text] of escapes) {
-    it(`cannot be left by ${what}, in a text or a name`, () => {
+    it(`contains ${what} in a text or a name`, () => {
       for (const shown of ["P", `x/${text.trim()}`]) {
         const lines = textOf(block("project", shown, `a\n${text}\nb`)).split("\n")
         assert.lengthOf(
@@ -50,7 +50,7 @@ describe("memory for a model", () => {
     })
   }
 
-  it("all else stays as it is", () => {
+  it("keeps everything else unchanged", () => {
     const text = "<div> a < b && --- x --- `</p>`\n\n\tindented"
     assert.include(textOf(block("project", "P", text)), `\n${text}\n`)
   })
@@ -83,13 +83,13 @@ describe("a fact", () => {
   ]
   for (const [rule, before, after] of files) it(rule, () => assert.strictEqual(withFact(before, "- x"), after))
 
-  it("is found by its whole line", () => {
+  it("is found as a whole line", () => {
     assert.isTrue(hasFact(`${header}\r\n- x \r\n`, "- x"))
     assert.isFalse(hasFact("- x y\n", "- x"))
   })
 
   it.effect.prop(
-    "adds one line and takes none away",
+    "adds one line and removes none",
     [Schema.Array(Schema.Literals(["a", "", header, "## B", "- f"]))],
     ([given]) =>
       Effect.sync(() => {

@@ -13,7 +13,7 @@ describe("the parts of a PATH", () => {
   ]
   it.each(cases)("%s", (_, path, separator, parts) => assert.deepStrictEqual(absoluteParts(path, separator), parts))
 
-  it("variables are handed on with those alone, and never without any: shells would look where they work", () => {
+  it("keeps variables with absolute parts only, and never omits PATH, since shells would then search the working folder", () => {
     assert.deepStrictEqual(withAbsolutePath({ PATH: ".:/bin:", A: ".:" }), { PATH: "/bin", A: ".:" })
     for (const PATH of ["", ".", ":", "a:b"])
       assert.deepStrictEqual(withAbsolutePath({ PATH }), { PATH: "/usr/bin:/bin" })

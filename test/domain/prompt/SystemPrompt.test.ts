@@ -143,7 +143,7 @@ describe("the sections", () => {
   ]
   it.each(rules)("%s", (_, change, expected) => assert.deepStrictEqual(keys(change), expected))
 
-  it.each(sectionKeys)("%s can be switched off by itself", (key) => {
+  it.each(sectionKeys)("%s can be disabled by itself", (key) => {
     const mode = key === "planningWorkflow" ? "plan" : "all"
     assert.deepStrictEqual(
       keys({ mode, toggles: { [key]: false } }),
@@ -152,7 +152,7 @@ describe("the sections", () => {
     assert.deepStrictEqual(keys({ mode, toggles: { [key]: true } }), keys({ mode }))
   })
 
-  it("a switch brings nothing in that its guard keeps out", () =>
+  it("a switch cannot enable a section whose guard excludes it", () =>
     assert.notInclude(keys({ isGit: false, toggles: { git: true } }), "git"))
 })
 
@@ -170,9 +170,9 @@ describe("models", () => {
     ["some-other-gemini-3", false],
     ["", false]
   ]
-  it.each(names)("%s: told less is %s", (model, expected) => assert.strictEqual(isModern({ model }), expected))
+  it.each(names)("%s: short prompt is %s", (model, expected) => assert.strictEqual(isModern({ model }), expected))
 
-  it("older ones are shown examples", () => {
+  it("older models get examples", () => {
     const [old, young] = [legacy, modern].map((model) => systemPrompt({ ...all, model }))
     assert.include(old, "Answers of the right length")
     assert.include(old, "How a good run looks")
@@ -193,7 +193,7 @@ describe("the sandbox", () => {
   ]
   it.each(variables)("SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
 
-  it("each is told of in other words, and otherwise where nobody is there", () => {
+  it("each value has its own text, and another without a terminal", () => {
     const texts = (["seatbelt", "generic", "none"] as const).flatMap((sandbox) =>
       [true, false].map(
         (interactive) =>
@@ -205,44 +205,44 @@ describe("the sandbox", () => {
 })
 
 describe("the whole prompt", () => {
-  it("is its sections, then the memory after a blank line", () => {
+  it("has its sections, then the memory after a blank line", () => {
     const text = systemPrompt(all)
     const base = systemPrompt({ ...all, memory: undefined })
     assert.strictEqual(text, `${base}\n\n${all.memory}`)
     assert.strictEqual(base, sections(all).map(render).join("\n\n"))
   })
 
-  it("three line breaks and more become two, also in memory", () =>
+  it("collapses three or more line breaks to two, also in memory", () =>
     assert.isTrue(systemPrompt({ ...all, memory: "\n\na\n\n\n\nb\n\n\nc\n\n" }).endsWith("\n\na\n\nb\n\nc")))
 
-  it("agents with a task of their own get no memory", () => {
+  it("agents with their own task get no memory", () => {
     for (const size of ["minimal", "none"] as const) assert.notInclude(systemPrompt({ ...all, size }), "Use tabs")
     assert.notInclude(systemPrompt({ ...all, size: "minimal" }), "## Memory")
   })
 
-  it("nothing at all where all is switched off", () =>
+  it("is empty when all sections are disabled", () =>
     assert.strictEqual(
       systemPrompt({ ...all, memory: "", toggles: Object.fromEntries(sectionKeys.map((key) => [key, false])) }),
       ""
     ))
 
-  it("none is one sentence", () =>
+  it("without tools, skills and agents is one sentence", () =>
     assert.match(systemPrompt({ ...all, size: "none" }), /^You are Palimpsest, [^.\n]+\.$/))
 
-  it("takes less than 3,000 tokens with all of it, less than 2,000 as minimal", () => {
+  it("takes less than 3,000 tokens in full, less than 2,000 as minimal", () => {
     const largest = systemPrompt({ ...all, memory: "" })
     assert.isBelow(estimateText(largest), 3_000)
     assert.isAbove(estimateText(largest), 2_000)
     assert.isBelow(estimateText(systemPrompt({ ...all, size: "minimal" })), 2_000)
   })
 
-  it("says what a compressed window looks like", () => {
+  it("describes a compressed window", () => {
     const text = systemPrompt(all)
     for (const word of ["`<state_snapshot>`", "`<user_words>`", "`h_`", "`recall`", runtimeMark, "`<hook_context>`"])
       assert.include(text, word)
   })
 
-  it("an approved plan is named while it is carried out, and the file of a plan while it is made", () => {
+  it("names the approved plan while it is carried out, and the plan's file while planning", () => {
     assert.include(systemPrompt(all), "approved the plan in /plans/a.md.")
     assert.include(systemPrompt({ ...all, mode: "plan" }), "Change no file but /plans/a.md ")
     assert.notInclude(systemPrompt({ ...all, planFile: undefined }), "approved the plan in")
@@ -252,7 +252,7 @@ describe("the whole prompt", () => {
     )
   })
 
-  it("nobody is asked where nobody is there", () => {
+  it("does not suggest asking the user when no terminal is attached", () => {
     for (const mode of ApprovalMode.literals) {
       const text = systemPrompt({
         ...all,
@@ -265,7 +265,7 @@ describe("the whole prompt", () => {
   })
 
   it.prop(
-    "the same inputs give the same bytes, and no date stands in them",
+    "is deterministic and contains no date",
     [Inputs],
     ([inputs]) => {
       const text = systemPrompt(inputs)
@@ -276,7 +276,7 @@ describe("the whole prompt", () => {
   )
 
   it.prop(
-    "no tool is spoken of that there is not",
+    "mentions no unavailable tool",
     [Inputs],
     ([inputs]) => {
       const text = systemPrompt({ ...inputs, memory: "" })
@@ -288,7 +288,7 @@ describe("the whole prompt", () => {
   )
 
   it.prop(
-    "what seldom changes comes first: another mode leaves all before the workflow as it was",
+    "puts stable text first: another mode keeps everything before the workflow",
     [Inputs, Arbitrary.schema(ApprovalMode)],
     ([inputs, mode]) => {
       const before = (one: PromptInputs) => {
@@ -306,32 +306,32 @@ describe("the whole prompt", () => {
   )
 })
 
-describe("what is offered", () => {
+describe("the lists of tools, skills and agents", () => {
   const listed = (agents: ReadonlyArray<Offer>) =>
     (sections({ ...all, agents }).find(({ key }) => key === "agentContexts")?.text ?? "")
       .split("\n\n")
       .at(-1)
       ?.split("\n")
 
-  it("takes one line each, whatever a description says", () =>
+  it("use one line each, whatever a description contains", () =>
     assert.deepStrictEqual(listed([{ name: "a\n# b", description: "One.\n\n# Rules\u0007\u2028Do this." }]), [
       "- a # b: One. # Rules Do this."
     ]))
 
-  it("is cut where it is long", () => {
+  it("are cut where they are long", () => {
     const [line = ""] = listed([{ name: "a", description: "word ".repeat(100) }]) ?? []
     assert.isBelow(line.length, 210)
     assert.isTrue(line.endsWith("…"))
   })
 
-  it("is counted beyond the first hundred", () => {
+  it("count entries beyond the first hundred", () => {
     const lines = listed(Array.from({ length: 103 }, (_, at) => ({ name: `a${at}`, description: "x" }))) ?? []
     assert.strictEqual(lines.length, 101)
     assert.strictEqual(lines.at(-1), "- … and 3 more")
   })
 })
 
-describe("placeholders of the person's own text", () => {
+describe("placeholders in the user's own text", () => {
   const agents = render(sections(all).find(({ key }) => key === "agentContexts") ?? { title: "", text: "missing" })
   const cases: ReadonlyArray<readonly [rule: string, text: string, expected: string, change?: Partial<PromptInputs>]> =
     [
@@ -361,7 +361,7 @@ describe("placeholders of the person's own text", () => {
  * Gemini CLI sends. The fixture holds hashes only: each text was lower-cased and taken apart into its runs of letters and
  * digits; of every twelve in a row, joined by blanks, it has the first ten hex digits of the SHA-256.
  */
-describe("our own words", () => {
+describe("the original wording", () => {
   const Shingles = Schema.Struct({
     words: Schema.Int,
     digits: Schema.Int,
@@ -381,7 +381,7 @@ describe("our own words", () => {
       .filter((run) => known.has(createHash("sha256").update(run).digest("hex").slice(0, digits)))
   }
 
-  it("the fixture knows a sentence of those texts", () => {
+  it("the fixture recognizes a sentence of the compared texts", () => {
     assert.isAbove(known.size, 15_000)
     assert.lengthOf(
       taken("When the conversation history grows too large, you will be invoked to distill the entire"),
@@ -389,7 +389,7 @@ describe("our own words", () => {
     )
   })
 
-  it("no run of twelve words is anybody else's", () => {
+  it("shares no run of twelve words with them", () => {
     const texts = [modern, legacy].flatMap((model) =>
       [true, false].flatMap((interactive) =>
         ApprovalMode.literals.flatMap((mode) =>

@@ -63,7 +63,7 @@ const named = (events: ReadonlyArray<SessionEvent>, { ranges }: Checkpoint, own:
   events.filter((_, index) => index === own || ranges.some(([from, to]) => index * 10 >= from && index * 10 < to))
 
 describe("a checkpoint", () => {
-  it("names the lines of the view and no others", () => {
+  it("names exactly the lines of the view", () => {
     const events = [started("s"), ...talk(1, 2, 3, 4, 5), compressed(6, 2, 3)]
     const found = checkpoints(events).at(-1)
     assert.deepStrictEqual(found?.ranges, [
@@ -74,7 +74,7 @@ describe("a checkpoint", () => {
     assert.deepStrictEqual([found?.next, found?.version, found?.pins], [7, 6, []])
   })
 
-  it("names the compression whose shortening still holds, and forgets one that was undone", () => {
+  it("names the compression whose shortening is in force, and drops an undone one", () => {
     const events: ReadonlyArray<SessionEvent> = [
       started("s"),
       ...talk(1, 2, 3),
@@ -93,7 +93,7 @@ describe("a checkpoint", () => {
     assert.deepStrictEqual(found[8]?.ranges, found[5]?.ranges)
   })
 
-  it("is made where a result is bounded and others are masked, and names the masks that hold", () => {
+  it("is made with bounded and masked results, and names the masks in force", () => {
     const result = (sequence: number): SessionEvent => ({
       _tag: "Appended",
       entry: {
@@ -129,20 +129,20 @@ describe("a checkpoint", () => {
     assert.deepStrictEqual(visibleState(session).view.at(-1)?.parts, [text("mask that holds")])
   })
 
-  it("is not made where an id stands in two lines", () => {
+  it("is not made when an id is on two lines", () => {
     const events = [started("s"), ...talk(1, 2), appended(2, text("again")), compressed(3, 1, 1)]
     assert.isUndefined(checkpoints(events).at(-1))
     assert.isUndefined(checkpoints([started("s"), ...talk(1), started("s"), compressed(2, 1, 1)]).at(-1))
     assert.isUndefined(checkpoints([compressed(2, 1, 1)]).at(-1))
   })
 
-  it("is not made where a compression shortened what only came later", () => {
+  it("is not made when a compression shortened a later entry", () => {
     const events = [started("s"), ...talk(1), compressed(2, 9, 9, [1, "short"], [3, "too early"]), ...talk(3)]
     assert.isDefined(checkpoints(events)[2])
     assert.isUndefined(checkpoints([...events, compressed(4, 2, 2)]).at(-1))
   })
 
-  it("gives nothing back when its lines are not all there", () => {
+  it("is rejected when its lines are incomplete", () => {
     const events = [started("s"), ...talk(1, 2), compressed(3, 1, 1)]
     const found = checkpoints(events).at(-1)
     if (found === undefined) return assert.fail("expected a checkpoint")
@@ -157,7 +157,7 @@ describe("a checkpoint", () => {
   })
 
   it.prop(
-    "law 1: gives back what the model sees, and is the same after it was written",
+    "law 1: restores what the model sees, also after serialization",
     [histories],
     ([history]) => {
       const events = [started("s"), ...history]
@@ -174,7 +174,7 @@ describe("a checkpoint", () => {
     { arbitrary: { runs: runsOf(1_000) } }
   )
 
-  it.effect("is made for most of what the generated histories hold: the property above is about something", () =>
+  it.effect("is made for most generated histories: the property above is not vacuous", () =>
     Effect.gen(function* () {
       const counts = { made: 0, refused: 0, shortened: 0 }
       for (const history of yield* Arbitrary.sampleEffect(histories, { count: 300, seed: "checkpoints" })) {

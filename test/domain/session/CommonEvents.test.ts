@@ -62,7 +62,7 @@ const number = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, 
 
 describe("the fast path for common events", () => {
   it.prop(
-    "agrees with the schema on every event, and on every event with something odd in it",
+    "agrees with the schema on every event, and on every malformed event",
     [histories, Arbitrary.array(Arbitrary.array(number, { minLength: 2, maxLength: 8 }), { maxLength: 30 })],
     ([events, changes]) =>
       events
@@ -71,7 +71,7 @@ describe("the fast path for common events", () => {
     { arbitrary: { runs: runsOf(300) } }
   )
 
-  it("takes messages and turns", () => {
+  it("accepts messages and turns", () => {
     const entry = {
       id: "e1",
       content: { role: "user", parts: [{ text: "a" }] },

@@ -61,14 +61,14 @@ const problem = (value: unknown, version?: number): LineProblem => {
 }
 
 describe("a line", () => {
-  it.each(events)("$_tag: one line of JSON, read back the same", (event) => {
+  it.each(events)("$_tag: one line of JSON, decoded to the same value", (event) => {
     const line = encodeLine(event)
     assert.notInclude(line, "\n")
     assert.deepStrictEqual(decoded(line), { event, spilled: new Map() })
   })
 
   it.prop(
-    "law 1: any text is read back as it was, in one line",
+    "law 1: any text is decoded unchanged, from one line",
     [Schema.String],
     ([value]) => {
       const event = appended(entryOf([text(value), response("read", { output: value }, "1")]))
@@ -79,27 +79,27 @@ describe("a line", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "lines" } }
   )
 
-  it("of an unknown kind is refused", () => {
+  it("of an unknown kind is rejected", () => {
     assert.deepStrictEqual(problem({ _tag: "Moved", at: 1 }), { _tag: "UnknownEvent", event: "Moved" })
     assert.strictEqual(problem({ _tag: "Moved", ignorable: "true" })._tag, "UnknownEvent")
   })
 
-  it("of an unknown kind that says it may be left out is left out", () => {
+  it("of an unknown kind marked as optional is skipped", () => {
     assert.isUndefined(decoded('{"_tag":"Moved","ignorable":true,"at":1}'))
   })
 
-  it("of a known kind is never left out, whatever it says", () => {
+  it("of a known kind is never skipped, whatever its marks", () => {
     assert.deepStrictEqual(decoded('{"_tag":"Undone","at":1,"ignorable":true}')?.event, { _tag: "Undone", at: 1 })
     assert.strictEqual(problem({ _tag: "Undone", ignorable: true })._tag, "Malformed")
   })
 
-  it("of a newer version is refused by that name", () => {
+  it("of a newer version is rejected with that version", () => {
     const newer = { _tag: "Started", version: logVersion + 1, session: "s", at: 1, estimator: "e" }
     assert.deepStrictEqual(problem(newer), { _tag: "NewerVersion", version: logVersion + 1 })
     assert.deepStrictEqual(problem({ _tag: "Started", version: 99 }), { _tag: "NewerVersion", version: 99 })
   })
 
-  it("of this version, and before the version is known, is read", () => {
+  it("of this version is read, and so is one before the version is known", () => {
     for (const event of events) {
       assert.deepStrictEqual(decoded(encodeLine(event), logVersion)?.event, event)
       assert.deepStrictEqual(decoded(encodeLine(event), undefined)?.event, event)
@@ -203,7 +203,7 @@ describe("a line", () => {
   ]
   const bySchema = Schema.decodeUnknownResult(SessionEvent)
 
-  it.each(places)("is looked at as strictly as the schema says: %s", (_, change) => {
+  it.each(places)("is validated as strictly as by the schema: %s", (_, change) => {
     let good = 0
     for (const value of values) {
       const entry = { ...entryOf([text("a")]) }
@@ -225,7 +225,7 @@ describe("a line", () => {
     assert.isAbove(good, 0)
   })
 
-  it("with a checkpoint ends in it, and can be told by its bytes", () => {
+  it("ends with its checkpoint, recognizable by its bytes", () => {
     const event = compressed(entryOf([text(checkpointMark)]))
     const checkpoint = {
       ranges: [[0, 10] as const],
@@ -245,7 +245,7 @@ describe("a line", () => {
     })
   })
 
-  it("with a note of a stored part that is none is malformed", () => {
+  it("with an invalid note of a stored part is malformed", () => {
     const line = { ...JSON.parse(encodeLine(appended(entryOf([text("a")])))), spilled: { "e1:0": { hash: "x" } } }
     assert.strictEqual(problem(line)._tag, "Malformed")
   })
@@ -265,7 +265,7 @@ describe("stored parts", () => {
     ["an empty text", { text: "" }, undefined]
   ]
 
-  it.each(parts)("law 1: %s leaves the line and comes back as it was", (_, part, source) => {
+  it.each(parts)("law 1: %s is taken out of the line and restored unchanged", (_, part, source) => {
     for (const event of [appended, compressed].map((make) =>
       make(entryOf([text("before"), part], source === undefined ? undefined : { "1": source }))
     )) {
@@ -285,13 +285,13 @@ describe("stored parts", () => {
     }
   })
 
-  it("a line without them is filled with nothing", () => {
+  it("a line without them is unchanged", () => {
     const event = events[1]
     if (event === undefined) throw new Error("expected an event")
     assert.deepStrictEqual(Result.getOrThrow(restoreSpilled({ event, spilled: new Map() }, new Map())), event)
   })
 
-  it("bytes that are not the JSON they were are refused", () => {
+  it("rejects bytes that are not the original JSON", () => {
     const event = appended(entryOf([call("write", { content: "long" })]))
     const key = spillKey(id(1), 0)
     const back = restoreSpilled(
@@ -301,7 +301,7 @@ describe("stored parts", () => {
     assert.isTrue(Result.isFailure(back) && lineProblemText(back.failure).includes(hash))
   })
 
-  it("what has 8 KiB and more, counted in bytes, is stored apart", () => {
+  it("stores parts of 8 KiB and more, counted in bytes", () => {
     const keys = (value: string) =>
       spillableParts(appended(entryOf([text("short"), text(value)])), minSpillBytes).map((one) => one.key)
     assert.deepStrictEqual(keys("a".repeat(8_191)), [])
@@ -312,12 +312,12 @@ describe("stored parts", () => {
     assert.deepStrictEqual(keys("中".repeat(2_731)), ["e1:1"])
   })
 
-  it("law 1: bytes that are no UTF-8 are stored as they stand in the text", () => {
+  it("law 1: stores bytes that are not UTF-8 as they are in the text", () => {
     const [one] = spillableParts(appended(entryOf([text("\uDC80".repeat(minSpillBytes))])), minSpillBytes)
     assert.deepStrictEqual(one, { key: "e1:0", form: "text", text: "\uDC80".repeat(minSpillBytes) })
   })
 
-  it("only messages have parts to store", () => {
+  it("only messages have stored parts", () => {
     for (const event of events) {
       const counts: Partial<Record<SessionEvent["_tag"], number>> = { Appended: 1, Answered: 2, Compressed: 1 }
       assert.strictEqual(entriesOf(event).length, counts[event._tag] ?? 0)

@@ -26,7 +26,7 @@ const read = (chunks: ReadonlyArray<Uint8Array | string>, from = 0) => {
 
 describe("a log read from its bytes", () => {
   it.prop(
-    "gives the same lines, whole, and where they stand, however it is cut into chunks",
+    "yields the same lines and positions for any chunks",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: whole.length })))],
     ([cuts]) => {
       const ends = [0, ...cuts, whole.length].sort((a, b) => a - b)
@@ -73,7 +73,7 @@ describe("a log read from its bytes", () => {
     assert.strictEqual(reader.good, whole.length)
   })
 
-  it("leaves out what says that it may be left out, and counts it", () => {
+  it("skips optional lines of unknown kinds, and counts them", () => {
     const skipped = '{"_tag":"Later","ignorable":true}\n'
     const { found, reader } = read([skipped, whole])
     assert.deepStrictEqual(found.map(({ from, number }) => [from, number]).slice(0, 1), [[skipped.length, 2]])

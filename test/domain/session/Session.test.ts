@@ -55,7 +55,7 @@ const four = [started, appended(1), appended(2), appended(3), appended(4)]
 const ids = (session: Session) => Conversation.view(session.conversation).map((item) => item.entry.id)
 
 describe("the fold", () => {
-  it("Started says what the session is", () => {
+  it("Started describes the session", () => {
     assert.deepStrictEqual(fold(started).started, started)
     assert.strictEqual(fold(started).conversation, Conversation.empty)
   })
@@ -64,13 +64,13 @@ describe("the fold", () => {
     assert.deepStrictEqual(ids(fold(...four)), [1, 2, 3, 4].map(id))
   })
 
-  it("Compressed lays the patch and clears the memory of failures", () => {
+  it("Compressed applies the patch and clears the failure memory", () => {
     const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400), compressed(1, 2, 5))
     assert.deepStrictEqual(ids(session), [5, 3, 4].map(id))
     assert.deepStrictEqual(session.memory, freshMemory)
   })
 
-  it("a truncation is no success: it leaves the memory", () => {
+  it("a truncation is not a success: the failure memory stays", () => {
     const truncated: SessionEvent = {
       _tag: "Compressed",
       at: 2,
@@ -87,7 +87,7 @@ describe("the fold", () => {
     assert.strictEqual(session.ranges, undefined)
   })
 
-  it("CompressionFailed changes the memory only", () => {
+  it("CompressionFailed changes only the failure memory", () => {
     const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400))
     assert.deepStrictEqual(session.memory, { failed: true, waitUntil: 441 })
     assert.strictEqual(session.conversation.version, 4)
@@ -97,19 +97,19 @@ describe("the fold", () => {
     )
   })
 
-  it("Undone gives the view back and waits for growth; Redone lays it again", () => {
+  it("Undone restores the view and waits for growth; Redone reapplies it", () => {
     const back = fold(...four, compressed(1, 2, 5), appended(6), undone)
     assert.deepStrictEqual(ids(back), [1, 2, 3, 4, 6].map(id))
     assert.isAbove(back.memory.waitUntil, Conversation.viewTokens(back.conversation))
     assert.deepStrictEqual(ids(applyEvent(back, redone)), [5, 3, 4, 6].map(id))
   })
 
-  it("an undo with nothing to undo changes no conversation", () => {
+  it("an undo without a compression changes nothing", () => {
     const session = fold(...four)
     assert.strictEqual(applyEvent(session, undone).conversation, session.conversation)
   })
 
-  it("law 1: what was dropped can be recalled by its one handle, undone or compressed again", () => {
+  it("law 1: dropped entries are recalled by one handle, after an undo or another compression too", () => {
     const expected = '{"role":"user","parts":[{"text":"ask 1"}]}\n{"role":"model","parts":[{"text":"say 2"}]}\n'
     for (const session of [
       fold(...four, compressed(1, 2, 5)),
@@ -127,7 +127,7 @@ describe("the fold", () => {
     assert.deepStrictEqual(fold(...events), fold(...events))
   })
 
-  it("law 2: a step leaves the session before as it was", () => {
+  it("law 2: a step leaves the earlier session unchanged", () => {
     const before = fold(...four)
     const view = ids(before)
     for (const event of [appended(5), compressed(1, 2, 5), undone, redone]) applyEvent(before, event)
@@ -137,7 +137,7 @@ describe("the fold", () => {
 })
 
 describe("events", () => {
-  it("are what their schema says", () => {
+  it("match their schema", () => {
     for (const event of [...four, compressed(1, 2, 5), undone, redone, failed("NOOP", true, 0)]) {
       assert.isTrue(Schema.is(SessionEvent)(event), event._tag)
     }

@@ -22,7 +22,7 @@ describe("a title", () => {
     assert.strictEqual(titleOf(given), title)
   })
 
-  it("is clipped, and no character is parted", () => {
+  it("is clipped without splitting a character", () => {
     assert.strictEqual(titleOf("x".repeat(1e6)).length, maxTitleChars)
     assert.strictEqual(titleOf(`${"x".repeat(maxTitleChars - 1)}😀`), "x".repeat(maxTitleChars - 1))
   })
@@ -31,7 +31,7 @@ describe("a title", () => {
 describe("the first lines of a log", () => {
   const first = { ...started("s"), model: "m", cwd: "/w" }
 
-  it("tell when, where and with which model it was begun", () => {
+  it("give the time, folder and model of the start", () => {
     assert.deepStrictEqual(headOf([first]), {
       firstPrompt: undefined,
       model: "m",
@@ -61,7 +61,7 @@ describe("the first lines of a log", () => {
     assert.isUndefined(headOf([first, before]).firstPrompt)
   })
 
-  it("show words that came with their answer", () => {
+  it("show the first words that were answered", () => {
     const answered: SessionEvent = { _tag: "Answered", message: entry(1, [text("q")]), answer: entry(2, [text("a")]) }
     assert.strictEqual(headOf([first, answered]).firstPrompt, "q")
   })

@@ -16,7 +16,7 @@ const idOf = (name: string) => {
   return answer._tag === "Found" ? answer.session.id : answer._tag === "Ambiguous" ? answer.ids : undefined
 }
 
-describe("a session is named by", () => {
+describe("a session's names", () => {
   for (const [rule, name, id] of [
     ["its exact id", "work", "work"],
     ["its exact id, before the title of another", "0198-bbbb", "0198-bbbb"],
@@ -36,12 +36,12 @@ describe("a session is named by", () => {
     it(rule, () => assert.deepStrictEqual(idOf(name), id))
   }
 
-  it("and what names more than one is told with all of them", () => {
+  it("an ambiguous name lists all matches", () => {
     assert.deepStrictEqual(idOf("0198"), ["0198-aaaa", "0198-bbbb"])
     assert.deepStrictEqual(idOf("twice"), ["other", "another"])
   })
 
-  it("its id or title alone, where one that is not there begins", () => {
+  it("its id or title exactly, where a missing session would be created", () => {
     assert.deepStrictEqual(
       ["work", "Fix the build", "latest", "1", "0198-a"].map((name) => matchExactName(name, sessions)._tag),
       ["Found", "Found", "Unknown", "Unknown", "Unknown"]

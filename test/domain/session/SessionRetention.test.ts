@@ -73,7 +73,7 @@ describe("settings", () => {
     assert.deepStrictEqual(Result.mapError(parseRetention(settings), retentionProblemText), Result.fail(message))
   })
 
-  it("are understood", () => {
+  it("are parsed", () => {
     assert.deepStrictEqual(parseRetention({}), Result.succeed({ maxAge: undefined, maxCount: undefined }))
     assert.deepStrictEqual(
       parseRetention({ maxAge: "24h", maxCount: 1 }),
@@ -82,42 +82,42 @@ describe("settings", () => {
   })
 })
 
-describe("sessions that may go", () => {
+describe("sessions to delete", () => {
   const all = [aged("a", 40), aged("b", 31), aged("c", 30), aged("d", 2), aged("e", 0.5)]
 
-  it("nothing is set: none", () => {
+  it("are none without settings", () => {
     assert.deepStrictEqual(gone(all, {}), [])
   })
 
-  it("by age: those that nobody wrote to for longer, the oldest first", () => {
+  it("by age: those not written for longer, oldest first", () => {
     assert.deepStrictEqual(gone(all, { maxAge: 30 * day }), ["a", "b"])
     assert.deepStrictEqual(gone(all, { maxAge: 30 * day - 1 }), ["a", "b", "c"])
   })
 
-  it("by count: the newest stay", () => {
+  it("by count: all but the newest", () => {
     assert.deepStrictEqual(gone(all, { maxCount: 5 }), [])
     assert.deepStrictEqual(gone(all, { maxCount: 3 }), ["a", "b"])
     assert.deepStrictEqual(gone(all, { maxCount: 1 }), ["a", "b", "c", "d"])
   })
 
-  it("none that was written to within a day, however few are to stay", () => {
+  it("never include one written within a day, even beyond the count", () => {
     assert.deepStrictEqual(gone([aged("x", 0), aged("y", 0.9), aged("z", 1)], { maxCount: 1, maxAge: day }), ["z"])
     assert.deepStrictEqual(gone([aged("later", -400)], { maxCount: 1, maxAge: day }), [])
   })
 
-  it("never the current one; it takes a place", () => {
+  it("never include the current one, which takes a place", () => {
     assert.deepStrictEqual(gone(all, { maxCount: 2 }, "a"), ["b", "c", "d"])
     assert.deepStrictEqual(gone(all, { maxAge: day }, "a"), ["b", "c", "d"])
   })
 
-  it("never one that somebody writes, nor one that cannot be opened", () => {
+  it("never include one in use, nor one that cannot be opened", () => {
     const held = aged("held", 90, { holder: { pid: 1, since: 1 } })
     const broken = aged("broken", 90, { problem: "line 3: this is not JSON" })
     assert.deepStrictEqual(gone([held, broken, aged("old", 80)], { maxAge: day, maxCount: 1 }), ["old"])
   })
 
   it.prop(
-    "what stays by count is never older than what goes, and never less than was asked for",
+    "by count are older than those kept, and leave at least as many as set",
     [
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 60 }))),
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 }))

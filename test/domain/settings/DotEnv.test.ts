@@ -12,7 +12,7 @@ import {
 
 const variables = (text: string) => Object.fromEntries(parseDotEnv(text).variables)
 
-describe("what a file says", () => {
+describe("a .env file", () => {
   const cases: ReadonlyArray<readonly [rule: string, text: string, says: Readonly<Record<string, string>>]> = [
     ["nothing", "", {}],
     ["one line, without a line end", "A=1", { A: "1" }],
@@ -46,7 +46,7 @@ describe("what a file says", () => {
     ["words behind a quote", `A="1\n2" 3\nB=2`, 1, "expected nothing behind the closing quote", { B: "2" }]
   ]
   for (const [rule, text, line, message, says] of broken) {
-    it(`${rule} is told, and the rest counts`, () => {
+    it(`${rule} is reported, and the rest is used`, () => {
       const { problems } = parseDotEnv(text)
       assert.deepStrictEqual(
         problems.slice(0, 1).map((problem) => [problem.line, dotEnvProblemText(problem)]),
@@ -56,12 +56,12 @@ describe("what a file says", () => {
     })
   }
 
-  it("a problem does not say what stands there", () => {
+  it("a problem does not quote the line", () => {
     const { problems } = parseDotEnv("AIza-a-key\nA='AIza-a-key")
     assert.notInclude(JSON.stringify(problems), "AIza")
   })
 
-  it("long lines of one character take no long time", () => {
+  it("reads long lines of one character in linear time", () => {
     for (const text of [
       " ".repeat(60_000),
       `A=${" ".repeat(60_000)}b`,
@@ -73,7 +73,7 @@ describe("what a file says", () => {
   })
 })
 
-describe("what concerns this program", () => {
+describe("variables of this program", () => {
   const cases: ReadonlyArray<readonly [name: string, owners: ReadonlyArray<EnvFileOwner>]> = [
     ["GEMINI_API_KEY", ["person", "folder", "project"]],
     ["GOOGLE_API_KEY", ["person", "folder", "project"]],
@@ -125,13 +125,13 @@ describe("what concerns this program", () => {
     })
   }
 
-  it("what is empty or blank says nothing", () => {
+  it("ignores empty and blank values", () => {
     const file = parseDotEnv(`GEMINI_API_KEY=\nGOOGLE_API_KEY="  "\nGEMINI_MODEL=x\nPATH=/bin\nPALIMPSEST_HOME=\n`)
     assert.deepStrictEqual(acceptedVariables(file, "project"), { GEMINI_MODEL: "x" })
     assert.deepStrictEqual(rejectedVariables(file, "project"), [])
   })
 
-  it("what this program would heed and the file must not say is named; what is for others is not", () => {
+  it("names variables of this program that a file must not set, and not those of others", () => {
     const file = parseDotEnv(
       "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nPALIMPSEST_APPROVE=all\nGEMINI_SANDBOX=1\nDEBUG=1\nPATH=/x\n"
     )
@@ -141,7 +141,7 @@ describe("what concerns this program", () => {
     assert.deepStrictEqual(rejectedVariables(file, "person"), ["GEMINI_WRITE_SYSTEM_MD"])
   })
 
-  it("keys are hidden, also those in headers; the rest is not", () => {
+  it("hides keys, also in headers, and nothing else", () => {
     const hidden = secretValues({
       GEMINI_API_KEY: "a-key-of-some-length",
       OTEL_EXPORTER_OTLP_HEADERS: "x-team=blue-and-green",

@@ -17,7 +17,7 @@ const taken = ({ taken: rows }: Translation) => rows.map(({ from, to, value }) =
 const left = ({ left: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
 const kept = ({ kept: rows }: Translation) => rows.map(({ from, why }) => `${pathText(from)}: ${why}`)
 
-describe("what a key becomes", () => {
+describe("imported keys", () => {
   const cases: ReadonlyArray<readonly [from: string, value: unknown, to: string, becomes: unknown]> = [
     ["model.name", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
     ["model", "gemini-2.5-pro", "model", "gemini-2.5-pro"],
@@ -96,7 +96,7 @@ const settingsWith = (path: string, value: unknown): Json => {
   return Predicate.isObject(settings) ? settings : {}
 }
 
-describe("what is left, and why", () => {
+describe("skipped keys and reasons", () => {
   const cases: ReadonlyArray<readonly [rule: string, settings: Json, row: string]> = [
     ["an unknown key", { nonsense: { a: 1, b: [2] } }, "nonsense: there is no such setting here"],
     [
@@ -176,7 +176,7 @@ describe("what is left, and why", () => {
     })
   }
 
-  it("of two names for one setting the newer counts", () => {
+  it("the newer of two names for a setting wins", () => {
     const rows = translateGeminiSettings(
       { model: { compressionThreshold: 0.4 }, chatCompression: { contextPercentageThreshold: 0.7 } },
       {}
@@ -187,7 +187,7 @@ describe("what is left, and why", () => {
     ])
   })
 
-  it("a newer name with a wrong value makes room for the older one", () => {
+  it("the older name is used when the newer has an invalid value", () => {
     const rows = translateGeminiSettings(
       { model: { compressionThreshold: 7 }, chatCompression: { contextPercentageThreshold: 0.7 } },
       {}
@@ -195,7 +195,7 @@ describe("what is left, and why", () => {
     assert.deepStrictEqual(taken(rows), [["chatCompression.contextPercentageThreshold", "compressionThreshold", 0.7]])
   })
 
-  it("what a server has that means nothing here is told, and the server taken", () => {
+  it("unknown keys of a server are reported, and the server is imported", () => {
     const rows = translateGeminiSettings(
       { mcpServers: { a: { command: "x", trust: true, excludeTools: ["y"], url: 1 } } },
       {}
@@ -212,7 +212,7 @@ describe("what is left, and why", () => {
     ])
   })
 
-  it("a hook is taken without what is wrong with it, beside one that is left", () => {
+  it("invalid parts of a hook are dropped, and other hooks imported", () => {
     const good = { type: "command", command: "true" }
     const rows = translateGeminiSettings(
       {
@@ -234,7 +234,7 @@ describe("what is left, and why", () => {
     )
   })
 
-  it("no value is told, only names: it may be a key", () => {
+  it("reports name keys but never values, which may be secrets", () => {
     const secret = "sk-live-4711"
     const rows = translateGeminiSettings(
       {
@@ -249,7 +249,7 @@ describe("what is left, and why", () => {
 })
 
 describe("what is set here already", () => {
-  it("stays, whatever it is", () => {
+  it("is kept, whatever its value", () => {
     const gemini = {
       model: { name: "a", disableLoopDetection: true },
       context: { discoveryMaxDirs: 5, importFormat: "flat" }
@@ -263,7 +263,7 @@ describe("what is set here already", () => {
     ])
   })
 
-  it("stays where it stands in the way", () => {
+  it("is kept where it blocks the place", () => {
     const rows = translateGeminiSettings(
       { experimental: { toolOutputMasking: { toolProtectionThreshold: 5 } } },
       { masking: false }
@@ -385,9 +385,9 @@ const documentOf = (sets: ReadonlyArray<typeof Said.Type>): Json => {
   return Predicate.isObject(whole) ? whole : {}
 }
 
-describe("no key is lost in silence", () => {
+describe("completeness", () => {
   it.prop(
-    "each is taken, kept or left, exactly once; what was here stays, and a second time nothing more is taken",
+    "each key is imported, kept or skipped exactly once; existing values stay, and a second run imports nothing",
     [Schema.Array(Said), Schema.Array(Ours)],
     ([sets, own]) => {
       const gemini = documentOf(sets)
@@ -411,7 +411,7 @@ describe("no key is lost in silence", () => {
     { arbitrary: { runs: runsOf(1_500) } }
   )
 
-  it("of the checked-in folder either", () => {
+  it("also holds for the checked-in folder", () => {
     const file = new URL("../../fixtures/gemini-home/home/.gemini/settings.json", import.meta.url)
     const gemini = Result.getOrThrow(jsonOf(readFileSync(file, "utf8")))
     const rows = translateGeminiSettings(gemini, {})

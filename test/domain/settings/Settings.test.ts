@@ -15,7 +15,7 @@ import { valueAt } from "../../../src/domain/settings/SettingsKey.ts"
 import { settingsSchema } from "../../../src/domain/settings/SettingsSchema.ts"
 
 describe("settings of two places", () => {
-  it("the working folder wins, setting by setting", () => {
+  it("the working folder overrides, setting by setting", () => {
     assert.deepStrictEqual(mergeSettings({ model: "home", window: 1 }, { model: "here", titles: false }), {
       model: "here",
       window: 1,
@@ -23,7 +23,7 @@ describe("settings of two places", () => {
     })
   })
 
-  it("what decides over a person's machine is the home folder's alone, and told where another says it", () => {
+  it("security settings count only in the home folder, and elsewhere are reported", () => {
     const all: SettingsFile = { ...defaults, sessionRetention: {} }
     assert.deepStrictEqual(
       Object.keys(mergeSettings({}, all)).sort(),
@@ -39,7 +39,7 @@ describe("settings of two places", () => {
     })
   })
 
-  it("what deletes sessions is the home folder's alone", () => {
+  it("retention settings count only in the home folder", () => {
     assert.deepStrictEqual(mergeSettings({}, { sessionRetention: { maxCount: 1 } }), {})
     assert.deepStrictEqual(
       mergeSettings({ sessionRetention: { maxAge: "30d" } }, { sessionRetention: { maxCount: 1 } }),
@@ -87,8 +87,8 @@ describe("settings of two places", () => {
   }
 })
 
-describe("what holds where nothing is said", () => {
-  it("is Gemini CLI's, except where this program differs on purpose", () => {
+describe("defaults", () => {
+  it("equal Gemini CLI's, except for deliberate differences", () => {
     const {
       attempts,
       compressionThreshold,
@@ -143,7 +143,7 @@ describe("what holds where nothing is said", () => {
     )
   })
 
-  it("fills in what a file leaves out, within objects too", () => {
+  it("fill in missing keys, also within objects", () => {
     const settings = withDefaults({
       window: 5,
       memory: { maxDirs: 1 },
@@ -162,14 +162,14 @@ describe("what holds where nothing is said", () => {
     assert.deepStrictEqual(withDefaults(defaults), defaults)
   })
 
-  it("CLI contract: strategy gemini takes any gain where nothing else is said", () => {
+  it("CLI contract: strategy gemini accepts any gain by default", () => {
     assert.deepStrictEqual(
       [withDefaults({ strategy: "gemini" }).minGain, withDefaults({ strategy: "gemini", minGain: 0.3 }).minGain],
       [0, 0.3]
     )
   })
 
-  it("loops with all their numbers, or not at all", () => {
+  it("loop detection takes all its numbers, or false", () => {
     const usual = { calls: 5, content: 10, chunk: 50, history: 5_000, checkAfter: 30 }
     assert.deepStrictEqual(
       [
@@ -183,7 +183,7 @@ describe("what holds where nothing is said", () => {
     )
   })
 
-  it("a router picks from two models, where it is switched on", () => {
+  it("a router picks from two models when enabled", () => {
     assert.deepStrictEqual([routerOf(), routerOf(false)], [undefined, undefined])
     assert.deepStrictEqual(routerOf(true), { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro", search: 20, turns: 4 })
     assert.deepStrictEqual(routerOf({ flash: "a", pro: "b", turns: 1 }), { flash: "a", pro: "b", search: 20, turns: 1 })
@@ -193,7 +193,7 @@ describe("what holds where nothing is said", () => {
 describe("the JSON Schema for editors", () => {
   const schema = settingsSchema()
 
-  it("describes each setting, with what holds without it", () => {
+  it("describes each setting and its default", () => {
     for (const name of Object.keys(Settings.fields)) {
       const said = valueAt(schema, ["properties", name])
       const key = keyOf(name)
@@ -210,7 +210,7 @@ describe("the JSON Schema for editors", () => {
     assert.strictEqual(schema["$schema"], "http://json-schema.org/draft-07/schema#")
   })
 
-  it("is JSON", () => {
+  it("is valid JSON", () => {
     assert.deepStrictEqual(JSON.parse(JSON.stringify(schema)), schema)
   })
 })

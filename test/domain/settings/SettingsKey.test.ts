@@ -30,7 +30,7 @@ describe("a key", () => {
     ["masking.protect", ["masking", "protect"]],
     ["hooks.AfterTool", ["hooks", "AfterTool"]]
   ] as const) {
-    it(`${text} leads to a setting, also past dots in names`, () => {
+    it(`${text} names a setting, also with dots in names`, () => {
       assert.deepStrictEqual(pathOf(text), path)
     })
   }
@@ -48,13 +48,13 @@ describe("a key", () => {
     ["toString", "there is no setting toString"],
     ["x".repeat(100_000), `there is no setting ${"x".repeat(100_000)}`]
   ] as const) {
-    it(`${text.slice(0, 30)} is none, and the nearest is told`, () => {
+    it(`${text.slice(0, 30)} is unknown, with a suggestion`, () => {
       const key = keyOf(text)
       assert.strictEqual("accepts" in key ? undefined : unknownKeyText(key), said)
     })
   }
 
-  it("each leaf of the defaults is a key, and its value fits", () => {
+  it("each leaf of the defaults is a valid key, and its value is valid", () => {
     for (const { path, value } of setValues(defaults)) {
       const key = keyOf(dotted(path))
       assert.isTrue("accepts" in key && key.accepts(value), dotted(path))
@@ -62,7 +62,7 @@ describe("a key", () => {
   })
 })
 
-describe("a value that is given as a text", () => {
+describe("a value given as text", () => {
   for (const [name, text, value] of [
     ["window", "200000", 200_000],
     ["window", "64k", 64_000],
@@ -101,7 +101,7 @@ describe("a value that is given as a text", () => {
     ["memory.fileNames", "a/b"],
     ["sessionRetention.maxAge", "1h"]
   ] as const) {
-    it(`${name} ${text} fits in no way`, () => {
+    it(`${name} ${text} is rejected`, () => {
       const key = keyOf(name)
       assert.isTrue("accepts" in key)
       if ("accepts" in key) assert.isUndefined(parseValue(key, text))
@@ -112,7 +112,7 @@ describe("a value that is given as a text", () => {
 describe("variables of the environment", () => {
   const names = new Set(settingVariables.map(({ name }) => name))
 
-  it("are called as their settings are, in capitals", () => {
+  it("are named after their settings, in capitals", () => {
     for (const name of [
       "PALIMPSEST_MODEL",
       "PALIMPSEST_COMPRESSION_THRESHOLD",
@@ -127,7 +127,7 @@ describe("variables of the environment", () => {
     assert.strictEqual(names.size, settingVariables.length)
   })
 
-  it("say nothing of what is an object, and nothing of what is the home folder's alone", () => {
+  it("do not exist for objects, nor for settings of the home folder only", () => {
     for (const name of [
       "PALIMPSEST_HOOKS",
       "PALIMPSEST_MODELS",
@@ -142,7 +142,7 @@ describe("variables of the environment", () => {
 })
 
 describe("values by their path", () => {
-  it("what was put in is found there, and nothing else changed", () => {
+  it("a value that was set is found, and nothing else changes", () => {
     const before = { memory: { maxDirs: 1, onTouch: true }, masking: false }
     assert.deepStrictEqual(withValue(before, ["memory", "maxDirs"], 2), {
       memory: { maxDirs: 2, onTouch: true },
@@ -156,8 +156,8 @@ describe("values by their path", () => {
   })
 })
 
-describe("what is shown of settings", () => {
-  it("hides what servers and hooks get as variables and headers, and what looks like a secret", () => {
+describe("displayed settings", () => {
+  it("hide variables and headers of servers and hooks, and anything that looks like a secret", () => {
     const key = `AIza${"x".repeat(35)}`
     assert.deepStrictEqual(
       shownValue(["mcpServers"], {
@@ -212,7 +212,7 @@ describe("what is shown of settings", () => {
     })
   }
 
-  it("leaves what is no secret as it is, and says how long one is", () => {
+  it("keep other values, and describe a secret by its length", () => {
     for (const value of [
       ["-y", "@scope/server", "--root", ".", "--verbose=true", "-u", "server.py"],
       "http://localhost:4318/v1/mcp",
@@ -226,20 +226,20 @@ describe("what is shown of settings", () => {
   })
 })
 
-describe("the nearest name", () => {
+describe("the spelling suggestion", () => {
   for (const [one, other, far] of [
     ["", "abc", 3],
     ["abc", "abc", 0],
     ["modle", "model", 2],
     ["kitten", "sitting", 3]
   ] as const) {
-    it(`${one || "nothing"} is ${far} from ${other}`, () => {
+    it(`${one || "the empty text"} is ${far} from ${other}`, () => {
       assert.strictEqual(editDistance(one, other), far)
       assert.strictEqual(editDistance(other, one), far)
     })
   }
 
-  it("is the first of the nearest, and none where all are far off", () => {
+  it("is the first of the nearest, and absent where all are far", () => {
     assert.strictEqual(closestName("modl", ["models", "model", "mode"], 2), "model")
     assert.isUndefined(closestName("theme", ["model", "window"], 2))
     assert.isUndefined(closestName("m".repeat(65), ["m".repeat(64)], 2))

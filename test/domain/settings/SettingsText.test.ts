@@ -72,7 +72,7 @@ const all: SettingsFile = {
 }
 
 describe("a settings file", () => {
-  it("says every setting there is, and each may be left out", () => {
+  it("accepts every setting, each optional", () => {
     assert.deepStrictEqual(Object.keys(all).sort(), Object.keys(Settings.fields).sort())
     const whole = parseSettings(JSON.stringify(all))
     assert.deepStrictEqual(
@@ -161,7 +161,7 @@ describe("a settings file", () => {
     ["a router with one model", `{"router": {"flash": "m"}}`, "router", /two models/],
     ["an object too deep", "[".repeat(65) + "]".repeat(65), undefined, /deeper than 64 levels/]
   ] as const) {
-    it(`${rule} is an error that names the key and what was expected`, () => {
+    it(`${rule} is an error that names the key and the expected value`, () => {
       const read = parseSettings(text)
       assert.isTrue(Result.isFailure(read))
       if (Result.isFailure(read)) {
@@ -171,7 +171,7 @@ describe("a settings file", () => {
     })
   }
 
-  it("names keys that mean nothing, and leaves them out", () => {
+  it("reports and ignores unknown keys", () => {
     const read = parseSettings(`{"modle": "m", "titles": true, "sessionRetention": {"maxage": "30d"}, "toString": 1}`)
     assert.deepStrictEqual(
       read,
@@ -188,12 +188,12 @@ describe("a settings file", () => {
     )
   })
 
-  it("hooks that are wrong cost nothing else: who runs them tells", () => {
+  it("invalid hooks are left to the hook runner's own report", () => {
     const read = parseSettings(`{"hooks": {"Never": 5, "AfterTool": [{"hooks": [{"type": "x"}]}]}, "window": 5}`)
     assert.strictEqual(read._tag === "Success" ? read.success.settings.window : undefined, 5)
   })
 
-  it("what an editor is told of is no setting, and no mistake", () => {
+  it("an editor's $schema is accepted", () => {
     const read = parseSettings(`{"$schema": "./settings.schema.json"}`)
     assert.deepStrictEqual(read._tag === "Success" ? read.success.unknown : undefined, [])
   })
@@ -204,7 +204,7 @@ describe("a settings file", () => {
     ["commas without end", `{"a": 1${",".repeat(600_000)}`],
     ["brackets without end", "[".repeat(600_000)]
   ] as const) {
-    it(`is refused in time that grows with the file only: ${rule}`, () => {
+    it(`is rejected in linear time: ${rule}`, () => {
       assert.isTrue(Result.isFailure(parseSettings(text)))
     })
   }
@@ -230,7 +230,7 @@ describe("variables in settings", () => {
     })
   }
 
-  it("one that is not set stays as it is written, and is told with its key", () => {
+  it("an unset one stays as written, and is reported with its key", () => {
     const read = parseSettings(`{"ide": {"file": "$NONE/x", "enabled": true}}`, environment)
     assert.deepStrictEqual(read._tag === "Success" ? read.success.missing : undefined, [
       { key: "ide.file", name: "NONE" }
@@ -238,13 +238,13 @@ describe("variables in settings", () => {
     assert.strictEqual(read._tag === "Success" ? read.success.settings.ide?.file : undefined, "$NONE/x")
   })
 
-  it("what comes out is judged, not what was written", () => {
+  it("the expanded value is validated", () => {
     const read = parseSettings(`{"telemetry": {"endpoint": "$NAME"}}`, environment)
     assert.strictEqual(read._tag === "Failure" ? settingsProblemKey(read.failure) : undefined, "telemetry.endpoint")
     assert.deepStrictEqual(environmentNames({ model: "$A ${B:-c}", allowed: ["$D"] }), ["A", "B"])
   })
 })
-describe("what was allowed for always", () => {
+describe("permanent permissions", () => {
   for (const [rule, text, expected] of [
     ["no file", "", `{\n  "allowed": ["edit", "shell:git"]\n}\n`],
     ["an object without anything", "{}", `{\n  "allowed": ["edit", "shell:git"]\n}`],
@@ -267,19 +267,19 @@ describe("what was allowed for always", () => {
       `{"model": "allowed", "agents": {"allowed": true},\n  "allowed": ["edit", "shell:git"]\n}`
     ]
   ] as const) {
-    it(`is added to a file with ${rule}, and all else stays`, () => {
+    it(`are added to a file with ${rule}, which otherwise stays the same`, () => {
       assert.deepStrictEqual(withAllowed(text, ["edit", "shell:git", "edit"]), Result.succeed(expected))
     })
   }
 
-  it("is not added to a file that is wrong", () => {
+  it("are not added to an invalid file", () => {
     for (const text of ["{", `{"window": "big"}`, `{"allowed": "edit"}`]) {
       assert.isTrue(Result.isFailure(withAllowed(text, ["edit"])))
     }
   })
 })
 
-describe("one value is set", () => {
+describe("setting one value", () => {
   for (const [rule, text, path, value, expected] of [
     ["in a file that is not there", "", ["window"], 5, `{\n  "window": 5\n}\n`],
     ["in place of another", `{\n  "window": 5, // five\n}`, ["window"], 6, `{\n  "window": 6, // five\n}`],
@@ -349,14 +349,14 @@ describe("one value is set", () => {
     ["that is wrong itself", `{}`, ["window"], "big", "window"],
     ["that is out of range", `{}`, ["compressionThreshold"], 2, "compressionThreshold"]
   ] as const) {
-    it(`not ${rule}`, () => {
+    it(`rejects ${rule}`, () => {
       const result = withSetting(text, path, value)
       assert.strictEqual(Result.isFailure(result) ? settingsProblemKey(result.failure) : "none", key)
     })
   }
 })
 
-describe("one value is taken out", () => {
+describe("removing one value", () => {
   for (const [rule, text, path, expected] of [
     ["the first", `{\n  "window": 5,\n  "model": "m"\n}\n`, ["window"], `{\n  "model": "m"\n}\n`],
     [
@@ -402,7 +402,7 @@ describe("one value is taken out", () => {
   }
 })
 
-describe("a value set or taken out changes nothing else, whatever the file looks like", () => {
+describe("leaves the rest of any file unchanged", () => {
   const pretty = JSON.stringify(all, undefined, 2)
   for (const [look, text] of [
     ["on one line", JSON.stringify(all)],

@@ -271,13 +271,13 @@ describe("Gemini CLI's constants are settings with the same defaults", () => {
     })
   }
 
-  it("an unset window is Gemini CLI's for known models, and small for unknown ones", () => {
+  it("an unset window is Gemini CLI's for known models, and small for others", () => {
     assert.strictEqual(tokenLimit("gemini-2.5-pro"), 1_048_576)
     assert.strictEqual(tokenLimit("gemma-4-31b-it"), 256_000)
     assert.strictEqual(tokenLimit("some model"), assumedWindow)
   })
 
-  it("the number of last lines kept of a result is Gemini CLI's", () => {
+  it("the number of kept last lines of a result is Gemini CLI's", () => {
     assert.strictEqual(defaultSize.lastLines, 30)
     assert.strictEqual(defaultPolicy.outputForm, "last-lines")
   })

@@ -15,7 +15,7 @@ const record = (at: number) => ({ name: `n${at % 3}`, at, session: null, attribu
 
 describe("the activity buffer", () => {
   it.prop(
-    "holds the newest, the oldest first, and counts what it holds",
+    "keeps the newest records in order, and counts them",
     [
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
@@ -39,7 +39,7 @@ describe("the activity buffer", () => {
   )
 })
 
-describe("what is told of an event", () => {
+describe("the record of an event", () => {
   const words = "something a person said"
   const speaking: ReadonlyArray<ChatEvent> = [
     { _tag: "Content", text: words },
@@ -74,11 +74,11 @@ describe("what is told of an event", () => {
   ]
 
   for (const event of speaking) {
-    it(`no words of anybody's: ${event._tag}`, () =>
+    it(`contains no conversation text: ${event._tag}`, () =>
       assert.notInclude(JSON.stringify(eventEntry(event, false) ?? null), words))
   }
 
-  it("words where they are asked for", () => {
+  it("contains text when enabled", () => {
     assert.include(JSON.stringify(eventEntry({ _tag: "Content", text: words }, true)), words)
   })
 
@@ -94,7 +94,7 @@ describe("what is told of an event", () => {
   const toolOf = (seen: ToolNameTracker, event: ChatEvent, prompts = false) =>
     eventEntry(event, prompts, seen.of(event))?.attributes["tool"]
 
-  it("the name of a tool that is not there is the model's own word, however it looks", () => {
+  it("omits the name of an unknown tool, which the model made up", () => {
     const seen = new ToolNameTracker()
     for (const name of ["the_password_is_hunter2", words, "x".repeat(65), "a\nb"]) {
       assert.strictEqual(toolOf(seen, answered(name)), "unknown")
@@ -102,7 +102,7 @@ describe("what is told of an event", () => {
     assert.strictEqual(toolOf(seen, answered("hunter2"), true), "hunter2")
   })
 
-  it("a tool that once started or was asked about is known by its own name from then on", () => {
+  it("contains the name of a tool that has started or was asked about", () => {
     const seen = new ToolNameTracker()
     seen.of({ _tag: "ToolCallStarted", id: "1", name: "read_file", title: words })
     // It was called by another name that it answers to.
@@ -121,7 +121,7 @@ describe("what is told of an event", () => {
     ["a/b", "unknown"]
   ]
   for (const [model, shown] of models) {
-    it(`a model's name is told where it is one: ${model}`, () => {
+    it(`contains a valid model name: ${model}`, () => {
       const event: ChatEvent = { _tag: "ModelInfo", model, limit: TokenCount.make(1) }
       assert.strictEqual(eventEntry(event, false)?.attributes["model"], shown)
       assert.strictEqual(eventEntry(event, true)?.attributes["model"], model)
@@ -155,7 +155,7 @@ describe("what is told of an event", () => {
     })
   }
 
-  it("each call of a compression is told with its prompt id, the role and what it cost, without words", () => {
+  it("each call of a compression has prompt id, role and cost, without text", () => {
     const call = { promptId: "compress-7", purpose: "generate", model: "gemini-2.5-pro", usage: null }
     const usage = { prompt: 10, answer: 5, thoughts: 1, cached: 2 }
     const told = summaryCallEntries({

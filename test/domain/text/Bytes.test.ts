@@ -33,19 +33,19 @@ const same = (bytes: Uint8Array): void => {
 }
 
 describe("Bytes", () => {
-  it.prop("any bytes come back as they were", [Schema.Array(Byte)], ([bytes]) => same(Uint8Array.from(bytes)), {
+  it.prop("round-trips any bytes", [Schema.Array(Byte)], ([bytes]) => same(Uint8Array.from(bytes)), {
     arbitrary: { runs: runsOf(1_000), seed: "bytes", size: 64 }
   })
 
   it.prop(
-    "broken sequences among whole ones come back as they were",
+    "round-trips broken sequences among valid ones",
     [Arbitrary.map(Arbitrary.schema(Schema.Array(Piece)), bytesOf)],
     ([bytes]) => same(bytes),
     { arbitrary: { runs: runsOf(1_000), seed: "pieces", size: 24 } }
   )
 
   it.prop(
-    "well-formed text comes back as it was",
+    "round-trips well-formed text",
     [Schema.String],
     ([text]) => {
       const whole = text.toWellFormed()
@@ -55,18 +55,18 @@ describe("Bytes", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "text" } }
   )
 
-  it("a byte order mark stays", () => {
+  it("keeps a byte order mark", () => {
     assert.deepStrictEqual(decode(Uint8Array.from([0xef, 0xbb, 0xbf, 0x61])), { text: "\uFEFFa", valid: true })
   })
 
-  it("bytes that are no UTF-8 become U+DC80 to U+DCFF, one each", () => {
+  it("maps each invalid byte to U+DC80 to U+DCFF", () => {
     assert.deepStrictEqual(decode(Uint8Array.from([0x61, 0x80, 0xff, 0xe2, 0x82])), {
       text: "a\uDC80\uDCFF\uDCE2\uDC82",
       valid: false
     })
   })
 
-  it("a lone surrogate that stands for no byte is written as three bytes", () => {
+  it("writes any other lone surrogate as three bytes", () => {
     assert.deepStrictEqual([...encode("\uD800")], [0xed, 0xa0, 0x80])
     assert.deepStrictEqual([...encode("a\uDFFF")], [0x61, 0xed, 0xbf, 0xbf])
   })

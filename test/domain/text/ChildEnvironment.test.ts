@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hiddenValues, redactHidden, childEnvironment } from "../../../src/domain/text/ChildEnvironment.ts"
 
-describe("what children see of the environment", () => {
+describe("the environment of child processes", () => {
   const kept: ReadonlyArray<readonly [name: string, value: string]> = [
     ["PATH", "/usr/local/bin:/usr/bin"],
     ["HOME", "/home/me"],
@@ -71,13 +71,13 @@ describe("what children see of the environment", () => {
     it(`leaves out ${what}`, () => assert.deepStrictEqual(childEnvironment({ PLAIN: value }), {}))
   }
 
-  it("keeps what is named, and only that", () =>
+  it("keeps exactly what is named", () =>
     assert.deepStrictEqual(childEnvironment({ A_TOKEN: "1", B_TOKEN: "2", C: undefined }, ["A_TOKEN"]), {
       A_TOKEN: "1"
     }))
 })
 
-describe("values that no program is given", () => {
+describe("values that no program receives", () => {
   const variables = {
     A_TOKEN: "abcdefgh",
     B_TOKEN: "xabcdefghx",

@@ -8,7 +8,7 @@ const trouble = (pathOrDescriptor: string | number | undefined, cause?: unknown)
   )
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
 
-describe("what the disk said", () => {
+describe("disk error messages", () => {
   const cases: ReadonlyArray<readonly [rule: string, said: string, expected: string]> = [
     [
       "a code in words, with the place",
@@ -39,7 +39,7 @@ describe("what the disk said", () => {
   for (const [rule, said, expected] of cases) it(rule, () => assert.strictEqual(said, expected))
 })
 
-describe("nothing is there", () => {
+describe("a missing path", () => {
   const said = (_tag: PlatformError.SystemErrorTag, code: string) =>
     PlatformError.systemError({ _tag, module: "FileSystem", method: "stat", cause: coded(code, code) })
   const cases: ReadonlyArray<readonly [rule: string, error: PlatformError.PlatformError, ReadonlyArray<boolean>]> = [

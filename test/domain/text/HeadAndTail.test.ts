@@ -7,7 +7,7 @@ const bytesFrom = (from: number, count: number) => Uint8Array.from({ length: cou
 
 describe("the two ends of an output", () => {
   it.prop(
-    "are its ends, whatever the limit and the pieces",
+    "are the same for any limit and chunks",
     [
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 64 })),
       Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))),
@@ -70,21 +70,21 @@ describe("an output as text", () => {
     it(rule, () => assert.strictEqual(textOf(1_000_000, ...pieces), text))
   }
 
-  it("says how much is left out between the ends", () =>
+  it("counts what is left out between the ends", () =>
     assert.strictEqual(
       textOf(10, "abcdefghijklmnop"),
       "abcde\n[… 6 of 16 bytes are left out here: more is not kept …]\nlmnop"
     ))
 
-  it("parts no character at the cut", () => {
+  it("splits no character at the cut", () => {
     const text = textOf(10, "✓✓✓✓✓✓✓✓✓✓")
     assert.notInclude(text, "\ufffd")
     assert.isTrue(text.startsWith("✓\n") && text.endsWith("\n✓"))
   })
 
-  it("joins what was kept in two halves", () => assert.strictEqual(textOf(8, "a✓✓b"), "a✓✓b"))
+  it("joins a part that both halves kept", () => assert.strictEqual(textOf(8, "a✓✓b"), "a✓✓b"))
 
-  it("shows an end from its first whole character on", () => {
+  it("shows an end from its first whole character", () => {
     assert.strictEqual(endText(encoder.encode("✓✓").subarray(1)), "✓")
     assert.strictEqual(endText(new Uint8Array(100)), "(binary output)")
   })

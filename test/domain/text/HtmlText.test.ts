@@ -58,7 +58,7 @@ describe("the text of a page", () => {
   ]
   for (const [rule, html, text] of cases) it(rule, () => assert.strictEqual(htmlText(html, base), text))
 
-  it("is the same in slices, of texts far longer than one too", () => {
+  it("is the same in slices, also of texts much longer than one", () => {
     for (const text of ["word ", "x", "&amp;", "a &lt; b&#33; ", "&nosuch; "]) {
       const one = htmlText(`<p>${text}</p>`, base)
       const many = htmlText(`<p>${text.repeat(50_000)}</p>`, base)
@@ -67,7 +67,7 @@ describe("the text of a page", () => {
     }
   })
 
-  it("pauses often, whatever the page is, and ends soon after as many characters as are wanted", () => {
+  it("pauses often for any page, and ends soon after the requested characters", () => {
     for (const piece of ["<div>", "<a href=x>y", "<tr><td>1", "&amp;", "word ", "<!-- -->", "<script></script>", "<"]) {
       const html = piece.repeat(Math.floor(200_000 / piece.length))
       let pauses = 0
@@ -77,7 +77,7 @@ describe("the text of a page", () => {
     }
   })
 
-  it("is made in time linear in the page, however broken", () => {
+  it("takes linear time for any markup", () => {
     for (const piece of ["<", "<a ", '<a href="', "<!--", "<div hidden>", "&#", "</", "<script>", "<a href=x>", '"']) {
       assert.isBelow(htmlText(piece.repeat(sizeOf(100_000, 20_000)), base).length, 10_000_000)
     }

@@ -9,7 +9,7 @@ import {
 import { protect, unprotect, untrustedBlock, untrustedLine } from "../../../src/domain/text/UntrustedText.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
-describe("texts that stay exactly as they are", () => {
+describe("unchanged texts", () => {
   it.each([
     ["code", 'const a: Array<T> = b < c && d > e ? `<div class="x">&lt;b&gt;</div>` : m[0]'],
     ["headers of C++", "#include <system_error> // <systemd>, <task>"],
@@ -42,7 +42,7 @@ describe("texts that stay exactly as they are", () => {
   })
 })
 
-describe("texts of which everything is seen", () => {
+describe("escaped texts", () => {
   it.each([
     ["directions", "a\u202eb\u2066c\u200fd\u061c", "a\\u{202e}b\\u{2066}c\\u{200f}d\\u{61c}"],
     ["controls", "a\u0000\u001b[2J\u007f\u0085\u009b", "a\\u{0}\\u{1b}[2J\\u{7f}\\u{85}\\u{9b}"],
@@ -100,7 +100,7 @@ describe("texts of which everything is seen", () => {
     ])
   )
   it.prop(
-    "in pieces it is the same as the whole",
+    "gives the same result in chunks",
     [Arbitrary.schema(Pieces)],
     ([pieces]) => {
       const show = visibleStream()
@@ -111,7 +111,7 @@ describe("texts of which everything is seen", () => {
     { arbitrary: { runs: runsOf(5_000), seed: "pieces", size: 12 } }
   )
 
-  it("in time that grows with its length", () => {
+  it("takes linear time", () => {
     const started = performance.now()
     const times = sizeOf(20_000, 2_000)
     const long = [
@@ -127,8 +127,8 @@ describe("texts of which everything is seen", () => {
   })
 })
 
-describe("texts that cannot pass for ours", () => {
-  it("a flag in pieces is the flag", () => {
+describe("texts that imitate our own", () => {
+  it("a flag in chunks is the flag", () => {
     const show = visibleStream()
     const flag = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
     assert.strictEqual([...flag.split(""), undefined].map(show).join(""), flag)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { faultIn } from "../../../src/domain/text/JsonFault.ts"
 
-describe("where a text stops being JSON", () => {
+describe("the position of a JSON fault", () => {
   for (const [json, place] of [
     ["", [1, 1, "a value"]],
     ["{", [1, 2, `a name in double quotes or "}"`]],
@@ -33,7 +33,7 @@ describe("where a text stops being JSON", () => {
     `"x"`,
     "[[[]]]"
   ]) {
-    it(`nowhere in ${json}`, () => {
+    it(`none in ${json}`, () => {
       assert.isUndefined(faultIn(json))
       assert.doesNotThrow(() => JSON.parse(json))
     })

@@ -72,7 +72,7 @@ const Choices = Schema.Array(Schema.Natural)
 
 describe("Source", () => {
   it.prop(
-    "sliceAt: every value of a document, however it is spelled, is where JSON.parse finds it",
+    "sliceAt finds every value of a document where JSON.parse does, however it is spelled",
     [Arbitrary.schema(JsonValue), Arbitrary.schema(Choices)],
     ([value, choices]) => {
       const json = ` ${spell(value, numbers(choices))}\n`
@@ -89,7 +89,7 @@ describe("Source", () => {
   )
 
   it.prop(
-    "arraySlices: one slice an element, each the element",
+    "arraySlices returns one slice per element",
     [Arbitrary.schema(Schema.Array(JsonValue)), Arbitrary.schema(Choices)],
     ([values, choices]) => {
       const json = spell(values, numbers(choices))
@@ -102,7 +102,7 @@ describe("Source", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "elements", size: 12 } }
   )
 
-  it("digits, exponents and spelling stay as they were written", () => {
+  it("keeps digits, exponents and spelling", () => {
     const json = '{"n": 12345678901234567890, "e": [1E+2 , -0.10], "s": "\\u0041\\/", "t":true}'
     assert.strictEqual(sliceAt(json, ["n"]), "12345678901234567890")
     assert.strictEqual(sliceAt(json, ["e", 0]), "1E+2")
@@ -112,18 +112,18 @@ describe("Source", () => {
     assert.strictEqual(sliceAt(json, []), json)
   })
 
-  it("of a repeated key the last counts, in whatever spelling", () => {
+  it("the last of repeated keys counts, in any spelling", () => {
     assert.strictEqual(sliceAt('{"a":1,"\\u0061":2}', ["a"]), "2")
     assert.strictEqual(sliceAt('{"a":{"b":1},"a":{"c":3}}', ["a", "b"]), undefined)
   })
 
-  it("a string that ends in backslashes ends where it ends", () => {
+  it("a string that ends in backslashes ends correctly", () => {
     assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["a"]), '"\\\\"')
     assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["b"]), '"\\\\\\""')
     assert.strictEqual(sliceAt('{"a":"\\\\","b":"\\\\\\"","c":1}', ["c"]), "1")
   })
 
-  it("what is not there is undefined", () => {
+  it("a missing value is undefined", () => {
     assert.isUndefined(sliceAt('{"a":1}', ["b"]))
     assert.isUndefined(sliceAt("[1]", [1]))
     assert.isUndefined(sliceAt("[1]", ["length"]))
@@ -132,7 +132,7 @@ describe("Source", () => {
     assert.isUndefined(sliceAt("{}", ["toString"]))
   })
 
-  it("what is no array has no elements", () => {
+  it("a value that is not an array has no elements", () => {
     for (const json of ["{}", '{"0":1}', '"[1]"', "1", " null "]) assert.deepStrictEqual(arraySlices(json), [])
     assert.deepStrictEqual(arraySlices(" [ ] "), [])
   })

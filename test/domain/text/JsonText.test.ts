@@ -19,14 +19,14 @@ const depthOf = (value: unknown): number =>
     : 0
 
 describe("reading JSON", () => {
-  it("reads what is as deep as the limit, and nothing deeper", () => {
+  it("accepts values up to the depth limit and no deeper", () => {
     assert.isTrue(Result.isSuccess(parseJson(nested(maxDepth))))
     const problem = parseJson(`[${nested(maxDepth)}]`)
     assert.deepInclude(Result.isFailure(problem) ? problem.failure : {}, { _tag: "TooDeep" })
     assert.isUndefined(parsedOrUndefined(deep))
   })
 
-  it("says where it becomes too deep", () => {
+  it("reports where it becomes too deep", () => {
     const problem = parseJson(`{"x": 1,\n "y": ${"[".repeat(2_000)}${"]".repeat(2_000)}}`)
     assert.strictEqual(
       Result.isFailure(problem) ? problem.failure.message : "",
@@ -34,35 +34,35 @@ describe("reading JSON", () => {
     )
   })
 
-  it("does not count what stands in texts", () => {
+  it("ignores brackets in strings", () => {
     const text = JSON.stringify([`${"[".repeat(5_000)}"\\"`, `\\${"{".repeat(5_000)}`])
     assert.isTrue(Result.isSuccess(parseJson(text)))
     assert.isFalse(isDeeper(text, 1))
     assert.isTrue(isDeeper(text, 0))
   })
 
-  it("tells what is no JSON from what is too deep, however long", () => {
+  it("distinguishes invalid JSON from too deep JSON, at any length", () => {
     for (const text of ["{", "[1,", '"', "", "x".repeat(10_000)]) {
       const problem = parseJson(text)
       assert.strictEqual(Result.isFailure(problem) ? problem.failure._tag : "read", "NotJson", text.slice(0, 20))
     }
   })
 
-  it("a schema does not decode it", () => {
+  it("fails the schema too", () => {
     const decode = Schema.decodeUnknownResult(fromJson(Schema.Unknown))
     assert.isTrue(Result.isSuccess(decode(nested(maxDepth))))
     const refused = decode(deep)
     assert.include(Result.isFailure(refused) ? refused.failure.message : "", "nested deeper than 1,000 levels")
   })
 
-  it("knows the depth of a value that was parsed elsewhere", () => {
+  it("measures the depth of a parsed value", () => {
     assert.isFalse(isTooDeep(JSON.parse(nested(maxDepth))))
     assert.isTrue(isTooDeep(JSON.parse(`[${nested(maxDepth)}]`)))
     assert.isTrue(isTooDeep(JSON.parse(deep)))
     for (const value of [undefined, null, 1, "[[[", [], { a: null }]) assert.isFalse(isTooDeep(value))
   })
 
-  it.prop("any value: a text is deeper than a limit when its value is", [Schema.Json], ([value]) => {
+  it.prop("a text exceeds a limit exactly when its value does", [Schema.Json], ([value]) => {
     const text = JSON.stringify(value)
     const depth = depthOf(value)
     assert.isFalse(isDeeper(text, depth))

@@ -10,7 +10,7 @@ describe("a text on one line", () => {
   ])("%j", (text, line) => assert.strictEqual(oneLine(text), line))
 })
 
-describe("a line that may be so long", () => {
+describe("a line of limited length", () => {
   it.each([
     ["as long as it may be", "abcd", "abcd"],
     ["longer", "abcde", "abcd…"],

@@ -6,15 +6,15 @@ import { runsOf } from "../../support/runs.ts"
 const of = <A>(values: ReadonlyArray<A>): Chain.PersistentList<A> =>
   values.reduce<Chain.PersistentList<A>>((chain, value, index) => Chain.append(chain, value, index + 1), undefined)
 
-describe("Chain", () => {
-  it("nothing has no length, no tokens, no values", () => {
+describe("PersistentList", () => {
+  it("is empty at first: no length, tokens or values", () => {
     assert.strictEqual(Chain.length(undefined), 0)
     assert.strictEqual(Chain.total(undefined), 0)
     assert.deepStrictEqual(Chain.toArray(undefined), [])
     assert.deepStrictEqual(Chain.drop(undefined, 3), [])
   })
 
-  it("earlier versions stay what they were and are shared", () => {
+  it("earlier versions are unchanged and shared", () => {
     const two = of(["a", "b"])
     const left = Chain.append(two, "left", 10)
     const right = Chain.append(two, "right", 20)
@@ -26,13 +26,13 @@ describe("Chain", () => {
     assert.deepStrictEqual([Chain.total(two), Chain.total(left), Chain.total(right)], [3, 13, 23])
   })
 
-  it("the values of one version are walked once", () => {
+  it("walks the values of one version once", () => {
     const chain = of([1, 2, 3])
     assert.strictEqual(Chain.toArray(chain), Chain.toArray(chain))
   })
 
   it.prop(
-    "says the same as an array",
+    "agrees with an array",
     [Schema.Array(Schema.Int), Schema.Natural],
     ([values, count]) => {
       const chain = of(values)

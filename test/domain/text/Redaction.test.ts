@@ -98,27 +98,27 @@ describe("redact", () => {
     ["secret", `clientKeyData: >-\n  ${letters}\n  ${letters}\n`, letters]
   ]
   for (const [kind, text, secret] of secrets) {
-    it(`takes out a ${kind}: ${text.slice(0, 32).replaceAll("\n", " ")}`, () => {
+    it(`removes a ${kind}: ${text.slice(0, 32).replaceAll("\n", " ")}`, () => {
       const result = redact(text)
       assert.isFalse(result.includes(secret), result)
       assert.include(result, redacted(kind))
     })
   }
 
-  it("takes a token out behind a line end as JSON writes it", () => {
+  it("removes a token behind a JSON-escaped line break", () => {
     for (const token of [aws, github, google, openai, slack, jwt]) {
       assert.notInclude(redact(JSON.stringify({ output: `line\n${token}\nline` })), token)
       assert.notInclude(redact(`a%3D${token}`), token)
     }
   })
 
-  it("keeps what stands around", () => {
+  it("keeps the text around it", () => {
     assert.strictEqual(redact(`a\npassword=hunter2\nb`), `a\npassword=[redacted: password]\nb`)
     assert.strictEqual(redact(`before\n${pem}\nafter`), `before\n[redacted: private key]\nafter`)
     assert.strictEqual(redact(`{"password":"x","n":1}`), `{"password":"[redacted: password]","n":1}`)
   })
 
-  it("keeps colours and hidden characters around", () => {
+  it("keeps colours and hidden characters around it", () => {
     assert.strictEqual(
       redact("\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33mTr0ub4dor9x\u001b[0m\nb"),
       "\u200b\u001b[1mDB_PASSWORD\u001b[0m=\u001b[33m[redacted: password]\u001b[0m\nb"
@@ -127,7 +127,7 @@ describe("redact", () => {
     assert.strictEqual(redact(plain), plain)
   })
 
-  it("takes out a private key whose end is missing, and no more", () => {
+  it("removes a private key without its end, and no more", () => {
     const torn = `${pem.slice(0, 150)}`
     assert.strictEqual(redact(torn), "[redacted: private key]")
     assert.strictEqual(redact(`${pem.slice(0, 97)}\nthe rest: of it`), "[redacted: private key] rest: of it")
@@ -189,11 +189,11 @@ describe("redact", () => {
     it(`does not touch ${name}`, () => assert.strictEqual(redact(text), text))
   }
 
-  it("changes nothing the second time", () => {
+  it("is idempotent", () => {
     for (const [, text] of secrets) assert.strictEqual(redact(redact(text)), redact(text))
   })
 
-  it("knows the half of a secret that a cut left in a span", () => {
+  it("recognizes the half of a secret that a cut left", () => {
     const text = `x AUTH_TOKEN=${letters.slice(0, 40)} y`
     for (let end = 14; end <= text.length; end += 1) {
       const shown = redactSpan(text, 0, end)
@@ -202,7 +202,7 @@ describe("redact", () => {
     assert.strictEqual(redactSpan(text, 0, 2), "x ")
   })
 
-  it("is linear: much of what almost matches is done", () => {
+  it("is linear for text that almost matches", () => {
     for (const part of [
       "eyJ",
       "eyJaaaaaaaaa.",

@@ -164,7 +164,7 @@ describe("features", () => {
     assert.isAtLeast(features[own[kind] ?? "media"], 0.97 * TextFeatures.totalTokens(features))
   })
 
-  it("are what the estimator says, in all", () => {
+  it("sum to the estimate", () => {
     const random = seededRandom(6)
     for (let i = 0; i < 200; i += 1) {
       const value = kindNames.map((kind) => (random() < 0.5 ? "" : (kinds[kind]?.(random) ?? ""))).join("\n")
@@ -174,7 +174,7 @@ describe("features", () => {
     }
   })
 
-  it("of calls, responses and media hold their text and their frame", () => {
+  it("of calls, responses and media include their text and frame", () => {
     const words = ofPart(call("read_file", { path: "src/domain/tokens/Calibration.ts" }))
     assert.isAbove(TextFeatures.totalTokens(words), 10)
     assert.strictEqual(words.frame, 8)
@@ -184,7 +184,7 @@ describe("features", () => {
     assert.strictEqual(TextFeatures.totalTokens(ofPart(text(""))), 0)
   })
 
-  it("of nothing are nothing, and lone surrogates, controls and endless words are counted", () => {
+  it("of empty text are zero; lone surrogates, controls and endless words count", () => {
     assert.strictEqual(TextFeatures.totalTokens(featuresOf("")), 0)
     for (const odd of ["\ud800", "\0".repeat(3_000), "a".repeat(100_000), "-".repeat(5_000), "\u0301".repeat(2_000)]) {
       const estimate = estimateText(odd)
@@ -192,14 +192,14 @@ describe("features", () => {
     }
   })
 
-  it("take no long step", () => {
+  it("are computed in short steps", () => {
     const work = TextFeatures.textFeatures("const value = 12\n".repeat(sizeOf(200_000, 50_000)))
     for (let next = work.next(); next.done !== true; next = work.next()) assert.isAtMost(next.value, 400_000)
   })
 })
 
-describe("the cold start", () => {
-  it("is the estimate, the stated margin and the expected noise", () => {
+describe("before any count", () => {
+  it("the bound is the estimate, the stated margin and the expected noise", () => {
     for (const name of TextFeatures.textClasses) {
       const features = { ...TextFeatures.sumFeatures([]), [name]: 10_000 }
       const bound = Calibration.upperBound(Calibration.uncalibrated, features)
@@ -209,7 +209,7 @@ describe("the cold start", () => {
     }
   })
 
-  it("holds for a real vocabulary, whatever the text", () => {
+  it("the bound holds for a real vocabulary and any text", () => {
     const random = seededRandom(11)
     for (const kind of kindNames) {
       for (let i = 0; i < 20; i += 1) {
@@ -244,7 +244,7 @@ describe.each(oracles)("learned from %s", (_, oracle) => {
     { arbitrary: { runs: runsOf(200) } }
   )
 
-  it("is under 15 % above the truth on average, and comes closer", () => {
+  it("the bound is under 15 % above the truth on average, and gets closer", () => {
     const above = (requests: number): number => {
       const random = seededRandom(requests)
       const shots = Array.from({ length: 6 }, () => {
@@ -260,7 +260,7 @@ describe.each(oracles)("learned from %s", (_, oracle) => {
 })
 
 describe("learning", () => {
-  it("of one class leaves the margin of the others", () => {
+  it("of one class keeps the margin of the others", () => {
     const random = seededRandom(21)
     const calibration = learned(random, skewed, 40, ["prose", "code"])
     const features = { ...TextFeatures.sumFeatures([]), cjk: 10_000 }
@@ -269,7 +269,7 @@ describe("learning", () => {
     assert.isAtMost(bound, 10_000 * 2.4)
   })
 
-  it("covers at once a count that went over the bound", () => {
+  it("covers at once a count above the bound", () => {
     const { features } = mixed(seededRandom(22), ["prose"])
     let calibration = Calibration.uncalibrated
     for (let i = 0; i < 30; i += 1)
@@ -280,7 +280,7 @@ describe("learning", () => {
     assert.isAtLeast(Calibration.upperBound(calibration, features), actual)
   })
 
-  it("takes nothing from an empty text or a count that is none", () => {
+  it("ignores an empty text and an invalid count", () => {
     const features = featuresOf("some words")
     for (const actual of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.strictEqual(Calibration.observe(Calibration.uncalibrated, features, actual), Calibration.uncalibrated)
@@ -292,7 +292,7 @@ describe("learning", () => {
     assert.strictEqual(Calibration.upperBound(Calibration.uncalibrated, TextFeatures.sumFeatures([])), 0)
   })
 
-  it("takes nothing from a count that no tokenizer comes to: it would let anything through", () => {
+  it("ignores a count too low for any tokenizer, which would let anything through", () => {
     const features = featuresOf("some words ".repeat(400))
     assert.strictEqual(Calibration.observe(Calibration.uncalibrated, features, 10), Calibration.uncalibrated)
     assert.notStrictEqual(Calibration.observe(Calibration.uncalibrated, features, 400), Calibration.uncalibrated)
@@ -306,7 +306,7 @@ describe("learning", () => {
     assert.isAtMost(Math.abs((Calibration.expected(calibration, request.features) ?? 0) - actual), actual * 0.05)
   })
 
-  it("grows with the text and survives JSON", () => {
+  it("is monotonic in the text and survives JSON", () => {
     const random = seededRandom(24)
     const calibration = learned(random, o200k, 30)
     const json = Schema.fromJsonString(Calibration.Calibration)

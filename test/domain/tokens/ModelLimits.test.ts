@@ -82,7 +82,7 @@ describe("Models", () => {
     })
   }
 
-  it("a model that is not in the table has a small window, never a large one", () => {
+  it("an unknown model has a small window", () => {
     assert.strictEqual(assumedWindow, 32_768)
     for (const name of strangers) {
       assert.isUndefined(modelLimits(name), name.slice(0, 40))
@@ -90,7 +90,7 @@ describe("Models", () => {
     }
   })
 
-  it("windows of the models that were overrun, and those of Gemini", () => {
+  it("has the windows of models users overran, and of Gemini", () => {
     assert.strictEqual(tokenLimit("claude-sonnet-4-5-20250929"), 200_000)
     assert.strictEqual(tokenLimit("gpt-5-codex"), 272_000)
     assert.strictEqual(tokenLimit("o3"), 200_000)
@@ -103,7 +103,7 @@ describe("Models", () => {
     assert.strictEqual(tokenLimit("gemini-1.5-pro"), 2_097_152)
   })
 
-  it("each row is found by its own name, and its answer fits a window that it shares", () => {
+  it("each row is found by its own name, and its answer fits a shared window", () => {
     for (const [key, { output, sharesWindow, window }] of Object.entries(modelTable)) {
       assert.strictEqual(modelKey(key), key)
       assert.isTrue(Number.isSafeInteger(window) && window > 0 && Number.isSafeInteger(output) && output > 0, key)
@@ -111,17 +111,17 @@ describe("Models", () => {
     }
   })
 
-  it("every model that has a price has a window", () => {
+  it("every model with a price has a window", () => {
     for (const key of Object.keys(builtInPrices.table.models)) assert.isDefined(modelLimits(key), key)
   })
 
-  it("names are read as the table of prices reads them", () => {
+  it("names are matched as in the table of prices", () => {
     for (const name of ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic/claude-sonnet-4.5"]) {
       assert.deepStrictEqual(priceOf(builtInPrices.table, name), priceOf(builtInPrices.table, "claude-sonnet-4-5"))
     }
   })
 
-  it("the reserve is what the request asks for where the answer shares the window, else none", () => {
+  it("the reserve is the requested output where it shares the window, else zero", () => {
     const claude = modelLimits("claude-sonnet-4-5")
     assert.strictEqual(reserveFor(claude, 200_000, 8_000), 8_000)
     assert.strictEqual(reserveFor(claude, 200_000, undefined), 16_384)
@@ -133,7 +133,7 @@ describe("Models", () => {
     assert.strictEqual(defaultReserve(1_000_000), 16_384)
   })
 
-  it("a slip of the finger is told from the models that are served", () => {
+  it("a typing error is distinguished from other models", () => {
     assert.strictEqual(suggestModel("gemini-2.5-flsh", isGoogleModel), "gemini-2.5-flash")
     assert.strictEqual(suggestModel("gemni-2.5-pro", isGoogleModel), "gemini-2.5-pro")
     assert.strictEqual(suggestModel("models/gemini-2.5-prp", isGoogleModel), "gemini-2.5-pro")

@@ -61,19 +61,19 @@ describe("the price of a model", () => {
     ["/", undefined],
     ["unknown", undefined]
   ] as const) {
-    it(`${name === "" ? "no name" : name}: the longest key that begins it`, () => {
+    it(`${name === "" ? "an empty name" : name}: matches the longest key that is a prefix`, () => {
       assert.strictEqual(priceOf(table, name)?.input, expected)
     })
   }
 
-  it("is found under a name that objects have by themselves, only where the table has it", () => {
+  it("a name of an object's built-in property is found only if the table has it", () => {
     const parsed = Result.getOrThrow(parsePrices('{"models": {"__proto__": {"input": 8, "output": 1}}}'))
     assert.strictEqual(priceOf(parsed, "__proto__-1")?.input, 8)
     assert.isUndefined(priceOf({ models: {} }, "__proto__"))
     assert.isUndefined(priceOf({ models: {} }, "constructor"))
   })
 
-  it("of a name without an end is found as fast", () => {
+  it("an endless name is looked up as fast", () => {
     assert.strictEqual(priceOf(table, `gpt-5-${"x".repeat(10_000_000)}`)?.input, 1)
   })
 })
@@ -98,7 +98,7 @@ describe("the built-in table", () => {
     ["gpt-5-codex", 1.25, 10],
     ["gpt-5.1-codex", 1.25, 10]
   ] as const) {
-    it(`knows ${name}`, () => {
+    it(`has ${name}`, () => {
       const found = priceOf(builtInPrices.table, name)
       assert.deepStrictEqual([found?.input, found?.output], [input, output])
     })
@@ -110,7 +110,7 @@ describe("the built-in table", () => {
     })
   }
 
-  it("is a table, says its date, and charges no less for more", () => {
+  it("is valid, states its date, and has no lower prices for longer prompts", () => {
     assert.isTrue(Schema.is(PriceTable)(builtInPrices.table))
     assert.match(builtInPrices.source, /\b20\d\d\b/)
     for (const { above, cacheRead, input, output } of Object.values(builtInPrices.table.models)) {
@@ -167,7 +167,7 @@ describe("a cost", () => {
     { model: "a", usage: usage({ prompt: 2 * million, answer: 10, thoughts: 20, cached: 30 }) }
   ]
 
-  it("is told by model, the dearest first, those without a price last", () => {
+  it("is listed by model, highest first, those without a price last", () => {
     assert.deepStrictEqual(costOf(requests, { source: "s", table }, true), {
       currency: "USD",
       table: "s",
@@ -182,7 +182,7 @@ describe("a cost", () => {
     })
   })
 
-  it("is unknown where no model has a price, and 0 where there is no request", () => {
+  it("is unknown without any price, and 0 without requests", () => {
     const unknown = costOf(
       [requests[1] ?? requests[0]].flatMap((one) => one ?? []),
       { source: "", table },
@@ -193,7 +193,7 @@ describe("a cost", () => {
   })
 
   it.effect.prop(
-    "is the sum of what its models cost, whatever was counted",
+    "is the sum over its models",
     [
       Schema.Array(
         Schema.Struct({
@@ -227,8 +227,8 @@ describe("a cost", () => {
   )
 })
 
-describe("a table of prices", () => {
-  it("is read, with every key there is", () => {
+describe("a price file", () => {
+  it("accepts every key", () => {
     const rates = { input: 1, output: 2.5, cacheRead: 0, cacheWrite: 1_000_000 }
     const table = {
       models: { "a-model": { ...rates, above: { tokens: 200_000, ...rates } }, b: { input: 0, output: 0 } }
@@ -289,7 +289,7 @@ describe("a table of prices", () => {
       "models.m.above.above: is not a known key; expected only input, output, cacheRead, cacheWrite, tokens"
     ]
   ] as const) {
-    it(`is refused: ${name}`, () => {
+    it(`rejects ${name}`, () => {
       const table = parsePrices(text)
       const message = Result.isFailure(table) ? priceProblemText(table.failure) : "accepted"
       assert.isTrue(message.startsWith(expected), message)

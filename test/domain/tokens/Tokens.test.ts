@@ -254,7 +254,7 @@ const partTexts = (name: SessionName): ReadonlyArray<string> => {
   )
 }
 
-describe("beside a real vocabulary", () => {
+describe("compared with a real vocabulary", () => {
   it.each(fixtures)("%s: within 15 %", (name) => {
     assertWithin(fixture(name), 0.15, name)
   })
@@ -263,7 +263,7 @@ describe("beside a real vocabulary", () => {
     for (let seed = 1; seed <= 8; seed += 1) assertWithin(make(dice(`${name} ${seed}`)), 0.15, `${name}, seed ${seed}`)
   })
 
-  it("encodings, eight samples of each together: within 4 % (pairs with colons: 9 % over)", () => {
+  it("eight samples of each encoding together: within 4 % (pairs with colons: 9 % over)", () => {
     for (const [name, make] of generated.filter(([each]) =>
       /^(?:hexadecimal(?!.*colons)|base64|UUID|commits|JSON|floating)/u.test(each)
     ))
@@ -307,7 +307,7 @@ describe("beside a real vocabulary", () => {
   })
 
   const marks = [..."=-*#_~.+/\\!?<>|%$@^:;,'\"`(){}[]─━═█"]
-  it("runs of one mark, in lines: between half and twice", () => {
+  it("runs of one punctuation mark, in lines: between half and twice", () => {
     for (const mark of marks) {
       const rules = [8, 20, 40, 72, 100].map((length) => `${mark.repeat(length)}\n`).join("")
       const found = ratio(rules.repeat(8))
@@ -316,7 +316,7 @@ describe("beside a real vocabulary", () => {
     }
   })
 
-  it("long runs of blanks, of breaks, of one letter: within 30 %", () => {
+  it("long runs of blanks, of line breaks, of one letter: within 30 %", () => {
     for (const run of [
       " ".repeat(20_000),
       "\n".repeat(20_000),
@@ -330,11 +330,11 @@ describe("beside a real vocabulary", () => {
 })
 
 describe("the estimate", () => {
-  it("has a version of its own", () => {
+  it("has its own version", () => {
     assert.strictEqual(estimatorVersion, "classes-3")
   })
 
-  it.each(classes)("%s: between half and twice what a real vocabulary takes", (_, sample) => {
+  it.each(classes)("%s: between half and twice the count of a real vocabulary", (_, sample) => {
     assert.isAtLeast(ratio(sample), 1 / 2)
     assert.isAtMost(ratio(sample), 2)
   })
@@ -347,7 +347,7 @@ describe("the estimate", () => {
     assert.isAtMost(estimate, taken * 1.1)
   })
 
-  it("of nothing is nothing, of something is something", () => {
+  it("is zero exactly for the empty text", () => {
     assert.strictEqual(estimateText(""), 0)
     for (const one of ["a", "1", ".", "é", "中", "\ud83d\ude00", "\n", " ", "\t", "\0", "\ud800", "\udc80", "\uffff"])
       assert.isAtLeast(estimateText(one), 1, JSON.stringify(one))
@@ -357,7 +357,7 @@ describe("the estimate", () => {
     Schema.Union([Schema.String, Schema.Literals(["word", " ", "\n", "camelCase", "42", "é", "中文", "😀", "--", "X"])])
   )
   it.prop(
-    "two texts take about what they take together: never more, save for one run that is cut",
+    "of two joined texts is at most their sum, except for a run that is cut",
     [Text, Text],
     ([a, b]) => {
       const [left, right] = [a.join(""), b.join("")]
@@ -369,7 +369,7 @@ describe("the estimate", () => {
   )
 
   it.prop(
-    "more text never takes less, but for a run that changes its kind",
+    "grows with the text, except for a run that changes its kind",
     [Text, Text],
     ([a, b]) => {
       assert.isAtLeast(estimateText(a.join("") + b.join("")), estimateText(a.join("")) - 1)
@@ -377,23 +377,18 @@ describe("the estimate", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "monotone" } }
   )
 
-  it.prop(
-    "in slices it is the same as at once",
-    [Text],
-    ([a]) => assert.strictEqual(ofText(a.join("")), estimateText(a.join(""))),
-    {
-      arbitrary: { runs: runsOf(500), seed: "sliced" }
-    }
-  )
+  it.prop("is the same in slices", [Text], ([a]) => assert.strictEqual(ofText(a.join("")), estimateText(a.join(""))), {
+    arbitrary: { runs: runsOf(500), seed: "sliced" }
+  })
 
-  it("in slices it is the same as at once, over many slices", () => {
+  it("is the same over many slices", () => {
     for (const sample of ["word ", "aB3-", "a", "7", "中é", " ", "😀x"]) {
       const long = sample.repeat(Math.ceil(sizeOf(1_000_000, 200_000) / sample.length))
       assert.strictEqual(ofText(long), estimateText(long), JSON.stringify(sample))
     }
   })
 
-  it("says how much it did, in slices that are short", () => {
+  it("reports its work, in short slices", () => {
     const long = "word ".repeat(200_000)
     const steps = [...textTokens(long)]
     assert.strictEqual(
@@ -405,12 +400,12 @@ describe("the estimate", () => {
 })
 
 describe("parts", () => {
-  it("a text is its text", () => {
+  it("a text counts as itself", () => {
     assert.strictEqual(ofPart(text("Hello there")), estimateText("Hello there"))
     assert.strictEqual(ofPart({ text: "Hello there", thought: true }), estimateText("Hello there"))
   })
 
-  it("a response that is one text counts as that text, not as its JSON", () => {
+  it("a response with a single text counts as that text, not as its JSON", () => {
     const lines = 'a "quoted"\n\tline\n'.repeat(100)
     const frame = ofPart(response("read", { output: "" }))
     assert.strictEqual(ofPart(response("read", { output: lines })) - frame, estimateText(lines))
@@ -440,7 +435,7 @@ describe("parts", () => {
     assert.isAbove(ofPart({ inlineData: { mimeType: "audio/mp3", data: "A".repeat(100_000) } }), 0)
   })
 
-  it("a part that nobody knows counts as its JSON", () => {
+  it("an unknown part counts as its JSON", () => {
     const part: Part = { executableCode: { code: "print(1)".repeat(50) } }
     assert.strictEqual(ofPart(part), estimateText(JSON.stringify(part)))
   })

@@ -20,7 +20,7 @@ const judged = (
   granted: ReadonlyArray<string> = []
 ) => verdict({ mode, granted: new Set(granted), planFile }, { grants: [], ...wish })
 
-describe("a call that has something to ask", () => {
+describe("a call that needs approval", () => {
   const grants: Readonly<Record<ToolKind, ReadonlyArray<string>>> = {
     read: ["tool:docs"],
     edit: ["edit"],
@@ -53,11 +53,11 @@ describe("a call that has something to ask", () => {
     })
   }
 
-  it("every kind in every mode stands in the table", () => {
+  it("the table covers every kind in every mode", () => {
     assert.strictEqual(new Set(cases.map(([mode, kind]) => `${mode} ${kind}`)).size, ApprovalMode.literals.length * 4)
   })
 
-  it("one that has no grants is asked for each time, and so is one that a person must have seen", () => {
+  it("a call without a grant is asked for each time, and so is one that must be shown", () => {
     assert.strictEqual(judged("edits", { kind: "edit" }, ["edit"]), "asked")
     assert.strictEqual(judged("none", { kind: "read", grants: ["edit"], mustBeSeen: true }, ["edit"]), "asked")
     assert.strictEqual(judged("edits", { kind: "read", grants: ["edit"], mustBeSeen: true }), "asked")
@@ -66,7 +66,7 @@ describe("a call that has something to ask", () => {
   })
 })
 
-describe("while a plan is made", () => {
+describe("while planning", () => {
   const cases: ReadonlyArray<readonly [rule: string, wish: ApprovalRequest, what: Verdict]> = [
     ["the plan file is written", { kind: "edit", grants: [], touches: [planFile] }, "allowed"],
     ["another file is not", { kind: "edit", grants: ["edit"], touches: ["/work/a.ts"] }, "refused"],
@@ -83,23 +83,23 @@ describe("while a plan is made", () => {
   }
 
   for (const kind of ["read", "fetch"] as const) {
-    it(`what a server offers is asked for each time, though it was granted: ${kind}`, () => {
+    it(`an MCP tool is asked for each time, even with a grant: ${kind}`, () => {
       const grants = [serverGrant("docs")]
       assert.strictEqual(judged("plan", { kind, grants }, grants), "asked")
       assert.strictEqual(judged("none", { kind, grants }, grants), "allowed")
     })
   }
 
-  it("without a plan file nothing is written at all", () => {
+  it("without a plan file no file is written", () => {
     const wish: ApprovalRequest = { kind: "edit", grants: ["edit"], touches: [planFile] }
     assert.strictEqual(verdict({ mode: "plan", granted: new Set(["edit"]) }, wish), "refused")
   })
 
-  it("outside a plan its file is a file as others are", () => {
+  it("outside of planning the plan's file is a file like any other", () => {
     assert.strictEqual(judged("none", { kind: "edit", grants: ["edit"], touches: [planFile] }), "asked")
   })
 
-  it("the model is told what to do first", () => {
+  it("the model gets an instruction what to do first", () => {
     assert.match(planModeRefusal("replace", planFile), /^replace was not run: .*\/home\/plans\/s\.md.*exit_plan_mode/)
     assert.match(planModeRefusal("replace", undefined), /give the plan as your answer$/)
   })

@@ -72,7 +72,7 @@ describe("an edit", () => {
     })
   }
 
-  it("a text that stands nowhere", () => {
+  it("no match", () => {
     assert.strictEqual(told(once("one\ntwo\n", "three", "four")), "edit_no_occurrence_found 0")
     assert.strictEqual(
       told(once("one\ntwo\n", "quite another text than this file holds", "x")),
@@ -82,7 +82,7 @@ describe("an edit", () => {
     assert.strictEqual(told(once("a\n", "\n\n  \n", "b")), "edit_no_occurrence_found 0")
   })
 
-  it("more places than were meant", () => {
+  it("more matches than expected", () => {
     assert.strictEqual(told(once("a\na\n", "a", "b")), "edit_expected_occurrence_mismatch 2")
     assert.strictEqual(told(once("  x()\n\tx()\n", "   x()\n", "y()\n")), "edit_expected_occurrence_mismatch 2")
     assert.strictEqual(
@@ -91,7 +91,7 @@ describe("an edit", () => {
     )
   })
 
-  it("every place, where that is wanted", () => {
+  it("all matches on request", () => {
     assert.strictEqual(told(edit("a-a-a", { oldText: "a", newText: "aa", places: "any" })), "exact: aa-aa-aa")
     assert.strictEqual(told(edit("a-a-a", { oldText: "a", newText: "b", places: 3 })), "exact: b-b-b")
     assert.strictEqual(
@@ -100,21 +100,21 @@ describe("an edit", () => {
     )
   })
 
-  it("what changes nothing", () => {
+  it("no change", () => {
     assert.strictEqual(told(once("a\n", "a", "a")), "edit_no_change 0")
     assert.strictEqual(told(once("a\r\nb\r\n", "a\nb", "a\r\nb")), "edit_no_change 1")
   })
 
-  it("a word is not found as a part of another", () => {
+  it("a word does not match within a longer one", () => {
     assert.strictEqual(told(once("callx( )\n", "call x()", "y")), "edit_no_occurrence_found 0")
     assert.strictEqual(told(once("foo( )Bar\n", "foo()B", "y")), "edit_no_occurrence_found 0")
   })
 
-  it("tokens are looked for at the beginning of lines only", () => {
+  it("tokens match only at the beginning of lines", () => {
     assert.strictEqual(told(once("z = f( 1 )\n", "f(1)", "g(1)")), "edit_no_occurrence_found 0")
   })
 
-  it("a tenth may differ, white space counts a tenth of that, and short texts must not differ", () => {
+  it("up to a tenth may differ, white space counts a tenth of that, and short texts must match", () => {
     const line = "0123456789".repeat(4)
     assert.strictEqual(told(once(`${line}\n`, `wxyz${line.slice(4)}`, "new")), "fuzzy: new\n")
     assert.strictEqual(told(once(`${line}\n`, `vwxyz${line.slice(5)}`, "new")), "edit_no_occurrence_found 0")
@@ -123,7 +123,7 @@ describe("an edit", () => {
     assert.strictEqual(told(once("abcdefghi\n", "abcdefghX", "new")), "edit_no_occurrence_found 0")
   })
 
-  it("of two places that overlap the better is taken, and two that do not are two", () => {
+  it("keeps the better of two overlapping matches, and both of two separate ones", () => {
     const content = "first line of the text\nfirst line of the test\n"
     assert.strictEqual(told(once(content, "first line of the texts", "x")), "edit_expected_occurrence_mismatch 2")
     const twice = "alpha beta gamma delta\nalpha beta gamma delta\nalpha beta gamma delta\n"
@@ -131,7 +131,7 @@ describe("an edit", () => {
     assert.strictEqual(told(once(twice, two, "x")), "fuzzy: x\nalpha beta gamma delta\n")
   })
 
-  it("bytes that are no UTF-8 stay what they were", () => {
+  it("keeps bytes that are not UTF-8", () => {
     assert.strictEqual(told(once("\uDCFFa\uDC80\n", "a", "b")), "exact: \uDCFFb\uDC80\n")
   })
 })
@@ -141,23 +141,23 @@ describe("an edit of a large file", () => {
   const line = (n: number) => `  value${n % 7} = compute(value${n % 5}, ${n % 3}) // and so on and on\n`
   const same = Array.from({ length: 30_000 }, (_, n) => line(n)).join("")
 
-  it("a text that resembles all of it is given up, not looked for for ever", () => {
+  it("gives up on a text that resembles all of it", () => {
     const wanted = Array.from({ length: 60 }, (_, n) => line(n + 3).replace("compute", "compare")).join("")
     assert.strictEqual(told(once(same, wanted, "x")), "edit_no_occurrence_found 0")
   })
 
-  it("one place in it is found", () => {
+  it("finds one match", () => {
     const content = `${same}// The one and only place of its kind in here\n${same}`
     const result = once(content, "// The one and only plaice of its kind in here", "// gone")
     assert.isTrue(told(result) === `fuzzy: ${same}// gone\n${same}`)
   })
 
-  it("blank lines without end do not slow it down", () => {
+  it("is fast with endless blank lines", () => {
     const content = "\n".repeat(200_000)
     assert.strictEqual(told(once(content, `${"\n".repeat(2_000)}x\n`, "y")), "edit_no_occurrence_found 0")
   })
 
-  it("beyond 4 MiB only what stands there exactly is found", () => {
+  it("beyond 4 MiB matches only exactly", () => {
     const content = `${"x".repeat(5 * 1024 * 1024)}\n  last( )\n`
     assert.strictEqual(told(once(content, "last()", "first()")), "edit_no_occurrence_found 0")
     assert.isTrue(told(once(content, "last( )", "first()")) === `exact: ${content.replace("last( )", "first()")}`)
@@ -171,7 +171,7 @@ const Small = Schema.Literals(["a", "b\n", "a\nb", "f(x)", "", "\n", "  a\n  b\n
 
 describe("edits of any text", () => {
   it.prop(
-    "an exact text at one place: as String.replace",
+    "a single exact match equals String.replace",
     [Lines, Small, Lines],
     ([before, newText, after]) => {
       const oldText = "<unique>\n  here"
@@ -182,7 +182,7 @@ describe("edits of any text", () => {
   )
 
   it.prop(
-    "lines before and after the place are untouched, whatever their ends",
+    "keeps lines before and after the match, whatever their line ends",
     [Lines, Lines, Schema.Literals(["\n", "\r\n"])],
     ([before, after, end]) => {
       const head = before.map((line) => `${line}${end}`).join("")
@@ -203,7 +203,7 @@ describe("edits of any text", () => {
   )
 
   it.prop(
-    "an edit answers, and one that succeeds changes something",
+    "always returns, and a successful edit changes something",
     [Lines, Small, Small],
     ([lines, oldText, newText]) => {
       const content = lines.join("\n")
@@ -231,7 +231,7 @@ const plainDistance = (a: string, b: string): number => {
 const Word = Schema.Array(Schema.Literals(["a", "b", "c", "ab", "ca"]))
 
 it.prop(
-  "the distance is Levenshtein's, as far as it is asked for",
+  "the distance is Levenshtein's, up to its limit",
   [Word, Word, Schema.Literals([0, 1, 2, 5, 17, 40, 100])],
   ([one, other, most]) => {
     const [a, b] = [one.join(""), other.join("")]

@@ -7,7 +7,7 @@ import { runsOf, sizeOf } from "../../support/runs.ts"
 const Text = Schema.Array(Schema.Literals(["a\n", "b\n", "\n", "  a\n", "- c\n", "+\r\n", "é", "@@ -1 +1 @@\n"]))
 
 describe("the diff of a file", () => {
-  it("one line that is replaced", () => {
+  it("one replaced line", () => {
     assert.deepStrictEqual(
       fileDiff("README.md", "Welcome to the Gemini CLI!\n", "Welcome to the awesome Gemini CLI!\n"),
       {
@@ -24,21 +24,21 @@ describe("the diff of a file", () => {
     assert.deepStrictEqual([added, removed], [1, 0])
   })
 
-  it("nothing that changes is no diff", () => {
+  it("is empty without a change", () => {
     assert.deepStrictEqual(fileDiff("a", "x\n", "x\n"), { diff: "", added: 0, removed: 0 })
   })
 
-  it("a name with a line break forges no line of the diff", () => {
+  it("a name with a line break cannot forge a line", () => {
     const { diff } = fileDiff("a\n+evil", "x\n", "y\n")
     assert.strictEqual(diff.split("\n")[0], `--- "a/a\\n+evil"`)
     assert.strictEqual(diff.split("\n")[2], "@@ -1 +1 @@")
   })
 
-  it("bytes are not shown", () => {
+  it("shows no binary content", () => {
     assert.strictEqual(fileDiff("a.bin", "\0x", "\0y").diff, "Binary files a/a.bin and b/a.bin differ\n")
   })
 
-  it("two long texts with nothing in common are compared within bounds, and rightly", () => {
+  it("compares two long unrelated texts correctly within limits", () => {
     const length = sizeOf(20_000, 5_000)
     const before = Array.from({ length }, (_, n) => `before ${n}\n`).join("")
     const after = Array.from({ length }, (_, n) => `after ${n}\n`).join("")
@@ -48,7 +48,7 @@ describe("the diff of a file", () => {
   })
 
   it.prop(
-    "applied to the old text it gives the new one",
+    "yields the new text when applied to the old",
     [Text, Text],
     ([before, after]) => {
       const [from, to] = [before.join(""), after.join("")]

@@ -16,7 +16,7 @@ describe("escapes", () => {
     })
   }
 
-  it.prop("what was escaped once comes back", [Schema.String], ([text]) => {
+  it.prop("one level of escapes is reversible", [Schema.String], ([text]) => {
     const escaped = text.replace(/[\n\t\r'"`\\]/g, (char) => {
       const name = { "\n": "n", "\t": "t", "\r": "r" }[char] ?? char
       return `\\${name}`
@@ -24,7 +24,7 @@ describe("escapes", () => {
     assert.strictEqual(withoutExtraEscapes(escaped), text)
   })
 
-  it("a content is left as it is, unless its author escapes too much", () => {
+  it("content is unchanged, unless its model escapes too much", () => {
     assert.strictEqual(unescapedContent(`print("a\\nb")`, false), `print("a\\nb")`)
     assert.strictEqual(unescapedContent("a\\nb", true), "a\nb")
   })

@@ -94,7 +94,7 @@ describe("network addresses", () => {
     for (const host of hosts) it(`${what} is ${expected}: ${host}`, () => assert.strictEqual(verdict(host), expected))
   }
 
-  it("localhost and what ends in it is this machine, by name", () => {
+  it("localhost and its subdomains are this machine, by name", () => {
     for (const name of ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.localhost."])
       assert.isTrue(isLocalName(name), name)
     for (const name of ["localhost.com", "mylocalhost", "example.com"]) assert.isFalse(isLocalName(name), name)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parseSearch } from "../../../src/domain/tools/SearchPattern.ts"
 
-describe("a pattern in the dialect of ripgrep", () => {
+describe("a pattern in ripgrep's dialect", () => {
   const cases: ReadonlyArray<readonly [rule: string, pattern: string, rust: string | undefined]> = [
     ["letters mean those of ASCII", "\\w\\d\\W\\D", "[0-9A-Za-z_][0-9][^0-9A-Za-z_][^0-9]"],
     ["words end as they do in ASCII", "\\bone\\B", "(?-u:\\b)one(?-u:\\B)"],
@@ -25,18 +25,18 @@ describe("a pattern in the dialect of ripgrep", () => {
     })
   }
 
-  it("flags at the beginning are read", () => {
+  it("flags at the beginning are accepted", () => {
     const parsed = Result.getOrThrow(parseSearch("(?i)one", { isCaseSensitive: true, isFixed: false }))
     assert.deepStrictEqual(parsed, { source: "one", flags: "isu", rust: "one", isCaseSensitive: false })
   })
 
-  it("a fixed text means itself", () => {
+  it("a fixed text matches literally", () => {
     const text = "a.b*c[d]{e}(f)|^$\\n/&~-#"
     const { flags, source } = Result.getOrThrow(parseSearch(text, { isCaseSensitive: true, isFixed: true }))
     assert.isTrue(new RegExp(`^${source}$`, flags).test(text))
   })
 
-  it("an invalid pattern fails with a message of one line", () => {
+  it("an invalid pattern fails with a one-line message", () => {
     for (const pattern of ["a(b", "[", "*", "a{2,1}", "(?<a", "\\"]) {
       const parsed = parseSearch(pattern, { isCaseSensitive: true, isFixed: false })
       assert.isTrue(Result.isFailure(parsed), pattern)

@@ -113,7 +113,7 @@ describe("everyday commands", () => {
       ))
   }
 
-  it("have a question that says what a grant covers", () => {
+  it("have a question that describes the grant", () => {
     for (const [line, says] of [
       [
         "git status | head",
@@ -132,7 +132,7 @@ describe("everyday commands", () => {
 })
 
 describe("attacks under grants for every harmless command", () => {
-  it("have something to work with: each of the lines was granted", () => {
+  it("are not vacuous: each of the lines was granted", () => {
     for (const line of everyday) assert.isFalse(isAsked(line), line)
     assert.isAbove(new Set(everyday.flatMap(grantsFor)).size, 50)
   })
@@ -581,7 +581,7 @@ describe("attacks under grants for every harmless command", () => {
 })
 
 describe("a grant", () => {
-  it("for the very same words covers no other words, in no other folder", () => {
+  it("for an exact line covers no other line and no other folder", () => {
     const of = (line: string, folder: string) => {
       const command = judged(line)
       return command === undefined ? [] : grantsOf(command, folder)
@@ -601,7 +601,7 @@ describe("a grant", () => {
     }
   })
 
-  it("of an earlier version covers what only reads, and nothing else of that program", () => {
+  it("of an earlier version covers only reading by that program", () => {
     const rules = { mode: "none", granted: new Set(["shell:git", "shell:npm", "shell:ls", "shell:rm"]) } as const
     for (const [line, expected] of [
       ["git status", "allowed"],
@@ -620,7 +620,7 @@ describe("a grant", () => {
     }
   })
 
-  it("that a person wrote for a script covers it in every folder", () => {
+  it("that the user wrote for a script covers it in every folder", () => {
     assert.deepStrictEqual(widerGrants("shell:npm run test in /w"), ["shell:npm run test"])
     assert.deepStrictEqual(widerGrants("shell:git commit in /w"), ["shell:git commit"])
     assert.deepStrictEqual(widerGrants("shell:git status in /w"), ["shell:git status", "shell:git"])
@@ -631,8 +631,8 @@ describe("a grant", () => {
   })
 })
 
-describe("a line", () => {
-  it("is judged by a tree that covers it, and by no other", () => {
+describe("a command line", () => {
+  it("is parsed only by a tree that covers it", () => {
     const tree = treeOf("ls")
     const other = treeOf("ls -l; rm x")
     assert.isDefined(tree)
@@ -644,12 +644,12 @@ describe("a line", () => {
     assert.isUndefined(analyzeCommand("ls", { ...tree, type: "subshell" }))
   })
 
-  it("tells what it reads and makes, and from where", () => {
+  it("reports the files it reads and creates, and their folder", () => {
     const command = judged("cd sub && wc -l < a.txt && touch b")
     assert.deepStrictEqual([command?.folder, command?.reads, command?.makes], ["sub", ["a.txt"], ["b"]])
   })
 
-  it("is judged in time linear in its length", () => {
+  it("is parsed in linear time", () => {
     assert.isAbove(grantsFor("ls; ".repeat(400)).length, 0)
     assert.deepStrictEqual(grantsFor("(".repeat(maxLineChars)), [])
     assert.deepStrictEqual(grantsFor(`ls ${"'".repeat(maxLineChars - 3)}`), [])
@@ -657,7 +657,7 @@ describe("a line", () => {
   })
 })
 
-it("the table of programs is in the documentation, all of it", () => {
+it("the table of programs is fully documented", () => {
   const page = readFileSync(path.join(root, "docs", "approval.md"), "utf8")
   const kinds: ReadonlyArray<readonly [kind: string, effects: Effects, isLocal: boolean]> = [
     ["looks", "reads", false],

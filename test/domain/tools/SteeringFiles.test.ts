@@ -102,7 +102,7 @@ describe("files that run or steer", () => {
     ["a short name", "GIT~1/config"],
     ["backslashes", ".git\\hooks\\pre-commit"]
   ]
-  it.each(same)("is not fooled by %s", (_, name) => assert.isDefined(reason(name)))
+  it.each(same)("asks in spite of %s", (_, name) => assert.isDefined(reason(name)))
 
   const plain: ReadonlyArray<string> = [
     "src/main.ts",
@@ -146,11 +146,11 @@ describe("files that run or steer", () => {
     "build.rs",
     ".storybook/main.ts"
   ]
-  it.each(building)("asks for %s where a person wants that", (name) =>
+  it.each(building)("asks for %s when the user's settings say so", (name) =>
     assert.isDefined(reason(name, { ...usual, buildFiles: true }))
   )
 
-  it("judges a workspace that lies in a hidden folder by what lies below it, unless all there are settings", () => {
+  it("judges a workspace in a hidden folder by what lies below it, except in settings folders", () => {
     const at = (place: string, folder: string) => steeringReason(place, folder, usual) !== undefined
     assert.isFalse(at("/home/me/.cache/work/a.ts", "/home/me/.cache/work"))
     assert.isFalse(at("/repo/.claude/worktrees/one/a.ts", "/repo/.claude/worktrees/one"))
@@ -176,13 +176,13 @@ describe("files that run or steer", () => {
     for (const [command, word] of named) assert.include(fileWords(command), word, command)
   })
 
-  it("finds the folder of hooks in the settings of git", () => {
+  it("finds the hooks folder in git's settings", () => {
     assert.strictEqual(hooksFolder("[core]\n\thooksPath = .husky/_\n"), ".husky/_")
     assert.strictEqual(hooksFolder(`[core]\nHOOKSPATH="a b/c" ; x\n[user]\n`), "a b/c")
     assert.isUndefined(hooksFolder("[core]\n\t# hooksPath = x\n\tbare = false\n"))
   })
 
-  it("is in the documentation, all of it", () => {
+  it("is fully documented", () => {
     const page = readFileSync(path.join(root, "docs", "approval.md"), "utf8")
     for (const { files, folders, kind, why } of steeringRules) {
       const row = page.split("\n").find((line) => line.startsWith(`| **${kind}**`)) ?? ""
@@ -213,7 +213,7 @@ describe("package.json", () => {
     ["one less", { ...before, dependencies: { effect: "^4.1.0" } }],
     ["a mark at its beginning", `\ufeff${text(before)}`]
   ]
-  it.each(passing)("passes where it changes %s", (_, after) => assert.isUndefined(judged(after)))
+  it.each(passing)("passes a change of %s", (_, after) => assert.isUndefined(judged(after)))
 
   const asking: ReadonlyArray<readonly [what: string, after: unknown]> = [
     ["a script", { ...before, scripts: { ...before.scripts, test: "touch PWNED" } }],
@@ -239,9 +239,9 @@ describe("package.json", () => {
     ["a field that stands twice", `{"scripts": {"test": "touch PWNED"}, ${text(before).slice(1)}`],
     ["one that stands twice, spelled otherwise", `{"scr\\u0069pts": {"test": "touch PWNED"}, ${text(before).slice(1)}`]
   ]
-  it.each(asking)("asks where it changes %s", (_, after) => assert.isDefined(judged(after)))
+  it.each(asking)("asks for a change of %s", (_, after) => assert.isDefined(judged(after)))
 
-  it("asks where it was no JSON before, and for a new one that has scripts", () => {
+  it("asks where it was invalid before, and for a new one with scripts", () => {
     assert.isDefined(packageReason("no", text({ name: "a" })))
     assert.isDefined(packageReason(undefined, text(before)))
     assert.isUndefined(packageReason(undefined, text({ name: "a", version: "1.0.0" })))
@@ -253,7 +253,7 @@ describe("package.json", () => {
       "its scripts, bin, overrides and more would change, by which npm and other programs run something"
     ))
 
-  it("is known under any spelling", () => {
+  it("is recognized under any spelling", () => {
     assert.isTrue(isPackageFile("/a/PACKAGE.json"))
     assert.isFalse(isPackageFile("/a/package.json/b"))
     assert.include(harmlessFields, "description")

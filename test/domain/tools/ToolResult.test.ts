@@ -9,7 +9,7 @@ import {
 } from "../../../src/domain/tools/ToolResult.ts"
 import { sizeOf } from "../../support/runs.ts"
 
-describe("what a tool gives back becomes an answer", () => {
+describe("a tool's result as a response", () => {
   for (const [rule, value, answer] of [
     ["a text is its output", "hello", { output: "hello" }],
     ["nothing is said to be nothing", "", { output: "The tool ran; it had no output." }],
@@ -21,7 +21,7 @@ describe("what a tool gives back becomes an answer", () => {
     it(rule, () => assert.deepStrictEqual(wireResponse(value), answer))
   }
 
-  it("what is too long to be kept has its middle left out, and says how much", () => {
+  it("cuts the middle of a result above the limit, and says how much", () => {
     assert.strictEqual(truncateOutput("0123456789", 10), "0123456789")
     assert.strictEqual(
       truncateOutput("0123456789", 4),
@@ -29,7 +29,7 @@ describe("what a tool gives back becomes an answer", () => {
     )
   })
 
-  it("a person is shown the end of a long output and the beginning of a long message", () => {
+  it("shows the user the end of a long output and the beginning of a long message", () => {
     assert.deepStrictEqual(
       truncateDisplay(textDisplay(`${"x".repeat(9_000_000)}end`)),
       textDisplay(`…${"x".repeat(1_997)}end`)
@@ -39,7 +39,7 @@ describe("what a tool gives back becomes an answer", () => {
     assert.strictEqual(truncateMessage("no"), "no")
   })
 
-  it("hundreds of megabytes are an answer of a bounded size", () => {
+  it("turns hundreds of megabytes into a response of limited size", () => {
     const flood = "x".repeat(sizeOf(500_000_000, 50_000_000))
     for (const answer of [
       wireResponse(flood),

@@ -50,7 +50,7 @@ const result = (tool_use_id: string, content: unknown, extra: Extra = {}) => [
 ]
 
 describe("wire shape", () => {
-  it("text, thinking, tool_use, tool_result and image become parts of the Gemini API", () => {
+  it("maps text, thinking, tool_use, tool_result and image to parts of the Gemini API", () => {
     const transcript = ok(
       readRecords([
         user("1", null, [
@@ -100,13 +100,13 @@ describe("wire shape", () => {
     ])
   })
 
-  it("blocks of a kind that cannot be shown are counted", () => {
+  it("counts blocks that cannot be shown", () => {
     const transcript = ok(readRecords([user("1", null, [{ type: "hologram" }, ...text("x")])]))
     assert.deepStrictEqual(contents(transcript)[0]?.parts, [{ text: "x" }])
     assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
   })
 
-  it("drafts carry time, line and ids; the transcript model, folder and session", () => {
+  it("drafts have time, line and ids; the transcript has model, folder and session", () => {
     const timestamp = "2026-02-10T21:11:56.846Z"
     const transcript = ok(
       readRecords([
@@ -128,7 +128,7 @@ describe("wire shape", () => {
 })
 
 describe("turns", () => {
-  it("lines of one API message are one Content, progress lines between them notwithstanding", () => {
+  it("joins the lines of one API message, also across progress lines", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -142,7 +142,7 @@ describe("turns", () => {
     assert.deepStrictEqual(transcript.skipped, { progress: 1 })
   })
 
-  it("parallel results hang on different lines of one message and belong to the chain, in file order", () => {
+  it("reads parallel results on different lines of one message, in file order", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -161,7 +161,7 @@ describe("turns", () => {
     assert.deepStrictEqual(transcript.skipped, {})
   })
 
-  it("assistant lines beside the chain that share its message id belong to it, with their results", () => {
+  it("reads assistant lines beside the chain that share its message id, with their results", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -179,7 +179,7 @@ describe("turns", () => {
     )
   })
 
-  it("a result that comes between two lines of its message follows the whole message", () => {
+  it("puts a result between two lines of a message behind the whole message", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -192,7 +192,7 @@ describe("turns", () => {
     assert.strictEqual(shape(transcript), "u1 m2 u2")
   })
 
-  it("a result beside the chain stays out when the chain answers the call itself", () => {
+  it("ignores a result beside the chain when the chain answers the call itself", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -206,14 +206,14 @@ describe("turns", () => {
     assert.deepStrictEqual(transcript.skipped, { "dead branch": 1 })
   })
 
-  it("an aborted assistant message is kept without parts", () => {
+  it("keeps an aborted assistant message without parts", () => {
     const transcript = ok(readRecords([user("1", null, "go"), assistant("2", "1", "m", []), user("3", "2", "again")]))
     assert.strictEqual(shape(transcript), "u1 m0 u1")
   })
 })
 
 describe("chain", () => {
-  it("branches that were left are dead; the last message is the leaf", () => {
+  it("ignores abandoned branches; the last message is the leaf", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -230,7 +230,7 @@ describe("chain", () => {
     assert.deepStrictEqual(transcript.skipped, { "dead branch": 2 })
   })
 
-  it("sidechains are left out and counted", () => {
+  it("leaves out and counts sidechains", () => {
     const side = { isSidechain: true }
     const transcript = ok(
       readRecords([user("1", null, "go"), user("s1", null, "sub", side), assistant("s2", "s1", "x", text("y"), side)])
@@ -239,13 +239,13 @@ describe("chain", () => {
     assert.deepStrictEqual(transcript.skipped, { sidechain: 2 })
   })
 
-  it("a file of nothing but a sidechain is a subagent's transcript", () => {
+  it("reads a file with only a sidechain as a subagent's transcript", () => {
     const side = { isSidechain: true }
     const transcript = ok(readRecords([user("s1", null, "sub", side), assistant("s2", "s1", "x", text("y"), side)]))
     assert.strictEqual(shape(transcript), "u1 m1")
   })
 
-  it("system and attachment lines are links of the chain, counted by kind", () => {
+  it("follows system and attachment lines in the chain, and counts them by kind", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "go"),
@@ -258,7 +258,7 @@ describe("chain", () => {
     assert.deepStrictEqual(transcript.skipped, { "system: turn_duration": 1, attachment: 1 })
   })
 
-  it("lines that the program injected have the author program; errors shown as messages are skipped", () => {
+  it("gives lines that the program injected the author program; skips errors shown as messages", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "<reminder>", { isMeta: true }),
@@ -273,7 +273,7 @@ describe("chain", () => {
     assert.deepStrictEqual(transcript.skipped, { "api error": 1 })
   })
 
-  it("where the parent is not in the file, the nearest earlier message goes on", () => {
+  it("continues at the nearest earlier message when the parent is not in the file", () => {
     const transcript = ok(
       readRecords([
         user("1", "before the file", "one"),
@@ -284,7 +284,7 @@ describe("chain", () => {
     assert.strictEqual(shape(transcript), "u1 m1 u1")
   })
 
-  it("a root in the middle of the file begins the conversation anew", () => {
+  it("restarts the conversation at a root in the middle of the file", () => {
     const transcript = ok(readRecords([user("1", null, "old"), user("2", null, "new")]))
     assert.deepStrictEqual(contents(transcript), [{ role: "user", parts: [{ text: "new" }] }])
     assert.deepStrictEqual(transcript.skipped, { "dead branch": 1 })
@@ -299,7 +299,7 @@ describe("chain", () => {
     assert.include(problemText(problem), "parentUuid")
   })
 
-  it("a line that is there twice counts once", () => {
+  it("counts a duplicated line once", () => {
     const transcript = ok(readRecords([user("1", null, "x"), user("1", null, "x")]))
     assert.strictEqual(shape(transcript), "u1")
     assert.deepStrictEqual(transcript.skipped, { "repeated line": 1 })
@@ -343,7 +343,7 @@ describe("compaction", () => {
     }
   )
 
-  it("says that a person asked for it", () => {
+  it("records that the user requested it", () => {
     const manual = other("b", null, "system", {
       subtype: "compact_boundary",
       logicalParentUuid: "1",
@@ -353,14 +353,14 @@ describe("compaction", () => {
     assert.deepStrictEqual(step?._tag === "Compaction" ? [step.trigger, step.tokensBefore] : [], ["manual", undefined])
   })
 
-  it("a boundary without a summary is no compaction", () => {
+  it("ignores a boundary without a summary", () => {
     const transcript = ok(readRecords([user("1", null, "one"), boundary("1"), user("2", "b", "two")]))
     assert.strictEqual(shape(transcript), "u1 u1")
     assert.deepStrictEqual(transcript.skipped, { "system: compact_boundary": 1 })
   })
 })
 
-describe("what a message counted", () => {
+describe("recorded use", () => {
   const usage = (...counts: ReadonlyArray<unknown>) => ({
     usage: {
       input_tokens: counts[0],
@@ -376,7 +376,7 @@ describe("what a message counted", () => {
   const read = (...counts: ReadonlyArray<object>) =>
     drafts(ok(readRecords([user("0", null, "go"), ...counts.map((one, n) => line(String(n + 1), String(n), one))])))[1]
 
-  it("the request is all three kinds of input; of lines that repeat it the last counts", () => {
+  it("adds up all three kinds of input, and takes the last of repeated lines", () => {
     const draft = read(usage(3, 13_835, 11_515, 1), usage(3, 13_835, 11_515, 13))
     assert.deepStrictEqual(draft?.usage, {
       prompt: 25_353,
@@ -402,7 +402,7 @@ describe("what a message counted", () => {
     assert.deepStrictEqual(read(counts)?.usage, expected)
   })
 
-  it("no model says nothing", () => {
+  it("is absent without a model", () => {
     const [, draft] = drafts(
       ok(
         readRecords([
@@ -415,8 +415,8 @@ describe("what a message counted", () => {
   })
 })
 
-describe("records of ours", () => {
-  it("exact parts replace what the record's own form says, the name of its call and its ids included", () => {
+describe("our own records", () => {
+  it("exact parts replace the record's own form, including the call's name and ids", () => {
     const part = { functionCall: { name: "Read", args: { n: 1 } }, later: 1 }
     const transcript = ok(
       readRecords([
@@ -429,7 +429,7 @@ describe("records of ours", () => {
     assert.strictEqual(contents(transcript)[2]?.parts[0]?.functionResponse?.name, "Read")
   })
 
-  it("exact parts that are none are a problem that names the line", () => {
+  it("invalid exact parts are a problem that names the line", () => {
     const problem = bad(readRecords([user("1", null, "x", { palimpsest: { parts: [5] } })]))
     assert.strictEqual(problem.line, 1)
     assert.include(problemText(problem), "palimpsest.parts")
@@ -456,13 +456,13 @@ describe("records of ours", () => {
     assert.strictEqual(draft?.author, author)
   })
 
-  it("keys beside role and parts come back, and cannot change these", () => {
+  it("keys beside role and parts are restored, and cannot change these", () => {
     const palimpsest = { keys: { hint: 1, role: "model", parts: [] } }
     const [draft] = drafts(ok(readRecords([user("1", null, "x", { palimpsest })])))
     assert.deepStrictEqual(draft?.content, { role: "user", parts: [{ text: "x" }], hint: 1 })
   })
 
-  it("a line that says it repeats one that is not there, or where nothing was compacted, is a message", () => {
+  it("a repetition of a missing line, or without a compaction, is a message", () => {
     const transcript = ok(
       readRecords([
         user("1", null, "a"),
@@ -477,8 +477,8 @@ describe("records of ours", () => {
   })
 })
 
-describe("names of answers", () => {
-  it("an answer has the name of the nearest call before it; of any other, where there is none before", () => {
+describe("names of responses", () => {
+  it("a response takes the name of the nearest call before it, else of any other", () => {
     const transcript = ok(
       readRecords([
         assistant("1", null, "m", use("t", "First")),
@@ -499,7 +499,7 @@ describe("names of answers", () => {
   })
 })
 
-describe("wrong records", () => {
+describe("invalid records", () => {
   const cases: ReadonlyArray<readonly [name: string, record: unknown, says: string]> = [
     ["no record", 5, "expected a record"],
     ["no message", { type: "user", uuid: "1", parentUuid: null }, "message: expected"],
@@ -509,7 +509,7 @@ describe("wrong records", () => {
     ["a call without a name", assistant("1", null, "m", [{ type: "tool_use" }]), "content[0].name: expected"],
     ["a result that is a number", user("1", null, result("t", 5)), "content[0].content: expected"]
   ]
-  it.each(cases)("%s is a problem that says what was expected", (_, record, says) => {
+  it.each(cases)("%s is a problem that names what was expected", (_, record, says) => {
     const problem = bad(read([JSON.stringify(record)]))
     assert.strictEqual(problem.line, 1)
     assert.include(problemText(problem), says)
@@ -538,12 +538,12 @@ describe("lossless", () => {
     assert.strictEqual(payload(part, source).text, `{"functionCall":{"id":"t","name":"T","args":${input}}}`)
   })
 
-  it("nothing is kept where writing again gives the same", () => {
+  it("stores no copy where writing again gives the same", () => {
     const [draft] = drafts(ok(read([line('{"a":[1,2.5,"x"]}')])))
     assert.isUndefined(draft?.source)
   })
 
-  it("several blocks of a result come back exactly", () => {
+  it("restores several blocks of a result exactly", () => {
     const blocks = '[{"type":"text","text":"a"},{"2":1,"1":2.0,"type":"text","text":"b"}]'
     const [, draft] = drafts(
       ok(
@@ -595,7 +595,7 @@ describe("generated transcripts", () => {
     )
   })
   it.prop(
-    "texts, calls and responses survive in order, whichever result the next line hangs on",
+    "keep texts, calls and responses in order, whatever result the next line follows",
     { turns: Schema.Array(Turn), next: Schema.Natural },
     ({ turns, next }) => {
       const records: Array<object> = []
@@ -650,7 +650,7 @@ describe("generated transcripts", () => {
 
 describe("real files", () => {
   const names = ["claude-code-short", "claude-code-tools", "claude-code-subagent", "claude-code-1512-lines"]
-  it.each(names)("%s: every call, result and text is there, once, in pairs", (name) => {
+  it.each(names)("%s: every call, result and text once, in pairs", (name) => {
     const lines = fixture(name)
     const transcript = ok(read(lines))
     const records = lines.map((line) => JSON.parse(line))
@@ -700,7 +700,7 @@ describe("real files", () => {
     )
   })
 
-  it.each(names)("%s: every answer of the model says its model and what it counted", (name) => {
+  it.each(names)("%s: every answer has its model and counts", (name) => {
     const lines = fixture(name)
     const answers = drafts(ok(read(lines))).filter((draft) => draft.content.role === "model")
     const records = lines.map((line) => JSON.parse(line)).filter((record) => record.type === "assistant")
@@ -717,7 +717,7 @@ describe("real files", () => {
     }
   })
 
-  it("the compaction of the long session is found although its logical parent is not in the file", () => {
+  it("finds the compaction of the long session without its logical parent in the file", () => {
     const transcript = ok(read(fixture("claude-code-1512-lines")))
     const compactions = transcript.steps.filter((step) => step._tag === "Compaction")
     assert.deepStrictEqual(
@@ -727,7 +727,7 @@ describe("real files", () => {
   })
 })
 
-describe("what the user typed while the agent worked", () => {
+describe("text the user typed while the agent worked", () => {
   const queue = (operation: string, content?: unknown) => ({
     type: "queue-operation",
     operation,
@@ -750,7 +750,7 @@ describe("what the user typed while the agent worked", () => {
   }
   const opening = ["user: start", "model: call", "user: result"]
 
-  it("stands where it was delivered: behind the results that went with it, before the next answer", () => {
+  it("is placed where it was delivered: after the results sent with it, before the next answer", () => {
     const [first, second, third] = begin
     if (first === undefined || second === undefined || third === undefined) return assert.fail("expected three records")
     const records = [
@@ -878,7 +878,7 @@ describe("what the user typed while the agent worked", () => {
     assert.deepStrictEqual(said([...begin, ...records]), [[...opening, ...expected], skipped || undefined])
   })
 
-  it("is put in its place with a pause at each delivery", () => {
+  it("is placed by delivery when there are pauses", () => {
     const pauses = (deliveries: number) => {
       const reader = claudeReader()
       const queued = Array.from({ length: deliveries }, () => [queue("enqueue", "start"), queue("remove")]).flat()
@@ -894,7 +894,7 @@ describe("what the user typed while the agent worked", () => {
     assert.strictEqual(pauses(50) - pauses(0), 100)
   })
 
-  it("is dead on a dead branch", () => {
+  it("is left out on an abandoned branch", () => {
     const records = [
       ...begin,
       assistant("4", "3", "n", text("dead")),

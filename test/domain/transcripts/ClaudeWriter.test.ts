@@ -106,7 +106,7 @@ describe("records", () => {
     assert.isTrue(all.every((record) => !("palimpsest" in record)))
   })
 
-  it("uuids come from the origin where it has one that is free, else they are always the same", () => {
+  it("uuids come from the origin where free, else they are deterministic", () => {
     const known = "dd3cc2e6-a191-4331-a0f0-2473e6d7692d"
     const from = (...ids: ReadonlyArray<string>): Step => message({ ...user({ text: "x" }), origin: { line: 1, ids } })
     const steps = [from("a1b2c3d4"), from(known), from(known), from()]
@@ -119,7 +119,7 @@ describe("records", () => {
     )
   })
 
-  it("an id of ours that a later message brings along is left to that message", () => {
+  it("an id is not taken from a later message that brings it", () => {
     const taken = String(records([says("x")])[0]?.uuid)
     const uuids = records([says("x"), message({ ...user({ text: "y" }), origin: { line: 1, ids: [taken] } })])
     assert.strictEqual(uuids[1]?.uuid, taken)
@@ -139,7 +139,7 @@ describe("records", () => {
     )
   })
 
-  it("nothing is a file without lines; a session without a name gets one that is always the same", () => {
+  it("an empty conversation has no lines; a session without a name gets a deterministic one", () => {
     assert.deepStrictEqual(written([]), { lines: [], unheld: {} })
     const [one] = records([says("x")], { session: undefined, cwd: undefined })
     const [other] = records([says("x")], { session: undefined, cwd: undefined })
@@ -173,7 +173,7 @@ describe("answers of the model", () => {
     assert.deepStrictEqual(told(draftsIn(read([message(draft)]))), told([draft]))
   })
 
-  it("one that says nothing says so, and reads as nothing", () => {
+  it("an empty answer is marked, and is read as empty", () => {
     const steps = [says("go"), message(model())]
     assert.deepStrictEqual(contentIn(records(steps)[1]), [{ type: "text", text: "(no content)" }])
     assert.deepStrictEqual(draftsIn(read(steps))[1]?.content, { role: "model", parts: [] })
@@ -206,7 +206,7 @@ describe("calls and results", () => {
     assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
   })
 
-  it("an id that comes again is another one for the API, and the same for us", () => {
+  it("a repeated id is renamed for the API, and restored on reading", () => {
     const steps = [...pair("call_0", { output: "a" }), ...pair("call_0", { output: "b" })]
     const found = idsIn(records(steps))
     assert.strictEqual(new Set(found).size, 2)
@@ -263,7 +263,7 @@ describe("calls and results", () => {
     assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
   })
 
-  it("results come first, as the API wants them, and read in their own order", () => {
+  it("results come first, as the API requires, and are read in their original order", () => {
     const steps = [
       message(model(call("t"))),
       message(user({ text: "note" }, result({ output: "x" }, "t"), { text: "" }))
@@ -283,7 +283,7 @@ describe("calls and results", () => {
   })
 })
 
-describe("what Claude Code will not see is counted", () => {
+describe("counts what Claude Code will not show", () => {
   const image: Part = { inlineData: { mimeType: "image/png", data: "AA" } }
   it.each<readonly [string, ReadonlyArray<Step>, Readonly<Record<string, number>>]>([
     [
@@ -361,7 +361,7 @@ describe("authors", () => {
     assert.strictEqual(draftsIn(read([message(draft)]))[0]?.author, draft.author)
   })
 
-  it("a summary in the middle says in front that the user did not write it", () => {
+  it("a summary in the middle begins with a note that the user did not write it", () => {
     const steps = [says("a"), message(summary("so far"))]
     assert.deepStrictEqual(contentIn(records(steps)[1]), [
       { type: "text", text: foreignNotes.summary },
@@ -371,7 +371,7 @@ describe("authors", () => {
     assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
   })
 
-  it("a user who writes our own note stays the user", () => {
+  it("a user who writes that note stays the user", () => {
     const steps = [message(user({ text: foreignNotes.summary }, { text: "x" })), says(foreignNotes.program)]
     assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
   })
@@ -386,7 +386,7 @@ describe("compactions", () => {
         : `${record.isCompactSummary === true ? "summary " : ""}${JSON.stringify(contentIn(record))}`
     )
 
-  it("a boundary that leads back by its logical parent, then the summary", () => {
+  it("write a boundary with its logical parent, then the summary", () => {
     const all = records([
       ...talk,
       compaction([summary("s")], undefined, { trigger: "manual", tokensBefore: 99 }),
@@ -403,7 +403,7 @@ describe("compactions", () => {
     )
   })
 
-  it("what was kept stands again behind the boundary, and is read once", () => {
+  it("repeat kept messages behind the boundary, which are read once", () => {
     const steps = [...talk, compaction([summary("s")], 1), says("d")]
     assert.deepStrictEqual(kinds(steps), [
       '"a"',
@@ -467,12 +467,12 @@ describe("compactions", () => {
     assert.deepStrictEqual(about(back), about(transcript(steps)))
   })
 
-  it("where nothing was put in place the runtime says so, as itself", () => {
+  it("without an insertion have a note in the runtime's name", () => {
     const [, , , , placeholder] = records([...talk, compaction([], 1)])
     assert.include(String(contentIn(placeholder)), runtimeMark)
   })
 
-  it("what is written again counts nothing again, and keeps its time", () => {
+  it("repeated messages count no usage again, and keep their time", () => {
     const usage = { prompt: 170_000, cached: 0, answer: 1, thoughts: 0 }
     const steps = [
       message({ ...model({ text: "a" }), usage, at: 1_000 }),
@@ -498,7 +498,7 @@ describe("compactions", () => {
     )
   })
 
-  it("what the agent went on with counts, also where it left in the middle of what was repeated", () => {
+  it("usage after them counts, even within repeated messages", () => {
     const lines = linesOf(writeClaude, transcript([...talk, compaction([summary("s")], 0)]))
     // a b c | boundary s a' b' c': back to b', and on from there.
     const parent = String(JSON.parse(lines[6] ?? "{}").uuid)
@@ -516,7 +516,7 @@ describe("compactions", () => {
     )
   })
 
-  it("an answer that the agent adds to a repeated turn is a message of its own", () => {
+  it("an answer that the agent adds to a repeated turn is its own message", () => {
     const steps = [
       message(model(call("1"), call("2"))),
       message(user(result({ output: "x" }, "1"))),
@@ -556,7 +556,7 @@ describe("usage", () => {
 })
 
 describe("real files", () => {
-  it.each(sessionNames)("%s: written, read, the same, and again through the other format", (name) => {
+  it.each(sessionNames)("%s: round-trips, also through the other format", (name) => {
     const reader = name.startsWith("pi") ? piReader : claudeReader
     const lines = sessionText(name)
       .split("\n")
@@ -588,7 +588,7 @@ describe("real files", () => {
 
 describe("generated conversations", () => {
   it.prop(
-    "say the same, to us and to the agent, when they are read again; each line is JSON on one line",
+    "round-trip for us and for the agent; each line is JSON on one line",
     [transcripts],
     ([original]) => {
       const out = runSync(writeClaude(original))
@@ -610,7 +610,7 @@ describe("generated conversations", () => {
   )
 
   it.prop(
-    "are what the Anthropic API takes: ids once, results right behind their calls, nothing empty",
+    "are valid for the Anthropic API: unique ids, results right after their calls, nothing empty",
     [transcripts],
     ([original]) => {
       let stretch: Array<Json> = []

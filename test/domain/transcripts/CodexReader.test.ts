@@ -67,7 +67,7 @@ const compacted = (summary: string, replacement_history?: unknown) =>
   wrapped("compacted", { message: summary, ...(replacement_history === undefined ? {} : { replacement_history }) })
 
 describe("wire shape", () => {
-  it("messages, reasoning, calls, outputs and images become parts of the Gemini API", () => {
+  it("maps messages, reasoning, calls, outputs and images to parts of the Gemini API", () => {
     const transcript = ok(
       readRecords([
         meta(),
@@ -168,12 +168,12 @@ describe("wire shape", () => {
     assert.deepStrictEqual(transcript.skipped, skipped)
   })
 
-  it("a message whose content is a text", () => {
+  it("reads a message whose content is a text", () => {
     const transcript = ok(readRecords([meta(), item({ type: "message", role: "user", content: "plain" })]))
     assert.deepStrictEqual(contents(transcript), [{ role: "user", parts: [{ text: "plain" }] }])
   })
 
-  it("drafts carry time, line, ids of items and the model", () => {
+  it("drafts have time, line, item ids and the model", () => {
     const transcript = ok(
       readRecords([
         meta(),
@@ -219,7 +219,7 @@ describe("messages", () => {
   })
 })
 
-describe("who wrote a message", () => {
+describe("authors", () => {
   const agents = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nAlways test.\n</INSTRUCTIONS>"
   it.each<readonly [string, object, Draft["author"]]>([
     ["environment context", user("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), "program"],
@@ -261,13 +261,13 @@ describe("who wrote a message", () => {
     )
   })
 
-  it("the note is no part of what is said", () => {
+  it("the note is not part of the text", () => {
     const transcript = ok(readRecords([meta(), item(message("user", text(foreignNotes.summary), text("so far")))]))
     assert.deepStrictEqual(contents(transcript)[0]?.parts, [{ text: "so far" }])
   })
 })
 
-describe("arguments of a call", () => {
+describe("call arguments", () => {
   const called = (args: string, name = "f") => drafts(ok(readRecords([meta(), call("c", name, args)])))[0]
   const spliced = (args: string) => `{"functionCall":{"id":"c","name":"f","args":${args}}}`
 
@@ -300,12 +300,12 @@ describe("arguments of a call", () => {
     })
   })
 
-  it("that spell half a pair outside of their own JSON come back as they were spelled", () => {
+  it("with half a surrogate pair outside of their own JSON keep their spelling", () => {
     const line = `{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{\\"a\\":\\"\\ud83d\\"}","call_id":"c"}}`
     assert.strictEqual(exact(drafts(ok(read([line])))[0]), spliced('{"arguments":"{\\"a\\":\\"\\ud83d\\"}"}'))
   })
 
-  it("in bytes that are no Unicode are read and come back", () => {
+  it("with invalid Unicode round-trip", () => {
     const { text: line } = decode(
       Buffer.concat([
         Buffer.from(
@@ -320,13 +320,13 @@ describe("arguments of a call", () => {
     assert.strictEqual(exact(draft), spliced('{"a":"caf\udce9"}'))
   })
 
-  it("that are the text of a custom tool come back as they were spelled", () => {
+  it("of a custom tool round-trip as text", () => {
     const line = `{"type":"response_item","payload":{"type":"custom_tool_call","name":"f","input":"\\u0061\\ud83d","call_id":"c"}}`
     assert.strictEqual(exact(drafts(ok(read([line])))[0]), spliced('{"input":"\\u0061\\ud83d"}'))
   })
 })
 
-describe("answers of tools", () => {
+describe("tool results", () => {
   const answered = (value: unknown, name = "shell") =>
     drafts(ok(readRecords([meta(), call("c", name), output("c", value)])))[1]
   const responseTo = (value: unknown, name?: string) =>
@@ -404,7 +404,7 @@ describe("answers of tools", () => {
     if (asked !== undefined) assert.deepStrictEqual(actionsOf(asked, answer), [])
   })
 
-  it("of other tools are theirs: nothing in the text makes them errors", () => {
+  it("of other tools are never errors because of their text", () => {
     assert.deepStrictEqual(responseTo(json(2), "fetch"), { output: json(2) })
   })
 
@@ -442,7 +442,7 @@ describe("usage", () => {
   const used = (...records: ReadonlyArray<object>) =>
     drafts(ok(readRecords([meta(), ...records]))).map(({ content, usage }) => [content.role, usage])
 
-  it("a count belongs to what the model said last", () => {
+  it("belongs to the model's last message", () => {
     const last = counts(100, 30, { cached_input_tokens: 40, reasoning_output_tokens: 10, cache_write_input_tokens: 5 })
     assert.deepStrictEqual(used(user("a"), say("b"), tokenCount(last), user("c")), [
       ["user", undefined],
@@ -451,7 +451,7 @@ describe("usage", () => {
     ])
   })
 
-  it("it may come after the answers", () => {
+  it("may come after the results", () => {
     assert.deepStrictEqual(used(call("1"), output("1", "x"), tokenCount(counts(7, 3)))[0]?.[1], {
       prompt: 7,
       answer: 3,
@@ -473,7 +473,7 @@ describe("usage", () => {
     assert.deepStrictEqual(transcript.skipped, { "event_msg: token_count": 1 })
   })
 
-  it("a count that repeats the one before belongs to nothing", () => {
+  it("is ignored when it repeats the one before", () => {
     const [, , again] = used(say("a"), tokenCount(counts(9, 1)), user("b"), say("c"), tokenCount(counts(9, 1)))
     assert.deepStrictEqual(again, ["model", undefined])
   })
@@ -492,7 +492,7 @@ describe("compaction", () => {
   }
   const environment = user("<environment_context>x</environment_context>")
 
-  it("with a replacement inserts all of it, the summary marked", () => {
+  it("with a replacement inserts all of it, with the summary marked", () => {
     const records = [
       user("a"),
       call("1", "f"),
@@ -513,7 +513,7 @@ describe("compaction", () => {
     assert.strictEqual(step?.insert[2]?.content.parts[0]?.functionResponse?.name, "f")
   })
 
-  it("without one keeps what the person typed and adds the summary", () => {
+  it("without one keeps the user's messages and adds the summary", () => {
     assert.deepStrictEqual(
       seen([environment, user("a"), say("b"), call("1"), output("1", "x"), user("c"), compacted("so far"), user("d")]),
       ["user: a", "user: c", "summary: so far", "user: d"]
@@ -529,40 +529,40 @@ describe("compaction", () => {
     ])
   })
 
-  it("without a summary inserts nothing that is one", () => {
+  it("without a summary inserts none", () => {
     const said = (value: string) => message("user", text(value))
     assert.deepStrictEqual(seen([compacted("", [said(""), said("a")])]), ["user: ", "user: a"])
     assert.deepStrictEqual(seen([compacted("s", [message("user", text("s"), text("t"))])]), ["user: s|t"])
   })
 
-  it("null is no replacement, an empty list is one", () => {
+  it("treats null as no replacement, and an empty list as one", () => {
     assert.deepStrictEqual(seen([user("a"), compacted("s", null)]), ["user: a", "summary: s"])
     assert.deepStrictEqual(seen([user("a"), compacted("s", [])]), [])
   })
 
-  it("says how large the context was", () => {
+  it("records the size of the context", () => {
     const [step, again] = compactions([say("a"), tokenCount(counts(90, 9)), compacted("one", []), compacted("two", [])])
     assert.deepStrictEqual([step?.tokensBefore, again?.tokensBefore], [99, undefined])
     assert.strictEqual(step?.trigger, "auto")
   })
 
-  it("what the model says after it begins a new message", () => {
+  it("starts a new message for the model's next text", () => {
     assert.strictEqual(shape(ok(readRecords([meta(), say("a"), compacted("s", []), say("b")]))), "m1 C0 m1")
   })
 
-  it("the summary keeps how it was spelled", () => {
+  it("keeps the spelling of the summary", () => {
     const [draft] = drafts(ok(read(['{"type":"compacted","payload":{"message":"\\udc80"}}'])))
     assert.strictEqual(exact(draft), '{"text":"\\udc80"}')
   })
 
-  it("items in a replacement come back exactly", () => {
+  it("restores items of a replacement exactly", () => {
     const args = '{ "n": 12345678901234567890 }'
     const line = `{"type":"compacted","payload":{"message":"","replacement_history":[ {"type":"message","role":"user","content":[]}, {"type":"function_call","name":"f","arguments":${JSON.stringify(args)},"call_id":"c"}]}}`
     assert.strictEqual(exact(drafts(ok(read([line])))[1]), `{"functionCall":{"id":"c","name":"f","args":${args}}}`)
   })
 })
 
-describe("rolled back", () => {
+describe("rollbacks", () => {
   const back = (num_turns: number) => event({ type: "thread_rolled_back", num_turns })
   const environment = user("<environment_context>x</environment_context>")
   it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>, number]>([
@@ -597,7 +597,7 @@ describe("rolled back", () => {
   })
 })
 
-describe("what is no part of the conversation is counted", () => {
+describe("counts records that are not part of the conversation", () => {
   it.each<readonly [string, object]>([
     ["event_msg: agent_message", event({ type: "agent_message", message: "a" })],
     ["event_msg: turn_aborted", event({ type: "turn_aborted", reason: "interrupted" })],
@@ -617,14 +617,14 @@ describe("what is no part of the conversation is counted", () => {
     assert.deepStrictEqual([transcript.session, transcript.cwd], ["s", "/w"])
   })
 
-  it("blocks of a kind that is not known, beside those that are", () => {
+  it("counts unknown blocks beside known ones", () => {
     const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "input_audio", audio: "x" }))]))
     assert.strictEqual(shape(transcript), "u1")
     assert.deepStrictEqual(transcript.skipped, { "block: input_audio": 1 })
   })
 })
 
-describe("what is wrong is told with its place", () => {
+describe("problems have their position", () => {
   it.each<readonly [string, unknown, string]>([
     ["no record", 7, "expected a record"],
     ["a list", [], "expected a record"],
@@ -706,7 +706,7 @@ describe("what is wrong is told with its place", () => {
     assert.notInclude(problemText(problem), "\n")
   })
 
-  it("a line that is wrong leaves no trace, so that it can be skipped", () => {
+  it("an invalid line leaves no trace and can be skipped", () => {
     const reader = codexReader()
     const line = (record: unknown, number: number) => reader.line(record, JSON.stringify(record), number)
     assert.isUndefined(line(meta(), 1))
@@ -756,7 +756,7 @@ describe("files", () => {
     for (const line of all) assert.include(["codex", undefined], formatOfRecord(JSON.parse(line)))
   })
 
-  it("a session that was only begun has no messages", () => {
+  it("a session that was only started has no messages", () => {
     const transcript = ok(readRecords([meta()]))
     assert.deepStrictEqual(transcript, {
       format: "codex",
@@ -768,7 +768,7 @@ describe("files", () => {
     })
   })
 
-  it("a file of 2025 tells its folder in the environment context", () => {
+  it("a file of 2025 names its folder in the environment context", () => {
     const bare = (context: string) => [
       { id: "s", timestamp, instructions: null },
       { record_type: "state" },

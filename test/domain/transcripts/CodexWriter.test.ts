@@ -115,7 +115,7 @@ const spelled = (role: "user" | "model", ...slices: ReadonlyArray<string>): Draf
 }
 
 describe("in Codex's own form", () => {
-  it("a conversation is items that Codex writes itself, and nothing beside them", () => {
+  it("writes only items that Codex writes itself", () => {
     const written = write(
       [
         said({ content: user(text("look"), { inlineData: { mimeType: "image/png", data: "AA" } }), at: 1_000 }),
@@ -202,7 +202,7 @@ describe("in Codex's own form", () => {
     })
   })
 
-  it("an empty thought before a signed one is told with it", () => {
+  it("joins an empty thought to the signed one after it", () => {
     const thoughts = model({ text: "", thought: true }, { text: "b", thought: true, thoughtSignature: "gAAAAx" })
     const written = write([said({ content: thoughts })])
     assert.strictEqual(exactLines(written), 0)
@@ -212,7 +212,7 @@ describe("in Codex's own form", () => {
     ])
   })
 
-  it("what the user and the model say is repeated where Codex shows it, and only that", () => {
+  it("repeats the texts of user and model where Codex shows them, and only those", () => {
     const written = write([
       said({ content: user(text("a"), text("b")) }),
       said({ content: model({ text: "hm", thought: true }, text("c"), call("f", {}, "1")) }),
@@ -231,7 +231,7 @@ describe("in Codex's own form", () => {
     )
   })
 
-  it("times go on from the last that is known", () => {
+  it("fills in missing times from the last known", () => {
     const written = write([
       said({ content: user(text("a")) }),
       said({ content: user(text("b")), at: 5_000 }),
@@ -248,7 +248,7 @@ describe("in Codex's own form", () => {
     assert.strictEqual(record(linesOf(write([]))[0] ?? "").timestamp, "1970-01-01T00:00:00.000Z")
   })
 
-  it("a session without a UUID gets one that is always the same, and keeps its own id", () => {
+  it("gives a session without a UUID a deterministic one, and keeps its own id", () => {
     const idOf = (session: string | undefined) => payloads(write([], { session }), "session_meta")[0]?.id
     for (const session of ["chat 1", "", "x\ud83d", undefined]) {
       assert.match(String(idOf(session)), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -260,7 +260,7 @@ describe("in Codex's own form", () => {
     assert.isUndefined(back(write([])).cwd)
   })
 
-  it("the model is told where it changes", () => {
+  it("records a change of model", () => {
     const steps = ["m1", "m1", "m2", undefined].map((name) =>
       said({ content: model(text("a")), ...(name === undefined ? {} : { model: name }) })
     )
@@ -275,7 +275,7 @@ describe("in Codex's own form", () => {
     )
   })
 
-  it("usage comes back, and the totals add up", () => {
+  it("usage round-trips, and the totals add up", () => {
     const usage = { prompt: 100, answer: 20, thoughts: 10, cached: 40, cacheWrite: 5 }
     const none = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
     const written = write([
@@ -299,7 +299,7 @@ describe("in Codex's own form", () => {
   })
 })
 
-describe("calls and answers", () => {
+describe("calls and results", () => {
   const ids = (written: Written): ReadonlyArray<unknown> =>
     items(written).flatMap(({ call_id: id }) => (id === undefined ? [] : [id]))
   it.each<readonly [string, ReadonlyArray<Draft>, ReadonlyArray<string>]>([
@@ -365,13 +365,13 @@ describe("calls and answers", () => {
     assert.deepStrictEqual(messagesIn(back(written).steps).map(told), drafts.map(told))
   })
 
-  it("an answer to nothing is not named after a call that comes after a compaction", () => {
+  it("a result without its call is not named after a call behind a compaction", () => {
     const lone: Draft = { content: user({ functionResponse: { id: "c", response: { output: "x" } } }) }
     const steps = [said(lone), compaction([]), said({ content: model(call("f", {}, "c")) })]
     assert.deepStrictEqual(messagesIn(back(write(steps)).steps).map(told), messagesIn(steps).map(told))
   })
 
-  it("an answer to a custom call is a custom answer, after a compaction too", () => {
+  it("a result of a custom call is a custom result, also after a compaction", () => {
     const steps = [
       said({ content: model(call("apply_patch", { input: "x" }, "c")) }),
       compaction([], 0),
@@ -463,7 +463,7 @@ describe("calls and answers", () => {
   })
 })
 
-describe("who wrote a message", () => {
+describe("authors", () => {
   const shown = (draft: Draft) => items(write([said(draft)]))[0]?.content
   it.each<readonly [string, Draft, ReadonlyArray<string>]>([
     ["the user", { content: user(text("a")) }, ["a"]],
@@ -513,7 +513,7 @@ describe("who wrote a message", () => {
     }
   })
 
-  it("a message of the user that says what a compaction's summary says stays the user's", () => {
+  it("a user message with a summary's text stays the user's", () => {
     const steps = [
       said({ content: user(text("so far")) }),
       compaction([{ content: user(text("so far")), author: "summary" }], 0)
@@ -522,7 +522,7 @@ describe("who wrote a message", () => {
   })
 })
 
-describe("what Codex does not see", () => {
+describe("what Codex does not show", () => {
   it.each<readonly [string, Draft, Readonly<Record<string, number>>]>([
     ["nothing is lost of plain words", { content: user(text("a")) }, {}],
     ["a message without parts", { content: model() }, { "empty message": 1 }],
@@ -583,7 +583,7 @@ describe("what Codex does not see", () => {
     assert.deepStrictEqual(messagesIn(back(written).steps).map(told), [told(draft)])
   })
 
-  it("a file in an answer", () => {
+  it("a file in a result", () => {
     const answer = { functionResponse: { id: "c", name: "f", response: {}, parts: [{ inlineData: { data: "AA" } }] } }
     assert.deepStrictEqual(
       write([said({ content: model(call("f", {}, "c")) }), said({ content: user(answer) })]).unheld,
@@ -591,7 +591,7 @@ describe("what Codex does not see", () => {
     )
   })
 
-  it("what it has no form for travels in an item that it ignores, and never in a replacement", () => {
+  it("content without a form travels in an item that Codex ignores, and never in a replacement", () => {
     const odd: Draft = { content: user({ later: 1 }) }
     assert.deepStrictEqual(items(write([said(odd)])), [{ type: "other", role: "user" }])
     const [compacted] = payloads(write([said(odd), compaction([], 0)]), "compacted")
@@ -599,8 +599,8 @@ describe("what Codex does not see", () => {
   })
 })
 
-describe("what Codex refuses to read", () => {
-  it("is replaced in its own form, and only that", () => {
+describe("input that Codex rejects", () => {
+  it("is replaced in its own form, and nothing else", () => {
     const written = write([said({ content: user(text("\\udc80 \\\\udc80 \udc80 \ud83d\ude00")) })])
     assert.deepStrictEqual(items(written)[0]?.content, [
       { type: "input_text", text: "\\udc80 \\\\udc80 \ufffd \ud83d\ude00" }
@@ -642,7 +642,7 @@ describe("compaction", () => {
     )
   })
 
-  it("says the summary and all that was shown from then on", () => {
+  it("contains the summary and everything shown from then on", () => {
     const written = write([
       said({ content: user(text("a")) }),
       said({ content: model(text("b"), call("f", {}, "c")) }),
@@ -685,7 +685,7 @@ describe("compaction", () => {
     )
   })
 
-  it("keeps who asked for it", () => {
+  it("keeps who requested it", () => {
     const step: Step = { _tag: "Compaction", insert: [], keptFrom: undefined, trigger: "manual", tokensBefore: 5 }
     assert.deepInclude(back(write([step])).steps[0], { trigger: "manual" })
   })
@@ -715,14 +715,14 @@ describe("real conversations", () => {
     assert.strictEqual(detectFormat(written.lines.join("\n")), "codex")
   })
 
-  it("what came from Codex goes back to it without a copy beside it", () => {
+  it("from Codex go back without a copy beside them", () => {
     const transcript = readWith(codexReader(), plain("codex-today"))
     const written = Work.runSync(writeCodex(transcript))
     assert.deepStrictEqual(linesOf(written).filter(hasExact), [])
     assert.deepStrictEqual(written.unheld, {})
   })
 
-  it("a message of very many parts comes back, from a compaction too", () => {
+  it("a message of very many parts round-trips, also from a compaction", () => {
     const length = sizeOf(200_000, 10_000)
     const many: Draft = { content: user(...Array.from({ length }, (): Part => ({ later: 1 }))) }
     const texts: Draft = { content: user(...Array.from({ length }, () => text("a"))) }
@@ -733,7 +733,7 @@ describe("real conversations", () => {
     )
   })
 
-  it("is written in slices", () => {
+  it("are written in slices", () => {
     const transcript = readWith(claudeReader(), packed("claude-code-1512-lines"))
     const work = writeCodex(transcript)
     let slices = 0
@@ -874,23 +874,23 @@ const staysTheSame = (steps: ReadonlyArray<Step>): void => {
   assert.deepStrictEqual(shownBy(back(twice).steps).map(told), shownBy(steps).map(told))
 }
 
-describe("written and read back, any conversation is the same", () => {
+describe("any conversation round-trips", () => {
   it.prop(
-    "whatever its parts, roles, ids and authors are, with compactions anywhere",
+    "with any parts, roles, ids and authors, and compactions anywhere",
     [Schema.Array(Message), Schema.Array(Cut)],
     ([messages, cuts]) => staysTheSame(stepsOf(messages.map(draftOf), cuts)),
     { arbitrary: { runs: runsOf(1_000), seed: "codex parts", size: 12, maxShrinks: 400 } }
   )
 
   it.prop(
-    "whatever happens in it",
+    "after any history",
     [talks, Schema.Array(Cut)],
     ([script, cuts]) => staysTheSame(stepsOf(openingDrafts(script), cuts)),
     { arbitrary: { runs: runsOf(200), seed: "codex talks", size: 12, maxShrinks: 200 } }
   )
 
   it.prop(
-    "also with calls and answers in the wrong role",
+    "also with calls and responses in the wrong role",
     [swappedTalks],
     ([script]) => staysTheSame(stepsOf(openingDrafts(script), [])),
     { arbitrary: { runs: runsOf(100), seed: "codex swapped", size: 12, maxShrinks: 200 } }

@@ -39,11 +39,11 @@ describe("shapes", () => {
     assert.deepStrictEqual(transcript.skipped, skipped)
   })
 
-  it("missing parts are none", () => {
+  it("missing parts read as none", () => {
     assert.deepStrictEqual(drafts('[{"role":"user"}]')[0]?.content, { role: "user", parts: [] })
   })
 
-  it("keys that nobody knows are kept", () => {
+  it("unknown keys are kept", () => {
     const content: Content = { role: "model", parts: [{ text: "x", thoughtSignature: "s", later: { a: 1 } }], id: "1" }
     assert.deepStrictEqual(drafts(JSON.stringify([content]))[0]?.content, content)
   })
@@ -142,7 +142,7 @@ describe("lossless", () => {
   })
 
   it.prop(
-    "generated documents come back exactly, whatever stands between the parts",
+    "generated documents round-trip exactly, with any text between the parts",
     {
       parts: Schema.Array(
         Schema.Union([
@@ -218,14 +218,14 @@ describe("exact parts beside a record", () => {
     }
   })
 
-  it("no parts are no parts, and none beside the record are undefined", () => {
+  it("an empty list stays empty, and a record without exact parts has none", () => {
     assert.deepStrictEqual(back([]), [])
     assert.isUndefined(exactPieces(record, JSON.stringify(record), "parts"))
     assert.isUndefined(exactPieces({ palimpsest: { other: [] } }, '{"palimpsest":{"other":[]}}', "parts"))
     assert.isUndefined(exactPieces({ palimpsest: [5] }, '{"palimpsest":[5]}', "parts"))
   })
 
-  it("several lists and marks stand side by side", () => {
+  it("allows several lists and marks", () => {
     const line = recordLine(
       record,
       { first: [read('{"text":"a"}')], second: [read('{"text":"b"}')] },
@@ -252,7 +252,7 @@ describe("exact parts beside a record", () => {
     assert.isTrue(isRecordProblem(problem) && problemText(problem).startsWith(says))
   })
 
-  it("marks of anything that is no object are none", () => {
+  it("ignores marks on values that are not objects", () => {
     assert.deepStrictEqual([{}, { palimpsest: [1] }, { palimpsest: "x" }, { palimpsest: { a: 1 } }].map(marksOf), [
       {},
       {},
@@ -262,7 +262,7 @@ describe("exact parts beside a record", () => {
   })
 })
 
-describe("parts are the same", () => {
+describe("parts round-trip", () => {
   const piece = (part: Part, source?: string): Piece => ({ part, source })
   it.each<readonly [string, ReadonlyArray<Piece>, ReadonlyArray<Piece>, boolean]>([
     ["none", [], [], true],
@@ -285,7 +285,7 @@ describe("parts are the same", () => {
   })
 })
 
-describe("who wrote it, as a note in front", () => {
+describe("a note at the beginning names the author", () => {
   const draft = (role: Content["role"], author: Draft["author"], ...parts: ReadonlyArray<Part>): Draft => ({
     content: { role, parts },
     ...(author === undefined ? {} : { author })

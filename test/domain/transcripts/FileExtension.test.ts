@@ -7,7 +7,7 @@ import type { FormatName } from "../../../src/domain/transcripts/Transcript.ts"
 const formatOf = (file: string, wanted?: FormatName) =>
   Result.merge(Result.mapError(formatFor(file, wanted), formatProblemText))
 
-describe("the format of a file to be written", () => {
+describe("the format of an output file", () => {
   for (const [file, wanted, format] of [
     ["talk.md", undefined, "markdown"],
     ["Talk.MD", undefined, "markdown"],

@@ -342,7 +342,7 @@ describe("messages, in both forms", () => {
     }
   })
 
-  it("messages know their time, line, ids, model and what the provider counted", () => {
+  it("messages have time, line, ids, model and the provider's counts", () => {
     const tokens = { input: 100, output: 7, cached: 40, thoughts: 3, tool: 0, total: 110 }
     const answer = gemini("g", "hi", {
       model: "m1",
@@ -378,7 +378,7 @@ describe("messages, in both forms", () => {
     )
   })
 
-  it("the model of the session is the one that answered last", () => {
+  it("the session's model is the last that answered", () => {
     const messages = [
       gemini("1", "a", { model: "m1" }),
       gemini("2", "b", { model: "m2" }),
@@ -388,7 +388,7 @@ describe("messages, in both forms", () => {
     assert.strictEqual(records(user("1", "a")).model, undefined)
   })
 
-  it("a subagent's file is read all the same, and says where it ran", () => {
+  it("reads a subagent's file, with its folder", () => {
     const lines = [{ ...metadata, kind: "subagent", directories: ["/w"] }, user("1", "a")].map((one) =>
       JSON.stringify(one)
     )
@@ -415,13 +415,13 @@ describe("exact parts (law 1)", () => {
     result.slice(1, -1),
     '{"functionResponse":{"id":"d","name":"t","response":{"content":{"big":9007199254740993}}}}'
   ]
-  it("numbers beyond 2^53, order of keys and spelling are those of the file", () => {
+  it("keep numbers beyond 2^53, order of keys and spelling", () => {
     assert.deepStrictEqual(payloads(ok(readLines([text]))), expected)
     assert.deepStrictEqual(payloads(ok(readText(`{"messages":[ ${text} ]}`))), expected)
     assert.deepStrictEqual(payloads(ok(readLines([`{"$set":{"messages":[${text}]}}`]))), expected)
   })
 
-  it("bytes that are no UTF-8 stay these bytes, spelled surrogates stay spelled", () => {
+  it("keep bytes that are not UTF-8, and escaped surrogates", () => {
     const raw = decode(
       Uint8Array.from([...encode('{"id":"1","type":"user","content":["caf'), 0xe9, ...encode('", "\\udc80 \\ud83d"]}')])
     ).text
@@ -430,7 +430,7 @@ describe("exact parts (law 1)", () => {
 })
 
 describe("records", () => {
-  it("the same id again replaces the earlier message in place", () => {
+  it("a repeated id replaces the earlier message in place", () => {
     const transcript = records(
       user("1", "a"),
       gemini("2", "b"),
@@ -465,12 +465,12 @@ describe("records", () => {
     assert.deepStrictEqual(transcript.skipped, { rewound })
   })
 
-  it("metadata is taken from the first record and from $set", () => {
+  it("metadata comes from the first record and from $set", () => {
     const lines = [metadata, { $set: { sessionId: "later", summary: "x", lastUpdated: "y" } }, { $set: {} }]
     assert.strictEqual(ok(readLines(lines.map((one) => JSON.stringify(one)))).session, "later")
   })
 
-  it("records that are not known are counted", () => {
+  it("unknown records are counted", () => {
     const transcript = records({ type: "later", value: 1 }, { x: 1 }, { $later: {} }, { type: "__proto__" })
     assert.deepStrictEqual(Object.entries(transcript.skipped), [
       ["later", 1],
@@ -491,7 +491,7 @@ describe("checkpoints", () => {
   const snapshot = user("s", "<state_snapshot>x</state_snapshot>")
   const thanks = gemini("t", [{ text: acknowledgement }])
 
-  it("what stood before a summary stays, and what it kept is told as kept", () => {
+  it("messages before a summary stay, and those it kept are marked as kept", () => {
     const transcript = records(
       session,
       user("1", "a"),
@@ -550,7 +550,7 @@ describe("checkpoints", () => {
     assert.deepStrictEqual(told(transcript), ["user: a", "model: b", "user: c", ...steps])
   })
 
-  it("a checkpoint that holds an answer's parts, of which only the visible text was recorded, is no compaction", () => {
+  it("a checkpoint with an answer's parts, of which only the text was recorded, is not a compaction", () => {
     const parts = [
       { text: " Let me\u200B look.<!-- hidden --> " },
       { functionCall: { args: { command: "make" }, name: "shell", id: "c" }, thoughtSignature: "s" }
@@ -571,7 +571,7 @@ describe("checkpoints", () => {
     assert.deepStrictEqual(transcript.skipped, { "repeated result": 1 })
   })
 
-  it("a signature that a checkpoint adds to an answer with spaces around it is no compaction", () => {
+  it("a signature that a checkpoint adds to an answer with spaces around it is not a compaction", () => {
     const made = (signed: object) =>
       gemini("1", [{ text: " b " }, { functionCall: { id: "c", name: "shell" }, ...signed }])
     const transcript = records(made({}), set(made({ thoughtSignature: "s" })))
@@ -579,7 +579,7 @@ describe("checkpoints", () => {
     assert.deepInclude(drafts(transcript)[0]?.content.parts[1], { thoughtSignature: "s" })
   })
 
-  it("the person's words are compared as they are", () => {
+  it("the user's words are compared exactly", () => {
     const transcript = records(user("1", "a"), set(user("1", "a ")))
     assert.deepStrictEqual(told(transcript), ["user: a", "compaction, kept from nothing", "+ user: a "])
   })
@@ -603,7 +603,7 @@ describe("checkpoints", () => {
     assert.include(told(transcript), "compaction, kept from nothing")
   })
 
-  it("comments in comments and comments that never end are looked at in no time", () => {
+  it("nested and unclosed comments are scanned in linear time", () => {
     const nested = "<!<!-- x -->-- y -->a"
     const endless = "<!--".repeat(200_000)
     assert.deepStrictEqual(told(records(gemini("1", "a"), set(gemini("1", nested)))), [`model: ${nested}`])
@@ -630,7 +630,7 @@ describe("checkpoints", () => {
     ])
   })
 
-  it("messages of a checkpoint are replaced and rewound like others", () => {
+  it("messages of a checkpoint can be replaced and rewound", () => {
     const base = [user("1", "a"), gemini("2", "b"), set(snapshot, thanks)]
     assert.deepStrictEqual(told(records(...base, gemini("t", "Yes."), user("5", "e"))).slice(2), [
       "compaction, kept from nothing",
@@ -647,7 +647,7 @@ describe("checkpoints", () => {
     assert.deepStrictEqual(view(records(...base, rewind("1"))), [])
   })
 
-  it("a second checkpoint that goes on from the first adds to it", () => {
+  it("a second checkpoint that extends the first adds to it", () => {
     const transcript = records(
       user("1", "a"),
       set(snapshot, thanks),
@@ -682,7 +682,7 @@ describe("checkpoints", () => {
     ])
   })
 
-  it("another session context in a checkpoint is a program's; where there was none, the environment's", () => {
+  it("another session context in a checkpoint is a program's, or the environment's where there was none", () => {
     const renewed = user("0", "<session_context>y</session_context>")
     assert.deepStrictEqual(told(records(session, user("1", "a"), set(renewed, snapshot, thanks))).slice(2), [
       "compaction, kept from nothing",
@@ -696,17 +696,17 @@ describe("checkpoints", () => {
     ])
   })
 
-  it("what is skipped is counted once, however often a checkpoint repeats it", () => {
+  it("a skipped message is counted once, however often a checkpoint repeats it", () => {
     const command = user("0", "/x")
     const transcript = records(command, user("1", "a"), set(command, snapshot), set(command))
     assert.deepStrictEqual(transcript.skipped, { command: 1 })
   })
 
-  it("the same id twice in a checkpoint is one message", () => {
+  it("a repeated id in a checkpoint is one message", () => {
     assert.deepStrictEqual(told(records(set(user("1", "a"), user("2", "b"), user("1", "c")))), ["user: c", "user: b"])
   })
 
-  it("a compaction of ours says who asked for it and is never taken for a repetition", () => {
+  it("a compaction of ours records who requested it and never counts as a repetition", () => {
     const ours = { ...set(user("1", "a")), palimpsest: { trigger: "manual", tokensBefore: 7 } }
     const transcript = records(user("1", "a"), ours)
     const { steps } = transcript
@@ -714,7 +714,7 @@ describe("checkpoints", () => {
   })
 })
 
-describe("sessions that were resumed", () => {
+describe("resumed sessions", () => {
   it("Gemini CLI 0.61, resumed twice: three calls, no compaction, every result with its call", () => {
     const transcript = ok(
       readLines(readFileSync("test/fixtures/gemini/resumed-twice.jsonl", "utf8").trimEnd().split("\n"))
@@ -759,7 +759,7 @@ describe("sessions that were resumed", () => {
   const start = user("9", "<session_context>y</session_context>")
   const said = ["user: a", "model: b | shell(c)", 'user: c={"output":"ok"}', "program: <hook_context>h</hook_context>"]
 
-  it("on another day: a new environment message in the place of the old one, and the hook's words stay", () => {
+  it("on another day: a new environment message replaces the old one, and the hook's words stay", () => {
     const again = [talk[1], talk[2], user("2_response", [response("c", "ok")]), talk[3], talk[5]]
     const transcript = records(...talk, set(start), set(start, ...again), user("6", "e"))
     assert.deepStrictEqual(told(transcript), [
@@ -771,7 +771,7 @@ describe("sessions that were resumed", () => {
     assert.deepStrictEqual(transcript.skipped, { "older environment message": 1, "repeated result": 1 })
   })
 
-  it("a result that we wrote for a call without one is none when it comes back without its mark", () => {
+  it("a placeholder result of ours that returns without its mark is dropped", () => {
     const owed = missingResponse({ id: "c", name: "shell" })
     const opened = [
       user("1", "a"),
@@ -806,7 +806,7 @@ describe("sessions that were resumed", () => {
     assert.include(told(records(user("1", "a"), loaded[1], user("3", [owed]))).at(-1), "user: c=")
   })
 
-  it("cut off before the messages were loaded again: they are still there", () => {
+  it("cut off before the messages were loaded again: all are still present", () => {
     assert.deepStrictEqual(told(records(...talk, set(start))), [
       "environment: <session_context>x</session_context>",
       ...said,
@@ -814,7 +814,7 @@ describe("sessions that were resumed", () => {
     ])
   })
 
-  it("what goes on from the environment alone has lost the rest", () => {
+  it("a session continued from the environment alone has lost the rest", () => {
     assert.deepStrictEqual(told(records(...talk, set(start), user("6", "e"))).slice(-3), [
       "compaction, kept from nothing",
       "+ program: <session_context>y</session_context>",
@@ -822,7 +822,7 @@ describe("sessions that were resumed", () => {
     ])
   })
 
-  it("after a compaction: only that one", () => {
+  it("after a compaction: only the compacted one", () => {
     const summary = [user("s", "<state_snapshot>x</state_snapshot>"), gemini("t", acknowledgement)]
     const transcript = records(
       ...talk,
@@ -886,14 +886,14 @@ describe("problems", () => {
     ["a message that is none", set(user("1", "a"), "x"), /^\$set\.messages\[1\]: expected a message/],
     ["a message in a $set that is wrong", set(user("1", [null])), /^\$set\.messages\[0\]\.content\[0\]: expected/]
   ]
-  it.each(cases)("a record that is wrong is told in one line: %s", (_, record, expected) => {
+  it.each(cases)("an invalid record is reported in one line: %s", (_, record, expected) => {
     const problem = line(record)
     assert.strictEqual(problem.line, 2)
     assert.match(problemText(problem), expected)
     assert.notInclude(problemText(problem), "\n")
   })
 
-  it.each(cases)("and does nothing when it is skipped: %s", (_, record) => {
+  it.each(cases)("and changes nothing when skipped: %s", (_, record) => {
     const reader = geminiReader()
     const lines = [metadata, user("1", "a"), record, user("2", "b")].map((one) => JSON.stringify(one))
     for (const [index, text] of lines.entries()) reader.line(JSON.parse(text), text, index + 1)
@@ -915,7 +915,7 @@ describe("problems", () => {
     assert.notInclude(problemText(problem), "\n")
   })
 
-  it("metadata of wrong types does no harm", () => {
+  it("metadata of wrong types is ignored", () => {
     const wrong = { sessionId: 5, projectHash: null, startTime: [], kind: {}, directories: "x", summary: 1 }
     const transcript = ok(
       readText(JSON.stringify({ ...wrong, messages: [{ type: "user", content: "a", timestamp: {} }] }))
@@ -927,7 +927,7 @@ describe("problems", () => {
   })
 })
 
-describe("golden: two sessions by hand, worked out a second time by gemini-session.py", () => {
+describe("golden: two sessions, computed independently by gemini-session.py", () => {
   const fixture = (name: string) => readFileSync(new URL(`../../fixtures/gemini/${name}`, import.meta.url), "utf8")
   const golden = JSON.parse(readFileSync(new URL("../../golden/gemini-session.json", import.meta.url), "utf8"))
   const documentText = fixture("session-2026-02-03T10-15-5f0c2d1a.json")
@@ -984,7 +984,7 @@ describe("golden: two sessions by hand, worked out a second time by gemini-sessi
   })
 })
 
-it("long lists are read in slices", () => {
+it("reads long lists in slices", () => {
   const messages = Array.from({ length: 300 }, (_, index) => user(String(index), "x".repeat(1_000)))
   const text = JSON.stringify({ ...metadata, messages })
   const work = readGeminiDocument(JSON.parse(text), text)

@@ -136,8 +136,8 @@ const timestamp = "2026-05-06T07:08:09.000Z"
 /** The records of messages, without the metadata. */
 const bodies = (...drafts: ReadonlyArray<Draft>) => recordsIn(written(transcriptOf(messages(...drafts)))).slice(1)
 
-describe("the form that Gemini CLI writes", () => {
-  it("metadata opens the file", () => {
+describe("the form Gemini CLI writes", () => {
+  it("begins with metadata", () => {
     const [metadata] = recordsIn(written(transcriptOf(messages(stamped(user(text("a")))))))
     assert.deepStrictEqual(Object.keys(metadata ?? {}), [
       "sessionId",
@@ -157,7 +157,7 @@ describe("the form that Gemini CLI writes", () => {
     })
   })
 
-  it("without a session, a folder, messages or times it is made up the same every time", () => {
+  it("is deterministic without a session, a folder, messages or times", () => {
     const bare = transcriptOf([], { session: undefined, cwd: undefined, model: undefined })
     const [metadata, ...rest] = recordsIn(written(bare))
     assert.match(String(metadata?.sessionId), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -169,7 +169,7 @@ describe("the form that Gemini CLI writes", () => {
     assert.notStrictEqual(recordsIn(written(other))[0]?.sessionId, metadata?.sessionId)
   })
 
-  it("session, folder and model come back", () => {
+  it("session, folder and model round-trip", () => {
     for (const back of [
       readLines(written(transcriptOf(messages(draft(model(text("a")))))).lines),
       readText(onlyLine(writtenDocument(transcriptOf(messages(draft(model(text("a"))))))))
@@ -181,7 +181,7 @@ describe("the form that Gemini CLI writes", () => {
     }
   })
 
-  it("a call and its answer are one record, results beside their calls", () => {
+  it("a call and its result are one record, with results beside their calls", () => {
     const usage = { prompt: 100, answer: 7, thoughts: 3, cached: 40 }
     const answered = { output: "ok" }
     assert.deepStrictEqual(
@@ -247,7 +247,7 @@ describe("the form that Gemini CLI writes", () => {
     )
   })
 
-  it("answers in another order than their calls, and an exact call beside a signature, are held by the form itself", () => {
+  it("results in another order than their calls, and an exact call beside a signature, need no copy", () => {
     const [parallel] = bodies(
       draft(model(call("t", {}, "a"), call("t", {}, "b"))),
       draft(user(response("t", { output: "y" }, "b"), response("t", { output: "x" }, "a")))
@@ -259,7 +259,7 @@ describe("the form that Gemini CLI writes", () => {
     assert.nestedPropertyVal(signed, "content[0].thoughtSignature", "s")
   })
 
-  it("only answers that open the next message stand beside their calls", () => {
+  it("only results that open the next message stand beside their calls", () => {
     const records = bodies(
       draft(model(call("t", {}, "a"))),
       draft(user(text("wait"), response("t", { output: "x" }, "a")))
@@ -279,7 +279,7 @@ describe("the form that Gemini CLI writes", () => {
     assert.deepInclude(JSON.parse(JSON.stringify(record?.toolCalls))[0], { status: "error" })
   })
 
-  it("what is said beside answers follows as a message of its own", () => {
+  it("text beside results follows as its own message", () => {
     const records = bodies(
       draft(model(call("t", {}, "c"))),
       draft(user(response("t", { output: "x" }, "c"), text("go on")))
@@ -310,7 +310,7 @@ describe("the form that Gemini CLI writes", () => {
     assert.strictEqual(lost(transcriptOf(messages(draft(model(...parts))))), undefined, lines.join("\n"))
   })
 
-  it("ids are the agent's own as long as no two messages share them", () => {
+  it("ids are the agent's own unless two messages share them", () => {
     const origin = (...ids: ReadonlyArray<string>) => ({ origin: { line: 1, ids } })
     const records = bodies(
       draft(user(text("a")), origin("x", "y")),
@@ -325,13 +325,13 @@ describe("the form that Gemini CLI writes", () => {
     )
   })
 
-  it("ids that are all taken are stepped over, however many", () => {
+  it("skips ids that are taken, however many", () => {
     const taken = Array.from({ length: 20_000 }, (_, index) => `m${index + 1}`)
     const [record] = bodies(draft(user(text("a")), { origin: { line: 1, ids: ["", ...taken] } }))
     assert.strictEqual(record?.id, "m20001")
   })
 
-  it("a message without a time has that of the one before, and so has one with a time that is no date", () => {
+  it("a message without a valid time has that of the one before", () => {
     const records = bodies(
       draft(user(text("a"))),
       stamped(user(text("b"))),
@@ -345,7 +345,7 @@ describe("the form that Gemini CLI writes", () => {
     )
   })
 
-  it("usage, model, time and ids come back", () => {
+  it("usage, model, time and ids round-trip", () => {
     const usage = { prompt: 10, answer: 2, thoughts: 1, cached: 4, cacheWrite: 3 }
     const origin = { line: 7, ids: ["g"] }
     const one = draft(model(text("a")), { at, usage, model: "m9", origin })
@@ -364,7 +364,7 @@ describe("authors", () => {
     assert.strictEqual(lost(transcriptOf(messages(environment))), undefined)
   })
 
-  it("summaries and programs in the user's role have a note in front", () => {
+  it("summaries and programs in the user's role begin with a note", () => {
     for (const author of ["summary", "program"] as const) {
       const [record] = bodies(draft(user(text("x")), { author }))
       assert.deepStrictEqual(record?.content, [{ text: foreignNotes[author] }, { text: "x" }])
@@ -372,7 +372,7 @@ describe("authors", () => {
     }
   })
 
-  it("words of the person that look like somebody else's are marked, not repeated", () => {
+  it("text of the user that looks like another author's is marked, not repeated", () => {
     const [, record] = bodies(draft(user(text("a"))), draft(user(text("<session_context>x"))))
     assert.deepStrictEqual(record?.palimpsest, { author: null })
   })
@@ -391,7 +391,7 @@ describe("authors", () => {
     foreignNotes.program
   ]
   const cases = words.flatMap((said) => authors.map((author) => [said, author] as const))
-  it.each(cases)("%j by %s stays theirs, first, in the middle and after a compaction", (said, author) => {
+  it.each(cases)("%j by %s keeps its author, first, in the middle and after a compaction", (said, author) => {
     const one = draft(user(text(said)), author === undefined ? {} : { author })
     const two = draft(user(text(said), text("more")), author === undefined ? {} : { author })
     const ack = draft(model(text(said)), author === undefined ? {} : { author })
@@ -414,7 +414,7 @@ describe("compactions", () => {
   const summary = draft(user(text("<state_snapshot>s</state_snapshot>")), { author: "summary" })
   const all = [a, b, c].flatMap((one) => one ?? [])
 
-  it("a compaction is a checkpoint of all that the agent saw from then on", () => {
+  it("a compaction is a checkpoint of what the agent saw from then on", () => {
     const records = recordsIn(
       written(transcriptOf([...messages(...all), compaction([summary], 1), ...messages(...all.slice(0, 1))]))
     )
@@ -429,7 +429,7 @@ describe("compactions", () => {
     assert.deepStrictEqual([last?.id, last?.content], ["a", [{ text: "a" }]])
   })
 
-  it("what was kept is told as kept, and who asked for it comes back", () => {
+  it("kept messages are marked as kept, and who requested it round-trips", () => {
     const back = readLines(written(transcriptOf([...messages(...all), compaction([summary], 1)])).lines)
     const last = back.steps.at(-1)
     assert.deepInclude(last, { _tag: "Compaction", keptFrom: 1, trigger: "manual", tokensBefore: 1_234 })
@@ -443,14 +443,14 @@ describe("compactions", () => {
     assert.deepInclude(last, { _tag: "Compaction", keptFrom: 0, insert: [] })
   })
 
-  it("a document holds what the agent saw last, and says how many messages it does not hold", () => {
+  it("a document holds what the agent saw last, and counts the messages left out", () => {
     const transcript = transcriptOf([...messages(...all), compaction([summary], 1), compaction([summary], 2)])
     const { unheld } = writtenDocument(transcript)
     assert.deepStrictEqual(unheld, { "message before a compaction": 3 })
     assert.deepStrictEqual(said(readText(onlyLine(writtenDocument(transcript)))), flat([summary, ...all.slice(2)]))
   })
 
-  it("a call may be parted from its answer by a compaction", () => {
+  it("a compaction may separate a call from its result", () => {
     const called = draft(model(call("t", {}, "c")))
     const answer = draft(user(response("t", { output: "x" }, "c")))
     for (const steps of [
@@ -462,7 +462,7 @@ describe("compactions", () => {
   })
 })
 
-describe("what Gemini CLI will not see is counted", () => {
+describe("content that Gemini CLI will not show is counted", () => {
   const big = '{"functionCall":{"name":"t","args":{"n":9007199254740993}}}'
   it.each<readonly [string, ReadonlyArray<Draft>, Readonly<Record<string, number>>]>([
     ["nothing", [draft(user(text("a"))), draft(model(text("b")))], {}],
@@ -490,7 +490,7 @@ describe("what Gemini CLI will not see is counted", () => {
     assert.strictEqual(lost(transcript), undefined)
   })
 
-  it("once, though a checkpoint shows it again", () => {
+  it("once, even if a checkpoint repeats it", () => {
     const transcript = transcriptOf([...messages(draft(user(text("/a")))), compaction([], 0), compaction([], 0)])
     assert.deepStrictEqual(written(transcript).unheld, { command: 1 })
   })
@@ -630,7 +630,7 @@ const holds = (transcript: Transcript): boolean => {
 }
 const often = (seed: string, runs: number) => ({ arbitrary: { runs: runsOf(runs), seed, size: 24, maxShrinks: 400 } })
 
-describe("there and back, in both forms", () => {
+describe("round trip in both forms", () => {
   it.prop(
     "any parts, in any role, by anybody, with compactions",
     [Arbitrary.schema(Talk)],
@@ -638,7 +638,7 @@ describe("there and back, in both forms", () => {
     often("gemini", 1_000)
   )
   it.prop(
-    "conversations as they come",
+    "realistic conversations",
     [talks],
     ([script]) => holds(transcriptOf(messages(...openingDrafts(script)))),
     often("gemini talks", 300)
@@ -650,7 +650,7 @@ describe("there and back, in both forms", () => {
     often("gemini swapped", 200)
   )
 
-  it("what Gemini CLI wrote is written the same way again", () => {
+  it("sessions of Gemini CLI are written back unchanged", () => {
     const file = new URL("../../fixtures/gemini/session-2026-02-03T10-15-5f0c2d1a.json", import.meta.url)
     const original = readText(readFileSync(file, "utf8"))
     assert.strictEqual(lost(original), undefined)
@@ -665,7 +665,7 @@ describe("there and back, in both forms", () => {
     )
   })
 
-  it("the same conversation gives the same bytes", () => {
+  it("is deterministic", () => {
     const steps = [...messages(draft(user(text("a"))), draft(model(text("b")))), compaction([draft(user(text("s")))])]
     const one = transcriptOf(steps, { session: undefined })
     assert.deepStrictEqual(written(one), written(one))

@@ -32,7 +32,7 @@ const texts = (transcript: Transcript) =>
   contents(transcript).flatMap((content) => content.parts.map((part) => part.text))
 
 describe("wire shape", () => {
-  it("text, thinking, toolCall, toolResult and image become parts of the Gemini API", () => {
+  it("maps text, thinking, toolCall, toolResult and image to parts of the Gemini API", () => {
     const transcript = ok(
       readRecords([
         header(),
@@ -70,7 +70,7 @@ describe("wire shape", () => {
     assert.deepStrictEqual(contents(transcript)[1]?.parts[0]?.functionResponse?.response, expected)
   })
 
-  it("tool results that follow each other are one Content", () => {
+  it("joins consecutive tool results in one Content", () => {
     const transcript = ok(
       readRecords([
         header(),
@@ -85,11 +85,11 @@ describe("wire shape", () => {
     assert.deepStrictEqual(transcript.skipped, { model_change: 1 })
   })
 
-  it("an aborted assistant message is kept without parts", () => {
+  it("keeps an aborted assistant message without parts", () => {
     assert.strictEqual(shape(ok(readRecords([header(), user("a"), assistant(), user("b")]))), "u1 m0 u1")
   })
 
-  it("what a program wrote has the author program: commands, custom messages; a branch summary is a summary", () => {
+  it("commands and custom messages have the author program; a branch summary is a summary", () => {
     const transcript = ok(
       readRecords([
         header(3),
@@ -112,7 +112,7 @@ describe("wire shape", () => {
     assert.deepStrictEqual(transcript.skipped, { "bash left out of context": 1, custom: 1, label: 1 })
   })
 
-  it("drafts carry time, line and entry ids", () => {
+  it("drafts have time, line and entry ids", () => {
     const transcript = ok(
       readRecords([
         header(3),
@@ -136,7 +136,7 @@ describe("versions", () => {
     assert.deepStrictEqual(texts(ok(readRecords([header(version), user("a"), say("b"), user("c")]))), ["a", "b", "c"])
   })
 
-  it.each([[2], [3]])("version %s is a tree: the path to the last entry", (version) => {
+  it.each([[2], [3]])("version %s is a tree: follows the path to the last entry", (version) => {
     const transcript = ok(
       readRecords([
         header(version),
@@ -229,7 +229,7 @@ describe("compaction", () => {
   })
 })
 
-describe("what an answer counted", () => {
+describe("recorded use", () => {
   const draft = (rest: object) =>
     drafts(ok(readRecords([header(), message({ role: "assistant", model: "m1", content: [], ...rest })])))[0]
   const usage = (input: unknown, output: unknown, cacheRead: unknown, cacheWrite: unknown) => ({
@@ -249,7 +249,7 @@ describe("what an answer counted", () => {
     assert.deepStrictEqual(draft(rest)?.usage, expected)
   })
 
-  it("the model is the one that answered; the user has none", () => {
+  it("the model is the one that answered; user messages have none", () => {
     const transcript = ok(
       readRecords([header(), { type: "model_change", timestamp, provider: "p", modelId: "m2" }, user("a"), say("b")])
     )
@@ -260,8 +260,8 @@ describe("what an answer counted", () => {
   })
 })
 
-describe("records of ours", () => {
-  it("exact parts replace what the entry's own form says", () => {
+describe("our own records", () => {
+  it("exact parts replace the entry's own form", () => {
     const part = { text: "a", later: [1] }
     const transcript = ok(
       readRecords([
@@ -279,13 +279,13 @@ describe("records of ours", () => {
     )
   })
 
-  it("exact parts that are none are a problem that names the line", () => {
+  it("invalid exact parts are a problem that names the line", () => {
     const problem = bad(readRecords([header(), { ...user("a"), palimpsest: { parts: {} } }]))
     assert.strictEqual(problem.line, 2)
     assert.include(problemText(problem), "palimpsest.parts")
   })
 
-  it("entries say that they go on with a message, or begin another; never one of another role", () => {
+  it("entries state whether they continue a message or begin one, never of another role", () => {
     const transcript = ok(
       readRecords([
         header(),
@@ -300,7 +300,7 @@ describe("records of ours", () => {
     assert.strictEqual(shape(transcript), "m3 u2 u1 u1 m1")
   })
 
-  it("an answer that follows a repeated one is not part of it", () => {
+  it("an answer after a repeated one is not part of it", () => {
     const transcript = ok(
       readRecords([
         header(3),
@@ -318,7 +318,7 @@ describe("records of ours", () => {
     )
   })
 
-  it("a compaction says that a person asked for it; no tokens are none that were counted", () => {
+  it("a compaction records that the user requested it; missing token counts stay missing", () => {
     const cut = {
       ...entry("2", "1", { type: "compaction", summary: "s", tokensBefore: 0 }),
       palimpsest: { trigger: "manual" }
@@ -346,7 +346,7 @@ describe("lossless", () => {
     )
   })
 
-  it("several blocks of a result come back exactly", () => {
+  it("several blocks of a result round-trip exactly", () => {
     const blocks = '[{"type":"text","text":"a"},{"2":1,"1":2.0,"type":"text","text":"b"}]'
     const line = `{"type":"message","message":{"role":"toolResult","toolCallId":"t","toolName":"T","content":${blocks}}}`
     const draft = drafts(ok(read([JSON.stringify(header()), line])))[0]
@@ -358,7 +358,7 @@ describe("lossless", () => {
 })
 
 it.prop(
-  "generated sessions: texts, calls and responses survive in order, in a list and in a tree with dead branches",
+  "generated sessions keep texts, calls and responses in order, in a list and in a tree with dead branches",
   {
     turns: Schema.Array(
       Schema.Struct({
@@ -406,7 +406,7 @@ it.prop(
   { arbitrary: { runs: runsOf(300) } }
 )
 
-it("real file: every message, call, result and text is there", () => {
+it("real file: every message, call, result and text is read", () => {
   const lines = gunzipSync(readFileSync(new URL("../../fixtures/sessions/pi-1019-lines.jsonl.gz", import.meta.url)))
     .toString("utf8")
     .split("\n")

@@ -80,7 +80,7 @@ const shownByPi = (lines: ReadonlyArray<string>): ReadonlyArray<unknown> => {
 }
 
 describe("entries", () => {
-  it("form a path of entries behind a header of version 3, as Pi writes them", () => {
+  it("form a path behind a header of version 3, as Pi writes them", () => {
     const all = records([
       message({ ...user({ text: "go" }), at: 1_000 }),
       message({
@@ -144,7 +144,7 @@ describe("entries", () => {
     assert.isTrue(all.every((record) => !("palimpsest" in record)))
   })
 
-  it("ids come from the origin where it has one that is free, one an entry; else they are always the same", () => {
+  it("ids come from the origin where free, one per entry, else they are deterministic", () => {
     const results = {
       ...user(result({ output: "x" }, "1"), result({ output: "y" }, "2")),
       origin: { line: 3, ids: ["bbbb", "cccc"] }
@@ -179,7 +179,7 @@ describe("entries", () => {
     assert.strictEqual(read([message(draft)]).model, name)
   })
 
-  it("a model that nothing was said with yet is told at the end", () => {
+  it("a model that has not answered yet is recorded at the end", () => {
     const steps = [message(model({ text: "x" }))]
     assert.strictEqual(kinds(records(steps, { model: "gpt-y" })), "session model_change assistant model_change")
     assert.strictEqual(readLines(piReader(), linesOf(writePi, transcript(steps, { model: "gpt-y" }))).model, "gpt-y")
@@ -193,14 +193,14 @@ describe("entries", () => {
     assert.strictEqual(messagesIn(records([message(draft)]))[0]?.stopReason, reason)
   })
 
-  it("nothing is a header", () => {
+  it("an empty conversation is a header", () => {
     assert.strictEqual(kinds(records([])), "session")
     assert.deepStrictEqual(read([]).steps, [])
   })
 })
 
 describe("results", () => {
-  it("are an entry each, and one message", () => {
+  it("are one entry each, and one message", () => {
     const steps = [
       message(model(call("1"), call("2"))),
       message(user(result({ output: "x" }, "1"), result({ error: "y" }, "2")))
@@ -281,7 +281,7 @@ describe("results", () => {
   })
 })
 
-describe("what Pi will not see is counted", () => {
+describe("content that Pi will not show is counted", () => {
   const image: Part = { inlineData: { mimeType: "image/png", data: "AA" } }
   it.each<readonly [string, ReadonlyArray<Step>, Readonly<Record<string, number>>]>([
     [
@@ -341,7 +341,7 @@ describe("authors", () => {
     assert.strictEqual(draftsIn(read([message(draft)]))[0]?.author, draft.author)
   })
 
-  it("a summary in the middle says in front that the user did not write it", () => {
+  it("a summary in the middle begins with a note that the user did not write it", () => {
     const steps = [says("a"), message(summary("so far"))]
     const record = records(steps)[2]
     assert.deepStrictEqual(
@@ -358,7 +358,7 @@ describe("authors", () => {
     assert.deepStrictEqual(told(draftsIn(read(steps))), told(draftsIn(transcript(steps))))
   })
 
-  it("a summary of the model, a program that answers, and a user who writes our own note", () => {
+  it("round-trip for a model's summary, a program that answers, and a user who writes our own note", () => {
     const steps = [
       message({ ...model({ text: "x" }), author: "summary" }),
       message(model(call("1"))),
@@ -383,14 +383,14 @@ describe("compactions", () => {
     assert.deepStrictEqual(shownByPi(written(steps).lines), ["s", "b", "c", "d"])
   })
 
-  it("where nothing was kept, it names itself, and Pi shows nothing from before", () => {
+  it("without kept messages names itself, and Pi shows nothing from before", () => {
     const steps = [...talk, compaction([summary("s")]), says("d")]
     const all = records(steps)
     assert.strictEqual(all[5]?.firstKeptEntryId, all[5]?.id)
     assert.deepStrictEqual(shownByPi(written(steps).lines), ["s", "d"])
   })
 
-  it("of any other, all that Pi is to see stands behind it, and is read once", () => {
+  it("of any other form repeat everything Pi is to show, which is read once", () => {
     const steps = [...talk, compaction([summary("s"), model({ text: "ok" })], 1), says("d")]
     assert.deepStrictEqual(shownByPi(written(steps).lines), ["s", "ok", "b", "c", "d"])
     assert.deepStrictEqual(
@@ -399,7 +399,7 @@ describe("compactions", () => {
     )
   })
 
-  it("where nothing was put in place the runtime says so, as itself", () => {
+  it("without an insertion have a note in the runtime's name", () => {
     const steps = [...talk, compaction([], 1)]
     const cut = records(steps).find((record) => record.type === "compaction")
     assert.include(String(cut?.summary), runtimeMark)
@@ -454,14 +454,14 @@ describe("compactions", () => {
     assert.deepStrictEqual(about(back), about(transcript(steps)))
   })
 
-  it("the environment is shown again", () => {
+  it("repeat the environment", () => {
     const env: Step = message({ ...user({ text: "env" }), author: "environment" })
     const steps = [env, ...talk, compaction([summary("s")], 2), says("d")]
     assert.deepStrictEqual(shownByPi(written(steps).lines), ["s", "env", "b", "c", "d"])
     assert.deepStrictEqual(told(viewOf(read(steps))), told(viewOf(transcript(steps))))
   })
 
-  it("between a call and its result it parts nothing", () => {
+  it("between a call and its result do not separate them", () => {
     const steps = [
       says("a"),
       message(model(call("1"), call("2"))),
@@ -475,7 +475,7 @@ describe("compactions", () => {
     assert.strictEqual(read(steps).steps.length, 5)
   })
 
-  it("where Pi cuts at what a compaction of ours inserted, what follows that is kept", () => {
+  it("messages after Pi's own cut within our insertion are kept", () => {
     const lines = linesOf(
       writePi,
       transcript([...talk, compaction([summary("s"), model({ text: "ok" })], 1), says("d")])
@@ -497,7 +497,7 @@ describe("compactions", () => {
     )
   })
 
-  it("a result that Pi adds to a repeated turn is a message of its own", () => {
+  it("a result that Pi adds to a repeated turn is its own message", () => {
     const steps = [message(model(call("1"), call("2"))), message(user(result({ output: "x" }, "1"))), compaction([], 0)]
     const lines = linesOf(writePi, transcript(steps))
     const entry = {
@@ -533,7 +533,7 @@ describe("usage", () => {
 })
 
 describe("real files", () => {
-  it.each(sessionNames)("%s: written, read, the same, and again through the other format", (name) => {
+  it.each(sessionNames)("%s: round-trips, also through the other format", (name) => {
     const reader = name.startsWith("pi") ? piReader : claudeReader
     const lines = sessionText(name)
       .split("\n")
@@ -558,7 +558,7 @@ describe("real files", () => {
 
 describe("generated conversations", () => {
   it.prop(
-    "say the same, to us and to the agent, when they are read again; each line is JSON on one line",
+    "round-trip for us and for the agent; each line is JSON on one line",
     [transcripts],
     ([original]) => {
       const out = runSync(writePi(original))
@@ -576,7 +576,7 @@ describe("generated conversations", () => {
   )
 
   it.prop(
-    "are shown by Pi as they were: in each, what Pi sees is what the view says",
+    "appear in Pi as in the view",
     [transcripts],
     ([{ steps, ...rest }]) => {
       // Texts alone, so that what Pi shows can be told from what was said; the environment stands behind the summary.

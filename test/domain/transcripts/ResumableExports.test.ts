@@ -97,7 +97,7 @@ describe("Codex", () => {
       isJson(payload) && payload.type === "token_count" && isJson(payload.info) ? [payload.info] : []
     )
 
-  it("is told after a compaction what is left, not what was counted before it", () => {
+  it("gets after a compaction the remaining tokens, not the earlier count", () => {
     const kept = talk.slice(3)
     const steps = [
       ...talk.slice(0, 5),
@@ -142,7 +142,7 @@ describe("Codex", () => {
 describe.each(formats)("%s", (_, writer, reader) => {
   const ours = `${runtimeMark} The messages e1 to e4 left the window.`
 
-  it("has no note before a snapshot that says itself who wrote it", () => {
+  it("has no note before a snapshot that names its own author", () => {
     for (const steps of [
       [...talk, compaction([summary(ours)], 3)],
       [message(summary(ours)), ...talk]

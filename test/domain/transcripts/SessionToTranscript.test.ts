@@ -136,7 +136,7 @@ const rows: ReadonlyArray<readonly [string, Conversation, string]> = [
   ]
 ]
 
-describe("a session as another agent would have had it", () => {
+describe("a session as another agent's transcript", () => {
   it.effect.each(rows)("%s", ([, conversation, expected]) =>
     Effect.gen(function* () {
       const transcript = transcriptOf(conversation)
@@ -147,7 +147,7 @@ describe("a session as another agent would have had it", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it("says where it came from, and of each message all but what only this session knows of it", () => {
+  it("has its source, and for each message everything but what is internal to the session", () => {
     const started = {
       _tag: "Started",
       version: 1,
@@ -172,7 +172,7 @@ describe("a session as another agent would have had it", () => {
     )
   })
 
-  it("tells what a call counted once, also of what is told anew", () => {
+  it("counts usage once, also for repeated messages", () => {
     const usage = { prompt: 9, answer: 2, thoughts: 0, cached: 0 }
     const before = append(append(empty, entry(1, "a")), entry(2, "b", { usage, model: "m" }))
     const [, , cut] = transcriptOf(compressed(before, shortening(1))).steps
@@ -198,7 +198,7 @@ describe("a session as another agent would have had it", () => {
       )(world)
 
   it.effect.prop(
-    "imported again it shows the same and has the same log, however it was compressed, undone and redone",
+    "imported again has the same view and log, after compressions, undo and redo",
     [scripts],
     ([script]) =>
       property(

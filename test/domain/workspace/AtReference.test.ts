@@ -97,7 +97,7 @@ describe("references in a message", () => {
   }
 
   it.prop(
-    "all pieces together are the message, whatever it is",
+    "all pieces together are the message",
     [
       Schema.Array(
         Schema.Literals([
@@ -133,7 +133,7 @@ describe("references in a message", () => {
     { arbitrary: { runs: runsOf(3_000) } }
   )
 
-  it("is quick where there are very many", () => {
+  it("is fast with very many references", () => {
     for (const piece of ["@", '@"', "@a ", "@a.", "\\@", "```\n@a\n", "@a\\"]) {
       const message = piece.repeat(sizeOf(100_000, 10_000))
       assert.strictEqual(asWritten(parse(message)), message)
@@ -141,7 +141,7 @@ describe("references in a message", () => {
   })
 })
 
-describe("what a word may have meant", () => {
+describe("possible meanings of a word", () => {
   const cases: ReadonlyArray<readonly [word: string, paths: ReadonlyArray<readonly [path: string, rest: string]>]> = [
     ["a.ts", [["a.ts", ""]]],
     [
@@ -205,10 +205,11 @@ describe("what a word may have meant", () => {
     )
   }
 
-  it("few are tried of a word with many signs", () => assert.strictEqual(readings("a:".repeat(1_000)).length, 5))
+  it("tries few for a word with many punctuation marks", () =>
+    assert.strictEqual(readings("a:".repeat(1_000)).length, 5))
 })
 
-describe("a path as a reference", () => {
+describe("writing a path as a reference", () => {
   const cases: ReadonlyArray<readonly [path: string, reference: string | undefined]> = [
     ["src/a.ts", "@src/a.ts"],
     ["my notes.md", '@"my notes.md"'],
@@ -240,7 +241,7 @@ describe("a path as a reference", () => {
   )
 })
 
-describe("the beginning of a path as it is typed", () => {
+describe("a partly typed path", () => {
   const cases: ReadonlyArray<readonly [typed: string, path: string]> = [
     ["my\\ docs/a", "my docs/a"],
     ['it\'s\\ \\"q\\"', 'it\'s "q"'],
@@ -250,7 +251,7 @@ describe("the beginning of a path as it is typed", () => {
   for (const [typed, path] of cases) it(typed, () => assert.strictEqual(unescaped(typed), path))
 })
 
-describe("a message again", () => {
+describe("replacing references", () => {
   const cases: ReadonlyArray<readonly [rule: string, message: string, again: string]> = [
     ["references are written anew", "see @a now", "see @dir/a now"],
     ["a space is put before one that lacks it", "见@a,@a", "见 @dir/a, @dir/a"],
@@ -271,7 +272,7 @@ describe("a message again", () => {
   }
 
   it.prop(
-    "every character outside references stays, in its order",
+    "keeps every other character, in order",
     [Schema.Array(Schema.Literals(["@a", '@"b c"', " ", "x", ",", "\n", "(", "日", "."]))],
     ([pieces]) => {
       const segments = parse(pieces.join(""))

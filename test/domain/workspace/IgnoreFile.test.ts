@@ -45,8 +45,8 @@ describe("a line of an ignore file", () => {
   }
 })
 
-describe("a file of rules that nobody wrote", () => {
-  it("counts as far as it goes: the first 5,000 rules", () => {
+describe("a machine-written ignore file", () => {
+  it("applies its first 5,000 rules", () => {
     const rules = parseIgnoreFile(
       Array.from({ length: 20_000 }, (_, i) => `# ${i}\n*a${String(i).padStart(5, "0")}*b\n`).join("")
     )
@@ -55,7 +55,7 @@ describe("a file of rules that nobody wrote", () => {
     assert.isUndefined(verdict(rules, "a05000xb", false))
   })
 
-  it("loses lines that are too long, or have too many stars, and no others", () => {
+  it("drops only lines that are too long or have too many stars", () => {
     const rules = parseIgnoreFile(`${"a*".repeat(17)}\n${"b".repeat(1_025)}*\n${"c*".repeat(16)}\nd`)
     assert.deepStrictEqual(
       ["a".repeat(17), "b".repeat(1_025), "c".repeat(16), "d"].map((name) => verdict(rules, name, false)),

@@ -275,7 +275,7 @@ describe("an agent over A2A", () => {
     )
   }
 
-  it.effect("a task without artifacts answers with its last words", () =>
+  it.effect("returns the last message of a task without artifacts", () =>
     Effect.gen(function* () {
       const { address } = yield* agentServer({
         execute: ({ begin, status }) => {
@@ -288,7 +288,7 @@ describe("an agent over A2A", () => {
     })
   )
 
-  it.effect("status messages and artifacts are told as they come", () =>
+  it.effect("reports status messages and artifacts as they arrive", () =>
     Effect.gen(function* () {
       const seen: Array<Activity> = []
       const { address } = yield* agentServer({
@@ -312,7 +312,7 @@ describe("an agent over A2A", () => {
     })
   )
 
-  it.effect("a question comes back as the result; what is said next answers it, in the same task", () =>
+  it.effect("returns a question as the result; the next message answers it, in the same task", () =>
     Effect.gen(function* () {
       const tasks: Array<string> = []
       const contexts: Array<string> = []
@@ -338,7 +338,7 @@ describe("an agent over A2A", () => {
     })
   )
 
-  it.effect("a task that fails says why, and what there is so far", () =>
+  it.effect("reports why a task failed, with the result so far", () =>
     Effect.gen(function* () {
       const { address } = yield* agentServer({
         execute: ({ artifact, begin, status }) => {
@@ -354,7 +354,7 @@ describe("an agent over A2A", () => {
     })
   )
 
-  it.effect("a task that wants a key ends the wait, although the server keeps the connection open", () =>
+  it.effect("stops waiting for a task that needs a key, although the server keeps the connection open", () =>
     Effect.gen(function* () {
       const { address } = yield* agentServer({
         execute: ({ begin, status }) => {
@@ -369,7 +369,7 @@ describe("an agent over A2A", () => {
     })
   )
 
-  it.effect("a task that goes on without telling is looked at until it is done", () =>
+  it.effect("polls a task without updates until it is done", () =>
     Effect.gen(function* () {
       let looks = 0
       const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
@@ -422,7 +422,7 @@ describe("interruption", () => {
     })
   )
 
-  it.effect("does not wait long for a server that does not answer to that", () =>
+  it.effect("waits a limited time for a server that does not confirm the cancel", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const cancelling = yield* Deferred.make<void>()
@@ -455,7 +455,7 @@ describe("interruption", () => {
     })
   )
 
-  it.effect("of a server that never answers closes the socket", () =>
+  it.effect("closes the socket of a server that never answers", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const gone = yield* Deferred.make<void>()
@@ -472,7 +472,7 @@ describe("interruption", () => {
     })
   )
 
-  it.effect("of a server that hangs while it sends its card closes the socket", () =>
+  it.effect("closes the socket of a server that hangs while it sends its card", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const gone = yield* Deferred.make<void>()
@@ -490,7 +490,7 @@ describe("interruption", () => {
     })
   )
 
-  it.effect("a server that falls silent is given up, and what it said is kept", () =>
+  it.effect("gives up a server that falls silent, and keeps its messages", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const { address } = yield* agentServer({
@@ -524,7 +524,7 @@ describe("interruption", () => {
   )
 })
 
-describe("who asks", () => {
+describe("credentials", () => {
   const variables = ConfigProvider.layer(
     ConfigProvider.fromUnknown({ REMOTE_KEY: "key-123", REMOTE_USER: "ann", REMOTE_PASSWORD: "pässword", ODD: "a\nb" })
   )
@@ -543,7 +543,7 @@ describe("who asks", () => {
     ["a value as it is", { type: "http", scheme: "Token", value: "x=1" }, "authorization", "Token x=1"]
   ]
   for (const [name, auth, header, value] of cases) {
-    it.effect(`is shown by ${name}, with every request`, () =>
+    it.effect(`are sent as ${name}, with every request`, () =>
       Effect.gen(function* () {
         const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
         assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
@@ -555,7 +555,7 @@ describe("who asks", () => {
     )
   }
 
-  it.effect("what is missing or cannot be sent is told before anything is sent", () =>
+  it.effect("that are missing or invalid are reported before anything is sent", () =>
     Effect.gen(function* () {
       const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
       assert.include(
@@ -569,7 +569,7 @@ describe("who asks", () => {
     }).pipe(Effect.provide(variables))
   )
 
-  it.effect("the key is shown to nobody else and stands in no message", () =>
+  it.effect("go to no other server and into no message", () =>
     Effect.gen(function* () {
       const elsewhere = yield* agentServer({ execute: ({ say }) => say(text("caught")) })
       const { address } = yield* serve((_, response) => json(response, 200, card(`${elsewhere.address}/rpc`, true)))
@@ -590,7 +590,7 @@ describe("who asks", () => {
     }).pipe(Effect.provide(variables))
   )
 
-  it.effect("a place that must not be reached is not spoken to, whether the card lies there or names it", () =>
+  it.effect("a forbidden address is not contacted, whether it has the card or is named in it", () =>
     Effect.gen(function* () {
       const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
       const asked: Array<string> = []
@@ -609,7 +609,7 @@ describe("who asks", () => {
     })
   )
 
-  it.effect("a card that the user gives may name any place", () =>
+  it.effect("a card from the user may name any address", () =>
     Effect.gen(function* () {
       const { address } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
       const given = { json: JSON.stringify(card(`${address}/rpc`, true)) }
@@ -618,8 +618,8 @@ describe("who asks", () => {
   )
 })
 
-describe("what goes wrong is told in words", () => {
-  it.effect("of a card", () =>
+describe("errors are described", () => {
+  it.effect("for a card", () =>
     Effect.gen(function* () {
       const answering = (status: number, body: unknown) =>
         Effect.flatMap(
@@ -697,7 +697,7 @@ describe("what goes wrong is told in words", () => {
     ]
   ]
   for (const [name, answer, says] of answers) {
-    it.effect(`of ${name} for an answer`, () =>
+    it.effect(`with ${name} as a response`, () =>
       Effect.gen(function* () {
         const { address } = yield* serve(({ body, url }, response, own) =>
           url.endsWith("agent-card.json")
@@ -713,7 +713,7 @@ describe("what goes wrong is told in words", () => {
     )
   }
 
-  it.effect("a huge answer that does not stream is broken off", () =>
+  it.effect("and a huge response that does not stream is cut off", () =>
     Effect.gen(function* () {
       const { address } = yield* serve(({ url }, response, own) => {
         if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
@@ -723,7 +723,7 @@ describe("what goes wrong is told in words", () => {
     })
   )
 
-  it.effect("a server that forgot the task begins anew the next time", () =>
+  it.effect("and a task that the server forgot is started again", () =>
     Effect.gen(function* () {
       const bodies: Array<string> = []
       const { address } = yield* serve(({ body, url }, response, own) => {

@@ -37,7 +37,7 @@ const read = Effect.gen(function* () {
 }).pipe(Effect.scoped)
 
 describe("agents from files", () => {
-  it.effect("of agents with one name the later counts: built-ins, the workspace's, the person's own", () =>
+  it.effect("override by name: built-in, workspace, user", () =>
     Effect.gen(function* () {
       const { agents } = yield* read
       assert.deepStrictEqual(
@@ -47,7 +47,7 @@ describe("agents from files", () => {
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
   )
 
-  it.effect("a broken file is one problem that names it, and stops no other; names with _ are left alone", () =>
+  it.effect("report a broken file by name, and load the rest; names with _ are ignored", () =>
     Effect.gen(function* () {
       const { problems } = yield* read
       assert.deepStrictEqual(problems, [
@@ -74,7 +74,7 @@ describe("agents from files", () => {
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer(files))))
   )
 
-  it.effect("no folders: the built-in ones", () =>
+  it.effect("are the built-in ones without folders", () =>
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
@@ -82,7 +82,7 @@ describe("agents from files", () => {
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
   )
 
-  it.effect("a link into a folder that is not trusted is not followed, but the person's own are", () =>
+  it.effect("are not read through a link into an untrusted folder, except the user's own", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const top = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
@@ -114,7 +114,7 @@ describe("agents from files", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("files are read once, and not before somebody asks", () =>
+  it.effect("are read once, on first use", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const places = yield* FileAgentDefinitions.folders("/data/palimpsest", "/work", "/home/me")
@@ -129,7 +129,7 @@ describe("agents from files", () => {
     }).pipe(Effect.provide(Layer.merge(NodeServices.layer, MemoryFileSystem.layer())))
   )
 
-  it.effect("a file that is too large is a problem of its own; a folder in a file's place is none", () =>
+  it.effect("report a file that is too large; a file in place of a folder is empty", () =>
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
@@ -149,7 +149,7 @@ describe("agents from files", () => {
     )
   )
 
-  it.effect("a folder offers 100 agents at most; that there are more is a problem of its own", () =>
+  it.effect("are limited to 100 per folder; the rest is reported", () =>
     Effect.gen(function* () {
       const { agents, problems } = yield* read
       assert.strictEqual(agents.length, 202)

@@ -62,7 +62,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 describe("an agent as a process", () => {
-  it.effect("is given the task over stdin, and its last words are the result", () =>
+  it.effect("gets the task on stdin and returns its last message", () =>
     Effect.gen(function* () {
       const { duration, ...result } = yield* run(
         `const task = readFileSync(0, "utf8");
@@ -79,7 +79,7 @@ describe("an agent as a process", () => {
     })
   )
 
-  it.effect("tells what it does as it does it", () =>
+  it.effect("reports its progress", () =>
     Effect.gen(function* () {
       const seen: Array<Activity> = []
       const { start } = yield* agent(
@@ -117,7 +117,7 @@ describe("an agent as a process", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("sees the environment it was given and no other", () =>
+  it.effect("has exactly the given environment", () =>
     Effect.gen(function* () {
       const { text } = yield* run(
         `say(${JSON.stringify(model)});
@@ -129,14 +129,14 @@ describe("an agent as a process", () => {
     })
   )
 
-  it.effect("an event of a later version is passed over", () =>
+  it.effect("skips events of later versions", () =>
     Effect.gen(function* () {
       const script = `say(${JSON.stringify(`${model}{"_tag":"Rainbow","x":1}\n\n${content("ok")}${finished}`)})`
       assert.strictEqual((yield* run(script)).text, "ok")
     })
   )
 
-  it.effect("what stopped it before its goal is in the result, with what there is so far", () =>
+  it.effect("reports in the result why it stopped early, with the result so far", () =>
     Effect.gen(function* () {
       const limit = line(cases.LimitReached.make({ limit: "turns", message: "100 turns are used up" }))
       const result = yield* run(`say(${JSON.stringify(model + content("half") + limit)})`)
@@ -181,7 +181,7 @@ describe("an agent as a process", () => {
     ]
   ]
   for (const [name, script, says] of bad) {
-    it.effect(`one that ${name} fails clearly`, () =>
+    it.effect(`fails with a clear message when it ${name}`, () =>
       Effect.gen(function* () {
         const message = yield* failure(script)
         for (const words of says) assert.include(message, words)
@@ -190,21 +190,21 @@ describe("an agent as a process", () => {
     )
   }
 
-  it.effect("a program that is not there is said to be missing", () =>
+  it.effect("reports a missing program", () =>
     Effect.gen(function* () {
       assert.include(yield* failure("", { command: ["/nowhere/agent"] }), "/nowhere/agent cannot be started")
       assert.include(yield* failure("", { cwd: "/nowhere" }), "cannot be started")
     })
   )
 
-  it.effect("one that does not read a long task is not waited for", () =>
+  it.effect("is not waited for when it does not read a long task", () =>
     Effect.gen(function* () {
       const script = `say(${JSON.stringify(model + content("ok") + finished)})`
       assert.strictEqual((yield* run(script, {}, "x".repeat(4_000_000))).text, "ok")
     })
   )
 
-  it.effect("one that says nothing for too long is ended", () =>
+  it.effect("is ended when it is silent for too long", () =>
     Effect.gen(function* () {
       const pid = yield* Deferred.make<number>()
       const { start } = yield* agent(
@@ -228,7 +228,7 @@ describe("an agent as a process", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("dies with all that it started when the scope closes, also where it does not want to", () =>
+  it.effect("is killed with all its processes when the scope closes", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const pids = yield* Deferred.make<ReadonlyArray<number>>()
@@ -258,7 +258,7 @@ describe("an agent as a process", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("one that leaves another behind on its output is not waited for", () =>
+  it.effect("is not waited for when another process keeps its output open", () =>
     Effect.gen(function* () {
       const read = yield* Deferred.make<void>()
       const last = line(cases.Thought.make({ subject: "the last line", description: "" }))
@@ -282,7 +282,7 @@ describe("an agent as a process", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("one that takes one task says so when it is spoken to", () =>
+  it.effect("rejects a second message when it takes one task", () =>
     Effect.gen(function* () {
       const { start } = yield* agent(`say(${JSON.stringify(model + content("ok") + finished)})`)
       const { result, send } = yield* start({ ...quiet, prompt: "x" })
@@ -319,7 +319,7 @@ describe("an agent that takes messages", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("when it dies, whoever waits is told, and so is who comes later", () =>
+  it.effect("reports its death to current and later senders", () =>
     Effect.gen(function* () {
       const told = yield* Ref.make("")
       const { start } = yield* agent(parrot, { takesMessages: true })

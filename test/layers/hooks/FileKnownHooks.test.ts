@@ -26,20 +26,18 @@ const toldOf = Effect.fnUntraced(function* (...seen: ReadonlyArray<ReadonlyArray
   return { file, told }
 })
 
-describe("the hooks that a folder brings", () => {
-  it.effect(
-    "are told of when they are new, with their commands, and not again; nothing of them is kept in the clear",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        assert.match((yield* toldOf([hook()])).told ?? "", /AfterTool on "edit": "lint" runs "node lint\.js"/)
-        const { file, told } = yield* toldOf([hook()], [hook()])
-        assert.isUndefined(told)
-        assert.notMatch(yield* fs.readFileString(file), /secret|lint/)
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+describe("a folder's hooks", () => {
+  it.effect("are reported once when new, with their commands, and stored only as hashes", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      assert.match((yield* toldOf([hook()])).told ?? "", /AfterTool on "edit": "lint" runs "node lint\.js"/)
+      const { file, told } = yield* toldOf([hook()], [hook()])
+      assert.isUndefined(told)
+      assert.notMatch(yield* fs.readFileString(file), /secret|lint/)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("are the folder's only: nothing is told of the person's own", () =>
+  it.effect("are distinct from the user's, which are never reported", () =>
     Effect.gen(function* () {
       assert.isUndefined((yield* toldOf([hook({ source: "home" })])).told)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
@@ -52,7 +50,7 @@ describe("the hooks that a folder brings", () => {
     ["variables", { env: { NODE_OPTIONS: "-r ./evil.js" } }, /with "NODE_OPTIONS=-r \.\/evil\.js"/]
   ]
   for (const [rule, fields, expected] of changes) {
-    it.effect(`a known command with another ${rule} is new`, () =>
+    it.effect(`are new when a known command has another ${rule}`, () =>
       Effect.gen(function* () {
         const { told = "" } = yield* toldOf([hook()], [hook(), hook(fields)])
         assert.match(told, expected)

@@ -58,8 +58,8 @@ const answered =
     return Effect.succeed(standing(new Map(Object.entries(answers)), given, false) === "trusted")
   }
 
-layer(NodeServices.layer)("memory in files", (it) => {
-  describe("what is found", () => {
+layer(NodeServices.layer)("memory files", (it) => {
+  describe("discovery", () => {
     it.effect("global, extensions, then the workspace from the outermost folder inward", () =>
       Effect.gen(function* () {
         const loaded = yield* loadedOf(
@@ -104,7 +104,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("upward ends at the parent of the project; without boundaries there is no upward", () =>
+    it.effect("upward ends at the parent of the project; without a project there is none", () =>
       Effect.gen(function* () {
         const files = {
           "a/GEMINI.md": "too far",
@@ -125,7 +125,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("the home folder is no project, even where it is kept in git, and is not searched", () =>
+    it.effect("the home folder is not a project, even as a git repository, and is not searched", () =>
       Effect.gen(function* () {
         const files = { ".git/HEAD": "", "GEMINI.md": "home", ".gemini/GEMINI.md": "global", "work/GEMINI.md": "work" }
         assert.deepStrictEqual(shownIn(yield* loadedOf(files, { cwd: "." })), [".gemini/GEMINI.md"])
@@ -135,7 +135,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("downward: one level after the other, by name, in at most so many folders; rules and habits count", () =>
+    it.effect("downward: level by level, by name, in a limited number of folders; ignore rules apply", () =>
       Effect.gen(function* () {
         const files = {
           ...git,
@@ -161,7 +161,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a file counts once whatever it is called; a folder of that name, and an empty file, not at all", () =>
+    it.effect("a file under several names counts once; a folder of that name and an empty file do not count", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({
@@ -245,7 +245,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
     ] satisfies ReadonlyArray<
       readonly [string, Readonly<Record<string, string>>, ReadonlyArray<string | undefined>, number]
     >) {
-      it.effect(`of two global files what the other one says whole counts once: ${rule}`, () =>
+      it.effect(`a global file contained in another is left out: ${rule}`, () =>
         Effect.gen(function* () {
           const { blocks, problems } = yield* loadedOf({ ...git, ...files })
           assert.deepStrictEqual<ReadonlyArray<string | undefined>>(shownIn({ blocks }), taken)
@@ -255,54 +255,52 @@ layer(NodeServices.layer)("memory in files", (it) => {
     }
 
     for (const importFormat of ["tree", "flat"] as const) {
-      it.effect(
-        `what is found by itself has its own block, and where others import it only its name stands: ${importFormat}`,
-        () =>
-          Effect.gen(function* () {
-            const { memory, place } = yield* person(
-              {
-                ...git,
-                ".gemini/GEMINI.md": "same",
-                ".palimpsest/GEMINI.md": "same",
-                ".palimpsest/AGENTS.md": "mine @GEMINI.md",
-                "work/GEMINI.md": "root @AGENTS.md @docs/a.md",
-                "work/AGENTS.md": "agents @GEMINI.md",
-                "work/docs/a.md": "doc",
-                "work/src/GEMINI.md": "src @../GEMINI.md @../docs/b.md",
-                "work/docs/b.md": "deep @../GEMINI.md",
-                "work/lib/x/GEMINI.md": "lib @../../GEMINI.md"
-              },
-              { memory: { importFormat, maxDirs: 4 } }
-            )
-            const loaded = yield* memory.load
-            assert.deepStrictEqual(
-              [shownIn(loaded), loaded.problems],
-              [[theirs, "~/.palimpsest/AGENTS.md", "GEMINI.md", "AGENTS.md", "src/GEMINI.md"], []]
-            )
-            const text = memoryText(loaded)
-            for (const said of ["same", "mine", "root", "agents", "doc", "src", "deep"]) {
-              assert.lengthOf(text.match(new RegExp(`^(?:\\w+ @.* )?${said}\\b`, "gm")) ?? [], 1, said)
-            }
-            assert.deepStrictEqual(
-              loaded.blocks.map(({ imports }) => imports.map((file) => file.split("/").at(-1))),
-              [[], [], ["a.md"], [], ["b.md"]]
-            )
-            const stands = (path: string, name: string) =>
-              importFormat === "flat"
-                ? `@${path}`
-                : `<!-- @${path} is not repeated here: it stands in this memory as ${name} -->`
-            assert.include(text, `mine ${stands("GEMINI.md", theirs)}`)
-            assert.include(text, `agents ${stands("GEMINI.md", "GEMINI.md")}`)
-            assert.include(text, `src ${stands("../GEMINI.md", "GEMINI.md")}`)
-            assert.include(text, `deep ${stands("../GEMINI.md", "GEMINI.md")}`)
-            const touched = yield* memory.touched(place("work/lib/x/y"))
-            assert.include(touched ?? "", `lib ${stands("../../GEMINI.md", "GEMINI.md")}`)
-            assert.notInclude(touched ?? "", "root")
-          })
+      it.effect(`a discovered file has its own block, and imports of it are only named: ${importFormat}`, () =>
+        Effect.gen(function* () {
+          const { memory, place } = yield* person(
+            {
+              ...git,
+              ".gemini/GEMINI.md": "same",
+              ".palimpsest/GEMINI.md": "same",
+              ".palimpsest/AGENTS.md": "mine @GEMINI.md",
+              "work/GEMINI.md": "root @AGENTS.md @docs/a.md",
+              "work/AGENTS.md": "agents @GEMINI.md",
+              "work/docs/a.md": "doc",
+              "work/src/GEMINI.md": "src @../GEMINI.md @../docs/b.md",
+              "work/docs/b.md": "deep @../GEMINI.md",
+              "work/lib/x/GEMINI.md": "lib @../../GEMINI.md"
+            },
+            { memory: { importFormat, maxDirs: 4 } }
+          )
+          const loaded = yield* memory.load
+          assert.deepStrictEqual(
+            [shownIn(loaded), loaded.problems],
+            [[theirs, "~/.palimpsest/AGENTS.md", "GEMINI.md", "AGENTS.md", "src/GEMINI.md"], []]
+          )
+          const text = memoryText(loaded)
+          for (const said of ["same", "mine", "root", "agents", "doc", "src", "deep"]) {
+            assert.lengthOf(text.match(new RegExp(`^(?:\\w+ @.* )?${said}\\b`, "gm")) ?? [], 1, said)
+          }
+          assert.deepStrictEqual(
+            loaded.blocks.map(({ imports }) => imports.map((file) => file.split("/").at(-1))),
+            [[], [], ["a.md"], [], ["b.md"]]
+          )
+          const stands = (path: string, name: string) =>
+            importFormat === "flat"
+              ? `@${path}`
+              : `<!-- @${path} is not repeated here: it stands in this memory as ${name} -->`
+          assert.include(text, `mine ${stands("GEMINI.md", theirs)}`)
+          assert.include(text, `agents ${stands("GEMINI.md", "GEMINI.md")}`)
+          assert.include(text, `src ${stands("../GEMINI.md", "GEMINI.md")}`)
+          assert.include(text, `deep ${stands("../GEMINI.md", "GEMINI.md")}`)
+          const touched = yield* memory.touched(place("work/lib/x/y"))
+          assert.include(touched ?? "", `lib ${stands("../../GEMINI.md", "GEMINI.md")}`)
+          assert.notInclude(touched ?? "", "root")
+        })
       )
     }
 
-    it.effect("of a folder that is not trusted nothing is taken", () =>
+    it.effect("loads nothing from an untrusted folder", () =>
       Effect.gen(function* () {
         const files = {
           ...git,
@@ -361,7 +359,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
     ] satisfies ReadonlyArray<
       readonly [string, Readonly<Record<string, TrustAnswer>>, string, ReadonlyArray<string>]
     >) {
-      it.effect(`each folder is asked for itself, and the nearest answer counts: ${rule}`, () =>
+      it.effect(`trust is checked for each folder, and the nearest decision applies: ${rule}`, () =>
         Effect.gen(function* () {
           const { memory, place } = yield* person(
             {
@@ -389,7 +387,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       )
     }
 
-    it.effect("what a tool touches is asked for itself, too", () =>
+    it.effect("trust is checked for what a tool touches, too", () =>
       Effect.gen(function* () {
         const files = { ...git, "work/a/GEMINI.md": "a", "work/a/b/GEMINI.md": "b", "work/a/b/c/GEMINI.md": "c" }
         const answers: Record<string, TrustAnswer> = { work: "trusted", "work/a/b": "untrusted" }
@@ -407,7 +405,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a link into a folder that is not trusted is not followed, nor is an import from there", () =>
+    it.effect("does not follow links or imports into an untrusted folder", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person(
@@ -428,7 +426,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("what marks a project does not make more of the machine importable than is trusted", () =>
+    it.effect("a project marker does not extend imports beyond the trusted folder", () =>
       Effect.gen(function* () {
         const { blocks } = yield* loadedOf(
           {
@@ -443,7 +441,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("nobody is asked for the person's own files and what these import", () =>
+    it.effect("needs no trust for the user's own files and their imports", () =>
       Effect.gen(function* () {
         const { blocks, problems } = yield* loadedOf(
           {
@@ -461,7 +459,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a folder does not choose which of the person's own files are memory, nor which is written to", () =>
+    it.effect("a folder cannot choose which of the user's files are memory, nor which is written", () =>
       Effect.gen(function* () {
         const files = {
           ...git,
@@ -484,7 +482,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("folders that were added count where that is wanted, before the workspace", () =>
+    it.effect("loads added folders on request, before the workspace", () =>
       Effect.gen(function* () {
         const files = { ...git, "work/GEMINI.md": "work", "lib/.git/HEAD": "", "lib/GEMINI.md": "lib" }
         const { home } = yield* person({})
@@ -527,7 +525,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("flat: the file, then what it imports, the last import first, each once; the tokens stay", () =>
+    it.effect("flat: the file, then its imports, the last first, each once; the tokens stay", () =>
       Effect.gen(function* () {
         const { blocks, problems } = yield* loadedOf(
           {
@@ -557,7 +555,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
     )
 
     for (const importFormat of ["tree", "flat"] as const) {
-      it.effect(`a name that is no path and has no file stays as it is, and is no problem: ${importFormat}`, () =>
+      it.effect(`a token that is no path and names no file stays, without a problem: ${importFormat}`, () =>
         Effect.gen(function* () {
           const text = "use @effect/vitest@4.0.5, @types/node. ask @wren @socket.io/redis-adapter"
           const plain = yield* loadedOf({ ...git, "work/GEMINI.md": text }, { memory: { importFormat } })
@@ -586,7 +584,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
         })
       )
 
-      it.effect(`files that import one another are told once, however one comes to them: ${importFormat}`, () =>
+      it.effect(`files that import one another are loaded once: ${importFormat}`, () =>
         Effect.gen(function* () {
           const { problems } = yield* loadedOf(
             {
@@ -615,7 +613,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       )
     }
 
-    it.effect("from all of the workspace where nothing marks a project, and from no further", () =>
+    it.effect("reach the whole workspace without a project marker, and no further", () =>
       Effect.gen(function* () {
         const { blocks, problems } = yield* loadedOf(
           {
@@ -631,7 +629,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("as deep as is set, and no deeper", () =>
+    it.effect("respect the depth limit", () =>
       Effect.gen(function* () {
         const chain = Object.fromEntries(
           Array.from({ length: 7 }, (_, n) => [`work/${n === 0 ? "GEMINI" : `l${n}`}.md`, `level ${n} @l${n + 1}.md`])
@@ -645,7 +643,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a global file imports from its own folder, also where it is a link to another place", () =>
+    it.effect("a global file imports from its own folder, also through a link", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({
@@ -695,7 +693,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("diamonds below diamonds do not grow without end", () =>
+    it.effect("chained diamonds have limited size", () =>
       Effect.gen(function* () {
         const level = (n: number) => [0, 1, 2].map((i) => `d${n}-${i}.md`)
         const asking = (n: number) =>
@@ -721,7 +719,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
     )
   })
 
-  describe("bad input: one line each, and all else is loaded", () => {
+  describe("invalid input: one line each, and the rest is loaded", () => {
     const enough = "x".repeat(1_048_577)
     const cases: ReadonlyArray<
       readonly [what: string, files: Readonly<Record<string, string | Uint8Array>>, problem: RegExp]
@@ -793,7 +791,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       )
     }
 
-    it.effect("pipes, links round in circles and links that lead out are not opened", () =>
+    it.effect("pipes, cyclic links and links that lead out are not opened", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { layer: here, watched } = yield* watchedFiles
@@ -832,8 +830,8 @@ layer(NodeServices.layer)("memory in files", (it) => {
     )
   })
 
-  describe("what a tool touches", () => {
-    it.effect("memory on the way there that was not known, once; what is left out and what lies outside, never", () =>
+  describe("files a tool touches", () => {
+    it.effect("load new memory on their path once, never ignored files or those outside", () =>
       Effect.gen(function* () {
         const { memory, place } = yield* person(
           {
@@ -868,7 +866,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("switched off, nothing; what is imported already, nothing either", () =>
+    it.effect("load nothing when disabled, nor what was already imported", () =>
       Effect.gen(function* () {
         const files = { ...git, "work/GEMINI.md": "@a/AGENTS.md", "work/a/AGENTS.md": "a", "work/b/AGENTS.md": "b" }
         const off = yield* person(files, { memory: { downward: false, onTouch: false } })
@@ -880,14 +878,14 @@ layer(NodeServices.layer)("memory in files", (it) => {
     )
   })
 
-  describe("remembering a fact", () => {
+  describe("adding a fact", () => {
     const header = "## Gemini Added Memories"
     const planned = (memory: Memory["Service"], fact: string, scope: "global" | "project" = "project") =>
       Effect.flatMap(memory.plan(fact, scope), (change) => Effect.as(memory.save(change), change))
     const refused = (memory: Memory["Service"], fact: string, scope: "global" | "project" = "project") =>
       Effect.map(Effect.flip(planned(memory, fact, scope)), ({ message }) => message)
 
-    it.effect("what was shown is what is written, and it is loaded at once", () =>
+    it.effect("writes what was shown, and loads it at once", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, "work/AGENTS.md": "mine\n" })
@@ -909,7 +907,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("global facts go to this program's folder, which is made, and nobody else may read them", () =>
+    it.effect("writes global facts to this program's private folder, and creates it", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, ".gemini/GEMINI.md": "theirs" })
@@ -922,7 +920,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a file keeps its mode and what else is in it, and a link stays a link", () =>
+    it.effect("keeps a file's mode and content, and a link", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const before = new Uint8Array([0xef, 0xbb, 0xbf, 0x61, 0xff, 0x0d, 0x0a])
@@ -939,7 +937,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("what is no fact, or has no place to go, is refused with a reason", () =>
+    it.effect("refuses an invalid fact or a missing target, with a reason", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, "outside.md": "o" })
@@ -964,7 +962,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("what somebody else wrote between the question and the answer stays, and the fact is added to it", () =>
+    it.effect("keeps what others wrote between question and answer", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, "work/GEMINI.md": "one" })
@@ -981,7 +979,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("interrupted or failing anywhere, the file is as before or as after, and nothing lies beside it", () =>
+    it.effect("interrupted or failing anywhere, leaves a complete file and no temporary one", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const made: Array<string> = []
@@ -1030,7 +1028,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
   })
 
   describe("loading", () => {
-    it.effect("is done once and kept; the version grows only when something else is found", () =>
+    it.effect("happens once; the version grows only on a change", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { memory, place } = yield* person({ ...git, "work/GEMINI.md": "one" })
@@ -1045,7 +1043,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("a file that cannot be read is told in one line, and the rest is loaded", () =>
+    it.effect("reports an unreadable file in one line, and loads the rest", () =>
       Effect.gen(function* () {
         const real = yield* FileSystem.FileSystem
         const faulty = FileSystem.make({
@@ -1067,7 +1065,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("interrupted anywhere, it is as if nobody had asked", () =>
+    it.effect("can be interrupted anywhere without effect", () =>
       Effect.gen(function* () {
         const made: Array<Memory["Service"]> = []
         const points = yield* interruptSweep(
@@ -1093,7 +1091,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("above the workspace only files of its owner count, or of root", () =>
+    it.effect("uses files above the workspace only if the workspace's owner or root owns them", () =>
       Effect.gen(function* () {
         const real = yield* FileSystem.FileSystem
         const owned = (uid: number) =>
@@ -1121,7 +1119,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
       })
     )
 
-    it.effect("many at once read each file once", () =>
+    it.effect("concurrently reads each file once", () =>
       Effect.gen(function* () {
         const { layer: here, watched } = yield* watchedFiles
         yield* Effect.gen(function* () {
@@ -1135,7 +1133,7 @@ layer(NodeServices.layer)("memory in files", (it) => {
   })
 })
 
-layer(NodeServices.layer)("whatever the files are", (it) => {
+layer(NodeServices.layer)("any set of files", (it) => {
   const folders = ["", "a/", "a/b/", "c/"]
   const names = ["GEMINI.md", "AGENTS.md", "x.md"]
   const targets = [
@@ -1158,7 +1156,7 @@ layer(NodeServices.layer)("whatever the files are", (it) => {
   })
 
   it.effect.prop(
-    "no file outside of the project is ever opened, and none twice",
+    "opens no file outside of the project, and none twice",
     [Schema.Array(Made), Schema.Literals(["tree", "flat"])],
     ([made, importFormat]) =>
       Effect.gen(function* () {
@@ -1206,7 +1204,7 @@ layer(NodeServices.layer)("whatever the files are", (it) => {
   )
 
   it.effect.prop(
-    "a text without imports stays as it is, in both formats and resolved again",
+    "a text without imports is unchanged, in both formats and resolved again",
     [
       Schema.Array(
         Schema.Literals(["word", " ", "\n", "`@a.md`", "me@x.org", "@1", "--- x", "<!-- c -->", "```\n@b.md\n```\n"])
@@ -1240,7 +1238,7 @@ layer(
     Path.layer
   )
 )("a tree of 100,000 files", (it) => {
-  it.effect("is looked through within the limit, and what is left out is not entered", () =>
+  it.effect("is searched within the limit, without ignored folders", () =>
     Effect.gen(function* () {
       const { layer: here, watched } = yield* watchedFiles
       const make = (maxDirs: number) =>

@@ -40,9 +40,9 @@ const chunksOf = (response: Response) =>
     return chunks
   })
 
-describe("a body of events", () => {
+describe("a response of events", () => {
   it.effect.prop(
-    "comes event by event, however it was cut, without those that say nothing",
+    "yields each event, for any chunks, and skips empty ones",
     [Schema.Array(Event), Schema.Literals(["", "data: cut"]), Sizes],
     ([events, rest, sizes]) =>
       Effect.gen(function* () {
@@ -77,7 +77,7 @@ describe("a body of events", () => {
   }
 })
 
-it.live("a body is whole up to its bound, and keeps its head", () =>
+it.live("is read up to its limit, and keeps its headers", () =>
   Effect.gen(function* () {
     const of = (size: number) =>
       bounded(new Response("x".repeat(size), { status: 418, headers: { a: "b" } }), 1_000, () => new Error("too much"))

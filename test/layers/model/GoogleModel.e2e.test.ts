@@ -86,8 +86,8 @@ const plain = (reason: ModelErrorReason): object => {
   return { _tag, ...rest, ...(shown === null ? {} : { retryAfter: shown }) }
 }
 
-describe("answers", () => {
-  it.live("generate hands on parts, finish reason and counts", () =>
+describe("responses", () => {
+  it.live("generate returns parts, finish reason and counts", () =>
     Effect.gen(function* () {
       const usage = {
         promptTokenCount: 1,
@@ -106,7 +106,7 @@ describe("answers", () => {
     })
   )
 
-  it.live("no counts are null, not zero", () =>
+  it.live("missing counts are null, not zero", () =>
     Effect.gen(function* () {
       const { usageMetadata: _, ...bare } = hello
       const { model } = yield* against(always(Fake.json(bare)))
@@ -114,7 +114,7 @@ describe("answers", () => {
     })
   )
 
-  it.live("countTokens hands on the count of the contents", () =>
+  it.live("countTokens returns the count of the contents", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always(Fake.tokens(42)))
       assert.strictEqual(yield* model.countTokens({ ...question, systemInstruction: "be brief", tools: [{}] }), 42)
@@ -122,7 +122,7 @@ describe("answers", () => {
     })
   )
 
-  it.live("stream hands on every piece, those without candidates too", () =>
+  it.live("stream yields every chunk, also those without candidates", () =>
     Effect.gen(function* () {
       const { model } = yield* against(
         always(
@@ -142,7 +142,7 @@ describe("answers", () => {
   )
 
   for (const finishReason of ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "OTHER"]) {
-    it.live(`${finishReason} is an answer`, () =>
+    it.live(`${finishReason} is a response`, () =>
       Effect.gen(function* () {
         const response = Fake.response([{ text: "so far" }], { finishReason })
         const { model } = yield* against(Fake.queue(Fake.json(response), Fake.sse(response)))
@@ -171,7 +171,7 @@ describe("answers", () => {
     })
   )
 
-  it.live("the whole request travels in the wire shape", () =>
+  it.live("the whole request has the API's form", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always(Fake.json(hello)))
       const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: { type: "object" } }], newKind: {} }]
@@ -283,7 +283,7 @@ describe("failures", () => {
     }
   }
 
-  it.live("a redirection is not followed: the key goes to nobody else", () =>
+  it.live("redirections are not followed: the key goes to no other server", () =>
     Effect.gen(function* () {
       const elsewhere = yield* Fake.make(always(Fake.json(hello)))
       const location = `${elsewhere.url}/v1beta/models/x:generateContent`
@@ -337,7 +337,7 @@ describe("failures", () => {
     )
   }
 
-  it.live("an error in the middle of a stream, after what came before it", () =>
+  it.live("an error in the middle of a stream follows the chunks before it", () =>
     Effect.gen(function* () {
       const { model } = yield* against(
         always([
@@ -369,7 +369,7 @@ describe("failures", () => {
       })
     )
 
-    it.live(`a stream ${name} after its first piece hands that on and is a NetworkError`, () =>
+    it.live(`a stream ${name} after its first chunk yields that and then a NetworkError`, () =>
       Effect.gen(function* () {
         const taken = yield* Deferred.make<void>()
         const first = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
@@ -386,7 +386,7 @@ describe("failures", () => {
     )
   }
 
-  it.live("nobody there, no such host and no TLS are NetworkErrors that name the host", () =>
+  it.live("a refused connection, an unknown host and missing TLS are NetworkErrors that name the host", () =>
     Effect.gen(function* () {
       const gone = yield* Effect.scoped(Effect.map(Fake.make(always([])), ({ url }) => url))
       const noTls = (yield* Fake.make(always([]))).url.replace("http:", "https:")
@@ -418,7 +418,7 @@ describe("failures", () => {
   )
 })
 
-describe("answers without an end", () => {
+describe("endless responses", () => {
   const block = "x".repeat(1_048_576)
   const endless = (begin: string, head: Fake.Step): Fake.Answer => [
     head,
@@ -433,7 +433,7 @@ describe("answers without an end", () => {
     stream: endless('data: {"candidates":[{"content":{"parts":[{"text":"', Fake.streamHead)
   }
   for (const way of everyWay) {
-    it.live(`one line is ended at 32 MiB, and the socket closed (${way})`, () =>
+    it.live(`a line is cut off at 32 MiB, and the socket closed (${way})`, () =>
       Effect.gen(function* () {
         const { fake, model } = yield* against(always(answers[way]))
         const { reason } = yield* Effect.flip(ways(model)[way])
@@ -446,7 +446,7 @@ describe("answers without an end", () => {
       })
     )
 
-    it.live(`the body of an error is ended at 1 MiB, and its status told (${way})`, () =>
+    it.live(`an error body is cut off at 1 MiB, and its status reported (${way})`, () =>
       Effect.gen(function* () {
         const head = Fake.head(400, { "content-type": "application/json" })
         const { fake, model } = yield* against(always(endless('{"error":{"message":"', head)))
@@ -460,7 +460,7 @@ describe("answers without an end", () => {
     )
   }
 
-  it.live("what compressed bytes unpack to is counted", () =>
+  it.live("compressed bytes count at their unpacked size", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
         Effect.callback<http.Server>((resume) => {
@@ -481,7 +481,7 @@ describe("answers without an end", () => {
     })
   )
 
-  it.live("pieces and parts are counted, not those that say nothing", () =>
+  it.live("chunks and parts are limited, without counting empty ones", () =>
     Effect.gen(function* () {
       const idle = Fake.write(": still there\n\n".repeat(300_000))
       const pieces = Fake.write("data: {}\n\n".repeat(128_001))
@@ -510,7 +510,7 @@ describe("interruption", () => {
   ]
   for (const [name, steps] of stalls) {
     for (const way of everyWay) {
-      it.live(`trap: ${way} stalled ${name} is aborted at the socket, and nothing follows`, () =>
+      it.live(`trap: ${way} stalled ${name} closes the socket, and nothing follows`, () =>
         Effect.gen(function* () {
           const reached = yield* Deferred.make<void>()
           const { fake, model } = yield* against(({ index }) =>
@@ -533,7 +533,7 @@ describe("interruption", () => {
 
   const firstPiece = Fake.event(Fake.response([{ text: "a" }], { finishReason: null }))
 
-  it.live("trap: a stream stalled after a piece is aborted at the socket", () =>
+  it.live("trap: a stream that stalls after a chunk closes its socket", () =>
     Effect.gen(function* () {
       const taken = yield* Deferred.make<void>()
       const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
@@ -548,7 +548,7 @@ describe("interruption", () => {
     })
   )
 
-  it.live("trap: a stream that is left early leaves no socket behind", () =>
+  it.live("trap: a stream that is left early closes its socket", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, firstPiece, Fake.stall]))
       const chunks = yield* Stream.runCollect(Stream.take(model.stream(question), 1))
@@ -558,7 +558,7 @@ describe("interruption", () => {
     })
   )
 
-  it.live("a stream whose consumer fails leaves no socket behind", () =>
+  it.live("a stream whose consumer fails closes its socket", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always([Fake.streamHead, firstPiece, Fake.stall]))
       yield* Effect.flip(Stream.runForEach(model.stream(question), () => Effect.fail("enough")))
@@ -566,7 +566,7 @@ describe("interruption", () => {
     })
   )
 
-  it.live("the same stream can be run again, each time with a request of its own", () =>
+  it.live("a stream can be run again, each time with its own request", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always(Fake.sse(hello)))
       const stream = model.stream(question)
@@ -598,7 +598,7 @@ describe("traps of the SDK", () => {
     })
   )
 
-  it.live("its timeout: it is not used, not even announced to the server", () =>
+  it.live("its timeout is not used, nor announced to the server", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always(Fake.json(hello)))
       yield* model.generate(question)
@@ -612,7 +612,7 @@ describe("traps of the SDK", () => {
   })
 
   for (const way of everyWay) {
-    it.effect(`its timeout: ours is a TimeoutError, and the socket closes (${way})`, () =>
+    it.effect(`our timeout is a TimeoutError, and closes the socket (${way})`, () =>
       Effect.gen(function* () {
         const timeouts = { generate: "50 millis", chunk: "50 millis", countTokens: "50 millis" } as const
         const { fake, model } = yield* against(always([Fake.stall]), timeouts)
@@ -627,7 +627,7 @@ describe("traps of the SDK", () => {
     )
   }
 
-  it.effect("a stream that stalls after a piece times out, after handing that on", () =>
+  it.effect("a stream that stalls after a chunk times out after yielding it", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* against(always([...Fake.sse(checkpoint), Fake.stall]), { chunk: "200 millis" })
       const taken = yield* Queue.unbounded<unknown>()
@@ -646,7 +646,7 @@ describe("traps of the SDK", () => {
     })
   )
 
-  it.effect("each piece of a stream has the whole time, and the consumer's own time does not count", () =>
+  it.effect("each chunk has the whole timeout, and the consumer's own time does not count", () =>
     Effect.gen(function* () {
       const gates = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>(), Deferred.make<void>()])
       const [one, two, three] = gates.map((gate) => Fake.wait(Deferred.await(gate)))
@@ -673,7 +673,7 @@ describe("traps of the SDK", () => {
     })
   )
 
-  it.live("the environment: what Config says counts, and nothing is printed", () =>
+  it.live("its environment variables: only Config is read, and nothing is printed", () =>
     Effect.gen(function* () {
       const printed = (["warn", "debug", "log", "error"] as const).map((name) => vi.spyOn(console, name))
       vi.stubEnv("GOOGLE_API_KEY", "from the environment")
@@ -757,7 +757,7 @@ describe("the key", () => {
     )
   }
 
-  it.effect("a missing one fails every call, not the layer", () =>
+  it.effect("a missing key fails every call, not the layer", () =>
     Effect.gen(function* () {
       for (const environment of [{}, { GEMINI_API_KEY: "" }]) {
         const layer = provided({ GEMINI_API_KEY: "", ...environment })
@@ -770,7 +770,7 @@ describe("the key", () => {
     })
   )
 
-  it.effect("one that no header can hold is not accepted, and not shown", () =>
+  it.effect("a key that no header can hold is rejected without showing it", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(asked({ GEMINI_API_KEY: "two\nlines" }))
       assert.instanceOf(error, ModelError)
@@ -779,7 +779,7 @@ describe("the key", () => {
     })
   )
 
-  it.effect("an endpoint that is no http URL fails the layer, a blank one does not", () =>
+  it.effect("an endpoint that is not an http URL fails the layer; a blank one is ignored", () =>
     Effect.gen(function* () {
       for (const url of ["not a URL", "localhost:8080"]) {
         const error = yield* Effect.flip(Layer.build(provided({ GOOGLE_GEMINI_BASE_URL: url })))
@@ -790,7 +790,7 @@ describe("the key", () => {
     })
   )
 
-  it.live("is in no error, log, span or message, whatever the server says", () =>
+  it.live("appears in no error, log, span or message, whatever the server sends", () =>
     Effect.gen(function* () {
       const spans: Array<Tracer.NativeSpan> = []
       const logs: Array<unknown> = []
@@ -897,7 +897,7 @@ describe("the recordings of gemini-cli", () => {
   }
 })
 
-describe("what the API says of a model", () => {
+describe("the API's description of a model", () => {
   const describing = Effect.fnUntraced(function* (
     answer: (name: string) => Fake.Answer,
     timeouts: Partial<GoogleModel.Timeouts> = {}
@@ -908,7 +908,7 @@ describe("what the API says of a model", () => {
     return { fake, ask: ask ?? (() => Effect.die(new Error("it cannot be asked"))) }
   })
 
-  it.live("is asked once for each model", () =>
+  it.live("is requested once per model", () =>
     Effect.gen(function* () {
       const { ask, fake } = yield* describing((name) => Fake.description(name, 1_048_576, 65_536))
       const said = { window: 1_048_576, output: 65_536 }
@@ -920,7 +920,7 @@ describe("what the API says of a model", () => {
     })
   )
 
-  it.live("a model it does not have is no failure, and neither is a name that can be none", () =>
+  it.live("is absent for an unknown model and for an invalid name", () =>
     Effect.gen(function* () {
       const { ask, fake } = yield* describing((name) =>
         name === "a b" ? Fake.failure(400, "* GetModelRequest.name: unexpected model name format") : Fake.noModel(name)
@@ -941,7 +941,7 @@ describe("what the API says of a model", () => {
     ["an answer without limits", Fake.json({ name: "models/x" }), "InvalidResponseError"]
   ]
   for (const [what, answer, reason] of failures) {
-    it.live(`${what} says nothing about the model, and is asked again`, () =>
+    it.live(`is unknown after ${what}, and requested again`, () =>
       Effect.gen(function* () {
         const { ask, fake } = yield* describing(() => answer)
         for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(ask("gemini-x"))).reason._tag, reason)
@@ -950,7 +950,7 @@ describe("what the API says of a model", () => {
     )
   }
 
-  it.live("interrupted or late, it closes its socket", () =>
+  it.live("closes its socket when interrupted or late", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const closed = yield* Deferred.make<void>()

@@ -49,7 +49,7 @@ const found = (
 const says = (model: string) => `GEMINI_MODEL=${model}\n`
 const all = { "me/work": "trusted" } as const
 
-describe("which file counts", () => {
+describe("choosing the file", () => {
   const cases: ReadonlyArray<
     readonly [rule: string, files: ReadonlyArray<string>, trusted: Readonly<Record<string, TrustAnswer>>, file: string]
   > = [
@@ -88,7 +88,7 @@ describe("which file counts", () => {
     )
   }
 
-  it.effect("one that says nothing to this program stands in nobody's way", () =>
+  it.effect("skips a file without variables of this program", () =>
     Effect.gen(function* () {
       const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
       const { file, variables } = yield* found(at, all)
@@ -96,7 +96,7 @@ describe("which file counts", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("none: nothing is said", () =>
+  it.effect("reports nothing without a file", () =>
     Effect.gen(function* () {
       const at = yield* ground({})
       assert.deepStrictEqual(yield* found(at, all), {
@@ -111,7 +111,7 @@ describe("which file counts", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("what was passed over is known, and nothing of it is told or taken", () =>
+  it.effect("remembers skipped files without reading their values", () =>
     Effect.gen(function* () {
       const at = yield* ground({ "me/work/.env": "GOOGLE_GEMINI_BASE_URL=https://evil.example\n" })
       const { notices, untrusted, variables } = yield* found(at, {})
@@ -120,8 +120,8 @@ describe("which file counts", () => {
   )
 })
 
-describe("what counts", () => {
-  it.effect("the environment first; names that the file must not set stay unset", () =>
+describe("precedence", () => {
+  it.effect("the environment comes first; variables a file must not set stay unset", () =>
     Effect.gen(function* () {
       const at = yield* ground({
         "me/work/.env": "GEMINI_MODEL=file\nGEMINI_CLI_TRUST_WORKSPACE=true\nPALIMPSEST_HOME=/tmp\nPATH=/evil\n"
@@ -131,7 +131,7 @@ describe("what counts", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a key is hidden, and a line that cannot be understood is told by its number", () =>
+  it.effect("a key is hidden, and an invalid line is reported by its number", () =>
     Effect.gen(function* () {
       const at = yield* ground({ "me/.gemini/.env": "what is this\nGEMINI_API_KEY=some-key-or-other\nsk-live" })
       const { hidden, notices } = yield* found(at, {})
@@ -143,7 +143,7 @@ describe("what counts", () => {
   )
 })
 
-describe("a folder's file does not say where the person's things go", () => {
+describe("a folder's file cannot set the paths of the user's files", () => {
   const url = "GOOGLE_GEMINI_BASE_URL=https://user:secret@theirs.example/x"
   const used = (at: At, file: string) =>
     `the model is asked at https://theirs.example, as GOOGLE_GEMINI_BASE_URL in ${at(file)} says`
@@ -223,7 +223,7 @@ describe("a folder's file does not say where the person's things go", () => {
     )
   }
 
-  it.effect("a file that says nothing but an address that is left out stands in nobody's way", () =>
+  it.effect("a file whose only variable is an ignored address is skipped", () =>
     Effect.gen(function* () {
       const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
       const { file, variables } = yield* found(at, all)
@@ -231,7 +231,7 @@ describe("a folder's file does not say where the person's things go", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("variables that name files, hooks and what is the home's alone are not taken, which is told once", () =>
+  it.effect("ignores variables for files, hooks and home settings, and reports it once", () =>
     Effect.gen(function* () {
       const at = yield* ground({
         "me/work/.gemini/.env":
@@ -245,7 +245,7 @@ describe("a folder's file does not say where the person's things go", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a file of the person's says where things are, but not where a prompt is written", () =>
+  it.effect("the user's file may set paths, but not where a prompt is written", () =>
     Effect.gen(function* () {
       const text = "GEMINI_WRITE_SYSTEM_MD=x\nGEMINI_EXP=x\nGEMINI_SYSTEM_MD=/etc/passwd\nPALIMPSEST_IDE_FILE=x\n"
       const at = yield* ground({ "me/.gemini/.env": text })
@@ -303,7 +303,7 @@ describe("a folder's file does not say where the person's things go", () => {
   }
 })
 
-describe("what cannot be read", () => {
+describe("unreadable files", () => {
   const cases: ReadonlyArray<readonly [what: string, make: (file: string) => void, told: RegExp]> = [
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /\.env is a named pipe; [^\n]*; it was left out$/],
     ["a folder", (file) => execFileSync("mkdir", [file]), /\.env is a folder; [^\n]*; it was left out$/],
@@ -321,7 +321,7 @@ describe("what cannot be read", () => {
     ]
   ]
   for (const [what, make, told] of cases) {
-    it.effect(`${what} is told in one line and passed over`, () =>
+    it.effect(`${what} is reported in one line and skipped`, () =>
       Effect.gen(function* () {
         const at = yield* ground({ "me/.env": says("mine") })
         make(at("me/work/.env"))
@@ -333,7 +333,7 @@ describe("what cannot be read", () => {
     )
   }
 
-  it.effect("a link from a trusted folder to one that was refused is passed over", () =>
+  it.effect("a link from a trusted folder to a declined one is skipped", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const at = yield* ground({ "me/work/app/vendor/settings": says("theirs") })

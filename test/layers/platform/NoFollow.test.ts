@@ -52,7 +52,7 @@ const told = <R>(work: Effect.Effect<unknown, PlatformError.PlatformError, R>) =
 
 /** What tools rely on, of each way. */
 const contract = (kind: "descriptors" | "looks" | "memory") => {
-  it.effect("does what the plain one does where there is no link", () =>
+  it.effect("works like the plain operation without links", () =>
     using(kind, ({ files, held, plain, top }) =>
       Effect.gen(function* () {
         yield* files.makeDirectory(`${top}/a/b`, { recursive: true })
@@ -89,7 +89,7 @@ const contract = (kind: "descriptors" | "looks" | "memory") => {
     )
   )
 
-  it.effect("says what is wrong with the path that it was given", () =>
+  it.effect("errors name the given path", () =>
     using(kind, ({ files, top }) =>
       Effect.gen(function* () {
         yield* files.makeDirectory(`${top}/d`)
@@ -116,7 +116,7 @@ const contract = (kind: "descriptors" | "looks" | "memory") => {
 }
 
 const links = (kind: "descriptors" | "looks") => {
-  it.effect("follows no link, wherever it stands, and changes nothing behind it", () =>
+  it.effect("follows no link anywhere in the path, and changes nothing behind it", () =>
     using(kind, ({ files, held, plain, top }) =>
       Effect.gen(function* () {
         yield* writeFiles(top, { "in/x": "in", "out/x": "out", "out/deep/y": "out" })
@@ -157,7 +157,7 @@ needs("Linux")("files by descriptors", () => {
   contract("descriptors")
   links("descriptors")
 
-  it.live("a pipe is not waited for, and no descriptor is left open", () =>
+  it.live("does not wait for a pipe, and leaves no descriptor open", () =>
     using("descriptors", ({ files, top }) =>
       Effect.gen(function* () {
         execFileSync("mkfifo", [path.join(top, "pipe")])
@@ -182,7 +182,7 @@ needs("Linux")("files by descriptors", () => {
     )
   )
 
-  it.effect("a folder that is held stays the same one when another takes its name", () =>
+  it.effect("an open folder stays the same when another takes its name", () =>
     using("descriptors", ({ held, plain, top }) =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -197,11 +197,11 @@ needs("Linux")("files by descriptors", () => {
   )
 })
 
-describe("files by looks", () => {
+describe("a file system with checked paths", () => {
   contract("looks")
   links("looks")
 })
 
-describe("files in memory", () => {
+describe("a file system in memory", () => {
   contract("memory")
 })

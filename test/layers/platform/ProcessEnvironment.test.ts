@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as ProcessEnvironment from "../../../src/layers/platform/ProcessEnvironment.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 
-it.effect("the environment is this process's, as it is when it is asked for", () =>
+it.effect("reads the process environment at each access", () =>
   Effect.gen(function* () {
     const { variables } = yield* Environment
     yield* Effect.acquireRelease(

@@ -48,7 +48,7 @@ describe("Watchdog", () => {
   )
 
   it.live(
-    "ends what a process left running, however long after it",
+    "ends the remaining processes, however much later",
     () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()

@@ -7,7 +7,7 @@ const matcher = (source: string) => Effect.flatMap(LineMatcher, (matchers) => ma
 
 describe("WorkerLineMatcher", () => {
   layer(WorkerLineMatcher.layer)((it) => {
-    it.effect("gives the lines that match with their numbers, without their ends, up to as many as are wanted", () =>
+    it.effect("returns the matching lines with numbers, without line ends, up to the limit", () =>
       Effect.gen(function* () {
         const { lines } = yield* matcher("^a")
         assert.deepStrictEqual(yield* lines("a1\nb\r\na2\r\n\na3", 10), [
@@ -20,7 +20,7 @@ describe("WorkerLineMatcher", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("answers many at once, each its own", () =>
+    it.effect("serves concurrent searches separately", () =>
       Effect.gen(function* () {
         const { lines } = yield* matcher("x")
         const numbers = Array.from({ length: 50 }, (_, i) => i)
@@ -32,7 +32,7 @@ describe("WorkerLineMatcher", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("a pattern without end is ended by interruption", () =>
+    it.effect("interruption ends an endless pattern", () =>
       Effect.gen(function* () {
         const run = Effect.scoped(Effect.flatMap(matcher("^(a+)+$"), ({ lines }) => lines(`${"a".repeat(60)}!`, 1)))
         const fiber = yield* Effect.forkChild(run, { startImmediately: true })

@@ -166,7 +166,7 @@ const changes: ReadonlyArray<
 layer(NodeServices.layer)((it) => {
   for (const [how, look] of looks) {
     describe(`a catalogue, by ${how}`, () => {
-      it.effect("lists many without opening a log, and is for its owner only", () =>
+      it.effect("lists many without opening a log, and is private to its owner", () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { catalogue, folder } = yield* sessions
@@ -183,7 +183,7 @@ layer(NodeServices.layer)((it) => {
       )
 
       for (const [name, change] of changes) {
-        it.effect(`is right after ${name}`, () =>
+        it.effect(`is correct after ${name}`, () =>
           Effect.gen(function* () {
             const { file, folder } = yield* sessions
             yield* listOf(folder, look)
@@ -197,7 +197,7 @@ layer(NodeServices.layer)((it) => {
         )
       }
 
-      it.effect("keeps nothing of a session that is deleted or called otherwise", () =>
+      it.effect("drops sessions that were deleted or renamed", () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { catalogue, file, folder } = yield* sessions
@@ -217,7 +217,7 @@ layer(NodeServices.layer)((it) => {
         })
       )
 
-      it.effect("keeps no row that says why a log cannot be opened", () =>
+      it.effect("stores no reason why a log cannot be opened", () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { catalogue, file, folder } = yield* made
@@ -229,7 +229,7 @@ layer(NodeServices.layer)((it) => {
         })
       )
 
-      it.effect("shows an odd file as an odd row, and waits for no pipe", () =>
+      it.effect("shows a malformed file as such, and does not wait for a pipe", () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { file, folder } = yield* made
@@ -252,7 +252,7 @@ layer(NodeServices.layer)((it) => {
         })
       )
 
-      it.effect("does not count a log that changed a moment ago", () =>
+      it.effect("does not trust a log that changed a moment ago", () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { catalogue, folder } = yield* sessions
@@ -264,7 +264,7 @@ layer(NodeServices.layer)((it) => {
     })
   }
 
-  describe("a catalogue that is no good", () => {
+  describe("an unusable catalogue", () => {
     const flipped = (bytes: Uint8Array, at: number) => bytes.with(at, (bytes[at] ?? 0) ^ 1)
     const damages: ReadonlyArray<readonly [name: string, damage: (bytes: Uint8Array) => Uint8Array]> = [
       ["empty", () => new Uint8Array()],
@@ -276,7 +276,7 @@ layer(NodeServices.layer)((it) => {
       ["twice", (bytes) => Buffer.concat([bytes, bytes])]
     ]
     for (const [name, damage] of damages) {
-      it.effect(`${name}: it is made anew`, () =>
+      it.effect(`${name}: is rebuilt`, () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const { catalogue, folder } = yield* sessions
@@ -289,7 +289,7 @@ layer(NodeServices.layer)((it) => {
       )
     }
 
-    it.effect("a folder of its name: the list comes from the logs", () =>
+    it.effect("a folder of its name: lists from the logs", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { catalogue, folder } = yield* sessions
@@ -302,7 +302,7 @@ layer(NodeServices.layer)((it) => {
       })
     )
 
-    it.effect("a disk that takes no writes: the list comes from the logs", () =>
+    it.effect("a disk without writes: lists from the logs", () =>
       Effect.gen(function* () {
         const { folder } = yield* sessions
         const faulty = yield* FaultyFileSystem.make(({ mutating }) => (mutating === undefined ? "pass" : "fail"))
@@ -311,8 +311,8 @@ layer(NodeServices.layer)((it) => {
     )
   })
 
-  describe("at once", () => {
-    it.effect("50 lists beside renames, beginnings and deletions say what was so while they ran", () =>
+  describe("concurrency", () => {
+    it.effect("50 lists beside renames, creations and deletions return consistent rows", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder } = yield* made

@@ -131,7 +131,7 @@ const events = [started("s1"), appended(1, textPart("small")), appended(2, textP
 
 describe("FileSessionStore", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("keeps everything to its owner, large parts apart, and no lock when nobody writes", () =>
+    it.effect("keeps files private to their owner, large parts apart, and no lock when idle", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder, lines } = yield* written
@@ -143,7 +143,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("reports and cuts off what was written half: no line break, or no JSON in the last line", () =>
+    it.effect("reports and truncates a partial write: no line break, or invalid JSON in the last line", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         for (const torn of ['{"_tag":"Und', "\0\0\0\0", "not json\n", "\n", '{"_tag":"Undone","at":1}', "\xff\n"]) {
@@ -188,7 +188,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("keeps nothing open when it cannot be opened, even while the scope is", () =>
+    it.effect("releases everything when it cannot be opened, even within an open scope", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder, lines, store } = yield* written
@@ -203,7 +203,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("names the blob that a line lacks", () =>
+    it.effect("names the missing blob of a line", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -219,7 +219,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("writes nothing to a log that somebody else changed, replaced or took away", () =>
+    it.effect("does not write to a log that another process changed, replaced or removed", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, store } = yield* written
@@ -246,7 +246,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("takes over the lock of a process that is gone, and of one whose number was given to another", () =>
+    it.effect("takes over the lock of a dead process, also when its number was reused", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { folder, lock, open } = yield* written
@@ -263,7 +263,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("respects the lock of a process that runs, and says who it is", () =>
+    it.effect("respects the lock of a running process, and names it", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { lock, open } = yield* written
@@ -287,7 +287,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("respects a lock that says nothing yet, and takes it over when it never will", () =>
+    it.effect("respects an empty lock for a while, then takes it over", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { lock, open } = yield* written
@@ -302,7 +302,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("does not release a lock that is no longer its own", () =>
+    it.effect("does not release a lock that it no longer holds", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { lock, store } = yield* written
@@ -314,35 +314,33 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect(
-      "refuses further appends when half a line could not be taken back, and heals when it is opened again",
-      () =>
-        Effect.gen(function* () {
-          const { folder, open } = yield* written
-          const faulty = yield* FaultyFileSystem.make((call) =>
-            call.name === "File.writeAll" && call.write === 2 ? "half" : call.name === "File.truncate" ? "fail" : "pass"
-          )
-          const store = FileSessionStore.layer(folder).pipe(
-            Layer.provide(FileTempStore.folders),
-            Layer.provide(faulty.layer)
-          )
-          yield* SessionStore.use((_) =>
-            Effect.gen(function* () {
-              // The first write is the lock's.
-              const { log } = yield* _.open("s1")
-              for (let i = 0; i < 3; i += 1) {
-                const error = yield* Effect.flip(log.append(appended(3, textPart("never"))))
-                assert.strictEqual(error.reason._tag, "SessionUnavailable")
-              }
-            })
-          ).pipe(Effect.scoped, Effect.provide(store))
-          const found = yield* open
-          assert.deepStrictEqual(found.session, sessionOf(events))
-          assert.isAbove(found.torn, 0)
-        })
+    it.effect("refuses appends when a partial line could not be removed, and recovers when opened again", () =>
+      Effect.gen(function* () {
+        const { folder, open } = yield* written
+        const faulty = yield* FaultyFileSystem.make((call) =>
+          call.name === "File.writeAll" && call.write === 2 ? "half" : call.name === "File.truncate" ? "fail" : "pass"
+        )
+        const store = FileSessionStore.layer(folder).pipe(
+          Layer.provide(FileTempStore.folders),
+          Layer.provide(faulty.layer)
+        )
+        yield* SessionStore.use((_) =>
+          Effect.gen(function* () {
+            // The first write is the lock's.
+            const { log } = yield* _.open("s1")
+            for (let i = 0; i < 3; i += 1) {
+              const error = yield* Effect.flip(log.append(appended(3, textPart("never"))))
+              assert.strictEqual(error.reason._tag, "SessionUnavailable")
+            }
+          })
+        ).pipe(Effect.scoped, Effect.provide(store))
+        const found = yield* open
+        assert.deepStrictEqual(found.session, sessionOf(events))
+        assert.isAbove(found.torn, 0)
+      })
     )
 
-    it.effect("goes on after an append that failed", () =>
+    it.effect("accepts appends after one failed", () =>
       Effect.gen(function* () {
         const { folder, open } = yield* written
         for (const name of ["File.writeAll", "File.sync"]) {
@@ -371,7 +369,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("reads of a long session what the model sees, and no more", () =>
+    it.effect("reads only what the model sees of a long session", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder, store } = yield* written
@@ -429,7 +427,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("reads no more of a session that has a bounded result and masks", () =>
+    it.effect("reads no more of a session with a bounded result and masks", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder, store } = yield* written
@@ -475,7 +473,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("takes a step back whose line says nothing of the view for what it is", () =>
+    it.effect("falls back when a line does not describe the view", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, open, store } = yield* written
@@ -498,7 +496,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("believes no checkpoint that does not fit its log, and tells of a broken line in what it reads", () =>
+    it.effect("ignores a checkpoint that does not fit its log, and reports a broken line in what it reads", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, store } = yield* written
@@ -560,7 +558,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("lists 2,000 sessions, some of them huge, reading a bounded piece of each", () =>
+    it.effect("lists 2,000 sessions, some of them huge, with a limited read of each", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -603,7 +601,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("a session that begins does not take the title of one that was deleted", () =>
+    it.effect("a new session does not take the title of a deleted one", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -618,7 +616,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("keeps a title to its owner and leaves nothing beside it", () =>
+    it.effect("keeps titles private and leaves no temporary file", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -634,7 +632,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("deletes what a process that is gone held, and finishes a removal that stopped half-way", () =>
+    it.effect("deletes what a dead process held, and finishes an incomplete removal", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         for (const isHalf of [false, true]) {
@@ -648,7 +646,7 @@ describe("FileSessionStore", () => {
       })
     )
 
-    it.effect("a blob store that fails makes an append fail and the log stay as it was", () =>
+    it.effect("a failing blob store makes an append fail and leaves the log unchanged", () =>
       Effect.gen(function* () {
         const path = yield* Path.Path
         const { folder, open } = yield* written

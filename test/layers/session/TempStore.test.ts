@@ -67,7 +67,7 @@ const violations = Effect.fnUntraced(function* (folder: string, acknowledged: bo
 
 describe("FileTempStore", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("keeps everything to its owner, and writes nothing for bytes it has", () =>
+    it.effect("keeps files private to their owner, and writes no bytes twice", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -83,7 +83,7 @@ describe("FileTempStore", () => {
       })
     )
 
-    it.effect("notices a damaged blob, and repairs it when the bytes are put again", () =>
+    it.effect("detects a damaged blob, and repairs it when the bytes are stored again", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -120,7 +120,7 @@ describe("FileTempStore", () => {
       })
     )
 
-    it.effect("takes no name that is no hash, and refuses a handle that names two", () =>
+    it.effect("rejects a name that is not a hash, and an ambiguous handle", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -142,7 +142,7 @@ describe("FileTempStore", () => {
     )
 
     it.effect(
-      "is whole or absent, and leaves nothing behind, whichever call of the file system fails or stops half-way",
+      "writes completely or not at all, without leftovers, whichever file system call fails or stops half-way",
       () =>
         Effect.gen(function* () {
           const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
@@ -164,7 +164,7 @@ describe("FileTempStore", () => {
         })
     )
 
-    it.effect("leaves nothing behind when it is interrupted while a call hangs", () =>
+    it.effect("leaves nothing behind when interrupted while a call hangs", () =>
       Effect.gen(function* () {
         const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
         yield* put(yield* freshFolder).pipe(Effect.provide(counting.layer))
@@ -204,7 +204,7 @@ describe("FileTempStore", () => {
       })
     )
 
-    it.effect("the checks above can fail: a rename that is not done, a temporary file that is not removed", () =>
+    it.effect("the checks detect a missing rename and a leftover temporary file", () =>
       Effect.gen(function* () {
         for (const lie of ["rename", "remove"]) {
           const folder = yield* freshFolder

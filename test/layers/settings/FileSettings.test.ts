@@ -63,13 +63,13 @@ const settingsOf = (files: Files) =>
   Effect.map(reading(files), ({ result }) => (result._tag === "Success" ? { ...result.success.settings } : undefined))
 
 layer(NodeServices.layer)("FileSettings", (it) => {
-  it.effect("no files, no settings", () =>
+  it.effect("has no settings without files", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* settingsOf({}), {})
     })
   )
 
-  it.effect("the later place wins: home, working folder, environment", () =>
+  it.effect("the later source overrides: home, working folder, environment", () =>
     Effect.gen(function* () {
       const home = `{"model": "of-home", "window": 1000, "titles": false}`
       const here = `{"model": "of-here", "window": 2000}`
@@ -82,7 +82,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("Gemini CLI's settings of a trusted folder count above the home folder's and below our own", () =>
+  it.effect("Gemini CLI's settings of a trusted folder override the home folder's and are overridden by ours", () =>
     Effect.gen(function* () {
       const gemini = `{
         // as Gemini CLI has it
@@ -110,7 +110,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("of a folder that is not trusted nothing of Gemini CLI's settings counts, and one line says so", () =>
+  it.effect("ignores Gemini CLI's settings of an untrusted folder, with one line about it", () =>
     Effect.gen(function* () {
       const gemini = `{"model": {"compressionThreshold": 0.7}}`
       const { result, root } = yield* reading({ gemini, standing: "unknown" })
@@ -136,7 +136,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     ],
     ["a file that is no JSON", { home: `{` }, "home/settings.json: expected JSON"]
   ] as const) {
-    it.effect(`what is wrong names the file, the key and what was expected: ${rule}`, () =>
+    it.effect(`an error names the file, the key and what was expected: ${rule}`, () =>
       Effect.gen(function* () {
         const { result, root } = yield* reading(files)
         assert.strictEqual(result._tag, "Failure")
@@ -147,7 +147,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
-  it.effect("keys that mean nothing are told with their file, and so is what only counts at home", () =>
+  it.effect("reports unknown keys, and keys allowed only at home, with their file", () =>
     Effect.gen(function* () {
       const { result, root } = yield* reading({
         home: `{"modle": "m"}`,
@@ -164,7 +164,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   )
 
   for (const standing of ["untrusted", "unknown"] as const) {
-    it.effect(`nothing is taken of a folder that is ${standing}, its file is not even read`, () =>
+    it.effect(`does not even read the file of a folder that is ${standing}`, () =>
       Effect.gen(function* () {
         const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
         assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
@@ -175,7 +175,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
-  it.effect("a link into a folder that is not trusted is not followed", () =>
+  it.effect("does not follow a link into an untrusted folder", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root, settings } = yield* laid({}, (folder) =>
@@ -194,7 +194,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("a folder says neither what lies outside of it nor what is read there", () =>
+  it.effect("a folder cannot name files outside of it, nor what is read there", () =>
     Effect.gen(function* () {
       const { result, root } = yield* reading({
         here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
@@ -211,7 +211,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   )
 
   for (const name of [".env", ".ssh/id", "../x.md", "a\\\\b.md", ".."]) {
-    it.effect(`a file of memory has a plain name that is not hidden: not ${name}`, () =>
+    it.effect(`a memory file needs a plain name that is not hidden: not ${name}`, () =>
       Effect.gen(function* () {
         const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
         assert.include(
@@ -222,14 +222,14 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
-  it.effect("nothing is said of trust where there is no file", () =>
+  it.effect("says nothing about trust without a file", () =>
     Effect.gen(function* () {
       const { result } = yield* reading({ standing: "unknown" })
       assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [])
     })
   )
 
-  it.effect("who switched trust off at home is not asked, but a folder that they refused stays refused", () =>
+  it.effect("with trust checks disabled at home, a declined folder stays declined", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const kept = yield* fs.makeTempDirectoryScoped()
@@ -248,7 +248,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("says where each value comes from, and what each file says", () =>
+  it.effect("reports the source of each value, and the values of each file", () =>
     Effect.gen(function* () {
       const { result, root } = yield* reading({
         home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
@@ -291,7 +291,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
-  it.effect("a variable that is wrong is an error that names it and what was expected", () =>
+  it.effect("an invalid variable is an error that names it and what was expected", () =>
     Effect.gen(function* () {
       const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
       assert.strictEqual(
@@ -301,7 +301,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("what is the home folder's alone no variable sets, so that no .env of a folder does; it is told", () =>
+  it.effect("variables cannot set home settings, so that no .env file of a folder can; this is reported", () =>
     Effect.gen(function* () {
       const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
@@ -311,7 +311,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("variables that settings name are filled in, but not where they are shown", () =>
+  it.effect("expands variables, except where settings are displayed", () =>
     Effect.gen(function* () {
       const { result, root } = yield* reading({
         home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
@@ -327,7 +327,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("a folder's settings are filled with what commands see: no keys, and nothing of .env files", () =>
+  it.effect("expands a folder's settings with the environment of commands: no keys, and nothing from .env files", () =>
     Effect.gen(function* () {
       const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
       const env = {
@@ -369,7 +369,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
     ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]
   ] as const) {
-    it.effect(`${rule} in place of the file is told in one line, also of the working folder`, () =>
+    it.effect(`${rule} in place of the file is reported in one line, also for the working folder`, () =>
       Effect.gen(function* () {
         for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
           const { root, settings } = yield* laid({})
@@ -383,7 +383,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   }
 
-  it.effect("how it stands with each place is known also where one is broken", () =>
+  it.effect("reports the state of each source even when one is broken", () =>
     Effect.gen(function* () {
       const { settings } = yield* laid({
         home: `{"window": 0}`,
@@ -410,7 +410,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
   )
 
-  it.effect("a working folder that is the home folder's own is read once", () =>
+  it.effect("reads a working folder that is the home folder once", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root, settings } = yield* laid({ home: `{"hooks": {"AfterTool": [1]}, "approve": "all"}` })
@@ -423,8 +423,8 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   )
 })
 
-layer(NodeServices.layer)("a value that is set in a file", (it) => {
-  it.effect("is kept there, for nobody else to read, and taken out again", () =>
+layer(NodeServices.layer)("a value written to a file", (it) => {
+  it.effect("is private to its owner, and can be removed", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root, settings } = yield* laid({ home: `{"model": "m"} // mine\n` })
@@ -452,7 +452,7 @@ layer(NodeServices.layer)("a value that is set in a file", (it) => {
     })
   )
 
-  it.effect("is not, where the working folder's file leads out of it", () =>
+  it.effect("is refused where the working folder's file leads out of it", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       for (const link of ["settings.json", ".palimpsest"]) {
@@ -478,14 +478,14 @@ layer(NodeServices.layer)("a value that is set in a file", (it) => {
   )
 })
 
-layer(NodeServices.layer)("what was allowed for always", (it) => {
+layer(NodeServices.layer)("permanent permissions", (it) => {
   const allowing = Effect.fnUntraced(function* (home: string, ...grants: ReadonlyArray<string>) {
     yield* Effect.forEach(grants, (grant) => Settings.use(({ allow }) => allow([grant])), {
       concurrency: "unbounded"
     }).pipe(Effect.provide(Layer.provide(FileSettings.layer(home, trusted), envFiles())))
   })
 
-  it.effect("is kept in the home folder's file, for nobody else to read, also by two at once", () =>
+  it.effect("are stored privately in the home folder's file, also concurrently", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const home = `${yield* fs.makeTempDirectoryScoped()}/home`
@@ -497,7 +497,7 @@ layer(NodeServices.layer)("what was allowed for always", (it) => {
     })
   )
 
-  it.effect("is kept where a link leads", () =>
+  it.effect("are stored through a link", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const root = yield* fs.makeTempDirectoryScoped()
@@ -512,7 +512,7 @@ layer(NodeServices.layer)("what was allowed for always", (it) => {
     })
   )
 
-  it.effect("does not touch a file that is wrong, and says what is", () =>
+  it.effect("do not touch an invalid file, and report it", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const home = yield* fs.makeTempDirectoryScoped()
@@ -587,7 +587,7 @@ describe("FileExperiments", () => {
       ["no text", (file: string) => ["sh", "-c", `printf '{"compressionThreshold": 0.6, "\\377": 1}' > '${file}'`]]
     ] as const) {
       for (const named of [false, true]) {
-        it.effect(`none where the file${named ? " that GEMINI_EXP names" : ""} is ${rule}, with one warning`, () =>
+        it.effect(`are empty where the file${named ? " that GEMINI_EXP names" : ""} is ${rule}, with one warning`, () =>
           Effect.gen(function* () {
             const env = (file: string) => ({ GEMINI_EXP: file })
             const { numbers, warnings } = yield* asked(undefined, named ? env : undefined, (file) => {
@@ -600,14 +600,14 @@ describe("FileExperiments", () => {
       }
     }
 
-    it.effect("exactly 1 MiB is read", () =>
+    it.effect("read exactly 1 MiB", () =>
       Effect.gen(function* () {
         const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))
         assert.deepStrictEqual({ number: numbers[0], warnings }, { number: 0.6, warnings: 0 })
       })
     )
 
-    it.effect("GEMINI_EXP names another file", () =>
+    it.effect("can be in another file named by GEMINI_EXP", () =>
       Effect.gen(function* () {
         const { numbers } = yield* asked(`{"compressionThreshold": 0.3}`, (file) => ({ GEMINI_EXP: file }))
         assert.strictEqual(numbers[0], 0.3)

@@ -6,7 +6,7 @@ describe("ctrlCAction", () => {
 
   it("cancels work before anything else", () =>
     assert.strictEqual(ctrlCAction({ isWorking: true, hasInput: true, wasPressed: true }), "cancelWork"))
-  it("clears what is typed", () =>
+  it("clears the typed text", () =>
     assert.strictEqual(ctrlCAction({ ...idle, hasInput: true, wasPressed: true }), "clearPrompt"))
   it("leaves when pressed twice on an empty prompt", () => {
     assert.strictEqual(ctrlCAction(idle), "warn")

@@ -74,7 +74,7 @@ const messagesOf = Effect.fnUntraced(function* (...typed: ReadonlyArray<string |
 
 const paste = (text: string) => `\u001b[200~${text}\u001b[201~`
 
-describe("what is typed", () => {
+describe("typed input", () => {
   const cases: ReadonlyArray<readonly [rule: string, typed: ReadonlyArray<string>, messages: ReadonlyArray<string>]> = [
     ["a line is a message", ["hello\r"], ["hello"]],
     ["blank lines are none", ["\r", "  \r", "a \r"], ["a"]],
@@ -107,15 +107,15 @@ describe("what is typed", () => {
     it.effect(rule, () => Effect.map(messagesOf(...typed), (found) => assert.deepStrictEqual(found, messages)))
   }
 
-  it.effect("a character may come in pieces", () =>
+  it.effect("a character may arrive in several chunks", () =>
     Effect.map(messagesOf(Uint8Array.of(0xe2, 0x82), Uint8Array.of(0xac, 13)), (found) =>
       assert.deepStrictEqual(found, ["€"])
     )
   )
 })
 
-describe("while something runs", () => {
-  it.effect("Ctrl+C is told to the work, and puts what was typed ahead into the line: nothing of it is sent", () =>
+describe("during work", () => {
+  it.effect("Ctrl+C cancels the work, and returns typed-ahead text to the line unsent", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during } = yield* terminal(over)
@@ -131,7 +131,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("what is typed ahead is shown below the output, which goes on where it was", () =>
+  it.effect("typed-ahead text is shown below the output, which continues in place", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during, note, write } = yield* terminal(over)
@@ -173,7 +173,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("whole messages that were typed ahead are sent one by one when the work ends by itself", () =>
+  it.effect("complete typed-ahead messages are sent one by one after the work", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during } = yield* terminal(over)
@@ -187,7 +187,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("Ctrl+C within work is the inner work's, and leaves no trace at the next prompt", () =>
+  it.effect("Ctrl+C goes to the innermost work, and leaves no trace at the next prompt", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during } = yield* terminal(over)
@@ -210,7 +210,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("a question that is interrupted keeps what was typed", () =>
+  it.effect("an interrupted question keeps typed text", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask } = yield* terminal(over)
@@ -223,7 +223,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("a prefill waits for whole lines, and is put before the rest", () =>
+  it.effect("a prefill waits for whole lines, and precedes the rest", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during } = yield* terminal(over)
@@ -238,7 +238,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("a spinner shows after half a second of silence, four times a second, and is wiped first", () =>
+  it.effect("a spinner appears after half a second of silence, four times a second, and is erased first", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { during, note, write, working } = yield* terminal(over)
@@ -271,7 +271,7 @@ describe("while something runs", () => {
     })
   )
 
-  it.effect("a completion that hangs is given up", () =>
+  it.effect("a hung completion is given up", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask } = yield* terminal(over)
@@ -295,7 +295,7 @@ describe("a question during work", () => {
     read: (line) => (/^[yn]/.test(line) ? { _tag: "Answer", value: line } : { _tag: "Again", text: "y or n\n" })
   }
 
-  it.effect("is answered by what is typed after it was shown; what was typed before is there again", () =>
+  it.effect("is answered by text typed after it appeared; earlier text returns", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during, inquire } = yield* terminal(over)
@@ -320,7 +320,7 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("holds back what else is shown, and the spinner", () =>
+  it.effect("delays other output and the spinner", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { during, inquire, note, write } = yield* terminal(over)
@@ -340,7 +340,7 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("Ctrl+C is the work's, and leaves no question open", () =>
+  it.effect("Ctrl+C cancels the work and closes the question", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, during, inquire } = yield* terminal(over)
@@ -363,7 +363,7 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("is asked while a message is typed, which is there again afterwards", () =>
+  it.effect("interrupts a message that is being typed, which returns afterwards", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { ask, inquire } = yield* terminal(over)
@@ -380,7 +380,7 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("two are asked one after the other", () =>
+  it.effect("two appear one after the other", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { inquire } = yield* terminal(over)
@@ -396,7 +396,7 @@ describe("a question during work", () => {
     })
   )
 
-  it.effect("fails where nobody is there: in a pipe, and once the input has ended", () =>
+  it.effect("fails without a terminal: on a pipe, and after the end of input", () =>
     Effect.gen(function* () {
       const pipe = yield* terminal(streams(), { isTerminal: false })
       assert.strictEqual((yield* Effect.flip(pipe.inquire(may)))._tag, "Closed")
@@ -411,7 +411,7 @@ describe("a question during work", () => {
 })
 
 describe("the layer", () => {
-  it.effect("leaves the terminal as it was", () =>
+  it.effect("restores the terminal", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const modes: Array<boolean> = []
@@ -426,7 +426,7 @@ describe("the layer", () => {
     })
   )
 
-  it.effect("dims notes where colours are shown", () =>
+  it.effect("dims notes where colours are enabled", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { canColor, note } = yield* terminal(over, { canColor: true })
@@ -436,7 +436,7 @@ describe("the layer", () => {
     })
   )
 
-  it.effect("begins a new line only where one was begun", () =>
+  it.effect("starts a new line only after a partial one", () =>
     Effect.gen(function* () {
       const over = streams(screen)
       const { note, write } = yield* terminal(over)
@@ -449,7 +449,7 @@ describe("the layer", () => {
     })
   )
 
-  it.effect("without a terminal each line is a message, and only answers are written", () =>
+  it.effect("without a terminal reads each line as a message and writes only answers", () =>
     Effect.gen(function* () {
       const over = streams()
       const { ask, columns, during, isTerminal, note, write } = yield* terminal(over, { isTerminal: false })
@@ -467,7 +467,7 @@ describe("the layer", () => {
     })
   )
 
-  it.effect("a reader that is gone ends the chat", () =>
+  it.effect("ends the chat when the reader closes the pipe", () =>
     Effect.gen(function* () {
       const over = streams()
       const { ask, write } = yield* terminal(over, { isTerminal: false })
@@ -498,7 +498,7 @@ describe("the history", () => {
         .map((line) => JSON.parse(line))
     )
 
-  it.effect("goes on in the next run, with line breaks, for nobody else to read", () =>
+  it.effect("persists across runs, with line breaks, privately", () =>
     Effect.gen(function* () {
       const file = yield* historyFile
       yield* typed(file, "first\r", `${paste("a\nb")}\r`, `${paste("a\nb")}\r`, " secret\r")
@@ -509,7 +509,7 @@ describe("the history", () => {
     })
   )
 
-  it.effect("of two chats at once holds the messages of both", () =>
+  it.effect("of concurrent chats has the messages of both", () =>
     Effect.gen(function* () {
       const file = yield* historyFile
       const turns = Array.from({ length: 20 }, (_, turn) => turn)
@@ -520,7 +520,7 @@ describe("the history", () => {
     })
   )
 
-  it.effect("is bounded, and passes over what is damaged", () =>
+  it.effect("is limited, and skips damaged lines", () =>
     Effect.gen(function* () {
       const file = path.join(yield* folder, "history.jsonl")
       const stored = Array.from({ length: 1_300 }, (_, index) => `"message ${index}"\n`)
@@ -533,7 +533,7 @@ describe("the history", () => {
     })
   )
 
-  it.effect("that cannot be used costs no message", () =>
+  it.effect("that cannot be used loses no message", () =>
     Effect.gen(function* () {
       const file = yield* folder
       assert.deepStrictEqual(yield* typed(file, "a\r", "b\r", "\u001b[A\u001b[A\r"), ["a", "b", "a"])
@@ -551,7 +551,7 @@ const inTmux = () => {
     return started
   })
 
-  it.live("Ctrl+C during work cancels only that, and typed-ahead text survives", () =>
+  it.live("Ctrl+C during work cancels only that, and keeps typed-ahead text", () =>
     Effect.gen(function* () {
       const { press, type, until } = yield* chat(yield* historyFile)
       yield* type("wait a moment")
@@ -584,7 +584,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("a paste of three lines is one message, also where it is wider than the screen", () =>
+  it.live("a paste of three lines is one message, also when wider than the screen", () =>
     Effect.gen(function* () {
       const { paste, press, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
       yield* paste("const one = 1\n\tconst two = 2\nconst three = 3")
@@ -596,7 +596,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("a cancelled message is edited", () =>
+  it.live("a cancelled message can be edited", () =>
     Effect.gen(function* () {
       const { paste, press, type, until } = yield* chat(yield* historyFile)
       yield* paste("wait\nonce again")
@@ -612,7 +612,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("the history of one run is there in the next", () =>
+  it.live("the history is available in the next run", () =>
     Effect.gen(function* () {
       const history = yield* historyFile
       const first = yield* chat(history)
@@ -629,7 +629,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("Tab completes what is sure, and twice shows what may follow", () =>
+  it.live("Tab completes the common prefix, and twice lists candidates", () =>
     Effect.gen(function* () {
       const { press, type, until } = yield* chat(yield* historyFile)
       yield* type("/se")
@@ -644,7 +644,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("the line is shown anew when the screen gets another size", () =>
+  it.live("the line is redrawn when the screen is resized", () =>
     Effect.gen(function* () {
       const { press, resize, type, until } = yield* chat(yield* historyFile)
       yield* type("one two three four")
@@ -655,7 +655,7 @@ const inTmux = () => {
     })
   )
 
-  it.live("a line of several rows is cleared and edited where it stands, also wide characters", () =>
+  it.live("a line of several rows is erased and edited in place, also wide characters", () =>
     Effect.gen(function* () {
       const { press, type, until } = yield* chat(yield* historyFile, { width: 40, height: 12 })
       yield* type("寿司".repeat(20))

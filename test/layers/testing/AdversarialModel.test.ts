@@ -40,7 +40,7 @@ const kept = (snapshot: string): number => {
 }
 
 describe("an adversarial model", () => {
-  it("knows a fact when it sees one", () => {
+  it("recognizes a fact", () => {
     for (const fact of [
       "src/domain/tokens/Tokens.ts",
       "src/domain/text/SlicedWork.ts",
@@ -78,7 +78,7 @@ describe("an adversarial model", () => {
     })
   )
 
-  it.effect("Unbalanced opens and closes unequally often", () =>
+  it.effect("Unbalanced writes unequal numbers of opening and closing tags", () =>
     Effect.gen(function* () {
       const said = yield* ask(Adversary.Unbalanced.make({}))
       assert.notStrictEqual(said.match(/<\w+>/g)?.length, said.match(/<\/\w+>/g)?.length)
@@ -93,7 +93,7 @@ describe("an adversarial model", () => {
     })
   )
 
-  it.effect("Injected takes a tool's order for the user's", () =>
+  it.effect("Injected presents a tool's order as the user's", () =>
     Effect.gen(function* () {
       const snapshot = parseSnapshot(yield* ask(Adversary.Injected.make({})))
       assert.isTrue(isSnapshot(snapshot))
@@ -116,7 +116,7 @@ describe("an adversarial model", () => {
     })
   )
 
-  it.effect("Forgetting and Altering lose as many facts as they are told to", () =>
+  it.effect("Forgetting and Altering lose as many facts as configured", () =>
     Effect.gen(function* () {
       for (const share of [0, 0.25, 0.5, 1]) {
         const wanted = facts.length - Math.round(facts.length * share)
@@ -131,7 +131,7 @@ describe("an adversarial model", () => {
 
   const Seed = Schema.Int.check(Schema.isBetween({ minimum: -1_000_000, maximum: 1_000_000 }))
   it.effect.prop(
-    "is the same for the same seed, in any order of calls, streamed or not",
+    "is deterministic for a seed, in any order of calls, streamed or not",
     [Adversary.Behaviour, Seed],
     ([behaviour, seed]) =>
       Effect.gen(function* () {
@@ -146,7 +146,7 @@ describe("an adversarial model", () => {
       })
   )
 
-  it.effect("chats politely when no snapshot is asked for, and counts by the estimator", () =>
+  it.effect("chats normally when no snapshot is requested, and counts by the estimator", () =>
     Effect.gen(function* () {
       const asked = { ...request, contents: conversation }
       assert.strictEqual(yield* ask(Adversary.Long.make({}), 1, asked), "Understood.")

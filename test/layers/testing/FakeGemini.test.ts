@@ -43,7 +43,7 @@ describe("FakeGemini", () => {
     })
   )
 
-  it.live("has nothing else, and records nothing else", () =>
+  it.live("has no other methods, and records no other requests", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(() => Fake.tokens(7))
       const addresses = [`${fake.url}/`, url(fake.url, "embedContent"), url(fake.url, "countTokens", "v2")]
@@ -53,7 +53,7 @@ describe("FakeGemini", () => {
     })
   )
 
-  it.live("records what came, without the key's value", () =>
+  it.live("records requests, without the key's value", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(() => Fake.tokens(1))
       yield* post(`${url(fake.url, "countTokens")}?key=sesame&a=b`, { a: [1] }, { "x-goog-api-key": "sesame", x: "y" })
@@ -78,7 +78,7 @@ describe("FakeGemini", () => {
     })
   )
 
-  it.live("says which request the queue has no answer for", () =>
+  it.live("names the request without a scripted response", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(Fake.queue(Fake.tokens(1)))
       yield* post(url(fake.url, "countTokens"), {})
@@ -88,7 +88,7 @@ describe("FakeGemini", () => {
     })
   )
 
-  it.live("says that the script threw", () =>
+  it.live("reports an error in the script", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(() => {
         throw new Error("on purpose")
@@ -111,7 +111,7 @@ describe("FakeGemini", () => {
     })
   )
 
-  it.live("streams events, each when the test says so", () =>
+  it.live("streams events on demand", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const fake = yield* Fake.make(() => [
@@ -135,7 +135,7 @@ describe("FakeGemini", () => {
     ["drops", Fake.drop],
     ["resets", Fake.reset]
   ] as const) {
-    it.live(`${name} a connection`, () =>
+    it.live(`can ${name} a connection`, () =>
       Effect.gen(function* () {
         const fake = yield* Fake.make(() => [Fake.head(200), Fake.write("half"), step])
         const result = yield* Effect.exit(Effect.flatMap(post(url(fake.url, "generateContent"), {}), textOf))
@@ -145,7 +145,7 @@ describe("FakeGemini", () => {
     )
   }
 
-  it.live("sees in which order sockets close", () =>
+  it.live("records the order in which sockets close", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(() => [Fake.stall])
       const start = (index: number) =>
@@ -193,7 +193,7 @@ describe("replay", () => {
     "parallel-tools"
   ]
   for (const name of files) {
-    it.live(`gives every line of ${name}`, () =>
+    it.live(`returns every line of ${name}`, () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const file = yield* fs.readFileString(`${import.meta.dirname}/../../fixtures/recordings/${name}.responses`)
@@ -213,7 +213,7 @@ describe("replay", () => {
     )
   }
 
-  it.live("says when another method was recorded", () =>
+  it.live("reports when another method was recorded", () =>
     Effect.gen(function* () {
       const script = yield* Fake.replay('{"method":"countTokens","response":{"totalTokens":1}}\n')
       const fake = yield* Fake.make(script)
@@ -223,7 +223,7 @@ describe("replay", () => {
     })
   )
 
-  it.effect("refuses what is no recording", () =>
+  it.effect("rejects a file that is not a recording", () =>
     Effect.gen(function* () {
       for (const file of [
         "not JSON",

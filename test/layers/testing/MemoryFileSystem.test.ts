@@ -18,7 +18,7 @@ fileSystemContract(
   }
 )
 
-it.effect("begins with the files that it is given, and its times are the Clock's", () =>
+it.effect("starts with the given files, with times from the Clock", () =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     assert.strictEqual(yield* fs.readFileString("/a/b.txt"), "text")

@@ -15,7 +15,7 @@ const called: ModelAnswer = {
 const generate = Model.use((service) => service.generate(request))
 
 describe("a scripted model", () => {
-  it.effect("gives texts, answers and errors in order, and records who asked what", () =>
+  it.effect("returns texts, responses and errors in order, and records the requests", () =>
     Effect.gen(function* () {
       const service = yield* Model
       const script = yield* ScriptedModel.Script
@@ -34,7 +34,7 @@ describe("a scripted model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(["noon", called, limited])))
   )
 
-  it.effect("dies of a call that has no step, and says which", () =>
+  it.effect("dies at a call without a step, and names it", () =>
     Effect.gen(function* () {
       yield* generate
       const exit = yield* Effect.exit(generate)
@@ -43,7 +43,7 @@ describe("a scripted model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(["once"])))
   )
 
-  it.effect("streams an answer line by line, then how it ended", () =>
+  it.effect("streams a response line by line, then its end", () =>
     Effect.gen(function* () {
       const service = yield* Model
       const chunks = yield* Stream.runCollect(service.stream(request))
@@ -57,7 +57,7 @@ describe("a scripted model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([called, limited])))
   )
 
-  it.effect("hangs until it is interrupted, and knows that it was", () =>
+  it.effect("hangs until interrupted, and records the interruption", () =>
     Effect.gen(function* () {
       const service = yield* Model
       const script = yield* ScriptedModel.Script
@@ -69,7 +69,7 @@ describe("a scripted model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.hang)))
   )
 
-  it.effect("answers by a function of the request and the number of the call", () =>
+  it.effect("responds by a function of the request and the call number", () =>
     Effect.gen(function* () {
       const answers = yield* Effect.all([generate, generate])
       assert.deepStrictEqual(
@@ -79,7 +79,7 @@ describe("a scripted model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer((asked, index) => `${asked.model} ${index}`)))
   )
 
-  it.effect("counts by the estimator, or as it is told", () =>
+  it.effect("counts by the estimator, or as configured", () =>
     Effect.gen(function* () {
       const count = Model.use((service) => service.countTokens(request))
       assert.isAbove(yield* Effect.provide(count, ScriptedModel.layer([])), 3)

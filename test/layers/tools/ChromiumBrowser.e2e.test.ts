@@ -61,7 +61,7 @@ const world = Effect.gen(function* () {
 })
 
 const tests = () => {
-  it.live("shows a page as an outline, follows a link, fills a form in, goes back, takes a picture", () =>
+  it.live("shows a page as an outline, follows a link, fills in a form, goes back, takes a screenshot", () =>
     Effect.gen(function* () {
       const { asked, at, page, port } = yield* world
       const first = yield* page.open(at("/"))
@@ -80,7 +80,7 @@ const tests = () => {
     }).pipe(Effect.scoped, Effect.provide(live))
   )
 
-  it.live("what opens beside the page is the page from then on", () =>
+  it.live("switches to a page that opens in a new tab", () =>
     Effect.gen(function* () {
       const { at, page } = yield* world
       const { outline } = yield* page.open(at("/popup"))
@@ -90,7 +90,7 @@ const tests = () => {
     }).pipe(Effect.scoped, Effect.provide(live))
   )
 
-  it.live("reaches no address that is refused: not by name, by redirection, nor from within a page", () =>
+  it.live("reaches no forbidden address: not by name, by redirection, nor from within a page", () =>
     Effect.gen(function* () {
       const { asked, at, page } = yield* world
       const direct = yield* page.open("https://inside.test/").pipe(Effect.flip)
@@ -105,7 +105,7 @@ const tests = () => {
     }).pipe(Effect.scoped, Effect.provide(live))
   )
 
-  it.live("opens pages of the web only, and clicks what the outline names", () =>
+  it.live("opens only web pages, and clicks what the outline names", () =>
     Effect.gen(function* () {
       const { at, page } = yield* world
       assert.match(
@@ -123,7 +123,7 @@ const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)
 needs("Chromium in its sandbox")("a browser", tests)
 
 describe("a browser", () => {
-  it.live("that is not there is said in one sentence", () =>
+  it.live("that is missing is reported in one sentence", () =>
     Effect.gen(function* () {
       const { message } = yield* Browser.use((browser) => browser.open(targets)).pipe(Effect.flip)
       assert.strictEqual(

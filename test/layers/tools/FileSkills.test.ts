@@ -25,7 +25,7 @@ const withFiles = Effect.fnUntraced(function* (
 })
 
 layer(NodeServices.layer)("FileSkills", (it) => {
-  it.effect("nowhere a skill: none, and nobody is told of it", () =>
+  it.effect("has none without folders, and reports nothing", () =>
     Effect.gen(function* () {
       const { skills } = yield* withFiles({})
       assert.deepStrictEqual(yield* skills.all, { skills: [], problems: [] })
@@ -33,7 +33,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
     })
   )
 
-  it.effect("skills of the workspace and of the home; the person's own count, and .palimpsest before .gemini", () =>
+  it.effect("loads skills of workspace and home; the user's own override, and .palimpsest precedes .gemini", () =>
     Effect.gen(function* () {
       const { skills } = yield* withFiles({
         "work/.palimpsest/skills/a/SKILL.md": skill("a", "of work"),
@@ -59,7 +59,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
     })
   )
 
-  it.effect("one that is broken is told, with what was expected, and stops no other", () =>
+  it.effect("reports a broken skill with what was expected, and loads the rest", () =>
     Effect.gen(function* () {
       const { skills } = yield* withFiles({
         "work/.gemini/skills/good/SKILL.md": skill("good"),
@@ -82,7 +82,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
     })
   )
 
-  it.effect("a link into a folder that is not trusted is not followed, but the person's own are", () =>
+  it.effect("does not follow a link into an untrusted folder, except the user's own", () =>
     Effect.gen(function* () {
       const { fs, path, skills, top } = yield* withFiles(
         {
@@ -118,7 +118,7 @@ layer(NodeServices.layer)("FileSkills", (it) => {
     })
   )
 
-  it.effect("a skill comes with its files: no links, no node_modules, within bounds", () =>
+  it.effect("loads a skill with its files: no links, no node_modules, within limits", () =>
     Effect.gen(function* () {
       const { fs, path, skills, top } = yield* withFiles({
         "work/.gemini/skills/a/SKILL.md": skill("a"),

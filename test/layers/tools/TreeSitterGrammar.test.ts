@@ -8,7 +8,7 @@ const leaves = (node: SyntaxNode): ReadonlyArray<string> =>
   node.children.length === 0 ? [`${node.type} ${node.start}-${node.end}`] : node.children.flatMap(leaves)
 
 layer(TreeSitterGrammar.layer)("TreeSitterGrammar", (it) => {
-  it.effect("gives the tree of a line, with positions as a string counts them", () =>
+  it.effect("parses a line, with positions in string units", () =>
     Effect.gen(function* () {
       const { parse } = yield* ShellGrammar
       const tree = yield* parse("echo 'é😀' | ls -l")
@@ -22,7 +22,7 @@ layer(TreeSitterGrammar.layer)("TreeSitterGrammar", (it) => {
     })
   )
 
-  it.effect("says what it could not read", () =>
+  it.effect("reports what it could not parse", () =>
     Effect.gen(function* () {
       const { parse } = yield* ShellGrammar
       const tree = yield* parse("ls 'a")
@@ -31,7 +31,7 @@ layer(TreeSitterGrammar.layer)("TreeSitterGrammar", (it) => {
     })
   )
 
-  it.effect("gives up on what is too long or too deep", () =>
+  it.effect("gives up on long or deep lines", () =>
     Effect.gen(function* () {
       const { parse } = yield* ShellGrammar
       assert.isUndefined(yield* parse("a".repeat(maxLineChars + 1)))

@@ -25,7 +25,7 @@ const scene = Effect.gen(function* () {
 })
 
 layer(NodeServices.layer)("FileIdeContext", (it) => {
-  it.effect("no file: no editor, and nothing wrong", () =>
+  it.effect("has no editor without a file, and no problem", () =>
     Effect.gen(function* () {
       const { ide, paths } = yield* scene
       assert.strictEqual(yield* paths, undefined)
@@ -33,7 +33,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     })
   )
 
-  it.effect("the shape of Gemini CLI's companion, normalised, paths from the workspace where they are below it", () =>
+  it.effect("reads the form of Gemini CLI's companion, normalised, with paths relative to the workspace", () =>
     Effect.gen(function* () {
       const { ide, root, write } = yield* scene
       yield* write(
@@ -66,7 +66,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     })
   )
 
-  it.effect("it is read when it changed, and the editor is gone with the file", () =>
+  it.effect("reads it again after a change, and drops the editor with the file", () =>
     Effect.gen(function* () {
       const { file, fs, open, paths } = yield* scene
       yield* open("/a")
@@ -78,7 +78,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     })
   )
 
-  it.effect("what did not change is not read again", () =>
+  it.effect("does not read an unchanged file again", () =>
     Effect.gen(function* () {
       const { file, fs, open, root } = yield* scene
       yield* open("/a")
@@ -106,7 +106,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     ["more than 1 MiB", `{"workspaceState": {}, "x": "${"x".repeat(1_048_576)}"}`]
   ]
   for (const [what, text] of wrong) {
-    it.effect(`${what}: told once in one line; what was said before holds on, until it is right again`, () =>
+    it.effect(`${what}: reported once in one line; the earlier state stays until it is valid again`, () =>
       Effect.gen(function* () {
         const { file, ide, open, paths, write } = yield* scene
         yield* open("/a")
@@ -128,7 +128,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     )
   }
 
-  it.effect("a folder or a named pipe in its place is not opened", () =>
+  it.effect("does not open a folder or a named pipe in its place", () =>
     Effect.gen(function* () {
       const { file, fs, ide, paths } = yield* scene
       yield* fs.makeDirectory(file)

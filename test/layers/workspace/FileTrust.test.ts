@@ -26,7 +26,7 @@ const ground = Effect.gen(function* () {
 const made = (file: string, options: FileTrust.FileTrustOptions) =>
   Effect.map(Trust, (trust) => trust).pipe(Effect.provide(FileTrust.layer(file, { environment: {}, ...options })))
 
-describe("what answers mean", () => {
+describe("the meaning of decisions", () => {
   const cases: ReadonlyArray<
     readonly [
       rule: string,
@@ -56,8 +56,8 @@ describe("what answers mean", () => {
   }
 })
 
-describe("answers in a file", () => {
-  it.effect("are kept for others, who may read nobody's but their own", () =>
+describe("decisions in a file", () => {
+  it.effect("are kept with those of others, private to their owner", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, file, user } = yield* ground
@@ -78,7 +78,7 @@ describe("answers in a file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("an answer is taken back, also for a folder that is gone", () =>
+  it.effect("can be removed, also for a deleted folder", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, file, user } = yield* ground
@@ -90,7 +90,7 @@ describe("answers in a file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("count for the folder a link leads to, not for the link", () =>
+  it.effect("apply to the folder a link leads to, not to the link", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, file, user } = yield* ground
@@ -106,7 +106,7 @@ describe("answers in a file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a folder that is none is refused, and nothing is kept", () =>
+  it.effect("are refused for a path that is not a folder", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, file, user } = yield* ground
@@ -120,7 +120,7 @@ describe("answers in a file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("the person's home and what it lies in are wide; they are trusted by name only", () =>
+  it.effect("cover the user's home and its parents only by name", () =>
     Effect.gen(function* () {
       const { at, file, user } = yield* ground
       const trust = yield* made(file, { user })
@@ -141,7 +141,7 @@ describe("answers in a file", () => {
     ["a list", "[]"],
     ["nothing", ""]
   ] as const) {
-    it.effect(`a file with ${what} trusts nothing, is told in one line and stays`, () =>
+    it.effect(`a file with ${what} trusts nothing, is reported in one line and left alone`, () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { at, user } = yield* ground
@@ -162,7 +162,7 @@ describe("answers in a file", () => {
     )
   }
 
-  it.effect("whatever goes wrong while it is written, the answers are the old or the new ones", () =>
+  it.effect("are unchanged or complete after any failed write", () =>
     Effect.gen(function* () {
       let broken = 0
       for (let n = 1; ; n += 1) {
@@ -181,7 +181,7 @@ describe("answers in a file", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a folder in the place of the file trusts nothing", () =>
+  it.effect("a folder in place of the file trusts nothing", () =>
     Effect.gen(function* () {
       const { at, user } = yield* ground
       const trust = yield* made(at("home"), { user })
@@ -210,7 +210,7 @@ describe("answers in a file", () => {
     )
   }
 
-  it.effect("where nobody wants to be asked, all is trusted that was not refused", () =>
+  it.effect("with checks disabled, everything is trusted that was not declined", () =>
     Effect.gen(function* () {
       const { at, file, user } = yield* ground
       const trust = yield* made(file, { user, isOff: Effect.succeed(true) })
@@ -221,8 +221,8 @@ describe("answers in a file", () => {
   )
 })
 
-describe("answers in memory", () => {
-  it.effect("mean what those in a file mean", () =>
+describe("decisions in memory", () => {
+  it.effect("have the same meaning as those in a file", () =>
     Effect.gen(function* () {
       const trust = yield* Trust
       assert.strictEqual(yield* trust.of("/work/a"), "trusted")

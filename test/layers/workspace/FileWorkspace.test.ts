@@ -34,7 +34,7 @@ const inScene = <A, E>(
   }).pipe(Effect.provide(NodeServices.layer))
 
 describe("a path of the workspace", () => {
-  it.effect("is absolute, with links followed, whether it is there or not", () =>
+  it.effect("is absolute, with links resolved, whether it exists or not", () =>
     inScene((top, workspace) =>
       Effect.gen(function* () {
         assert.strictEqual(workspace.root, `${top}/work`)
@@ -61,7 +61,7 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("is the program's own where it is named as that, also within the folders", () =>
+  it.effect("may be in the program's own folder when named so, also within the workspace", () =>
     Effect.gen(function* () {
       const top = yield* scene
       const plan = `${top}/work/home/plans/s.md`
@@ -77,7 +77,7 @@ describe("a path of the workspace", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("is refused in one sentence when it leads out, by whatever way", () =>
+  it.effect("is refused in one sentence when it leads out by any way", () =>
     inScene((top, workspace) =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<readonly [given: string, said: string]> = [
@@ -110,7 +110,7 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("where outputs are kept is read, never written, also when the folder comes later", () =>
+  it.effect("in the outputs' folder is read-only, also when the folder appears later", () =>
     inScene((top, workspace) =>
       Effect.gen(function* () {
         assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
@@ -122,7 +122,7 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("follows a link that changed since", () =>
+  it.effect("follows a link that has changed", () =>
     inScene((top, workspace) =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -135,7 +135,7 @@ describe("a path of the workspace", () => {
     )
   )
 
-  it.effect("is the same in memory", () =>
+  it.effect("behaves the same in memory", () =>
     Effect.gen(function* () {
       const workspace = yield* Workspace
       assert.strictEqual(workspace.root, "/work")
@@ -145,7 +145,7 @@ describe("a path of the workspace", () => {
   )
 })
 
-describe("a workspace that cannot be", () => {
+describe("an invalid workspace", () => {
   const cases: ReadonlyArray<readonly [name: string, folder: string, said: string]> = [
     ["a folder that is not there", "none", "there is no such file or folder"],
     ["a file", "work/src/a.ts", "it is no folder"]

@@ -65,7 +65,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("calls that only read run at once, their results come in the order of the calls", () =>
+  it.effect("runs reading calls in parallel, with results in the order of the calls", () =>
     Effect.gen(function* () {
       const second = yield* Deferred.make<void>()
       const waits = tool("slow", "read", () => Effect.as(Deferred.await(second), "first"))
@@ -79,7 +79,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("one that changes something runs alone and after all before it", () =>
+  it.effect("runs a changing call alone and after all before it", () =>
     Effect.gen(function* () {
       const log = yield* Ref.make<ReadonlyArray<string>>([])
       const note = (line: string) => Ref.update(log, (lines) => [...lines, line])
@@ -106,7 +106,7 @@ describe("Agent", () => {
     })
   )
 
-  describe("whatever becomes of a call, the model is told in one sentence and the run goes on", () => {
+  describe("reports any failed call to the model in one sentence, and continues", () => {
     const rows: ReadonlyArray<readonly [rule: string, made: Tool.Tool, part: ReturnType<typeof asking>, told: RegExp]> =
       [
         [
@@ -157,7 +157,7 @@ describe("Agent", () => {
     }
   })
 
-  it.effect("a tool that hangs is stopped after its time, with what it had until then", () =>
+  it.effect("stops a tool that hangs after its timeout, and keeps its output so far", () =>
     Effect.gen(function* () {
       const hanging = tool("hang", "read", (_, { progress }) => Effect.andThen(progress("half"), Effect.never), {
         timeout: "1 minute"
@@ -174,7 +174,7 @@ describe("Agent", () => {
     })
   )
 
-  describe("what changes something asks first", () => {
+  describe("approval of changes", () => {
     const edits = (ran: Ref.Ref<number>) =>
       tool("edit", "edit", () =>
         Effect.as(
@@ -183,7 +183,7 @@ describe("Agent", () => {
         )
       )
 
-    it.effect("where nobody can be asked it is denied, and the model is told", () =>
+    it.effect("denies without a terminal, and informs the model", () =>
       Effect.gen(function* () {
         const ran = yield* Ref.make(0)
         const { chat, run } = yield* agent({
@@ -201,7 +201,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("no, with a word to the model", () =>
+    it.effect("passes a refusal's reason to the model", () =>
       Effect.gen(function* () {
         const ran = yield* Ref.make(0)
         const { chat, run } = yield* agent({
@@ -215,7 +215,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("what was allowed for the session is not asked again", () =>
+    it.effect("does not ask again after a grant for the session", () =>
       Effect.gen(function* () {
         const ran = yield* Ref.make(0)
         const asked = yield* Ref.make<ReadonlyArray<string>>([])
@@ -237,31 +237,29 @@ describe("Agent", () => {
     )
   })
 
-  it.effect(
-    "cancelled while tools run: what was done stays, the rest is answered as cancelled, and one can go on",
-    () =>
-      Effect.gen(function* () {
-        const cancel = yield* Deferred.make<void>()
-        const hanging = tool("hang", "execute", (_, { progress }) =>
-          progress("half").pipe(Effect.andThen(Deferred.succeed(cancel, undefined)), Effect.andThen(Effect.never))
-        )
-        const { chat, run } = yield* agent({
-          tools: [upper, hanging],
-          answers: [calling(asking("read", "a"), asking("hang", "b"), asking("read", "c")), saying("again")]
-        })
-        const { events, error } = yield* taken(run("go", { cancel: Deferred.await(cancel) }))
-        assert.isUndefined(error)
-        assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
-        const answers = (yield* transcript(chat))[2] ?? ""
-        assert.include(answers, `read → {"output":"A"}`)
-        assert.match(answers, /hang → \{"error":"\[Operation Cancelled\].*half/)
-        assert.match(answers, /read → \{"error":"\[Operation Cancelled\]/)
-        yield* Stream.runDrain(run("go on"))
-        assert.strictEqual((yield* transcript(chat)).at(-1), "model again")
+  it.effect("cancelled while tools run: keeps finished results, marks the others as cancelled, and can continue", () =>
+    Effect.gen(function* () {
+      const cancel = yield* Deferred.make<void>()
+      const hanging = tool("hang", "execute", (_, { progress }) =>
+        progress("half").pipe(Effect.andThen(Deferred.succeed(cancel, undefined)), Effect.andThen(Effect.never))
+      )
+      const { chat, run } = yield* agent({
+        tools: [upper, hanging],
+        answers: [calling(asking("read", "a"), asking("hang", "b"), asking("read", "c")), saying("again")]
       })
+      const { events, error } = yield* taken(run("go", { cancel: Deferred.await(cancel) }))
+      assert.isUndefined(error)
+      assert.strictEqual(events.at(-1)?._tag, "UserCancelled")
+      const answers = (yield* transcript(chat))[2] ?? ""
+      assert.include(answers, `read → {"output":"A"}`)
+      assert.match(answers, /hang → \{"error":"\[Operation Cancelled\].*half/)
+      assert.match(answers, /read → \{"error":"\[Operation Cancelled\]/)
+      yield* Stream.runDrain(run("go on"))
+      assert.strictEqual((yield* transcript(chat)).at(-1), "model again")
+    })
   )
 
-  it.effect("closing the stream while a tool runs answers its call all the same", () =>
+  it.effect("closing the stream while a tool runs still gives its call a response", () =>
     Effect.gen(function* () {
       const running = yield* Deferred.make<void>()
       const hanging = tool("hang", "execute", (_, { progress }) =>
@@ -275,7 +273,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("cancelled while the model answers, the conversation is what it was", () =>
+  it.effect("cancelled while the model answers: leaves the conversation unchanged", () =>
     Effect.gen(function* () {
       const cancel = yield* Deferred.make<void>()
       const { chat, run } = yield* agent({ tools: [upper], answers: [hang] })
@@ -301,7 +299,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("tokens, as the provider counted them", () =>
+    it.effect("tokens, by the provider's counts", () =>
       Effect.gen(function* () {
         const { calls, run } = yield* agent({ tools: [upper], answers: again, limits: { tokens: 250 } })
         const { events } = yield* taken(run("go"))
@@ -319,7 +317,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("time, which stands still while a person is asked", () =>
+    it.effect("time, not counting questions to the user", () =>
       Effect.gen(function* () {
         const slow = tool("slow", "read", () => Effect.as(Effect.sleep("40 seconds"), "ok"))
         const edit = tool("edit", "edit", () => Effect.succeed("ok"))
@@ -350,36 +348,34 @@ describe("Agent", () => {
   describe("loops", () => {
     const loop: Loop = { kind: "calls", detail: "read(a) five times" }
 
-    it.effect(
-      "calls that repeat are not carried out but answered, the second time the run halts, and it can be gone on with",
-      () =>
-        Effect.gen(function* () {
-          const ran = yield* Ref.make(0)
-          const { chat, run } = yield* agent({
-            tools: [
-              tool("read", "read", () =>
-                Effect.as(
-                  Ref.update(ran, (n) => n + 1),
-                  "x"
-                )
+    it.effect("repeated calls are rejected with a note, the second time the run stops, and it can be continued", () =>
+      Effect.gen(function* () {
+        const ran = yield* Ref.make(0)
+        const { chat, run } = yield* agent({
+          tools: [
+            tool("read", "read", () =>
+              Effect.as(
+                Ref.update(ran, (n) => n + 1),
+                "x"
               )
-            ],
-            loops: watching({ call: (n) => (n >= 2 && n <= 3 ? loop : undefined) }),
-            answers: (_, index) => (index < 3 ? calling(asking("read", "a")) : saying("done"))
-          })
-          const { events } = yield* taken(run("go"))
-          assert.deepStrictEqual(
-            events.flatMap((event) => (event._tag === "LoopDetected" ? [event.halted] : [])),
-            [false, true]
-          )
-          assert.strictEqual(yield* Ref.get(ran), 1)
-          assert.match((yield* transcript(chat)).at(-1) ?? "", /going round in circles/)
-          yield* Stream.runDrain(run("go on"))
-          assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
+            )
+          ],
+          loops: watching({ call: (n) => (n >= 2 && n <= 3 ? loop : undefined) }),
+          answers: (_, index) => (index < 3 ? calling(asking("read", "a")) : saying("done"))
         })
+        const { events } = yield* taken(run("go"))
+        assert.deepStrictEqual(
+          events.flatMap((event) => (event._tag === "LoopDetected" ? [event.halted] : [])),
+          [false, true]
+        )
+        assert.strictEqual(yield* Ref.get(ran), 1)
+        assert.match((yield* transcript(chat)).at(-1) ?? "", /going round in circles/)
+        yield* Stream.runDrain(run("go on"))
+        assert.strictEqual((yield* transcript(chat)).at(-1), "model done")
+      })
     )
 
-    it.effect("an answer that repeats is stopped, the model told, and the message stays", () =>
+    it.effect("a repeating answer is stopped, the model informed, and the message kept", () =>
       Effect.gen(function* () {
         const { chat, run } = yield* agent({
           loops: watching({ content: (n) => (n === 1 ? { kind: "content", detail: "the same words" } : undefined) }),
@@ -395,7 +391,7 @@ describe("Agent", () => {
     )
   })
 
-  it.effect("what others say is told before the next turn, as the words of a program", () =>
+  it.effect("delivers messages from agents before the next turn, as a program's text", () =>
     Effect.gen(function* () {
       const inbox = yield* Ref.make<ReadonlyArray<string>>(["the child is done"])
       const { chat, run } = yield* agent({
@@ -407,7 +403,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("a tool may end the work", () =>
+  it.effect("lets a tool end the work", () =>
     Effect.gen(function* () {
       const { calls, run } = yield* agent({
         tools: [tool("finish", "read", () => Effect.succeed("ok"), { ends: true })],
@@ -418,7 +414,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("a summary is shown in the place of a result, which stays behind its handle", () =>
+  it.effect("shows a summary in place of a result, which can be recalled by its handle", () =>
     Effect.gen(function* () {
       const { chat, run } = yield* agent({
         tools: [tool("read", "read", () => Effect.succeed("long ".repeat(2_000)))],
@@ -436,7 +432,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("a single prompt with hundreds of calls compresses in the middle and goes on", () =>
+  it.effect("compresses in the middle of a single prompt with hundreds of calls, and continues", () =>
     Effect.gen(function* () {
       const turns = 300
       const plan = [
@@ -463,7 +459,7 @@ describe("Agent", () => {
     })
   )
 
-  describe("whatever comes between", () => {
+  describe("any fault", () => {
     for (const [how, work] of [
       ["interrupts itself", Effect.interrupt],
       [
@@ -471,7 +467,7 @@ describe("Agent", () => {
         Effect.flatMap(Queue.unbounded<string>(), (queue) => Effect.andThen(Queue.shutdown(queue), Queue.take(queue)))
       ]
     ] as const) {
-      it.effect(`a tool that ${how} is answered, its neighbours too, and the run goes on`, () =>
+      it.effect(`a tool that ${how} gets a response, and so do its neighbours; the run continues`, () =>
         Effect.gen(function* () {
           const { chat, run } = yield* agent({
             tools: [upper, tool("bad", "read", () => Effect.as(work, "x"))],
@@ -485,7 +481,7 @@ describe("Agent", () => {
       )
     }
 
-    it.effect("a second run in the same conversation is refused, the first goes on", () =>
+    it.effect("a second run in the same conversation is refused, and the first continues", () =>
       Effect.gen(function* () {
         const free = yield* Deferred.make<void>()
         const running = yield* Deferred.make<void>()
@@ -504,7 +500,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("a compression that a person began between two turns is waited for", () =>
+    it.effect("a compression started by the user between two turns is waited for", () =>
       Effect.gen(function* () {
         const { chat, profile, services } = yield* agent({
           tools: [upper],
@@ -536,7 +532,7 @@ describe("Agent", () => {
       ["a router", { route: () => Effect.never }],
       ["a look for loops", { loops: { ...off, turn: () => Effect.never } }]
     ] as const) {
-      it.effect(`a cancel is heard during ${where}`, () =>
+      it.effect(`a cancel takes effect during ${where}`, () =>
         Effect.gen(function* () {
           const { run } = yield* agent({
             tools: [upper],
@@ -551,7 +547,7 @@ describe("Agent", () => {
       )
     }
 
-    it.effect("a letter that could not be told is told later", () =>
+    it.effect("an undelivered message is delivered later", () =>
       Effect.gen(function* () {
         const mailbox = yield* Mailbox.make
         yield* mailbox.put("the child is done")
@@ -577,7 +573,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("what must not be forgotten is told again after a compression", () =>
+    it.effect("reminders are repeated after a compression", () =>
       Effect.gen(function* () {
         const { calls, run } = yield* agent({
           tools: [tool("read", "read", (word) => Effect.succeed(`${word} ${"line of output\n".repeat(60)}`))],
@@ -593,7 +589,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("words of an answer that was dropped do not count", () =>
+    it.effect("text of a discarded answer does not count", () =>
       Effect.gen(function* () {
         const heard: Array<string> = []
         const loops = {
@@ -610,7 +606,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("a router's model is asked for the time being; the one a person chooses meanwhile stays", () =>
+    it.effect("a router's model is used for one run; the user's choice meanwhile stays", () =>
       Effect.gen(function* () {
         let routed: string | undefined = "gemini-2.5-pro"
         const { calls, chat, run } = yield* agent({ route: () => Effect.succeed(routed), answers: ["one", "two"] })
@@ -625,7 +621,7 @@ describe("Agent", () => {
       })
     )
 
-    it.effect("an empty answer to a result that came with a picture is an answer", () =>
+    it.effect("an empty answer to a result with an image is valid", () =>
       Effect.gen(function* () {
         const picture = Tool.make({
           name: "look",
@@ -645,7 +641,7 @@ describe("Agent", () => {
     )
   })
 
-  it.effect("a toolkit of effect/ai is used as it is", () =>
+  it.effect("a toolkit of effect/ai can be passed directly", () =>
     Effect.gen(function* () {
       const AiTool = yield* Effect.promise(() => import("effect/ai/Tool"))
       const Toolkit = yield* Effect.promise(() => import("effect/ai/Toolkit"))

@@ -88,7 +88,7 @@ const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<SpawnableA
 })
 
 describe("sessions_spawn", () => {
-  it.effect("gives the session at once; the result comes as a marked message with its status and what it took", () =>
+  it.effect("returns the session at once; the result arrives as a marked message with status and usage", () =>
     Effect.gen(function* () {
       const { agent, end, tasks } = yield* makeAgent()
       const { mail, spawn } = yield* makeParent([agent])
@@ -106,7 +106,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("the status is the runtime's, and no line of the agent passes for the runtime's", () =>
+  it.effect("no text of the agent can forge the status line", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { mail, spawn } = yield* makeParent([agent])
@@ -121,7 +121,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("ANNOUNCE_SKIP silences the result; it is still known", () =>
+  it.effect("ANNOUNCE_SKIP suppresses the result message; the result is still known", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { call, mail, spawn } = yield* makeParent([agent])
@@ -135,7 +135,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("a failure is told too, and a defect does not stay silent", () =>
+  it.effect("reports a failure or a defect", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { mail, spawn } = yield* makeParent([agent])
@@ -150,7 +150,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("a very long result is cut in the message, with what was left out", () =>
+  it.effect("cuts a very long result in the message, and says how much is missing", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { mail, spawn } = yield* makeParent([agent])
@@ -162,7 +162,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("refuses what cannot be started, in one sentence", () =>
+  it.effect("refuses an invalid start in one sentence", () =>
     Effect.gen(function* () {
       const { agent } = yield* makeAgent()
       const broken: SpawnableAgent = {
@@ -187,7 +187,7 @@ describe("sessions_spawn", () => {
     })
   )
 
-  it.effect("only so many are at work at once, also when they are started together", () =>
+  it.effect("limits how many work at once, even when started together", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { children, spawn } = yield* makeParent([agent])
@@ -199,7 +199,7 @@ describe("sessions_spawn", () => {
     }).pipe(Effect.provideService(AgentBounds, { depth: 2, children: 2 }))
   )
 
-  it.effect("asks what the agent wants to have asked, for spawning and for sending", () =>
+  it.effect("asks the agent's own approval questions, for spawning and for sending", () =>
     Effect.gen(function* () {
       const { agent } = yield* makeAgent()
       const asking: SpawnableAgent = {
@@ -219,8 +219,8 @@ describe("sessions_spawn", () => {
   )
 })
 
-describe("the children", () => {
-  it.effect("end with the scope, and then tell nobody", () =>
+describe("started agents", () => {
+  it.effect("end with the scope, without further messages", () =>
     Effect.gen(function* () {
       const { agent, closed } = yield* makeAgent()
       const scope = yield* Scope.make()
@@ -234,7 +234,7 @@ describe("the children", () => {
     })
   )
 
-  it.effect("of many that ended, those that ended first are forgotten; none that still owes a reply", () =>
+  it.effect("are forgotten oldest first after they end, unless they owe a reply", () =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<string>()
       const { agent, end } = yield* makeAgent("scout", () => Deferred.await(answer))
@@ -254,7 +254,7 @@ describe("the children", () => {
     })
   )
 
-  it.effect("those at work are named for after a compression; the others are not", () =>
+  it.effect("at work are listed after a compression; the others are not", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { children, spawn } = yield* makeParent([agent])
@@ -269,7 +269,7 @@ describe("the children", () => {
     })
   )
 
-  it.effect("however a start is interrupted, it is kept or it is closed", () =>
+  it.effect("are kept or closed, at whatever point a start is interrupted", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { agent, closed, tasks } = yield* makeAgent()
@@ -291,7 +291,7 @@ describe("the children", () => {
 })
 
 describe("sessions_send", () => {
-  it.effect("gives the reply of an agent at work, and of one that has ended; says whose words it brings", () =>
+  it.effect("returns the reply of a running or ended agent, with its author", () =>
     Effect.gen(function* () {
       const { agent, end, heard } = yield* makeAgent()
       const { call, mail, spawn } = yield* makeParent([agent])
@@ -305,7 +305,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("does not wait longer than told; the reply then comes as a message", () =>
+  it.effect("waits until its timeout; a later reply arrives as a message", () =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<string>()
       const { agent } = yield* makeAgent("scout", () => Deferred.await(answer))
@@ -324,7 +324,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("waits as long as it is told, however long other tools may take", () =>
+  it.effect("waits its own timeout, whatever that of other tools", () =>
     Effect.gen(function* () {
       const { agent } = yield* makeAgent("scout", () => Effect.delay(Effect.succeed("late"), "15 minutes"))
       const { call, children, mailbox, spawn } = yield* makeParent([agent])
@@ -340,7 +340,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("a call that is cancelled does not lose the reply", () =>
+  it.effect("delivers the reply after a cancelled call", () =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<string>()
       const asked = yield* Deferred.make<void>()
@@ -358,7 +358,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("with timeout 0 the reply comes as a message, five times in a row; then it is only kept", () =>
+  it.effect("with timeout 0 the reply arrives as a message, five times in a row; after that it is only stored", () =>
     Effect.gen(function* () {
       const { agent } = yield* makeAgent()
       const { call, mail, spawn } = yield* makeParent([agent])
@@ -396,7 +396,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("what goes wrong is answered in a sentence", () =>
+  it.effect("reports errors in a sentence", () =>
     Effect.gen(function* () {
       const { agent } = yield* makeAgent("scout", () =>
         Effect.fail(new AgentFailure({ message: "it takes no messages while it works" }))
@@ -422,7 +422,7 @@ describe("sessions_send", () => {
     })
   )
 
-  it.effect("while it waits, what the agent does and whom it asks belong to that call", () =>
+  it.effect("while it waits, the agent's progress and questions belong to that call", () =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const answer = yield* Deferred.make<string>()
@@ -457,7 +457,7 @@ describe("sessions_send", () => {
 })
 
 describe("sessions_history", () => {
-  it.effect("is redacted, a block at most 4,000 characters, the whole about 80 KB; the task stays", () =>
+  it.effect("is redacted and limited: a block to 4,000 characters, the whole to about 80 KB; the task stays", () =>
     Effect.gen(function* () {
       const { agent, tasks } = yield* makeAgent()
       const { call, spawn } = yield* makeParent([agent])
@@ -481,7 +481,7 @@ describe("sessions_history", () => {
 })
 
 describe("sessions_yield", () => {
-  it.effect("waits while an agent is at work, and not where nothing would come", () =>
+  it.effect("waits while an agent is at work, and returns when no message can arrive", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { call, mail, mailbox, refusal, spawn } = yield* makeParent([agent])
@@ -497,7 +497,7 @@ describe("sessions_yield", () => {
     })
   )
 
-  it.effect("ends when the last agent has ended without a word", () =>
+  it.effect("returns when the last agent has ended without a message", () =>
     Effect.gen(function* () {
       const { agent, end } = yield* makeAgent()
       const { call, children, mail, spawn } = yield* makeParent([agent])
@@ -513,7 +513,7 @@ describe("sessions_yield", () => {
     })
   )
 
-  it.effect("waits for a reply that is to come as a message, also of an agent that has ended", () =>
+  it.effect("waits for a pending reply, also of an ended agent", () =>
     Effect.gen(function* () {
       const first = yield* Deferred.make<string>()
       const second = yield* Deferred.make<string>()
@@ -542,7 +542,7 @@ describe("sessions_yield", () => {
     })
   )
 
-  it.effect("a start that fails leaves nobody waiting", () =>
+  it.effect("returns after a failed start", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const broken: SpawnableAgent = {

@@ -50,7 +50,7 @@ const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =
 const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replicateEffect(one, times)
 
 describe("the loop detector of an agent", () => {
-  it.effect("a loop counts once, however often it is told of, until the next turn", () =>
+  it.effect("counts a reported loop once until the next turn", () =>
     Effect.gen(function* () {
       const { call, content, strikes, turn } = yield* make({ check: false })
       yield* same(4, call("read_file", { file_path: "a" }))
@@ -68,7 +68,7 @@ describe("the loop detector of an agent", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("calls of several turns count together", () =>
+  it.effect("counts calls across turns", () =>
     Effect.gen(function* () {
       const detector = yield* make({ check: false })
       for (let n = 0; n < 4; n += 1) {
@@ -81,7 +81,7 @@ describe("the loop detector of an agent", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("a call whose answers change is no loop", () =>
+  it.effect("does not treat calls with changing results as a loop", () =>
     Effect.gen(function* () {
       const detector = yield* make({ check: false })
       for (let n = 0; n < 30; n += 1) {
@@ -91,7 +91,7 @@ describe("the loop detector of an agent", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("words of an answer that was dropped do not count, nor does a code block that was open in it", () =>
+  it.effect("ignores the text of a discarded answer, and a code block open in it", () =>
     Effect.gen(function* () {
       const detector = yield* make({ check: false })
       const words = "the words of an answer that has to be given again, as they are. "
@@ -102,7 +102,7 @@ describe("the loop detector of an agent", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("another run begins anew", () =>
+  it.effect("starts afresh with another run", () =>
     Effect.gen(function* () {
       const detector = yield* make({ check: false })
       yield* same(5, detector.call("read_file", {}))
@@ -112,7 +112,7 @@ describe("the loop detector of an agent", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("switched off, it finds nothing and asks nobody", () =>
+  it.effect("when disabled, detects nothing and calls no model", () =>
     Effect.gen(function* () {
       const detector = yield* make({ enabled: false })
       yield* same(50, detector.call("read_file", {}))
@@ -123,8 +123,8 @@ describe("the loop detector of an agent", () => {
   )
 })
 
-describe("the look by a model", () => {
-  it.effect("comes before the thirtieth turn first, and again the sooner the surer the model was", () =>
+describe("the check by a model", () => {
+  it.effect("happens first before the thirtieth turn, and again the sooner the surer the model was", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* askedAt(29), [])
       assert.deepStrictEqual(
@@ -134,14 +134,14 @@ describe("the look by a model", () => {
     })
   )
 
-  it.effect("a failed look is no loop, and the next comes after as many turns as before", () =>
+  it.effect("a failed check is no loop, and the next keeps the interval", () =>
     Effect.gen(function* () {
       const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
       assert.deepStrictEqual(yield* askedAt(55, broken, "no idea", verdict("sure")), [30, 40, 50])
     })
   )
 
-  it.effect("a sure answer is confirmed by the stronger model", () =>
+  it.effect("a confident answer is confirmed by the stronger model", () =>
     Effect.gen(function* () {
       const detector = yield* make()
       assert.deepStrictEqual(yield* turns(30, detector), [30])
@@ -150,7 +150,7 @@ describe("the look by a model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.9), verdict(0.95)])))
   )
 
-  it.effect("where the stronger one is not sure, there is no loop, and its answer says when to look again", () =>
+  it.effect("without the stronger model's agreement there is no loop, and its answer sets the interval", () =>
     Effect.gen(function* () {
       const detector = yield* make()
       assert.deepStrictEqual(yield* turns(44, detector), [])
@@ -158,20 +158,20 @@ describe("the look by a model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), verdict(0.1), verdict(0)])))
   )
 
-  it.effect("where the stronger one fails, there is no loop", () =>
+  it.effect("when the stronger model fails there is no loop", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* turns(30, yield* make()), [])
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), "?"])))
   )
 
-  it.effect("without a stronger one, the first is believed", () =>
+  it.effect("without a stronger model the first is trusted", () =>
     Effect.gen(function* () {
       const detector = yield* make({ confirm: false })
       assert.deepStrictEqual(yield* turns(30, detector), [30])
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.92)])))
   )
 
-  it.effect("shows the request and the last messages as data, trimmed and short", () =>
+  it.effect("sends the request and the last messages as data, trimmed and short", () =>
     Effect.gen(function* () {
       yield* turns(30, yield* make())
       const [asked] = yield* ScriptedModel.Script.use(({ calls }) => calls)
@@ -187,7 +187,7 @@ describe("the look by a model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
   )
 
-  it.effect("is given up after thirty seconds: no loop", () =>
+  it.effect("times out after thirty seconds: no loop", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(Effect.flatMap(make(), (detector) => turns(30, detector)))
       yield* TestClock.adjust("30 seconds")
@@ -196,7 +196,7 @@ describe("the look by a model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.hang])))
   )
 
-  it.effect("makes the contents only when it looks", () =>
+  it.effect("builds its request only when due", () =>
     Effect.gen(function* () {
       const detector = yield* make()
       let made = 0
@@ -209,7 +209,7 @@ describe("the look by a model", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
   )
 
-  it.effect("can be switched off alone", () =>
+  it.effect("can be disabled alone", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* turns(100, yield* make({ check: false })), [])
       assert.deepStrictEqual(yield* models, [])
@@ -221,14 +221,14 @@ describe("the look by a model", () => {
     [12, [12, 27]],
     [29, [29]]
   ] as const) {
-    it.effect(`comes before turn ${first} first where that is set`, () =>
+    it.effect(`happens before turn ${first} first when that is set`, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
       })
     )
   }
 
-  it.effect("other models can be named", () =>
+  it.effect("can use other models", () =>
     Effect.gen(function* () {
       const named = { loop: { model: "mine" }, "loop-confirmation": { model: "better" } }
       yield* turns(30, yield* make({ models: named }))
@@ -237,15 +237,15 @@ describe("the look by a model", () => {
   )
 })
 
-describe("loop detection by settings", () => {
-  it("the usual settings are the usual detector", () => {
+describe("loop detection settings", () => {
+  it("default settings equal the default detector", () => {
     assert.deepStrictEqual(
       { ...defaultLoopSettings, ...fromNumbers(loopDetectionOf(defaults.loopDetection)) },
       defaultLoopSettings
     )
   })
 
-  it.effect("numbers that are set hold, and what waits stays exempt", () =>
+  it.effect("set numbers apply, and waiting tools stay exempt", () =>
     Effect.gen(function* () {
       const detector = yield* make(fromNumbers(loopDetectionOf({ calls: 2, content: 3, chunk: 10 })))
       yield* detector.call("read_file", {})
@@ -259,7 +259,7 @@ describe("loop detection by settings", () => {
     }).pipe(Effect.provide(Model.layerUnavailable))
   )
 
-  it.effect("false switches it off", () =>
+  it.effect("false disables it", () =>
     Effect.gen(function* () {
       const detector = yield* make(fromNumbers(loopDetectionOf(false)))
       yield* same(50, detector.call("read_file", {}))

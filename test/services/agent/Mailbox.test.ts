@@ -4,7 +4,7 @@ import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 
 const texts = (letters: ReadonlyArray<Mailbox.MailboxMessage>) => letters.map(({ text }) => text)
 
-it.effect("letters are taken once, in the order in which they came", () =>
+it.effect("messages are taken once, in order of arrival", () =>
   Effect.gen(function* () {
     const mailbox = yield* Mailbox.make
     yield* mailbox.put("a")
@@ -19,7 +19,7 @@ it.effect("letters are taken once, in the order in which they came", () =>
   })
 )
 
-it.effect("letters that could not be delivered lie there as before, in front of newer ones", () =>
+it.effect("undelivered messages go back in front of newer ones", () =>
   Effect.gen(function* () {
     const mailbox = yield* Mailbox.make
     yield* mailbox.put("a")
@@ -36,7 +36,7 @@ it.effect("letters that could not be delivered lie there as before, in front of 
   })
 )
 
-it.effect("who waits for a letter is woken by the first, also after the box was emptied", () =>
+it.effect("a waiter is woken by the first message, also after the mailbox was emptied", () =>
   Effect.gen(function* () {
     const mailbox = yield* Mailbox.make
     for (const text of ["a", "b"]) {

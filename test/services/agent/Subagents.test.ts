@@ -29,8 +29,8 @@ import {
 
 const ask = (name: string, query = "Find it") => calls(call(name, { query }))
 
-describe("an agent that another starts", () => {
-  it.effect("gives back what it hands in, and nothing else of its work", () =>
+describe("a subagent", () => {
+  it.effect("returns its submitted result and nothing else of its work", () =>
     Effect.gen(function* () {
       const { contents, events } = yield* told([agent("finder")], [echo("look")])
       const [answer = ""] = answersOf(contents, "finder")
@@ -56,7 +56,7 @@ describe("an agent that another starts", () => {
     )
   )
 
-  it.effect("sees its task and where it is, and nothing of its parent's conversation", () =>
+  it.effect("gets its task and environment, and nothing of its parent's conversation", () =>
     Effect.gen(function* () {
       yield* told([agent("finder")], [echo("look")])
       const { calls: made } = yield* Script.use((script) => Effect.map(script.calls, (all) => ({ calls: all })))
@@ -70,7 +70,7 @@ describe("an agent that another starts", () => {
     }).pipe(Effect.provide(runtime(each({ main: [ask("finder"), "Thanks"], finder: [complete("done")] }))))
   )
 
-  it.effect("may use the tools that its definition names, and no agents", () =>
+  it.effect("may use the tools in its definition, and no agents", () =>
     Effect.gen(function* () {
       yield* told(
         [agent("some", { tools: ["look", "mcp_a_*", "gone"] }), agent("all")],
@@ -92,7 +92,7 @@ describe("an agent that another starts", () => {
     )
   )
 
-  it.effect("is told what is wrong with its result, and goes on until it fits", () =>
+  it.effect("is told what is wrong with its result, and continues until it is valid", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([
         agent("counter", {}, { name: "report", description: "The count", schema: Schema.Struct({ count: Schema.Int }) })
@@ -113,7 +113,7 @@ describe("an agent that another starts", () => {
     )
   )
 
-  it.effect("hands in one result: a second one in the same turn is an error", () =>
+  it.effect("submits one result: a second in the same turn is an error", () =>
     Effect.gen(function* () {
       const { contents, events } = yield* told([agent("twice")])
       assert.match(answersOf(contents, "twice")[0] ?? "", /\n\nfirst$/)
@@ -134,8 +134,8 @@ describe("an agent that another starts", () => {
   )
 })
 
-describe("an agent that does not hand in a result", () => {
-  it.effect("has one more turn, and its result says that it was late", () =>
+describe("a subagent without a result", () => {
+  it.effect("gets one more turn, and a late result is marked", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("talker")])
       assert.match(
@@ -155,7 +155,7 @@ describe("an agent that does not hand in a result", () => {
     )
   )
 
-  it.effect("fails with what it wrote last: nothing is lost silently", () =>
+  it.effect("fails with its last message in the error", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("talker")])
       assert.match(
@@ -169,7 +169,7 @@ describe("an agent that does not hand in a result", () => {
     )
   )
 
-  it.effect("that takes too many turns: MAX_TURNS, and in the last turn no other tool runs", () =>
+  it.effect("MAX_TURNS: after too many turns, the last turn may only submit", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("busy", { maxTurns: 2 })], [echo("look")])
       const [answer = ""] = answersOf(contents, "busy")
@@ -188,7 +188,7 @@ describe("an agent that does not hand in a result", () => {
     )
   )
 
-  it.effect("that takes too long: TIMEOUT after its minutes and one more for the last turn", () =>
+  it.effect("TIMEOUT: after its minutes, with one more for the last turn", () =>
     Effect.gen(function* () {
       const fiber = yield* told([agent("slow", { timeoutMinutes: 2 })]).pipe(Effect.forkChild)
       yield* asked(2)
@@ -201,7 +201,7 @@ describe("an agent that does not hand in a result", () => {
     }).pipe(Effect.provide(runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang }))))
   )
 
-  it.effect("whose model fails: the failure is told, and is no result", () =>
+  it.effect("reports the failure of its model, which is not a result", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("empty")])
       assert.match(answersOf(contents, "empty")[0] ?? "", /^error: The agent empty ended with ERROR after /)
@@ -219,7 +219,7 @@ describe("an agent that does not hand in a result", () => {
 })
 
 describe("limits", () => {
-  it.effect("no agent starts when its prompt wants what it is not given", () =>
+  it.effect("does not start without the inputs of its prompt", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("odd", { prompt: "You are odd. ${HOME} and ${query}" })])
       assert.match(
@@ -230,7 +230,7 @@ describe("limits", () => {
     }).pipe(Effect.provide(runtime(each({ main: [ask("odd"), "Thanks"] }))))
   )
 
-  it.effect("an agent starts another only where its definition names it, and no deeper than the bounds", () =>
+  it.effect("starts another only when its definition names it, and within the depth limit", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([
         agent("one", { tools: ["two"] }),
@@ -255,7 +255,7 @@ describe("limits", () => {
     )
   )
 
-  it.effect("an agent reads what the agents it started did, and nobody else's work", () =>
+  it.effect("may read the work of agents it started, and no other's", () =>
     Effect.gen(function* () {
       const { contents, offered } = yield* told([agent("one", { tools: ["two"] }), agent("two", { tools: [] })])
       const [report = ""] = answersOf(contents, "one")
@@ -291,7 +291,7 @@ describe("limits", () => {
     )
   )
 
-  it.effect("so many are at work at once, and the next is told so", () =>
+  it.effect("is refused above the limit of running agents", () =>
     Effect.gen(function* () {
       const { contents } = yield* told([agent("reader", { tools: [] })])
       const answers = answersOf(contents, "reader")
@@ -317,7 +317,7 @@ describe("limits", () => {
     )
   )
 
-  it.effect("one that has ended gives its place back, though it can still be talked to", () =>
+  it.effect("frees its place when it ends, and can still receive messages", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const offered = yield* Subagents.make({
@@ -348,7 +348,7 @@ describe("limits", () => {
     )
   )
 
-  it.effect("an agent that may start another runs alone: the other may change things", () =>
+  it.effect("that may start others runs alone: they may change things", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const { tools: offered } = yield* Subagents.make({
@@ -363,7 +363,7 @@ describe("limits", () => {
     }).pipe(Effect.provide(runtime([])))
   )
 
-  it.effect("an agent that only reads may run beside others, one that may change things runs alone", () =>
+  it.effect("that only reads may run beside others, one that may change things runs alone", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const tools = [echo("look"), echo("write", "edit")]
@@ -381,7 +381,7 @@ describe("limits", () => {
 })
 
 describe("names", () => {
-  it.effect("no agent takes the place of a tool; one whose name no API takes has another", () =>
+  it.effect("do not replace a tool's; a name invalid for the API is changed", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const { runner, tools } = yield* Subagents.make({
@@ -400,7 +400,7 @@ describe("names", () => {
     }).pipe(Effect.provide(runtime([])))
   )
 
-  it.effect("of two agents whose tools would have the same name the first is offered", () =>
+  it.effect("are unique: the first of two agents is offered", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const long = "a".repeat(70)
@@ -426,7 +426,7 @@ describe("names", () => {
 })
 
 describe("cancelling", () => {
-  it.effect("the parent's end is its agents' end: their requests are aborted, their sessions closed", () =>
+  it.effect("the parent's end is its agents' end: requests are aborted, sessions closed", () =>
     Effect.gen(function* () {
       const store = yield* SessionStore
       const { chat } = yield* begin()
@@ -452,7 +452,7 @@ describe("cancelling", () => {
   )
 
   let questions = 0
-  it.effect("the time in which a person is asked is nobody's", () =>
+  it.effect("the time of a question to the user counts for no agent", () =>
     Effect.gen(function* () {
       const fiber = yield* told([agent("asker", { timeoutMinutes: 1 })], [echo("write", "edit")].map(asking)).pipe(
         Effect.forkChild
@@ -519,8 +519,8 @@ const asking = (tool: ReturnType<typeof echo>): ReturnType<typeof echo> => ({
     }))
 })
 
-describe("what is kept", () => {
-  it.effect("a session of its own where the parent's is kept, and a handle that gives back its whole work", () =>
+describe("stored work", () => {
+  it.effect("is a session of its own where the parent's is stored, and a handle that recalls all of it", () =>
     Effect.gen(function* () {
       const store = yield* SessionStore
       const { contents, offered } = yield* told([agent("finder")], [echo("look")], { sessions: store })
@@ -544,7 +544,7 @@ describe("what is kept", () => {
     )
   )
 
-  it.effect("it can be spoken to while it works and afterwards", () =>
+  it.effect("can be continued by messages, during the work and afterwards", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const offered = yield* Subagents.make({
@@ -561,7 +561,7 @@ describe("what is kept", () => {
     }).pipe(Effect.scoped, Effect.provide(runtime(each({ helper: [complete("did it"), complete("did the rest")] }))))
   )
 
-  it.effect("the handles of its work all stay good when it is talked to again, each for what was done by then", () =>
+  it.effect("keeps all handles valid across further messages, each up to its own time", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const offered = yield* Subagents.make({ agents: [agent("helper")], tools: [], settings: chat.settings })
@@ -580,7 +580,7 @@ describe("what is kept", () => {
   )
 })
 
-describe("what is said to an agent", () => {
+describe("messages to an agent", () => {
   /** What a session's log holds beside what the model wrote and what its tools gave. */
   const logged = Effect.gen(function* () {
     const store = yield* SessionStore
@@ -606,7 +606,7 @@ describe("what is said to an agent", () => {
     return { sessions, said }
   })
 
-  it.effect("is never taken for the user's: its task, what it is told later, and its last turn", () =>
+  it.effect("never pass for the user's: the task, later messages and the last-turn notice", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const { said, sessions } = yield* logged
@@ -634,7 +634,7 @@ describe("what is said to an agent", () => {
     )
   )
 
-  it.effect("while it works is told before its next turn, and once", () =>
+  it.effect("sent while it works are delivered once, before its next turn", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const { said, sessions } = yield* logged
@@ -662,7 +662,7 @@ describe("what is said to an agent", () => {
     )
   )
 
-  it.effect("too late for its task is answered by itself, each message by its own reply", () =>
+  it.effect("too late for its task are answered separately, each by its own reply", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const gate = yield* makeGate
@@ -693,7 +693,7 @@ describe("what is said to an agent", () => {
     )
   )
 
-  it.effect("is not lost where it could not be recorded: it is said again", () =>
+  it.effect("that could not be stored are delivered again", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const store = yield* SessionStore
@@ -734,7 +734,7 @@ describe("what is said to an agent", () => {
     )
   )
 
-  it.effect("is told again when a compression took it out of its window", () =>
+  it.effect("that a compression dropped are repeated", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 12_000 })
       const offered = yield* Subagents.make({

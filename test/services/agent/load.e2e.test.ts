@@ -104,7 +104,7 @@ const converse = Effect.fnUntraced(function* (n: number) {
 
 describe("load", () => {
   it.live(
-    "many chats at once: no cross-talk, bounded memory; given up all at once, no socket and no file is left open",
+    "many chats at once: no mixed messages, bounded memory; cancelled at once, no socket or file stays open",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

@@ -62,7 +62,7 @@ const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
   )
 
 layer(Offline.layer)("Chat", (it) => {
-  it.effect("one long prompt is compressible between its calls, and stays so", () =>
+  it.effect("a single long prompt can be compressed between its calls, repeatedly", () =>
     Effect.gen(function* () {
       const chat = yield* filled("one-prompt")
       const before = yield* chat.conversation
@@ -75,7 +75,7 @@ layer(Offline.layer)("Chat", (it) => {
     })
   )
 
-  it.effect("undo and redo take a compression away and lay it again, later turns stay", () =>
+  it.effect("undo and redo remove and reapply a compression, and keep later turns", () =>
     Effect.gen(function* () {
       const chat = yield* filled("undo")
       const ids = Effect.map(chat.conversation, (now) => view(now).map(({ entry }) => entry.id))
@@ -93,7 +93,7 @@ layer(Offline.layer)("Chat", (it) => {
   )
 
   it.effect(
-    "after an undo onto a view over the threshold, automatic compression waits for growth; a person need not",
+    "after an undo to a view above the threshold, automatic compression waits for growth; a requested one runs",
     () =>
       Effect.gen(function* () {
         const chat = yield* filled("after-undo")
@@ -109,7 +109,7 @@ layer(Offline.layer)("Chat", (it) => {
       })
   )
 
-  it.effect("all who open an id share one chat; it is closed with the last of them", () =>
+  it.effect("everyone who opens an id shares one chat, closed with its last user", () =>
     Effect.gen(function* () {
       const chats = yield* Chats
       const [one, two] = yield* Effect.all([Scope.make(), Scope.make()])
@@ -126,7 +126,7 @@ layer(Offline.layer)("Chat", (it) => {
     })
   )
 
-  it.effect("PreCompress is fired before the threshold is looked at, with its trigger, and not for nothing", () =>
+  it.effect("PreCompress fires with its trigger before the threshold check, and not without entries", () =>
     Effect.gen(function* () {
       const events = yield* Ref.make<ReadonlyArray<HookEvent>>([])
       const hooks = yield* HookSystem
@@ -173,7 +173,7 @@ describe("Chat", () => {
   )
 
   it.effect(
-    "a summarizer that fails, or says nothing, ends as a typed outcome and changes nothing but the memory",
+    "a summarizer that fails, or returns nothing, ends as a typed outcome and changes only the failure memory",
     () =>
       Effect.gen(function* () {
         const failing = withSummarizer(() =>
@@ -207,7 +207,7 @@ describe("Chat", () => {
       })
   )
 
-  it.effect("what was paid on the way is told, whichever rung it ended on, and what failed first", () =>
+  it.effect("reports what was paid, whatever fallback it ended on, and the first failure", () =>
     Effect.gen(function* () {
       const answered = {
         purpose: "generate",
@@ -241,7 +241,7 @@ describe("Chat", () => {
     })
   )
 
-  it.effect("tokens that cannot be counted end as FailedTokenCountError, the seventh status", () =>
+  it.effect("an uncountable conversation ends as FailedTokenCountError, the seventh status", () =>
     Effect.gen(function* () {
       const counted = yield* Ref.make(0)
       const counter = Layer.effect(
@@ -282,7 +282,7 @@ describe("Chat", () => {
 
 describe("recall", () => {
   layer(Chats.layer.pipe(Layer.provideMerge(Layer.merge(Offline.layer, MemoryCalibrations.layer))))((it) => {
-    it.effect("answers for its own conversation only, whatever a shared store has", () =>
+    it.effect("reads only its own conversation, even from a shared store", () =>
       Effect.gen(function* () {
         const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
         const alpha = yield* filled("recall-alpha")

@@ -29,7 +29,7 @@ const withModel = (...answers: ReadonlyArray<ScriptedModel.Step>) =>
   Offline.layerWithModel(ScriptedModel.layer(answers))
 
 describe("the title of a session", () => {
-  it.effect("the first and the last ten messages, 500 characters of each, are what is asked about", () =>
+  it.effect("is requested with the first and the last ten messages, 500 characters of each", () =>
     Effect.gen(function* () {
       const chat = yield* filled
       const content = excerptOf(entries(yield* chat.conversation))
@@ -43,7 +43,7 @@ describe("the title of a session", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  it.effect("is the small model's answer, in one line", () =>
+  it.effect("is the small model's answer, on one line", () =>
     Effect.gen(function* () {
       yield* entitle("one", yield* filled)
       assert.deepStrictEqual(yield* titles, ["Fixing the build"])
@@ -56,7 +56,7 @@ describe("the title of a session", () => {
     ["the model fails", new ModelError({ reason: new NetworkError({ detail: "none" }) })],
     ["the model says nothing", " \n "]
   ] as const) {
-    it.effect(`stays the first prompt where ${rule}`, () =>
+    it.effect(`is the first prompt where ${rule}`, () =>
       Effect.gen(function* () {
         yield* entitle("one", yield* filled)
         assert.deepStrictEqual(yield* titles, ["(question 0)"])
@@ -64,7 +64,7 @@ describe("the title of a session", () => {
     )
   }
 
-  it.effect("stays the first prompt after five seconds without an answer, and the call is given up", () =>
+  it.effect("is the first prompt after five seconds, with the request aborted", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(Effect.flatMap(filled, (chat) => entitle("one", chat)))
       yield* TestClock.adjust("5 seconds")
@@ -74,7 +74,7 @@ describe("the title of a session", () => {
     }).pipe(Effect.provide(withModel(ScriptedModel.hang)))
   )
 
-  it.effect("is not asked for where nothing was said", () =>
+  it.effect("is not requested for an empty conversation", () =>
     Effect.gen(function* () {
       const chat = yield* Chats.use((chats) => chats.open("empty"))
       yield* entitle("empty", chat)
@@ -96,6 +96,6 @@ describe("the title of a session", () => {
     ["at most 60 characters, also of one word", "x".repeat(80), "x".repeat(60)],
     ["nothing where there are only marks", `"**"`, undefined]
   ] as const) {
-    it(`is clean: ${rule}`, () => assert.strictEqual(cleanTitle(answer), title))
+    it(`is cleaned: ${rule}`, () => assert.strictEqual(cleanTitle(answer), title))
   }
 })

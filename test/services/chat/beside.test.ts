@@ -18,8 +18,8 @@ const file = "one line of a file\n".repeat(4_000)
 const sentOf = (fake: Fake.FakeGemini) =>
   Effect.map(fake.requests, (all) => all.filter(({ method }) => method !== "countTokens"))
 
-describe("what goes with a message", () => {
-  it.live("enters with the message and its answer in one line, as a program's words", () =>
+describe("content attached to a message", () => {
+  it.live("is stored with the message and its answer in one line, as a program's text", () =>
     Effect.gen(function* () {
       const { chat, events, fake } = yield* against(always)
       yield* taken(chat.send("look at @a.txt", { attached: [{ parts: [text("a.txt:"), text("the file")] }] }))
@@ -55,7 +55,7 @@ describe("what goes with a message", () => {
     })
   )
 
-  it.live("is gone with a message that gets no answer", () =>
+  it.live("is dropped with a message that gets no answer", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* against(() => Fake.failure(400, "no"))
       const { events: told } = yield* taken(chat.send("look", { attached: [{ parts: [text("the file")] }] }))
@@ -65,7 +65,7 @@ describe("what goes with a message", () => {
     })
   )
 
-  it.live("is shown within its room, and recalled whole by its handle", () =>
+  it.live("is shortened to its room, and recalled whole by its handle", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(always)
       yield* taken(chat.send("look", { attached: [{ parts: [text(file), text("small")], room: 1_000 }] }))
@@ -80,7 +80,7 @@ describe("what goes with a message", () => {
     })
   )
 
-  it.live("counts: what does not fit is not sent, and the tokens say why", () =>
+  it.live("counts: a message too large with it is not sent, and the error has its tokens", () =>
     Effect.gen(function* () {
       const { chat, events, fake } = yield* against(always, { window: 4_000 })
       const { events: told } = yield* taken(chat.send("look", { attached: [{ parts: [text(file)] }] }))
@@ -93,7 +93,7 @@ describe("what goes with a message", () => {
 })
 
 describe("the environment message", () => {
-  it.live("opens every request and is no part of the conversation", () =>
+  it.live("begins every request and is not part of the conversation", () =>
     Effect.gen(function* () {
       const { chat, events, fake } = yield* against(always, { environment: "It is Sunday." })
       const before = (yield* chat.usage).tokens
@@ -123,7 +123,7 @@ describe("hooks and one turn", () => {
     hookSpecificOutput: { llm_request: { model: other } }
   })
 
-  it.live("what answers a request that a hook changed is not learned from, and its size shrinks nothing", () =>
+  it.live("counts for a request that a hook changed are not learned from", () =>
     Effect.gen(function* () {
       const tooLong = Fake.failure(
         400,
@@ -144,7 +144,7 @@ describe("hooks and one turn", () => {
     })
   )
 
-  it.live("the answer names the model that was asked", () =>
+  it.live("the answer records the requested model", () =>
     Effect.gen(function* () {
       const { chat, hooks } = yield* against(always)
       yield* hooks.subscribe("other", ({ _tag }) =>
@@ -155,7 +155,7 @@ describe("hooks and one turn", () => {
     })
   )
 
-  it.live("what a hook answers in the model's place is all of the answer: no call before it is kept", () =>
+  it.live("a hook's answer replaces all of the model's, including its calls", () =>
     Effect.gen(function* () {
       const pieces = Fake.sse(
         Fake.response([{ functionCall: { name: "touch", args: {}, id: "1" } }], { finishReason: null }),
@@ -179,7 +179,7 @@ describe("hooks and one turn", () => {
     })
   )
 
-  it.live("a compression that had to be is told as automatic, and what hooks say to it is told", () =>
+  it.live("a necessary compression is reported as automatic, with the messages of hooks", () =>
     Effect.gen(function* () {
       const { chat, hooks } = yield* against(always, { window: 6_000 })
       const triggers: Array<string> = []
@@ -205,8 +205,8 @@ describe("hooks and one turn", () => {
   )
 })
 
-describe("without a message", () => {
-  it.live("what is attached is a message of its own, and asked", () =>
+describe("attached content without a message", () => {
+  it.live("is its own message and is sent", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(always)
       yield* chat.append([{ content: user(text("still waiting")) }])
@@ -217,8 +217,8 @@ describe("without a message", () => {
   )
 })
 
-describe("an environment message of the conversation's own", () => {
-  it.live("is not sent beside another one", () =>
+describe("an environment message in the conversation", () => {
+  it.live("suppresses the standing one", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(always, { environment: "It is Sunday." })
       yield* chat.append([{ content: user(text("It was Monday then.")), author: "environment" }])
@@ -236,7 +236,7 @@ describe("an environment message of the conversation's own", () => {
     })
   )
 
-  it.live("is made anew after a compression, before the request that it made room for", () =>
+  it.live("is rebuilt after a compression, before the request that caused it", () =>
     Effect.gen(function* () {
       let made = 0
       const renew = Effect.sync(() => `Environment ${(made += 1)}.`)
@@ -259,8 +259,8 @@ describe("an environment message of the conversation's own", () => {
   )
 })
 
-describe("a message that stays without an answer", () => {
-  it.live("keeps within its room what goes with it, so that the conversation goes on", () =>
+describe("a message without an answer", () => {
+  it.live("keeps its attached content within its room, so that the conversation continues", () =>
     Effect.gen(function* () {
       const { chat } = yield* against(always, { window: 10_000 })
       const nothing = Effect.undefined
@@ -287,8 +287,8 @@ describe("a message that stays without an answer", () => {
   )
 })
 
-describe("single models", () => {
-  it.live("have a window and a threshold of their own, also after a switch", () =>
+describe("per-model settings", () => {
+  it.live("give window and threshold, also after a switch", () =>
     Effect.gen(function* () {
       const { chat } = yield* against(always, {
         window: 50_000,

@@ -74,9 +74,9 @@ const world = Effect.gen(function* () {
   return { chat, unchanged }
 })
 
-describe("a compression that is cancelled", () => {
+describe("a cancelled compression", () => {
   for (const [name, { hangs, script }] of Object.entries(places)) {
-    it.live(`in ${name}: Cancelled, the socket closes, nothing has changed`, () =>
+    it.live(`in ${name}: returns Cancelled, closes the socket, changes nothing`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(script)
         yield* Effect.gen(function* () {
@@ -93,7 +93,7 @@ describe("a compression that is cancelled", () => {
       })
     )
 
-    it.live(`in ${name}, from outside: interruption stays interruption`, () =>
+    it.live(`in ${name}, from outside: stays an interruption`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeGemini.make(script)
         yield* Effect.gen(function* () {
@@ -110,7 +110,7 @@ describe("a compression that is cancelled", () => {
     )
   }
 
-  it.live("in the pause before another try: no other try follows", () =>
+  it.live("in the pause before a retry: does not retry", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => FakeGemini.rateLimited(5))
       yield* Effect.gen(function* () {
@@ -124,7 +124,7 @@ describe("a compression that is cancelled", () => {
     })
   )
 
-  it.live("in a slow hook: nothing was asked", () =>
+  it.live("in a slow hook: calls no model", () =>
     Effect.gen(function* () {
       const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
       yield* Effect.gen(function* () {

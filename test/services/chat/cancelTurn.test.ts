@@ -128,9 +128,9 @@ const standing = Effect.fnUntraced(function* (place: Place, cancel?: Effect.Effe
   return { fiber, seen, afterwards }
 })
 
-describe("a turn that is cancelled", () => {
+describe("a cancelled turn", () => {
   for (const [name, place] of Object.entries(places)) {
-    it.live(`${name}: UserCancelled, and no failure`, () =>
+    it.live(`${name}: ends with UserCancelled, without a failure`, () =>
       Effect.gen(function* () {
         const cancel = yield* Deferred.make<void>()
         const { afterwards, fiber, seen } = yield* standing(place, Deferred.await(cancel))
@@ -141,7 +141,7 @@ describe("a turn that is cancelled", () => {
       })
     )
 
-    it.live(`${name}, by interrupting who reads: interruption stays interruption`, () =>
+    it.live(`${name}, by interrupting the reader: stays an interruption`, () =>
       Effect.gen(function* () {
         const { afterwards, fiber, seen } = yield* standing(place)
         yield* Fiber.interrupt(fiber)
@@ -152,7 +152,7 @@ describe("a turn that is cancelled", () => {
     )
   }
 
-  it.live("whoever has read enough closes the stream, and that is all", () =>
+  it.live("a reader may close the stream at any point", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(only([Fake.streamHead, Fake.event(half), Fake.stall]))
       const services = yield* Layer.build(google(fake.url))
@@ -165,7 +165,7 @@ describe("a turn that is cancelled", () => {
     })
   )
 
-  it.live("a cancel that was there before the message: nothing leaves", () =>
+  it.live("a cancel before the message: sends nothing", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(only([Fake.stall]))
       const services = yield* Layer.build(google(fake.url))
@@ -177,7 +177,7 @@ describe("a turn that is cancelled", () => {
     })
   )
 
-  it.live("a cancel that comes when all is over changes nothing", () =>
+  it.live("a cancel after the end changes nothing", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(only())
       const services = yield* Layer.build(google(fake.url))
@@ -197,8 +197,8 @@ describe("a turn that is cancelled", () => {
   )
 })
 
-describe("a turn that is cancelled, by a scripted model", () => {
-  it.effect("while nobody reads it: it ends all the same, once it is read", () =>
+describe("a cancelled turn with a scripted model", () => {
+  it.effect("without a reader, ends once it is read", () =>
     Effect.gen(function* () {
       const { chat, events: log } = yield* begin()
       const cancel = yield* Deferred.make<void>()
@@ -214,7 +214,7 @@ describe("a turn that is cancelled, by a scripted model", () => {
     }).pipe(Effect.provide(Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))))
   )
 
-  it.effect("with results of tools: they are kept, for what a tool did is done", () =>
+  it.effect("with tool results, keeps them, since the tools have run", () =>
     Effect.gen(function* () {
       const { chat, events: log } = yield* begin()
       yield* taken(chat.send("read it"))
@@ -254,7 +254,7 @@ describe("ChatBusy", () => {
   // More events than a turn gets rid of before somebody takes them: it runs as long as it is read.
   const services = Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))
 
-  it.effect("a compression, an undo, a message added by who reads a turn", () =>
+  it.effect("fails for a compression, an undo or a new message during a turn", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const refused: Array<string> = []
@@ -282,7 +282,7 @@ describe("ChatBusy", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("a second message while the first is answered: it fails, the first does not notice", () =>
+  it.effect("fails for a second message, without effect on the first", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const others: Array<string> = []
@@ -303,7 +303,7 @@ describe("ChatBusy", () => {
   )
 })
 
-describe("a turn that is given up at every single point", () => {
+describe("a turn abandoned at every suspension point", () => {
   const answers: Scripted.Answers = () => "The answer\nin two lines."
 
   /** The session that the turn begins in. */
@@ -353,7 +353,7 @@ describe("a turn that is given up at every single point", () => {
     return isSent
   })
 
-  it.effect("by interruption: before or after, and free for the next message", () =>
+  it.effect("by interruption: is complete or absent, and the chat accepts the next message", () =>
     Effect.gen(function* () {
       const session = yield* prepared
       const states = yield* statesOf(session)
@@ -371,7 +371,7 @@ describe("a turn that is given up at every single point", () => {
     })
   )
 
-  it.effect("by a cancel: the same, and UserCancelled or Finished is told", () =>
+  it.effect("by a cancel: the same, and reports UserCancelled or Finished", () =>
     Effect.gen(function* () {
       const session = yield* prepared
       const states = yield* statesOf(session)

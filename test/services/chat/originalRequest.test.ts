@@ -64,7 +64,7 @@ const compress = Effect.fnUntraced(function* (conversation: Conversation) {
 })
 
 describe("the original request of a snapshot", () => {
-  it.effect("is the earliest of the log, also where earlier compactions took it out of the window", () =>
+  it.effect("is the earliest of the log, also when earlier compactions dropped it", () =>
     Effect.gen(function* () {
       const begun = yield* extended(empty, work("hi", "Rename the port setting in all files."))
       const first = yield* compacted(begun, 1, begun.next - 1)
@@ -77,7 +77,7 @@ describe("the original request of a snapshot", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("is not claimed where a summary stands before all that is known", () =>
+  it.effect("is unknown when a summary precedes everything", () =>
     Effect.gen(function* () {
       const begun = yield* extended(empty, [
         { content: user(text("We talked about the port.")), author: "summary" },

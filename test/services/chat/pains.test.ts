@@ -51,8 +51,8 @@ const streams = Effect.flatMap(Scripted.Script, ({ calls }) =>
 const compressions = (events: ReadonlyArray<ChatEvent>): number =>
   events.filter(({ _tag }) => _tag === "ChatCompressed").length
 
-describe("users' complaints about coding agents, each mended", () => {
-  it.effect("a session over its limit goes on, though no model can summarise it", () =>
+describe("solved complaints about coding agents", () => {
+  it.effect("a session over its limit continues, even when no model can summarise it", () =>
     Effect.gen(function* () {
       const small = { window: 8_000, policy: { summarizer: "model" } } as const
       const { chat } = yield* begin(small)
@@ -70,7 +70,7 @@ describe("users' complaints about coding agents, each mended", () => {
     )
   )
 
-  it.effect("it does not compress again what it just compressed, and never makes it larger", () =>
+  it.effect("does not compress again what it just compressed, and never makes it larger", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 8_000 })
       yield* chat.append(longRun(20))
@@ -93,7 +93,7 @@ describe("users' complaints about coding agents, each mended", () => {
     }).pipe(Effect.provide(runtime()))
   )
 
-  it.effect("what cannot become smaller is not tried again on every turn", () =>
+  it.effect("does not retry on every turn what cannot become smaller", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 20_000 })
       // One message of the user's own words: nothing may be taken from it.
@@ -104,7 +104,7 @@ describe("users' complaints about coding agents, each mended", () => {
     }).pipe(Effect.provide(runtime()))
   )
 
-  it.effect("one prompt and nothing but tools after it is compressed between its calls, results in hand", () =>
+  it.effect("compresses between the calls of a single prompt, with results at hand", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 8_000 })
       yield* taken(chat.send(goal))
@@ -132,7 +132,7 @@ describe("users' complaints about coding agents, each mended", () => {
     )
   )
 
-  it.effect("a resumed session is as compressed as it was left, and all of it is still there", () =>
+  it.effect("resumes a session as compressed as it was left, without loss", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* begin({ window: 8_000 })
       yield* chat.append(longRun(20))
@@ -150,76 +150,72 @@ describe("users' complaints about coding agents, each mended", () => {
     }).pipe(Effect.provide(runtime()))
   )
 
-  it.effect(
-    "a session is there after a turn, after a crash within one, after resume and exit; nothing is deleted",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
-        const program = (answers: Scripted.Answers) =>
-          Chats.layer.pipe(
-            Layer.provideMerge(Compression.layer),
-            Layer.provideMerge(ModelSummarizer.layer),
-            Layer.provideMerge(
-              Layer.mergeAll(
-                TokenCounter.layerEstimate,
-                HookSystem.layer,
-                MemoryCalibrations.layer,
-                MemoryTempStore.layer,
-                Scripted.layer(answers),
-                FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders))
-              )
-            ),
-            Layer.provide(Layer.succeed(ChatDefaults, held)),
-            Layer.fresh
-          )
-        const opened = Chats.use((chats) => chats.open("mine"))
-        // A process that is gone in the middle of its second turn.
-        yield* Effect.gen(function* () {
-          const chat = yield* opened
-          yield* taken(chat.send("first"))
-          const asked = yield* Deferred.make<void>()
-          const fiber = yield* Effect.forkChild(
-            Stream.runForEach(chat.send("second"), () => Deferred.succeed(asked, undefined))
-          )
-          yield* Deferred.await(asked)
-          yield* Fiber.interrupt(fiber)
-        }).pipe(Effect.scoped, Effect.provide(program((_, index) => (index === 0 ? "fine" : Scripted.hang))))
-        // One that only looks, and one that lets the settings decide what may go.
-        yield* Effect.scoped(opened).pipe(Effect.provide(program(() => "fine")))
-        const { deleted } = yield* enforce({}).pipe(Effect.provide(program(() => "fine")))
-        assert.isEmpty(deleted)
-        yield* Effect.gen(function* () {
-          assert.deepStrictEqual(yield* (yield* SessionStore).list, ["mine"])
-          const chat = yield* opened
-          assert.deepStrictEqual(
-            view(yield* chat.conversation).map(({ entry }) => plainText(entry.content)),
-            ["first", "fine"]
-          )
-          assert.strictEqual(endingOf((yield* taken(chat.send("third"))).events)?._tag, "Finished")
-        }).pipe(Effect.scoped, Effect.provide(program(() => "fine")))
-      }).pipe(Effect.provide(NodeServices.layer))
+  it.effect("a session survives a turn, a crash within one, a resume and an exit; nothing is deleted", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
+      const program = (answers: Scripted.Answers) =>
+        Chats.layer.pipe(
+          Layer.provideMerge(Compression.layer),
+          Layer.provideMerge(ModelSummarizer.layer),
+          Layer.provideMerge(
+            Layer.mergeAll(
+              TokenCounter.layerEstimate,
+              HookSystem.layer,
+              MemoryCalibrations.layer,
+              MemoryTempStore.layer,
+              Scripted.layer(answers),
+              FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders))
+            )
+          ),
+          Layer.provide(Layer.succeed(ChatDefaults, held)),
+          Layer.fresh
+        )
+      const opened = Chats.use((chats) => chats.open("mine"))
+      // A process that is gone in the middle of its second turn.
+      yield* Effect.gen(function* () {
+        const chat = yield* opened
+        yield* taken(chat.send("first"))
+        const asked = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(
+          Stream.runForEach(chat.send("second"), () => Deferred.succeed(asked, undefined))
+        )
+        yield* Deferred.await(asked)
+        yield* Fiber.interrupt(fiber)
+      }).pipe(Effect.scoped, Effect.provide(program((_, index) => (index === 0 ? "fine" : Scripted.hang))))
+      // One that only looks, and one that lets the settings decide what may go.
+      yield* Effect.scoped(opened).pipe(Effect.provide(program(() => "fine")))
+      const { deleted } = yield* enforce({}).pipe(Effect.provide(program(() => "fine")))
+      assert.isEmpty(deleted)
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual(yield* (yield* SessionStore).list, ["mine"])
+        const chat = yield* opened
+        assert.deepStrictEqual(
+          view(yield* chat.conversation).map(({ entry }) => plainText(entry.content)),
+          ["first", "fine"]
+        )
+        assert.strictEqual(endingOf((yield* taken(chat.send("third"))).events)?._tag, "Finished")
+      }).pipe(Effect.scoped, Effect.provide(program(() => "fine")))
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect(
-    "the goal and what must never be done are in every request, word for word, however often it is compressed",
-    () =>
-      Effect.gen(function* () {
-        const { chat } = yield* begin({ window: 8_000 })
-        yield* taken(chat.send(goal))
-        let told = 0
-        for (let turn = 0; turn < 8; turn += 1) {
-          yield* chat.append(work(12, turn * 12))
-          told += compressions((yield* taken(chat.send(`Go on with step ${turn}.`))).events)
-        }
-        assert.isAbove(told, 3)
-        for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
-        assert.include(bytes(yield* chat.contents), "Make the build green.")
-      }).pipe(Effect.provide(runtime()))
+  it.effect("the goal and the prohibitions are in every request, verbatim, after any number of compressions", () =>
+    Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 8_000 })
+      yield* taken(chat.send(goal))
+      let told = 0
+      for (let turn = 0; turn < 8; turn += 1) {
+        yield* chat.append(work(12, turn * 12))
+        told += compressions((yield* taken(chat.send(`Go on with step ${turn}.`))).events)
+      }
+      assert.isAbove(told, 3)
+      for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
+      assert.include(bytes(yield* chat.contents), "Make the build green.")
+    }).pipe(Effect.provide(runtime()))
   )
 
-  it.effect("calls and results stay paired through a cancel, a failure, a compression, an undo and a resume", () =>
+  it.effect("calls and results stay paired after a cancel, a failure, a compression, an undo and a resume", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* begin({ window: 8_000 })
       yield* taken(chat.send("read two files"))
@@ -248,7 +244,7 @@ describe("users' complaints about coding agents, each mended", () => {
     )
   )
 
-  it.effect("a cancel cancels, also while a model thinks, and the cancelled task is not taken up again", () =>
+  it.effect("a cancel works while a model thinks, and the cancelled task is not resumed", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const cancel = yield* Deferred.make<void>()
@@ -264,7 +260,7 @@ describe("users' complaints about coding agents, each mended", () => {
     }).pipe(Effect.provide(runtime((_, index) => (index === 0 ? Scripted.hang : "fine"))))
   )
 
-  it.effect("the count is what is sent, before and after a compression and a resume, and never below zero", () =>
+  it.effect("the count equals what is sent, before and after a compression and a resume, and is never negative", () =>
     Effect.gen(function* () {
       const tools = [{ functionDeclarations: [{ name: "read_file" }] }]
       const settings = { window: 8_000, systemInstruction: "You fix builds.", tools }
@@ -309,7 +305,7 @@ describe("users' complaints about coding agents, each mended", () => {
     return characters
   }
 
-  it.effect("a long conversation holds what was said once, and its requests do not grow", () =>
+  it.effect("a long conversation stores each text once, and its requests do not grow", () =>
     Effect.gen(function* () {
       const { chat, events } = yield* begin({ window: 8_000 })
       let said = 0
@@ -329,7 +325,7 @@ describe("users' complaints about coding agents, each mended", () => {
     }).pipe(Effect.provide(runtime()))
   )
 
-  it.effect("one says what to keep, sees what would be done, is told what was, and can take it back", () =>
+  it.effect("the user can choose what to keep, preview, see the result, and undo it", () =>
     Effect.gen(function* () {
       const settings = { window: 8_000, policy: { summarizer: "model" } } as const
       const { chat, events } = yield* begin(settings)

@@ -43,8 +43,8 @@ const first =
 const times = (count: number, answer: Fake.Answer): ReadonlyArray<Fake.Answer> =>
   Array.from({ length: count }, () => answer)
 
-describe("what a turn reports", () => {
-  it.live("reports its events in order, and one that ends it", () =>
+describe("a turn's events", () => {
+  it.live("arrive in order, with exactly one ending", () =>
     Effect.gen(function* () {
       const cited = Fake.response([{ text: "the answer" }])
       const withCitations = {
@@ -103,7 +103,7 @@ describe("what a turn reports", () => {
     })
   )
 
-  it.live("results of tools are in the log at once, and stay when the answer fails", () =>
+  it.live("tool results are logged at once, and kept when the answer fails", () =>
     Effect.gen(function* () {
       const { chat, events, fake } = yield* against(
         first(ending("STOP", call("read_file", { path: "a" }, "1")), Fake.failure(400, "no"))
@@ -124,7 +124,7 @@ describe("what a turn reports", () => {
     })
   )
 
-  it.live("a result of a tool that is answered with nothing is a turn that finished", () =>
+  it.live("an empty answer to a tool result finishes the turn", () =>
     Effect.gen(function* () {
       const { chat } = yield* against(first(ending("STOP", call("f", {}, "1")), ending("STOP")))
       yield* taken(chat.send("call it"))
@@ -356,7 +356,7 @@ const bad: Readonly<
   }
 }
 
-describe("whatever comes, one clear ending, and the conversation goes on", () => {
+describe("any answer has one clear ending, and the conversation continues", () => {
   for (const [name, { events: expected, script }] of Object.entries(bad)) {
     it.live(name, () =>
       Effect.gen(function* () {
@@ -382,7 +382,7 @@ describe("whatever comes, one clear ending, and the conversation goes on", () =>
     )
   }
 
-  it.live("256 calls in one answer are calls like any others", () =>
+  it.live("256 calls in one answer are ordinary calls", () =>
     Effect.gen(function* () {
       const calls = Array.from({ length: 256 }, (_, n) => call("f", { n }, String(n)))
       const { chat } = yield* against(first(ending("STOP", ...calls)))
@@ -392,7 +392,7 @@ describe("whatever comes, one clear ending, and the conversation goes on", () =>
     })
   )
 
-  it.live("an answer of 10 MB is one, and the next message still fits", () =>
+  it.live("an answer of 10 MB is accepted, and the next message still fits", () =>
     Effect.gen(function* () {
       const long = "All work and no play makes a long answer. ".repeat(2_500)
       const piece = Fake.response([{ text: long }], { finishReason: null })
@@ -414,7 +414,7 @@ describe("whatever comes, one clear ending, and the conversation goes on", () =>
     })
   )
 
-  it.live("bytes that are no UTF-8 are shown as such", () =>
+  it.live("bytes that are not UTF-8 are shown as such", () =>
     Effect.gen(function* () {
       const answer = JSON.stringify(Fake.response([{ text: "café" }])).replace("é", "\u00ff\u00fe")
       const server = yield* Effect.acquireRelease(
@@ -452,10 +452,10 @@ const long = Array.from({ length: 10 }, (_, n) => [
   { content: model(text(`Done ${n}. ${"It was looked at with care. ".repeat(100)}`)) }
 ]).flat()
 
-describe("the API says that the request is too long", () => {
+describe("a request that the API rejects as too long", () => {
   const small: Partial<ChatSettings> = { window: 20_000, threshold: 1 }
 
-  it.live("it is made smaller once and asked again", () =>
+  it.live("is made smaller and sent once more", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(
         ({ index, method }) => (method === "countTokens" ? Fake.tokens(25_000) : index === 0 ? tooLong : said("fine")),
@@ -476,7 +476,7 @@ describe("the API says that the request is too long", () => {
     })
   )
 
-  it.live("what cannot be made smaller ends in a failure that says so, and nothing is asked again", () =>
+  it.live("fails with that reason when it cannot be made smaller, and is not sent again", () =>
     Effect.gen(function* () {
       const {
         chat,
@@ -494,7 +494,7 @@ describe("the API says that the request is too long", () => {
     })
   )
 
-  it.live("a server that says so whatever is sent is asked twice", () =>
+  it.live("is sent twice at most", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(
         ({ method }) => (method === "countTokens" ? Fake.tokens(5_000) : tooLong),
@@ -509,8 +509,8 @@ describe("the API says that the request is too long", () => {
   )
 })
 
-describe("what was sent stays what it was", () => {
-  it.live("over 30 turns with calls and results, byte for byte from one compression to the next", () =>
+describe("the sent prefix is stable", () => {
+  it.live("over 30 turns with calls and results, byte for byte between compressions", () =>
     Effect.gen(function* () {
       const { chat, fake } = yield* against(
         ({ body, method }) => {
@@ -577,38 +577,36 @@ const underClock = (answers: Scripted.Answers, settings: Partial<ChatSettings> =
     return { chat, seen, fiber, asked }
   }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(answers)))))
 
-describe("what is not the model's fault", () => {
+describe("failures outside of the model", () => {
   const full = new SessionStoreError({
     reason: new SessionUnavailable({ operation: "append", message: "the disk is full", cause: "ENOSPC" })
   })
 
-  it.effect(
-    "a log that cannot be written: the answer was told, the conversation is what it was, the next one is kept",
-    () =>
-      Effect.gen(function* () {
-        let failing = true
-        const { chat, events: log } = yield* begin(held, {
-          log: ({ append }) => ({ append: (event) => (failing ? Effect.fail(full) : append(event)) })
-        })
-        const before = yield* chat.session
-        const { error, events } = yield* taken(chat.send("question"))
-        assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content fine", "Error SessionUnavailable"])
-        assert.strictEqual(error?._tag, "SessionStoreError")
-        assert.strictEqual(yield* chat.session, before)
-        failing = false
-        assert.strictEqual(endingOf((yield* taken(chat.send("question"))).events)?._tag, "Finished")
-        assert.deepStrictEqual(
-          log.map(({ _tag }) => _tag),
-          ["Answered"]
-        )
-        assert.deepStrictEqual(
-          entries(yield* chat.conversation).map(({ id }) => String(id)),
-          ["e1", "e2"]
-        )
-      }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine")))))
+  it.effect("an unwritable log: the answer was shown, the conversation is unchanged, the next turn is stored", () =>
+    Effect.gen(function* () {
+      let failing = true
+      const { chat, events: log } = yield* begin(held, {
+        log: ({ append }) => ({ append: (event) => (failing ? Effect.fail(full) : append(event)) })
+      })
+      const before = yield* chat.session
+      const { error, events } = yield* taken(chat.send("question"))
+      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content fine", "Error SessionUnavailable"])
+      assert.strictEqual(error?._tag, "SessionStoreError")
+      assert.strictEqual(yield* chat.session, before)
+      failing = false
+      assert.strictEqual(endingOf((yield* taken(chat.send("question"))).events)?._tag, "Finished")
+      assert.deepStrictEqual(
+        log.map(({ _tag }) => _tag),
+        ["Answered"]
+      )
+      assert.deepStrictEqual(
+        entries(yield* chat.conversation).map(({ id }) => String(id)),
+        ["e1", "e2"]
+      )
+    }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine")))))
   )
 
-  it.effect("tokens that cannot be counted: nothing is sent", () =>
+  it.effect("uncountable tokens: nothing is sent", () =>
     Effect.gen(function* () {
       const uncounted = new TokenCountError({ message: "no answer; try again", cause: "offline" })
       const { chat, events: log } = yield* begin().pipe(
@@ -624,7 +622,7 @@ describe("what is not the model's fault", () => {
     }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer([])))))
   )
 
-  it.effect("no model: the failure says what to do", () =>
+  it.effect("no model: the failure names the remedy", () =>
     Effect.gen(function* () {
       const { chat, events: log } = yield* begin()
       const { error, events } = yield* taken(chat.send("question"))
@@ -635,8 +633,8 @@ describe("what is not the model's fault", () => {
   )
 })
 
-describe("pauses", () => {
-  it.effect("Retry-After is told and waited for, not less", () =>
+describe("retries", () => {
+  it.effect("wait at least Retry-After, and report it", () =>
     Effect.gen(function* () {
       const { asked, fiber, seen } = yield* underClock([limited(42), "fine"])
       const retry = seen.at(-1)
@@ -650,7 +648,7 @@ describe("pauses", () => {
     })
   )
 
-  it.effect("a call is tried ten times, the pauses double from 5 s to 30 s", () =>
+  it.effect("of calls: ten attempts, with pauses doubling from 5 s to 30 s", () =>
     Effect.gen(function* () {
       const { asked, fiber, seen } = yield* underClock(() => broken)
       for (let attempt = 2; attempt <= 10; attempt += 1) {
@@ -669,7 +667,7 @@ describe("pauses", () => {
     })
   )
 
-  it.effect("an answer that cannot be used is asked for four times, the pauses double from 1 s", () =>
+  it.effect("of unusable answers: four attempts, with pauses doubling from 1 s", () =>
     Effect.gen(function* () {
       const { asked, fiber, seen } = yield* underClock(() => ({
         content: model(),
@@ -690,7 +688,7 @@ describe("pauses", () => {
     })
   )
 
-  it.effect("of all kinds together ten attempts, no more", () =>
+  it.effect("of all kinds: ten attempts in total", () =>
     Effect.gen(function* () {
       const empty = { content: model(), finishReason: "STOP", usage: null } as const
       const { asked, fiber } = yield* underClock((_, index) => (index % 4 === 3 ? empty : broken))
@@ -700,7 +698,7 @@ describe("pauses", () => {
     })
   )
 
-  it.effect("a turn that nobody reads waits; its events are not lost", () =>
+  it.effect("wait for a reader of the turn, without losing events", () =>
     Effect.gen(function* () {
       const lines = Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")
       const { chat } = yield* begin(held)

@@ -47,7 +47,7 @@ const appended = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>, settin
 
 const long = (characters: number) => "0123456789abcdef ".repeat(Math.ceil(characters / 17)).slice(0, characters)
 
-describe("results of tools are bounded when they come", () => {
+describe("tool results are bounded on arrival", () => {
   const rows: ReadonlyArray<
     readonly [rule: string, part: Part, settings: Partial<ChatSettings>, check: (shown: string) => void]
   > = [
@@ -125,7 +125,7 @@ describe("results of tools are bounded when they come", () => {
     )
   }
 
-  it.effect("together they take no more than their share, however small the window is; small ones stay whole", () =>
+  it.effect("parallel results share one limit in any window; small ones stay whole", () =>
     Effect.gen(function* () {
       const parts = [
         response("t", { output: long(30_000) }),
@@ -139,7 +139,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("media that do not fit are a note with their handle, and the conversation goes on", () =>
+  it.effect("media that do not fit become a note with their handle, and the conversation continues", () =>
     Effect.gen(function* () {
       const data = "A".repeat(sizeOf(4_000_000, 400_000))
       const pdf: Part = { inlineData: { mimeType: "application/pdf", data } }
@@ -158,7 +158,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("lines are as many as fit their share, not characters", () =>
+  it.effect("the lines shown fit their share of tokens", () =>
     Effect.gen(function* () {
       const output = "a line of some forty characters, or more\n".repeat(20_000)
       const { shown } = yield* appended([response("t", { output })], {
@@ -169,7 +169,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("a full window bounds no less", () =>
+  it.effect("a full window still bounds", () =>
     Effect.gen(function* () {
       const { chat } = yield* conversing([], { window: 20_000 })
       yield* chat.append([user(text(long(60_000)))])
@@ -180,7 +180,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("no byte is written twice: the line holds how it is shown, not what is shown", () =>
+  it.effect("no byte is stored twice: the line stores how it is shown", () =>
     Effect.gen(function* () {
       const output = long(100_000)
       const { events } = yield* appended([response("t", { output })])
@@ -190,7 +190,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("after a restart the same is shown, and the whole can be recalled", () =>
+  it.effect("after a restart the view is the same, and the whole can be recalled", () =>
     Effect.gen(function* () {
       const { events, handles, shown } = yield* appended([response("t", { output: long(90_000) })])
       const again = events.reduce(applyEvent, emptySession)
@@ -203,7 +203,7 @@ describe("results of tools are bounded when they come", () => {
     })
   )
 
-  it.effect("it is so in the store, too", () =>
+  it.effect("the store has it, too", () =>
     Effect.gen(function* () {
       const store = yield* SessionStore
       const { events } = yield* appended([response("t", { output: long(90_000) })])
@@ -226,7 +226,7 @@ describe("results of tools are bounded when they come", () => {
     }).pipe(Effect.provide(Offline.layer))
   )
 
-  it.effect("an undo brings back what was shown, not the whole", () =>
+  it.effect("an undo restores the shortened result, not the whole", () =>
     Effect.gen(function* () {
       const { chat } = yield* appended([response("t", { output: long(90_000) })])
       const before = viewTokens(yield* chat.conversation)
@@ -247,7 +247,7 @@ describe("old results are masked", () => {
   const answers: ScriptedModel.Answers = (_, index) =>
     index < turns ? calling(asking("read", String(index))) : saying("done")
 
-  it.effect("in batches, when enough can be gained, and never the newest", () =>
+  it.effect("in batches, when that saves enough, and never the newest", () =>
     Effect.gen(function* () {
       const { calls, chat, log, run } = yield* agent({ tools: [reader], answers })
       const { events } = yield* taken(run("go"))
@@ -275,7 +275,7 @@ describe("old results are masked", () => {
     })
   )
 
-  it.effect("what was sent before stays byte for byte between two masks", () =>
+  it.effect("the sent prefix is stable between two masks", () =>
     Effect.gen(function* () {
       const { calls, run } = yield* agent({ tools: [reader], answers })
       yield* Stream.runDrain(run("go"))
@@ -290,7 +290,7 @@ describe("old results are masked", () => {
     })
   )
 
-  it.effect("what is masked already is no reason for another mask: they come in batches, also for commands", () =>
+  it.effect("masked results do not trigger another mask, also for commands", () =>
     Effect.gen(function* () {
       const output = `Command: x\n${"a line of output that is about a hundred characters long, as those of builds and tests mostly are\n".repeat(60)}Exit Code: 0`
       const { log, run } = yield* agent({
@@ -304,7 +304,7 @@ describe("old results are masked", () => {
     })
   )
 
-  it.effect("false switches it off; what a tool keeps is kept", () =>
+  it.effect("false disables it; a tool's own kept results stay", () =>
     Effect.gen(function* () {
       const off = yield* agent({ tools: [reader], answers, settings: { masking: false } })
       yield* Stream.runDrain(off.run("go"))
@@ -315,7 +315,7 @@ describe("old results are masked", () => {
     })
   )
 
-  it.effect("the log is folded to the same view", () =>
+  it.effect("the log folds to the same view", () =>
     Effect.gen(function* () {
       const { chat, log, run } = yield* agent({ tools: [reader], answers })
       yield* Stream.runDrain(run("go"))
@@ -329,7 +329,7 @@ describe("old results are masked", () => {
   )
 })
 
-describe("whatever a tool answers", () => {
+describe("any tool result", () => {
   const sizes = Arbitrary.schema(
     Schema.Array(
       Schema.Struct({
@@ -339,7 +339,7 @@ describe("whatever a tool answers", () => {
     ).check(Schema.isMinLength(1), Schema.isMaxLength(5))
   )
   it.effect.prop(
-    "it is bounded, and recalled byte for byte",
+    "is bounded, and recalled byte for byte",
     [sizes],
     ([given]) =>
       Effect.gen(function* () {

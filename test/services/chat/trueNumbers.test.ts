@@ -48,7 +48,7 @@ const paid = Effect.map(
   (calls) => calls.filter(({ method }) => method === "generate").length
 )
 
-describe("strategy gemini goes by the last reported count", () => {
+describe("strategy gemini uses the last reported count", () => {
   for (const [reported, compresses] of [
     [4_999, false],
     [5_000, true]
@@ -71,9 +71,9 @@ describe("strategy gemini goes by the last reported count", () => {
   }
 })
 
-describe("a summary that does not come", () => {
+describe("a missing summary", () => {
   for (const strategy of ["gemini", "palimpsest"] as const) {
-    it.effect(`${strategy}: the conversation goes on, and nothing is paid for twice`, () =>
+    it.effect(`${strategy}: the conversation continues, and nothing is paid for twice`, () =>
       Effect.gen(function* () {
         const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
         const costs: Array<number> = []
@@ -90,8 +90,8 @@ describe("a summary that does not come", () => {
   }
 })
 
-describe("what was learned", () => {
-  it.effect("a refusal by a model whose window is far smaller than was thought says nothing of its counting", () =>
+describe("learned counts", () => {
+  it.effect("ignore a refusal by a model with a window far smaller than assumed", () =>
     Effect.gen(function* () {
       const settings = { window: 1_000_000 }
       const one = yield* begin(settings)
@@ -106,7 +106,7 @@ describe("what was learned", () => {
     )
   )
 
-  it.effect("of one model does not hold for another, also after an undo", () =>
+  it.effect("of one model do not apply to another, also after an undo", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 100_000 })
       for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
@@ -128,7 +128,7 @@ describe("what was learned", () => {
 })
 
 describe("a refusal", () => {
-  it.effect("says what a message may take of what is left, where that is a share", () =>
+  it.effect("states what a message may take of the rest, where that is a share", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
       yield* taken(chat.send(words(1_000)))
@@ -139,7 +139,7 @@ describe("a refusal", () => {
     }).pipe(Effect.provide(served({ prompt: estimateOf })))
   )
 
-  it.effect("names a message with what the server counts for it, and less that is left", () =>
+  it.effect("names a message with the server's count, and a smaller rest", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin({ window: 20_000 })
       yield* taken(chat.send(words(1_000)))
@@ -152,7 +152,7 @@ describe("a refusal", () => {
     }).pipe(Effect.provide(served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 })))
   )
 
-  it.effect("names what tools answered, where that is what does not fit", () =>
+  it.effect("names the tool results, where these do not fit", () =>
     Effect.gen(function* () {
       const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
       const { chat } = yield* begin({

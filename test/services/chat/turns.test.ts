@@ -37,7 +37,7 @@ const contentsOf = (chat: Chat["Service"]) =>
   Effect.map(chat.conversation, (conversation) => entries(conversation).map(({ content }) => content))
 
 layer(offline)("a turn", (it) => {
-  it.effect("without a message, where nothing was asked, is refused; nothing leaves", () =>
+  it.effect("without a message and an open question is refused; nothing is sent", () =>
     Effect.gen(function* () {
       const chat = yield* begun()
       assert.strictEqual(failureOf(yield* sent(chat, ""))?._tag, "NothingToAsk")
@@ -50,7 +50,7 @@ layer(offline)("a turn", (it) => {
     })
   )
 
-  it.effect("without a message asks again what the conversation ends with, and stores the answer alone", () =>
+  it.effect("without a message repeats the open question, and stores only the answer", () =>
     Effect.gen(function* () {
       const chat = yield* begun()
       yield* chat.append([{ content: user(text("said before")) }])
@@ -62,7 +62,7 @@ layer(offline)("a turn", (it) => {
     })
   )
 
-  it.effect("that fails keeps the results of tools it brought, and nothing that was said beside them", () =>
+  it.effect("that fails keeps its tool results, and nothing attached to them", () =>
     Effect.gen(function* () {
       const chat = yield* begun()
       yield* chat.append([{ content: user(text("look")) }, { content: model(call("read", {}, "c1")) }])
@@ -78,7 +78,7 @@ layer(offline)("a turn", (it) => {
     })
   )
 
-  it.effect("that is cancelled while its compression is committed tells of it: it has happened", () =>
+  it.effect("cancelled during the commit of its compression reports the compression", () =>
     Effect.gen(function* () {
       const cancel = yield* Deferred.make<void>()
       const committed = yield* Ref.make(0)
@@ -128,7 +128,7 @@ layer(offline)("a turn", (it) => {
     )
   }
 
-  it.effect("blank words are nothing to pin", () =>
+  it.effect("blank text cannot be pinned", () =>
     Effect.gen(function* () {
       const chat = yield* begun()
       yield* sent(chat, "keep this")
@@ -137,7 +137,7 @@ layer(offline)("a turn", (it) => {
     })
   )
 
-  it.effect("words that nobody said are the user's own message from then on, and pinned as such", () =>
+  it.effect("pinned text from nowhere becomes a pinned message of the user", () =>
     Effect.gen(function* () {
       const chat = yield* begun()
       yield* sent(chat, "keep this")
@@ -160,8 +160,8 @@ layer(offline)("a turn", (it) => {
   )
 })
 
-describe("a turn interrupted anywhere leaves the old or the new conversation", () => {
-  it.effect("reading what was left out is done, or is still to be done", () =>
+describe("a turn interrupted anywhere leaves a complete conversation", () => {
+  it.effect("loading omitted entries is done, or still to do", () =>
     Effect.gen(function* () {
       const full = yield* Effect.gen(function* () {
         const chat = yield* begun()
@@ -186,7 +186,7 @@ describe("a turn interrupted anywhere leaves the old or the new conversation", (
     }).pipe(Effect.provide(offline))
   )
 
-  it.effect("a change of model and window is made whole, or not at all", () =>
+  it.effect("changing model and window is atomic", () =>
     Effect.gen(function* () {
       let chat: Chat["Service"] | undefined
       let changed = 0
@@ -211,7 +211,7 @@ describe("a turn interrupted anywhere leaves the old or the new conversation", (
 })
 
 describe("Chats", () => {
-  it.effect("a session that could not be opened once can be opened later, in the same scope too", () =>
+  it.effect("can open a session after a failed attempt, in the same scope too", () =>
     Effect.gen(function* () {
       const chats = yield* Chats
       const store = yield* SessionStore

@@ -72,7 +72,7 @@ describe("strategy palimpsest", () => {
     ["blocks", { decision: "block", reason: "not now" }, "not now"],
     ["stops", { continue: false, stopReason: "not ever" }, "not ever"]
   ] as const) {
-    it.effect(`a hook that ${rule} vetoes it, though a person asked for it`, () =>
+    it.effect(`a hook that ${rule} vetoes it, even when the user requested it`, () =>
       Effect.gen(function* () {
         const { ended, focus, told } = yield* compressing({ PreCompress: answer }, { forced: true })
         assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
@@ -83,7 +83,7 @@ describe("strategy palimpsest", () => {
     )
   }
 
-  it.effect("no other strategy runs under a name that does not exist, whatever a program without types asks for", () =>
+  it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", () =>
     Effect.gen(function* () {
       const { compression, request } = yield* compressing({}, { forced: true })
       const untyped: { readonly strategy?: "palimpsest" } = JSON.parse('{"strategy": "pi"}')
@@ -101,7 +101,7 @@ describe("strategy palimpsest", () => {
     })
   )
 
-  it.effect("below the threshold nothing was vetoed", () =>
+  it.effect("below the threshold there is nothing to veto", () =>
     Effect.gen(function* () {
       const { ended, told } = yield* compressing(
         { PreCompress: { decision: "block", reason: "no" } },
@@ -113,7 +113,7 @@ describe("strategy palimpsest", () => {
     })
   )
 
-  it.effect("what has to fit is not vetoed by anybody", () =>
+  it.effect("a necessary compression cannot be vetoed", () =>
     Effect.gen(function* () {
       const { ended, told } = yield* compressing(
         { PreCompress: { decision: "block", reason: "no" } },
@@ -124,7 +124,7 @@ describe("strategy palimpsest", () => {
     })
   )
 
-  it.effect("what hooks were told of already they are not told of again; their answer is heeded", () =>
+  it.effect("hooks are not called twice for one event; their answer is used", () =>
     Effect.gen(function* () {
       const { ended, told } = yield* compressing({}, { forced: true, hookDecision: veto })
       assert.deepInclude(ended.outcome, { reason: "vetoed by a hook", detail: "not during the release" })
@@ -132,7 +132,7 @@ describe("strategy palimpsest", () => {
     })
   )
 
-  it.effect("a plan that was made before is vetoed, too", () =>
+  it.effect("a plan made earlier can be vetoed, too", () =>
     Effect.gen(function* () {
       const { compression, request } = yield* compressing({}, { forced: true })
       const decision = yield* compression.plan(request)
@@ -161,7 +161,7 @@ describe("strategy palimpsest", () => {
     )
   }
 
-  it.effect("a snapshot by a hook stands in the summarizer's place, and is believed no more than a model's", () =>
+  it.effect("a hook's snapshot replaces the summarizer's, and is verified like a model's", () =>
     Effect.gen(function* () {
       const { ended, focus } = yield* compressing(
         { PreCompress: { hookSpecificOutput: { snapshot: `Here it is:\n${given}` } } },
@@ -184,7 +184,7 @@ describe("strategy palimpsest", () => {
     })
   )
 
-  it.effect("a snapshot without measure is cut to the budget", () =>
+  it.effect("an excessive snapshot is cut to the budget", () =>
     Effect.gen(function* () {
       const lines = Array.from({ length: 20_000 }, (_, n) => `- fact number ${n} that nobody needs`).join("\n")
       const { ended } = yield* compressing(
@@ -208,7 +208,7 @@ describe("strategy palimpsest", () => {
     ["is empty", "", "no snapshot"],
     ["is far too long", "x".repeat(1_000_001), "1000001 characters"]
   ] as const) {
-    it.effect(`what ${rule} is told, and the usual one is written`, () =>
+    it.effect(`${rule} is reported, and the default snapshot written`, () =>
       Effect.gen(function* () {
         const { ended } = yield* compressing(
           { PreCompress: { hookSpecificOutput: { snapshot: words } } },
@@ -223,7 +223,7 @@ describe("strategy palimpsest", () => {
     )
   }
 
-  it.effect("what is no text is no snapshot and no focus", () =>
+  it.effect("a value that is not text is neither snapshot nor focus", () =>
     Effect.gen(function* () {
       const { ended, focus } = yield* compressing(
         { PreCompress: { hookSpecificOutput: { snapshot: { a: 1 }, focus: 7 } } },
@@ -237,7 +237,7 @@ describe("strategy palimpsest", () => {
 
 describe("strategy gemini", () => {
   for (const forced of [true, false]) {
-    it.effect(`hooks are told and what they say has no effect, ${forced ? "forced" : "automatic"}`, () =>
+    it.effect(`calls hooks and ignores their answers, ${forced ? "forced" : "automatic"}`, () =>
       Effect.gen(function* () {
         const seeds = { strategy: "gemini", minGain: 0, outputForm: "head-tail-chars" } as const
         const plain = yield* compressing({}, { forced }, seeds)

@@ -51,8 +51,8 @@ const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, 
 
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
 
-describe("the history of a chat", () => {
-  it.effect("shrinks when it is due, and the exports with it, while the session keeps all", () =>
+describe("a chat's history", () => {
+  it.effect("shrinks on compression, with the exports, while the session keeps everything", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const sizes: Array<number> = []
@@ -78,7 +78,7 @@ describe("the history of a chat", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("is what the model is sent, and stays as it was between compressions", () =>
+  it.effect("is what the model gets, unchanged between compressions", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 60)
@@ -91,7 +91,7 @@ describe("the history of a chat", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("keeps the objects it was made of", () =>
+  it.effect("keeps its original objects", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 12)
@@ -105,7 +105,7 @@ describe("the history of a chat", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("is compressed when somebody wants it, put back by undo, and compressed again by redo", () =>
+  it.effect("can be compressed on request, restored by undo, and compressed again by redo", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 6)
@@ -124,7 +124,7 @@ describe("the history of a chat", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("keeps system messages where they stood, and those that stood among what left behind the first", () =>
+  it.effect("keeps system messages in place, and dropped ones behind the first", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const mode = Prompt.systemMessage({ content: "Mode: act." })
@@ -150,7 +150,7 @@ describe("the history of a chat", () => {
 })
 
 describe("system messages", () => {
-  it.effect("that somebody took away do not come back", () =>
+  it.effect("removed by the caller do not return", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 3)
@@ -169,7 +169,7 @@ describe("system messages", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("that come with every call stay where they stood, the first in front", () =>
+  it.effect("sent with every call stay in place, the first in front", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       for (let n = 0; n < 10; n += 1) {
@@ -190,7 +190,7 @@ describe("system messages", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("that nothing follows yet stay last", () =>
+  it.effect("at the end stay last", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 8)
@@ -205,7 +205,7 @@ describe("system messages", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("stay once when the message behind them is edited", () =>
+  it.effect("are not duplicated when the message behind them is edited", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const mode = Prompt.systemMessage({ content: "Mode: act." })
@@ -224,7 +224,7 @@ describe("system messages", () => {
 describe("a session", () => {
   const inside = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(effect)
 
-  it.effect("is there again after a restart, compressed as it was, with the system prompt of today", () =>
+  it.effect("is available after a restart, compressed as before, with the current system prompt", () =>
     Effect.gen(function* () {
       const mode = Prompt.systemMessage({ content: "Mode: act." })
       const before = yield* inside(
@@ -252,7 +252,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("of another program is taken up, calls with their results", () =>
+  it.effect("of another program can be continued, calls with their results", () =>
     Effect.gen(function* () {
       yield* inside(
         Effect.gen(function* () {
@@ -304,7 +304,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("that cannot be written in the middle of it goes on where it stopped", () =>
+  it.effect("that fails in between continues where it stopped", () =>
     Effect.gen(function* () {
       let left = Infinity
       const real = yield* SessionStore
@@ -338,7 +338,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(over()))
   )
 
-  it.effect("that cannot be written is told before the next request, and nothing is lost when it can again", () =>
+  it.effect("that cannot be written is reported before the next request, and nothing is lost once it can", () =>
     Effect.gen(function* () {
       let broken = false
       const real = yield* SessionStore
@@ -377,7 +377,7 @@ describe("a session", () => {
   )
 })
 
-describe("a history that somebody else changed", () => {
+describe("a history changed by the caller", () => {
   const changes: ReadonlyArray<readonly [string, (history: Messages) => Messages, dropped: number]> = [
     ["cleared", () => [], 12],
     ["cut", (history) => history.slice(0, 7), 6],
@@ -388,7 +388,7 @@ describe("a history that somebody else changed", () => {
     ["continued", (history) => [...history, says("x"), answers("y")], 0]
   ]
   for (const [name, change, dropped] of changes) {
-    it.effect(`is taken as it is: ${name}`, () =>
+    it.effect(`is used as it is: ${name}`, () =>
       Effect.gen(function* () {
         const chat = yield* open()
         yield* talk(chat, 6)
@@ -411,7 +411,7 @@ describe("a history that somebody else changed", () => {
 })
 
 describe("a change of the history", () => {
-  it.effect("can be undone, and is not made again: what came after may answer what it took", () =>
+  it.effect("can be undone, and is not repeated: later turns may depend on what it removed", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 3)
@@ -445,7 +445,7 @@ const layerReading = Reading.toLayer(
 const reads = (id: string): Response.PartEncoded => ({ type: "tool-call", id, name: "read", params: { path: id } })
 
 describe("tools", () => {
-  it.effect("are run once, and their results stay with their calls", () =>
+  it.effect("run once, and their results stay with their calls", () =>
     Effect.gen(function* () {
       read = 0
       const chat = yield* open()
@@ -460,7 +460,7 @@ describe("tools", () => {
     }).pipe(Effect.provide([over((_, n) => [reads(`c${n}`)]), layerReading]))
   )
 
-  it.effect("may be answered by the caller", () =>
+  it.effect("can be answered by the caller", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 8)
@@ -484,7 +484,7 @@ describe("tools", () => {
 })
 
 describe("streamText", () => {
-  it.effect("brings what comes, and leaves it in the history and in the session", () =>
+  it.effect("yields chunks, and stores them in the history and in the session", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 14)
@@ -501,7 +501,7 @@ describe("streamText", () => {
     }).pipe(Effect.provide(over((_, n) => (n === 14 ? "one\ntwo\nthree" : "ok"))))
   )
 
-  it.effect("may be interrupted between a call and its result: the next request is legal all the same", () =>
+  it.effect("interrupted between a call and its result leaves a valid next request", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const called = yield* Deferred.make<void>()
@@ -527,7 +527,7 @@ describe("streamText", () => {
     )
   )
 
-  it.effect("holds the conversation until its end, and lets go of it when it is interrupted", () =>
+  it.effect("locks the conversation until its end or interruption", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const came = yield* Deferred.make<void>()
@@ -552,8 +552,8 @@ describe("streamText", () => {
   )
 })
 
-describe("calls at the same time", () => {
-  it.effect("take turns, with their compressions", () =>
+describe("concurrent calls", () => {
+  it.effect("take turns, including their compressions", () =>
     Effect.gen(function* () {
       const real = yield* SessionStore
       const slow = Layer.succeed(SessionStore, {
@@ -581,7 +581,7 @@ describe("calls at the same time", () => {
 })
 
 describe("generateObject", () => {
-  it.effect("answers over a compressed history", () =>
+  it.effect("works with a compressed history", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 30)
@@ -595,8 +595,8 @@ describe("generateObject", () => {
 
 // --- limits ---------------------------------------------------------------------------------------------------------------
 
-describe("a message that cannot be made to fit", () => {
-  it.effect("is refused before anything is sent, and leaves the history as it was", () =>
+describe("a message that does not fit", () => {
+  it.effect("is refused before sending, with the history unchanged", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       yield* talk(chat, 2)
@@ -615,13 +615,13 @@ describe("a message that cannot be made to fit", () => {
   )
 })
 
-describe("a provider that says it was too long", () => {
+describe("a provider's rejection as too long", () => {
   const tooLong = failing(new AiError.InvalidRequestError({ description: "prompt is too long: 7000 tokens" }))
   const refusing: ScriptedLanguageModel.Answers = (request) =>
     wordsOf(request.prompt.content).length > 7_000 ? tooLong : "fits"
 
   for (const way of ["generateText", "streamText"] as const) {
-    it.effect(`is asked once more, with less, and the message stands in the history once (${way})`, () =>
+    it.effect(`is retried once with less, and the message is stored once (${way})`, () =>
       Effect.gen(function* () {
         const chat = yield* open({ window: 6_000 })
         for (let n = 0; n < 14; n += 1) {
@@ -644,7 +644,7 @@ describe("a provider that says it was too long", () => {
     )
   }
 
-  it.effect("or anything else, leaves the history as effect/ai's chat does", () =>
+  it.effect("or any other failure leaves the history as effect/ai's chat does", () =>
     Effect.gen(function* () {
       const chat = yield* open()
       const error = yield* Effect.flip(chat.generateText({ prompt: "Hello." }))
@@ -726,9 +726,9 @@ const played = Effect.fnUntraced(function* (steps: ReadonlyArray<typeof Step.Typ
   return undefined
 })
 
-describe("whatever happens", () => {
+describe("any history", () => {
   it.effect.prop(
-    "what is sent fits and is legal, and nothing is lost",
+    "sends valid requests that fit, and loses nothing",
     [Schema.Array(Step).check(Schema.isMaxLength(16))],
     ([steps]) =>
       Effect.scoped(played(steps)).pipe(
@@ -748,7 +748,7 @@ describe("whatever happens", () => {
     { arbitrary: thousand("chats", 400) }
   )
 
-  it.effect("an interruption anywhere leaves the history and the session as before the call or as after it", () =>
+  it.effect("an interruption anywhere leaves history and session before or after the call", () =>
     Effect.gen(function* () {
       const layer = over()
       type Built = Layer.Success<typeof layer>
@@ -789,7 +789,7 @@ describe("whatever happens", () => {
 })
 
 describe("the layer", () => {
-  it.effect("is effect/ai's Chat for programs that know no other", () =>
+  it.effect("provides effect/ai's Chat to programs that use only that", () =>
     Effect.gen(function* () {
       const chat = yield* AiChat.Chat
       yield* talk(chat, 30)

@@ -141,19 +141,19 @@ const holds = (talk: Talk) =>
     Effect.flatMap((found) => (typeof found === "string" ? Effect.fail(found) : Effect.succeed(true)))
   )
 
-describe("what reaches the model", () => {
+describe("the request", () => {
   it.effect.prop(
-    "surely fits, is legal, keeps system messages, stays as it was between compressions, and leaves nothing behind",
+    "fits, is valid, keeps system messages, is stable between compressions, and leaves no resources behind",
     [talks],
     ([talk]) => holds(talk),
     { arbitrary: thousand("what reaches the model") }
   )
 
-  it.effect.prop("and is made legal where an interruption left a call open", [brokenTalks], ([talk]) => holds(talk), {
+  it.effect.prop("is made valid where an interruption left a call open", [brokenTalks], ([talk]) => holds(talk), {
     arbitrary: thousand("broken prompts", 300)
   })
 
-  it.effect("is compressed in these tests, and not once only", () =>
+  it.effect("is compressed in these tests, more than once", () =>
     Effect.gen(function* () {
       const happenings = Array.from(
         { length: 24 },
@@ -166,7 +166,7 @@ describe("what reaches the model", () => {
     })
   )
 
-  it.effect("is below the threshold the very object that was given, for every method", () => {
+  it.effect("is the given object below the threshold, for every method", () => {
     const seen: Array<unknown> = []
     const record = (options: unknown) => {
       seen.push(options)
@@ -211,7 +211,7 @@ describe("what reaches the model", () => {
     }).pipe(Effect.provide(CompressedLanguageModel.layer(small).pipe(Layer.provide([inner, services]))))
   })
 
-  it.effect("may be given as a text or as encoded messages", () =>
+  it.effect("accepts a text or encoded messages", () =>
     Effect.gen(function* () {
       yield* LanguageModel.generateText({ prompt: "Hello." })
       yield* LanguageModel.generateText({ prompt: new Set([{ role: "user", content: "Hello again." } as const]) })
@@ -219,14 +219,14 @@ describe("what reaches the model", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("is nothing where nothing is asked", () =>
+  it.effect("is empty for an empty prompt", () =>
     Effect.gen(function* () {
       yield* LanguageModel.generateText({ prompt: [] })
       assert.deepStrictEqual(yield* requests, [[]])
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("keeps what stays with its options, and system messages where they stood", () =>
+  it.effect("keeps messages with their options, and system messages in place", () =>
     Effect.gen(function* () {
       const [first, middle, late] = ["Be brief.", "Mode: plan.", "Mode: act."].map((content) =>
         Prompt.systemMessage({ content, options: { anthropic: { cacheControl: { type: "ephemeral" } } } })
@@ -252,7 +252,7 @@ describe("what reaches the model", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("shows outputs shortened, with the rest of their message untouched", () =>
+  it.effect("shows shortened outputs, with the rest of their message unchanged", () =>
     Effect.gen(function* () {
       const body = Array.from({ length: 600 }, (_, line) => `${line}: export const value${line} = ${line * 7}`).join(
         "\n"
@@ -308,7 +308,7 @@ describe("tools", () => {
     ["behind a compression", long]
   ]
   for (const [name, prompt] of ways) {
-    it.effect(`are run once, ${name}`, () =>
+    it.effect(`run once, ${name}`, () =>
       Effect.gen(function* () {
         added = 0
         const options = { prompt: Prompt.fromMessages(prompt), toolkit: Adding }
@@ -327,7 +327,7 @@ describe("tools", () => {
     )
   }
 
-  it.effect("of a toolkit that has to be built are built once", () =>
+  it.effect("of a toolkit effect are built once", () =>
     Effect.gen(function* () {
       added = 0
       let built = 0
@@ -343,7 +343,7 @@ describe("tools", () => {
     }).pipe(Effect.provide([over(small, () => [callsAdd]), layerAdding]))
   )
 
-  it.effect("count against the window, and so does the schema of an answer", () => {
+  it.effect("count against the window, and so does the schema of a response", () => {
     const wide = (words: number) => Tool.make("wide", { description: "very ".repeat(words) })
     const refused = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       Effect.map(Effect.exit(effect), (exit) => Exit.isFailure(exit) && String(exit.cause).includes("too long"))
@@ -359,7 +359,7 @@ describe("tools", () => {
     }).pipe(Effect.provide(over(small)))
   })
 
-  it.effect("that somebody approved are run once, behind a compression", () =>
+  it.effect("approved earlier run once, behind a compression", () =>
     Effect.gen(function* () {
       added = 0
       const asked = Prompt.assistantMessage({
@@ -387,7 +387,7 @@ describe("tools", () => {
 // --- methods --------------------------------------------------------------------------------------------------------------
 
 describe("generateObject", () => {
-  it.effect("answers over a compressed prompt", () =>
+  it.effect("works with a compressed prompt", () =>
     Effect.gen(function* () {
       const schema = Schema.Struct({ ok: Schema.Boolean })
       const response = yield* LanguageModel.generateObject({ prompt: Prompt.fromMessages(long), schema })
@@ -400,7 +400,7 @@ describe("generateObject", () => {
 describe("streamText", () => {
   const delta = (text: string): Response.StreamPartEncoded => ({ type: "text-delta", id: "t", delta: text })
 
-  it.effect("passes chunks through as they are", () =>
+  it.effect("passes chunks through", () =>
     Effect.gen(function* () {
       const chunks: Array<number> = []
       yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
@@ -436,7 +436,7 @@ describe("streamText", () => {
     )
   )
 
-  it.effect("gives parts as they come, and lets go of the model when its scope closes", () =>
+  it.effect("passes parts on as they arrive, and releases the model when its scope closes", () =>
     Effect.gen(function* () {
       const came = yield* Deferred.make<void>()
       const fiber = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(long) }).pipe(
@@ -451,7 +451,7 @@ describe("streamText", () => {
     }).pipe(Effect.provide(over(small, () => [{ type: "text", text: "half" }, ScriptedLanguageModel.hang])))
   )
 
-  it.effect("begins anew each time it is run", () =>
+  it.effect("starts afresh each run", () =>
     Effect.gen(function* () {
       const stream = LanguageModel.streamText({ prompt: Prompt.fromMessages(long) })
       yield* Stream.runDrain(stream)
@@ -489,8 +489,8 @@ const withSummarizer = (options: Options, layer: Layer.Layer<Summarizer>, answer
     Layer.provide(services)
   )
 
-describe("a conversation that goes on", () => {
-  it.effect("is compressed again only when it has grown, and stays byte for byte until then", () =>
+describe("a continued conversation", () => {
+  it.effect("is compressed again only after growth, and stable until then", () =>
     Effect.gen(function* () {
       const { layer, written } = yield* counting.pipe(Effect.provide(services))
       yield* Effect.gen(function* () {
@@ -505,7 +505,7 @@ describe("a conversation that goes on", () => {
     })
   )
 
-  it.effect("is known again when it is read anew each time", () =>
+  it.effect("is recognized when parsed anew each time", () =>
     Effect.gen(function* () {
       const anew = (length: number) =>
         Schema.decodeEffect(Schema.fromJsonString(Prompt.Prompt))(JSON.stringify({ content: long.slice(0, length) }))
@@ -520,7 +520,7 @@ describe("a conversation that goes on", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("does not wait for, nor mix with, another that goes on beside it", () =>
+  it.effect("neither waits for nor mixes with another one", () =>
     Effect.gen(function* () {
       const common = Prompt.systemMessage({ content: "Be brief." })
       const talks = { alpha: conversation("alpha", 40), beta: conversation("beta", 40) }
@@ -543,7 +543,7 @@ describe("a conversation that goes on", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("is compressed once when two ask at the same time", () =>
+  it.effect("is compressed once for two concurrent requests", () =>
     Effect.gen(function* () {
       const { layer, written } = yield* counting.pipe(Effect.provide(services))
       yield* Effect.gen(function* () {
@@ -563,7 +563,7 @@ describe("a conversation that goes on", () => {
     ["held whole no longer", { conversations: 1 }],
     ["forgotten", { conversations: 1, remembered: 1 }]
   ] as const) {
-    it.effect(`goes on when it is ${what}, and its handles stay good`, () =>
+    it.effect(`continues when it is ${what}, and its handles stay valid`, () =>
       Effect.gen(function* () {
         const { layer, written } = yield* counting.pipe(Effect.provide(services))
         yield* Effect.gen(function* () {
@@ -596,7 +596,7 @@ describe("a conversation that goes on", () => {
   }
 })
 
-describe("a compression that changed nothing", () => {
+describe("a compression without effect", () => {
   /** One request that takes most of the window, then a conversation about it. */
   const request = says(`alpha request ${page(0).repeat(14)}`)
   const follows = Array.from({ length: 6 }, (_, n) => [answers(`alpha answer ${n}`), says(`alpha more ${n}`)]).flat()
@@ -623,7 +623,7 @@ describe("a compression that changed nothing", () => {
     ["because a hook did not want it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
   ]
   for (const [why, first, other, prepared] of ways) {
-    it.effect(`leaves the conversation whole when its session is let go, ${why}`, () =>
+    it.effect(`leaves the conversation complete when its session is dropped, ${why}`, () =>
       Effect.gen(function* () {
         const sentWith = (conversations: number) =>
           Effect.gen(function* () {
@@ -645,7 +645,7 @@ describe("a compression that changed nothing", () => {
   }
 })
 
-describe("a prompt that differs from what was seen", () => {
+describe("a prompt that differs from the known one", () => {
   const grown = [...long, answers("Well."), says("Go on.")]
   const at = (index: number, message: Prompt.Message) => grown.map((each, n) => (n === index ? message : each))
   const cases: ReadonlyArray<readonly [string, Messages, gone: string]> = [
@@ -656,7 +656,7 @@ describe("a prompt that differs from what was seen", () => {
     ["a message less in the middle", grown.filter((_, n) => n !== grown.length - 4).concat(says("gamma")), "answer 24"]
   ]
   for (const [name, prompt, gone] of cases) {
-    it.effect(`branches off: ${name}`, () =>
+    it.effect(`branches: ${name}`, () =>
       Effect.gen(function* () {
         yield* ask(long)
         yield* ask(grown)
@@ -673,7 +673,7 @@ describe("a prompt that differs from what was seen", () => {
     )
   }
 
-  it.effect("that is shorter, as after an undo, is sent without what was said later", () =>
+  it.effect("that is shorter, as after an undo, is sent without the later messages", () =>
     Effect.gen(function* () {
       yield* ask(long)
       yield* ask(grown)
@@ -690,7 +690,7 @@ describe("a prompt that differs from what was seen", () => {
 describe("a prompt that cannot be made to fit", () => {
   const huge = says(`gamma ${"unbelievable words that have to stay ".repeat(1_000)}`)
 
-  it.effect("is refused with the numbers, before anything is sent, by every method", () =>
+  it.effect("is refused with the numbers, before sending, by every method", () =>
     Effect.gen(function* () {
       const prompt = Prompt.fromMessages([...long, answers("x"), huge])
       const schema = Schema.Struct({ ok: Schema.Boolean })
@@ -707,7 +707,7 @@ describe("a prompt that cannot be made to fit", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("leaves the conversation as it was", () =>
+  it.effect("leaves the conversation unchanged", () =>
     Effect.gen(function* () {
       yield* ask(long)
       const before = yield* latest
@@ -717,7 +717,7 @@ describe("a prompt that cannot be made to fit", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("is not compressed in vain where system messages alone are too long", () =>
+  it.effect("is not compressed needlessly when system messages alone are too long", () =>
     Effect.gen(function* () {
       const { layer, written } = yield* counting.pipe(Effect.provide(services))
       yield* Effect.gen(function* () {
@@ -729,7 +729,7 @@ describe("a prompt that cannot be made to fit", () => {
     })
   )
 
-  it.effect("is not paid for again when the same is asked again", () =>
+  it.effect("costs no second summary when repeated", () =>
     Effect.gen(function* () {
       const paid = Effect.map(
         ScriptedModel.Script.use((script) => script.calls),
@@ -754,7 +754,7 @@ describe("a prompt that cannot be made to fit", () => {
     )
   )
 
-  it.effect("is not tried again and again where nothing can be gained", () =>
+  it.effect("is not retried when nothing can be gained", () =>
     Effect.gen(function* () {
       let tried = 0
       const real = yield* Compression.pipe(Effect.provide(services))
@@ -789,7 +789,7 @@ describe("a prompt that cannot be made to fit", () => {
   )
 })
 
-describe("a provider that says the prompt was too long", () => {
+describe("a provider's rejection as too long", () => {
   const tooLong = failing(
     new AiError.InvalidRequestError({ description: "This model's maximum context length is 2000 tokens" })
   )
@@ -799,7 +799,7 @@ describe("a provider that says the prompt was too long", () => {
       wordsOf(request.prompt.content).length > most ? tooLong : "fits"
   const halfFull = conversation("alpha", 12)
 
-  it.effect("is asked once more, with less", () =>
+  it.effect("is retried once with less", () =>
     Effect.gen(function* () {
       const response = yield* ask(halfFull)
       assert.strictEqual(response.text, "fits")
@@ -813,7 +813,7 @@ describe("a provider that says the prompt was too long", () => {
     }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
   )
 
-  it.effect("is asked once more for a stream that has not begun", () =>
+  it.effect("is retried for a stream that has not begun", () =>
     Effect.gen(function* () {
       const parts = yield* Stream.runCollect(LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }))
       assert.isTrue(parts.some((part) => part.type === "text-delta" && part.delta === "fits"))
@@ -821,7 +821,7 @@ describe("a provider that says the prompt was too long", () => {
     }).pipe(Effect.provide(over({ window: 6_000 }, refusing(7_000))))
   )
 
-  it.effect("is not asked once more for a stream that has begun", () =>
+  it.effect("is not retried for a stream that has begun", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       let asked = 0
@@ -850,7 +850,7 @@ describe("a provider that says the prompt was too long", () => {
     })
   )
 
-  it.effect("is not asked a third time", () =>
+  it.effect("is not retried twice", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(ask(halfFull))
       assert.include(["InvalidRequestError", "InvalidUserInputError"], error.reason._tag)
@@ -858,7 +858,7 @@ describe("a provider that says the prompt was too long", () => {
     }).pipe(Effect.provide(over({ window: 6_000 }, refusing(0))))
   )
 
-  it.effect("is not asked again when tools were run for it, nor for any other failure", () =>
+  it.effect("is not retried after tools have run, nor is any other failure", () =>
     Effect.gen(function* () {
       added = 0
       const asked = Prompt.assistantMessage({
@@ -876,7 +876,7 @@ describe("a provider that says the prompt was too long", () => {
     }).pipe(Effect.provide([over({ window: 6_000 }, refusing(0)), layerAdding]))
   )
 
-  it.effect("or anything else, is not asked again", () =>
+  it.effect("or any other failure is not retried", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(ask(halfFull))
       assert.strictEqual(error.reason._tag, "RateLimitError")
@@ -888,7 +888,7 @@ describe("a provider that says the prompt was too long", () => {
     ["from the first call on", 0],
     ["all of a sudden", 30]
   ] as const) {
-    it.effect(`teaches by what it counts: a model that counts more is given less, ${name}`, () => {
+    it.effect(`teaches the counts: a model that counts more gets less, ${name}`, () => {
       /** A provider that counts three tokens where we count one. */
       const counting: ScriptedLanguageModel.Answers = (request, index) => [
         { type: "text", text: "ok" },
@@ -943,7 +943,7 @@ describe("options", () => {
     )
   }
 
-  it.effect("let a model write the snapshot where its layer stands behind the compression", () =>
+  it.effect("let a model write the snapshot when its layer is provided", () =>
     Effect.gen(function* () {
       yield* ask(long)
       assert.include(snapshotOf(yield* latest) ?? "", "A model wrote this.")
@@ -968,7 +968,7 @@ describe("options", () => {
 })
 
 describe("a system prompt", () => {
-  it.effect("counts towards the mark up to which a compression that hardly gained anything waits", () =>
+  it.effect("counts towards the growth mark after a compression with little gain", () =>
     Effect.gen(function* () {
       let tried = 0
       const real = yield* Compression.pipe(Effect.provide(services))
@@ -1009,7 +1009,7 @@ describe("a system prompt", () => {
     })
   )
 
-  it.effect("counts towards the threshold, and what is left keeps below it", () =>
+  it.effect("counts towards the threshold, and the result stays below it", () =>
     Effect.gen(function* () {
       const system = Prompt.systemMessage({ content: page(0).repeat(8) })
       yield* ask([system, ...conversation("alpha", 8), says("And now?")])
@@ -1021,7 +1021,7 @@ describe("a system prompt", () => {
 })
 
 describe("recall", () => {
-  it.effect("gives back all that left, by the handles that the model sees", () =>
+  it.effect("returns everything dropped, by the handles in the request", () =>
     Effect.gen(function* () {
       yield* ask(long)
       const sent = yield* latest
@@ -1041,7 +1041,7 @@ describe("recall", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("is a tool that the model can call, and that tells it what went wrong", () =>
+  it.effect("is a tool that the model can call, with errors as results", () =>
     Effect.gen(function* () {
       yield* ask(long)
       const [, handle] = mentions(snapshotOf(yield* latest) ?? "")
@@ -1089,7 +1089,7 @@ describe("recall outside of a call", () => {
     return handle
   })
 
-  it.effect("finds nothing once a prompt came that is a beginning of the known one: it may be another's", () =>
+  it.effect("finds nothing after a prompt that is a prefix of the known one: it may be another conversation", () =>
     Effect.gen(function* () {
       yield* ask(long)
       const handle = yield* told
@@ -1101,7 +1101,7 @@ describe("recall outside of a call", () => {
     }).pipe(Effect.provide(over(small)))
   )
 
-  it.effect("finds what left the one conversation, which goes on and asks the same again", () =>
+  it.effect("finds what was dropped from a single conversation that repeats its request", () =>
     Effect.gen(function* () {
       yield* ask(long)
       const handle = yield* told
@@ -1116,7 +1116,7 @@ describe("recall outside of a call", () => {
 })
 
 describe("the recall tool", () => {
-  it.effect("gives no more than the window bears, and says that there is more", () =>
+  it.effect("returns as much as fits the window, with a note about the rest", () =>
     Effect.gen(function* () {
       const lines = Array.from({ length: 3_000 }, (_, line) => `line ${line} of a long file`).join("\n")
       const recall = Layer.succeed(Recall, { recall: (_, selection) => select(lines, selection ?? {}) })
@@ -1133,8 +1133,8 @@ describe("the recall tool", () => {
   )
 })
 
-describe("what goes wrong", () => {
-  it.effect("in counting is told as a failure of the model", () =>
+describe("failures", () => {
+  it.effect("of counting are model errors", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(ask([says("Hello.")]))
       assert.isTrue(AiError.isAiError(error))
@@ -1155,7 +1155,7 @@ describe("what goes wrong", () => {
     )
   )
 
-  it.effect("is old or new when a call is interrupted anywhere", () =>
+  it.effect("leave an interrupted call before or after its change", () =>
     Effect.gen(function* () {
       const long = conversation("alpha", 4)
       const model = over({ window: 1_000, reserve: 200, policy: { minGain: 0 } })

@@ -60,7 +60,7 @@ const streamed = Model.use((service) => Stream.runCollect(service.stream(request
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
 
 describe("a request as a prompt", () => {
-  it("says who speaks, and answers calls under their ids", () => {
+  it("has roles, and results with the ids of their calls", () => {
     const prompt = toPrompt({
       model: "any",
       systemInstruction: "Be brief.",
@@ -115,7 +115,7 @@ describe("a request as a prompt", () => {
     ])
   })
 
-  it("joins the pieces of a thought to the signature that ends it, and drops thoughts without one", () => {
+  it("joins the chunks of a thought to its signature, and drops unsigned thoughts", () => {
     const prompt = toPrompt({
       model: "any",
       contents: [
@@ -141,7 +141,7 @@ describe("a request as a prompt", () => {
 })
 
 describe("generate", () => {
-  it.effect("gives parts, finish reason and usage in our words", () =>
+  it.effect("maps parts, finish reason and usage", () =>
     Effect.gen(function* () {
       const answer = yield* generate()
       assert.deepStrictEqual(answer, {
@@ -216,20 +216,20 @@ describe("generate", () => {
     ["an answer without an end", [{ type: "text", text: "x" }], "InvalidResponseError"]
   ]
   for (const [name, parts, reason] of noAnswers) {
-    it.effect(`fails for ${name}`, () =>
+    it.effect(`fails with ${name}`, () =>
       Effect.gen(function* () {
         assert.strictEqual((yield* Effect.flip(generate())).reason._tag, reason)
       }).pipe(Effect.provide(answering(...parts)))
     )
   }
 
-  it.effect("says nothing of usage that nobody counted", () =>
+  it.effect("has no usage where none was counted", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* generate()).usage, null)
     }).pipe(Effect.provide(answering({ type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } })))
   )
 
-  it.effect("refuses another model than the one it is, and tools that are no functions", () =>
+  it.effect("refuses another model than its own, and tools that are not functions", () =>
     Effect.gen(function* () {
       const other = yield* Effect.flip(generate())
       assert.strictEqual(other.reason._tag, "InvalidRequestError")
@@ -240,7 +240,7 @@ describe("generate", () => {
     }).pipe(Effect.provide(over({ generateText: () => Effect.succeed([finish("stop")]) }, "fake-1")))
   )
 
-  it.effect("is interrupted at the provider", () =>
+  it.effect("interrupts the provider", () =>
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const hanging = over({
@@ -254,7 +254,7 @@ describe("generate", () => {
     })
   )
 
-  it.effect("counts by the estimator", () =>
+  it.effect("counts with the estimator", () =>
     Effect.gen(function* () {
       const tokens = yield* Model.use((service) => service.countTokens(request))
       assert.isAbove(tokens, 3)
@@ -264,7 +264,7 @@ describe("generate", () => {
 })
 
 describe("stream", () => {
-  it.effect("brings texts, thoughts and calls as they come, then the end", () =>
+  it.effect("yields texts, thoughts and calls as they arrive, then the end", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* streamed, [
         { parts: [{ text: "Hm.", thought: true }] },
@@ -291,7 +291,7 @@ describe("stream", () => {
     )
   )
 
-  it.effect("fails where it ends without a finish reason, and gives what came until then", () =>
+  it.effect("fails without a finish reason, after yielding the chunks so far", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const error = yield* Model.use((service) =>
@@ -303,19 +303,19 @@ describe("stream", () => {
     }).pipe(Effect.provide(streaming({ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "half" })))
   )
 
-  it.effect("fails where the provider says so within it", () =>
+  it.effect("fails on the provider's failure within it", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "RateLimitError")
     }).pipe(Effect.provide(over({ streamText: () => Stream.fail(failing(new AiError.RateLimitError({}))) })))
   )
 
-  it.effect("fails for an error part", () =>
+  it.effect("fails on an error part", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(streamed)).reason._tag, "InvalidResponseError")
     }).pipe(Effect.provide(streaming({ type: "error", error: "boom" })))
   )
 
-  it.effect("lets go of the provider when its scope closes", () =>
+  it.effect("releases the provider when its scope closes", () =>
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const endless = over({
@@ -366,12 +366,12 @@ describe("failures", () => {
     })
   }
 
-  it("keep when one may try again", () => {
+  it("keep whether a retry is possible", () => {
     const { reason } = toModelError(failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(3) })))
     assert.isTrue(reason._tag === "RateLimitError" && Duration.toMillis(reason.retryAfter ?? 0) === 3_000)
   })
 
-  it.effect("of a call are ours", () =>
+  it.effect("of a call are mapped", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(generate())).reason._tag, "QuotaExhaustedError")
     }).pipe(Effect.provide(over({ generateText: () => Effect.fail(failing(new AiError.QuotaExhaustedError({}))) })))

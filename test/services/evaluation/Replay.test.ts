@@ -105,13 +105,13 @@ const windows = Arbitrary.schema(
 
 describe("Replay", () => {
   it.effect.prop(
-    "no request is larger than the window, each begins with the one before until a compression, and played again all is the same",
+    "keeps every request within the window, with a stable prefix between compressions, and is deterministic",
     [talks, windows],
     ([script, how]) => sound(script, how),
     { arbitrary: thousand("replay", 100) }
   )
 
-  it.effect("the guard's rescues are told from what was due by the threshold", () =>
+  it.effect("distinguishes the guard's compressions from those by the threshold", () =>
     Effect.gen(function* () {
       const { compressions, requests } = yield* played(
         [...work(6, 300), ask(`Here is the whole log. ${"It went on and on. ".repeat(1_100)}`), ...work(6, 300)],
@@ -128,7 +128,7 @@ describe("Replay", () => {
     })
   )
 
-  it.effect("a message that fits in no way is left out, its answer taken over, and the rest goes on", () =>
+  it.effect("skips a message that cannot fit, keeps its recorded answer, and continues", () =>
     Effect.gen(function* () {
       const huge = "Every word of this counts. ".repeat(2_000)
       const { refused, requests } = yield* played(
@@ -142,7 +142,7 @@ describe("Replay", () => {
     })
   )
 
-  it.effect("calls that no request could hold are left out with their message, and the rest goes on", () =>
+  it.effect("skips calls that no request could hold with their message, and continues", () =>
     Effect.gen(function* () {
       const { refused, requests, unanswered } = yield* played(
         [
@@ -164,14 +164,14 @@ describe("Replay", () => {
     })
   )
 
-  it.effect("a first message that fits in no way ends it", () =>
+  it.effect("ends at a first message that cannot fit", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(played([ask("word ".repeat(5_000)), says("Read.")], { window: 2_000 }))
       assert.strictEqual(error._tag, "ContextOverflow")
     })
   )
 
-  it.effect("what was said goes to a new session of the store, compressions and all", () =>
+  it.effect("writes to a new session of the store, with compressions", () =>
     Effect.gen(function* () {
       const { conversation } = yield* requestFor(work(12, 300))
       const { compressions } = yield* playRecording(recordedTurns(conversation), {
@@ -191,7 +191,7 @@ describe("Replay", () => {
     }).pipe(Effect.scoped, Effect.provide(stores, { local: true }))
   )
 
-  it.effect("facts that the agent used again are in the context or behind a handle of it, none is lost", () =>
+  it.effect("keeps facts that the agent used again in the context or behind a handle, without loss", () =>
     Effect.gen(function* () {
       const facts = Array.from({ length: 40 }, (_, n) => `src/parser/module${n}.ts`)
       const { kept } = yield* played(
@@ -210,32 +210,28 @@ describe("Replay", () => {
     })
   )
 
-  it.effect(
-    "the program around it is left alone: none of its hooks hears of a replay, no model of its is asked",
-    () => {
-      const asked = Effect.die("the program's own summarizer was asked")
-      const summarizer = Layer.succeed(Summarizer, { summarize: () => asked, answers: () => asked, count: () => asked })
-      return Effect.gen(function* () {
-        const heard: Array<string> = []
-        const hooks = yield* HookSystem
-        yield* hooks.subscribe("test", ({ _tag }) => Effect.sync(() => void heard.push(_tag)))
-        const { conversation } = yield* requestFor(work(12, 300))
-        const { compressions } = yield* playRecording(recordedTurns(conversation), {
-          session: "apart",
-          window: 4_000,
-          threshold: 0.5,
-          policy: {},
-          recording: { ...emptySession, conversation }
-        })
-        assert.isAbove(compressions.length, 0)
-        assert.deepStrictEqual(heard, [])
-      }).pipe(
-        Effect.scoped,
-        Effect.provide(
-          Compression.layer.pipe(Layer.provideMerge(Layer.mergeAll(summarizer, HookSystem.layer, stores))),
-          { local: true }
-        )
-      )
-    }
-  )
+  it.effect("is isolated from the program: fires none of its hooks, calls none of its models", () => {
+    const asked = Effect.die("the program's own summarizer was asked")
+    const summarizer = Layer.succeed(Summarizer, { summarize: () => asked, answers: () => asked, count: () => asked })
+    return Effect.gen(function* () {
+      const heard: Array<string> = []
+      const hooks = yield* HookSystem
+      yield* hooks.subscribe("test", ({ _tag }) => Effect.sync(() => void heard.push(_tag)))
+      const { conversation } = yield* requestFor(work(12, 300))
+      const { compressions } = yield* playRecording(recordedTurns(conversation), {
+        session: "apart",
+        window: 4_000,
+        threshold: 0.5,
+        policy: {},
+        recording: { ...emptySession, conversation }
+      })
+      assert.isAbove(compressions.length, 0)
+      assert.deepStrictEqual(heard, [])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Compression.layer.pipe(Layer.provideMerge(Layer.mergeAll(summarizer, HookSystem.layer, stores))), {
+        local: true
+      })
+    )
+  })
 })

@@ -35,7 +35,7 @@ const request = (...words: ReadonlyArray<string>): ModelRequest => ({
 const asked = (of: Model["Service"], ...words: ReadonlyArray<string>) => Stream.runCollect(of.stream(request(...words)))
 
 describe("ReplayModel", () => {
-  it.effect("answers what was recorded, whatever it is asked, with thoughts and calls whole", () =>
+  it.effect("returns the recorded answers to any request, with complete thoughts and calls", () =>
     Effect.gen(function* () {
       const { model: replayed } = yield* ReplayModel.make(turns)
       const first = yield* asked(replayed, "anything")
@@ -49,7 +49,7 @@ describe("ReplayModel", () => {
     })
   )
 
-  it.effect("its usage is what the request had: all of it, and what a cache would have served", () =>
+  it.effect("reports as usage the whole request, and the part a cache would have served", () =>
     Effect.gen(function* () {
       const { model: replayed, requests } = yield* ReplayModel.make(turns)
       const [one, two] = ["What is there?", "And what else is there?"]
@@ -66,7 +66,7 @@ describe("ReplayModel", () => {
     })
   )
 
-  it.effect("an answer that was not taken to its end is given again", () =>
+  it.effect("repeats an answer that was not read to its end", () =>
     Effect.gen(function* () {
       const { model: replayed } = yield* ReplayModel.make(turns)
       yield* replayed.stream(request("a")).pipe(Stream.take(1), Stream.runDrain)
@@ -75,7 +75,7 @@ describe("ReplayModel", () => {
     })
   )
 
-  it.effect("the words that were recorded are offered in order; results of tools are nobody's words", () =>
+  it.effect("yields the recorded user messages in order; tool results are not messages", () =>
     Effect.gen(function* () {
       const {
         model: replayed,
@@ -95,7 +95,7 @@ describe("ReplayModel", () => {
     })
   )
 
-  it.effect("after the last answer it says so in one line, and that trying again does not help", () =>
+  it.effect("after the last answer fails in one line, marked as final", () =>
     Effect.gen(function* () {
       const { model: replayed } = yield* ReplayModel.make(turns.slice(1))
       yield* asked(replayed, "a")
@@ -105,7 +105,7 @@ describe("ReplayModel", () => {
     })
   )
 
-  it.effect("a summary that is asked for uses up no answer", () =>
+  it.effect("a summary request uses up no answer", () =>
     Effect.gen(function* () {
       const { model: replayed } = yield* ReplayModel.make(turns)
       const error = yield* Effect.flip(replayed.generate(request("Summarise.")))
@@ -119,7 +119,7 @@ describe("ReplayModel", () => {
     Layer.provide(NodeServices.layer)
   )
 
-  it.effect("a file is a model as well", () =>
+  it.effect("a file can be a model", () =>
     Effect.gen(function* () {
       const replay = yield* ReplayModel
       assert.strictEqual(yield* replay.prompt, "mix phx.server doesnt seem to start")
@@ -128,7 +128,7 @@ describe("ReplayModel", () => {
     }).pipe(Effect.provide(ReplayModel.layer(sessionFile("claude-code-short")).pipe(Layer.provide(transcripts))))
   )
 
-  it.effect("a file that cannot be read is no model", () =>
+  it.effect("an unreadable file cannot", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         Layer.build(ReplayModel.layer("/nowhere.jsonl").pipe(Layer.provide(transcripts)))

@@ -249,7 +249,7 @@ describe("a command's answer", () => {
     ["a text of several lines", "cat <<END\nit's $GEMINI_CWD\nEND", (cwd) => `it's ${cwd}`]
   ]
   for (const [place, command, out] of names) {
-    it.effect(`the folder's name runs nothing, whatever it holds and wherever a command has it: ${place}`, () =>
+    it.effect(`the folder's name is never executed, whatever it contains and wherever a command has it: ${place}`, () =>
       live(
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
@@ -270,7 +270,7 @@ describe("a command's answer", () => {
     )
   }
 
-  it.effect("the person's .bashrc has no say", () =>
+  it.effect("the user's .bashrc is not read", () =>
     live(
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -296,7 +296,7 @@ describe("a command's answer", () => {
     )
   )
 
-  it.effect("what cannot be written as JSON is told, and nothing is run", () =>
+  it.effect("input that is not valid JSON is reported, and nothing runs", () =>
     live(
       Effect.gen(function* () {
         const event: HookEvent = { _tag: "Notification", kind: "x", message: "", details: 1n }
@@ -306,7 +306,7 @@ describe("a command's answer", () => {
     )
   )
 
-  it.effect("a name that is none is the beginning of the command, in one line", () =>
+  it.effect("an unnamed hook is named by the first line of its command", () =>
     live(
       Effect.gen(function* () {
         const hooks = yield* CommandHooks.make(
@@ -319,8 +319,8 @@ describe("a command's answer", () => {
   )
 })
 
-describe("a command that does not behave", () => {
-  it.effect("who does not end in time is ended with its whole group, also if it does not want to", () =>
+describe("a misbehaving command", () => {
+  it.effect("is ended with its process group after its timeout, even if it ignores signals", () =>
     live(
       Effect.gen(function* () {
         const processes = yield* watched
@@ -335,7 +335,7 @@ describe("a command that does not behave", () => {
     )
   )
 
-  it.effect("a cancel ends it with its whole group", () =>
+  it.effect("is ended with its process group by a cancel", () =>
     live(
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -355,7 +355,7 @@ describe("a command that does not behave", () => {
     )
   )
 
-  it.effect("what it left running on purpose goes on, and is not waited for", () =>
+  it.effect("may leave background processes, which are not waited for", () =>
     live(
       Effect.gen(function* () {
         const processes = yield* watched
@@ -371,7 +371,7 @@ describe("a command that does not behave", () => {
     )
   )
 
-  it.effect("a flood is cut and told; what its exit code says counts", () =>
+  it.effect("has its excess output cut and reported; its exit code counts", () =>
     live(
       Effect.gen(function* () {
         const outcome = yield* said({ command: "head -c 5000000 /dev/zero | tr '\\0' x; exit 2" })
@@ -384,7 +384,7 @@ describe("a command that does not behave", () => {
     )
   )
 
-  it.effect("a flood without an end is ended with its time", () =>
+  it.effect("with endless output is ended by its timeout", () =>
     live(
       Effect.gen(function* () {
         const processes = yield* watched
@@ -400,7 +400,7 @@ describe("a command that does not behave", () => {
 })
 
 describe("trust", () => {
-  it.effect("hooks of a workspace are run only while its folder is trusted, the person's own always", () =>
+  it.effect("runs a workspace's hooks only while its folder is trusted, the user's own always", () =>
     live(
       Effect.gen(function* () {
         const state = { trusted: true }
@@ -428,29 +428,27 @@ describe("fromSettings", () => {
   })
   const timeouts = (hooks: ReadonlyArray<Hook>) => hooks.map(({ timeout = 0 }) => Duration.toMillis(timeout))
 
-  it.effect(
-    "both places are put together, the folder's first; what is the same runs once, as the person wrote it",
-    () =>
-      live(
-        Effect.gen(function* () {
-          const { definitions, hooks, problems } = yield* CommandHooks.fromSettings(
-            {
-              home: { hooks: { BeforeAgent: group("echo home", { timeout: 9_000 }), Nothing: [] } },
-              workspace: { hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home", { timeout: 1 })] } }
-            },
-            { ...options, timeout: 7_000 }
-          )
-          assert.strictEqual(problems.length, 1)
-          assert.deepStrictEqual(
-            definitions.map(({ source }) => source),
-            ["workspace", "home"]
-          )
-          assert.deepStrictEqual(timeouts(hooks), [7_000, 9_000])
-          const system = yield* HookSystem
-          yield* system.add(hooks)
-          assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
-        })
-      )
+  it.effect("joins both sources, the folder's first; equal hooks run once, as the user wrote them", () =>
+    live(
+      Effect.gen(function* () {
+        const { definitions, hooks, problems } = yield* CommandHooks.fromSettings(
+          {
+            home: { hooks: { BeforeAgent: group("echo home", { timeout: 9_000 }), Nothing: [] } },
+            workspace: { hooks: { BeforeAgent: [...group("echo workspace"), ...group("echo home", { timeout: 1 })] } }
+          },
+          { ...options, timeout: 7_000 }
+        )
+        assert.strictEqual(problems.length, 1)
+        assert.deepStrictEqual(
+          definitions.map(({ source }) => source),
+          ["workspace", "home"]
+        )
+        assert.deepStrictEqual(timeouts(hooks), [7_000, 9_000])
+        const system = yield* HookSystem
+        yield* system.add(hooks)
+        assert.deepStrictEqual((yield* system.fire(prompt)).messages, ["workspace", "home"])
+      })
+    )
   )
 
   it.effect.each<readonly [string, HooksConfigSettings, HooksConfigSettings, ReadonlyArray<string>]>([
@@ -482,7 +480,7 @@ describe("fromSettings", () => {
     )
   )
 
-  it.effect("time limits: the person's is for all that say nothing else, the folder's for its own only", () =>
+  it.effect("time limits: the user's is the default for all, the folder's for its own only", () =>
     live(
       Effect.gen(function* () {
         const made = (home: HooksConfigSettings, workspace: HooksConfigSettings) =>

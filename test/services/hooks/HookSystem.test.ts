@@ -30,7 +30,7 @@ const run = <A, E>(effect: Effect.Effect<A, E, HookSystem | Scope.Scope>) =>
   Effect.provide(Effect.scoped(effect), HookSystem.layer)
 
 describe("HookSystem", () => {
-  it.effect("a subscriber that fails, dies or hangs is bounded and reported, the others are told all the same", () =>
+  it.effect("a subscriber that fails, dies or hangs is bounded and reported, and the others are called", () =>
     run(
       Effect.gen(function* () {
         const hooks = yield* HookSystem
@@ -69,7 +69,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("who is at work when its scope closes is interrupted and waited for", () =>
+  it.effect("subscribers at work are interrupted and awaited when their scope closes", () =>
     run(
       Effect.gen(function* () {
         const hooks = yield* HookSystem
@@ -92,7 +92,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("hooks are told of their own event, and of those of its kind that their matcher means", () =>
+  it.effect("hooks are called for their own event, filtered by their matcher", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, names } = yield* recording
@@ -109,7 +109,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("the smaller priority counts first", () =>
+  it.effect("lower priority numbers run first", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, names } = yield* recording
@@ -125,7 +125,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("all are told at once, unless one of them wants a row", () =>
+  it.effect("all run in parallel unless one asks for a sequence", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, names } = yield* recording
@@ -151,7 +151,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("in a row each sees what those before changed; one that fails changes nothing and ends nothing", () =>
+  it.effect("in sequence each sees earlier changes; a failing one changes and ends nothing", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, told } = yield* recording
@@ -180,7 +180,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("in a row the changes of arguments and of requests add up; side by side the last one wins", () =>
+  it.effect("in sequence changes of arguments and requests combine; in parallel the last one wins", () =>
     run(
       Effect.gen(function* () {
         const { hook, hooks, told } = yield* recording
@@ -201,7 +201,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("subscribers answer as hooks do, and are told where it happened", () =>
+  it.effect("subscribers answer like hooks, and get the place of the event", () =>
     run(
       Effect.gen(function* () {
         const hooks = yield* HookSystem
@@ -220,7 +220,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("a hook has its own time limit, and whoever waits can be interrupted", () =>
+  it.effect("a hook has its own timeout, and waiting for it can be interrupted", () =>
     run(
       Effect.gen(function* () {
         const hooks = yield* HookSystem
@@ -239,7 +239,7 @@ describe("HookSystem", () => {
     )
   )
 
-  it.effect("wherever an event is interrupted, no hook that was told of it works on", () =>
+  it.effect("interrupting an event interrupts all its hooks", () =>
     Effect.gen(function* () {
       const state = { working: 0 }
       const hook: Hook = {
@@ -260,7 +260,7 @@ describe("HookSystem", () => {
     })
   )
 
-  it.effect("a hook that fails every time is warned of once", () => {
+  it.effect("a hook that fails every time is reported once", () => {
     const lines: Array<unknown> = []
     return Effect.gen(function* () {
       const hooks = yield* HookSystem
@@ -280,7 +280,7 @@ describe("HookSystem", () => {
     )
   })
 
-  it.effect("where nobody is concerned nothing is done: no span, no fiber, one and the same answer", () => {
+  it.effect("without hooks nothing is done: no span, no fiber, the same answer object", () => {
     const spans: Array<string> = []
     const tracer = Tracer.make({
       span: (options) => {

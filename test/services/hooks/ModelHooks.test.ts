@@ -53,7 +53,7 @@ const passed = Effect.fnUntraced(function* (answers: Answers, spare = 10_000) {
 })
 
 describe("BeforeModel", () => {
-  it.effect("is told model, texts, settings and whether tools may be called", () =>
+  it.effect("gets model, texts, settings and whether tools may be called", () =>
     Effect.gen(function* () {
       const { events, left } = yield* passed({})
       assert.strictEqual(left, request)
@@ -115,7 +115,7 @@ describe("BeforeModel", () => {
     ["more than the window has room for", { messages: [...told, { role: "user", content: "x" }] }, "no room", 10]
   ]
   for (const [rule, llm, why, spare] of refusals) {
-    it.effect(`may not change, and the person is told: ${rule}`, () =>
+    it.effect(`may not change, and reports: ${rule}`, () =>
       Effect.gen(function* () {
         const { left, notices } = yield* passed(wanting(llm), spare)
         assert.strictEqual(left, request)
@@ -125,7 +125,7 @@ describe("BeforeModel", () => {
     )
   }
 
-  it.effect("blocks with an answer in the model's place, in both shapes; stops", () =>
+  it.effect("blocks with an answer in place of the model's, in both forms; stops", () =>
     Effect.gen(function* () {
       const block = (llm: unknown): Answers => ({
         BeforeModel: { decision: "block", reason: "no", hookSpecificOutput: { llm_response: llm } }
@@ -147,8 +147,8 @@ describe("BeforeModel", () => {
   )
 })
 
-describe("BeforeModel, of what is not set", () => {
-  it.effect("gets a config all the same: scripts look into it without asking", () =>
+describe("BeforeModel without settings", () => {
+  it.effect("gets a config object all the same: scripts read it unconditionally", () =>
     Effect.gen(function* () {
       const { events, hooked: own } = yield* hooked({})
       const { generation: _generation, ...bare } = request
@@ -157,7 +157,7 @@ describe("BeforeModel, of what is not set", () => {
     })
   )
 
-  it.effect("answers in the model's place without a decision, too", () =>
+  it.effect("answers in place of the model without a decision, too", () =>
     Effect.gen(function* () {
       const { hooked: own } = yield* hooked({
         BeforeModel: { hookSpecificOutput: { llm_response: { text: "cached" } } }
@@ -191,7 +191,7 @@ describe("BeforeToolSelection", () => {
     )
   }
 
-  it.effect("a wrong shape changes nothing", () =>
+  it.effect("ignores an invalid form", () =>
     Effect.gen(function* () {
       const { left } = yield* passed(choosing({ mode: "SOME" }))
       assert.strictEqual(left, request)
@@ -258,7 +258,7 @@ describe("AfterModel", () => {
     })
   )
 
-  it.effect("a request is made for hooks once, however many pieces come", () =>
+  it.effect("a request is converted for hooks once, for any number of chunks", () =>
     Effect.gen(function* () {
       const { events, hooked: own } = yield* hooked({})
       yield* ModelHooks.after(own, request, chunk)
@@ -270,7 +270,7 @@ describe("AfterModel", () => {
 })
 
 describe("SessionStart", () => {
-  it.effect("what hooks add is a program's text; nothing where they add nothing", () =>
+  it.effect("adds a program's text; nothing when hooks add nothing", () =>
     Effect.gen(function* () {
       const { events, hooked: own } = yield* hooked({
         SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }

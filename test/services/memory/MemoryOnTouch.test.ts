@@ -46,7 +46,7 @@ const touching = (tool: Tool) => Effect.map(onTouch([tool]), first)
 const valueOf = (tool: Tool, args: unknown) => Effect.map(resultOf(tool, args), ({ value }) => value)
 
 describe("memory of a folder that a tool touches", () => {
-  it.effect("comes with the first answer, beside what the tool says and not in it", () =>
+  it.effect("comes with the first result, beside the tool's output and not in it", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.flatMap(readFile, touching)
       const answer = yield* valueOf(tool, { file_path: "a/x.txt" })
@@ -97,7 +97,7 @@ describe("memory of a folder that a tool touches", () => {
     )
   }
 
-  it.effect("a call that fails brings none, and other tools stay what they are", () =>
+  it.effect("a failed call loads none, and other tools are unaffected", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.flatMap(readFile, touching)
       assert.include((yield* failureOf(tool, { file_path: "a/none.txt" })) ?? "", "there is no file")
@@ -107,7 +107,7 @@ describe("memory of a folder that a tool touches", () => {
     }).pipe(Effect.provide(here))
   )
 
-  it.effect("what was asked of a person and what is shown to them stays the same", () =>
+  it.effect("questions and displayed text are unaffected", () =>
     Effect.gen(function* () {
       const plain = yield* writeFile
       const tool = yield* touching(plain)
@@ -119,7 +119,7 @@ describe("memory of a folder that a tool touches", () => {
     }).pipe(Effect.provide(here))
   )
 
-  it.effect("a failure of a tool stays that failure", () =>
+  it.effect("a tool's failure stays that failure", () =>
     Effect.gen(function* () {
       const tool = yield* touching({
         ...named("read_file", { file_path: Schema.String }),

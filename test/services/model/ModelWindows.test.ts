@@ -39,7 +39,7 @@ const standing = (name: string, provider: Layer.Layer<Model>, own?: ModelWindows
   Effect.provide(ModelWindows.availability(name, own), provider)
 
 describe("the window of a model", () => {
-  it.effect("is what was set, else the table's, and nobody is asked", () =>
+  it.effect("comes from the settings or the table, without a request", () =>
     Effect.gen(function* () {
       const own = { "gemini-x": { window: 1_000 }, "gemini-2.5-pro": { window: 2_000 }, "claude-opus-4-5": {} }
       assert.deepStrictEqual(yield* window("gemini-x", never, own), ["settings", 1_000])
@@ -51,7 +51,7 @@ describe("the window of a model", () => {
     })
   )
 
-  it.effect("is the provider's where the table has none, else a small one", () =>
+  it.effect("comes from the provider for an unknown model, else is small", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* window("gemini-9-pro", served), ["provider", 65_536])
       assert.deepStrictEqual(yield* window("gemini-9-pro", missing), ["missing", assumedWindow])
@@ -61,8 +61,8 @@ describe("the window of a model", () => {
   )
 })
 
-describe("whether there is a model", () => {
-  it.effect("Google's in the table and those that were set are known, and nobody is asked", () =>
+describe("whether a model exists", () => {
+  it.effect("needs no request for configured models and Google's in the table", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* standing("gemini-2.5-pro", never), { _tag: "Known" })
       assert.deepStrictEqual(yield* standing("models/gemma-4-31b-it", never), { _tag: "Known" })
@@ -70,7 +70,7 @@ describe("whether there is a model", () => {
     })
   )
 
-  it.effect("the provider knows the rest: it has it, or it has not; where it cannot be asked nobody knows", () =>
+  it.effect("is answered by the provider otherwise, or unknown when it cannot be asked", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* standing("gemini-9-pro", served), { _tag: "Known" })
       assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", nearest: undefined })
@@ -116,7 +116,7 @@ describe("a chat", () => {
     )
   }
 
-  it.live("asks the API once about a model that is not in the table, and never about one that is", () =>
+  it.live("asks the API once about an unknown model, and never about a known one", () =>
     Effect.gen(function* () {
       const fake = yield* Fake.make(
         () => Fake.sse(Fake.response([{ text: "fine" }], { usage: { promptTokenCount: 5, totalTokenCount: 5 } })),
@@ -152,7 +152,7 @@ describe("a bounded language model", () => {
     return { room: guard.maxRequestTokens, lines }
   })
 
-  it.effect("assumes a small window where the model is not known, and warns", () =>
+  it.effect("assumes a small window for an unknown model, with a warning", () =>
     Effect.gen(function* () {
       const { lines, room } = yield* roomOf({ model: "nope" })
       assert.strictEqual(room, assumedWindow - assumedWindow / 4)
@@ -163,7 +163,7 @@ describe("a bounded language model", () => {
     })
   )
 
-  it.effect("takes the table's window and what its answer needs of it, without a word", () =>
+  it.effect("takes window and reserve from the table, without a warning", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* roomOf({ model: "claude-opus-4-5" }), { room: 200_000 - 16_384, lines: [] })
       assert.deepStrictEqual(yield* roomOf({ model: "gemini-2.5-pro" }), { room: 1_048_576, lines: [] })

@@ -15,8 +15,8 @@ const ground = Effect.gen(function* () {
   return { fs, folder, at, modeOf }
 })
 
-layer(NodeServices.layer)("a file that is written whole", (it) => {
-  it.effect("is the owner's alone, and so are the folders that are made for it", () =>
+layer(NodeServices.layer)("an atomic write", (it) => {
+  it.effect("creates the file and its folders private to the owner", () =>
     Effect.gen(function* () {
       const { at, fs, modeOf } = yield* ground
       yield* AtomicFile.writePrivate(at("a", "b", "file"), "first")
@@ -30,7 +30,7 @@ layer(NodeServices.layer)("a file that is written whole", (it) => {
     })
   )
 
-  it.effect("has the mode that is asked for, else the one that any new file gets", () =>
+  it.effect("uses the given mode, else that of any new file", () =>
     Effect.gen(function* () {
       const { at, fs, modeOf } = yield* ground
       yield* fs.writeFileString(at("any"), "")
@@ -41,7 +41,7 @@ layer(NodeServices.layer)("a file that is written whole", (it) => {
     })
   )
 
-  it.effect("takes the place of a link and leaves what that led to", () =>
+  it.effect("replaces a link and keeps its target", () =>
     Effect.gen(function* () {
       const { at, fs } = yield* ground
       yield* fs.writeFileString(at("elsewhere"), "theirs")
@@ -53,10 +53,10 @@ layer(NodeServices.layer)("a file that is written whole", (it) => {
   )
 })
 
-describe("a disk that fails, or somebody who interrupts", () => {
+describe("a failing disk or an interruption", () => {
   layer(NodeServices.layer)((it) => {
     for (const verdict of ["fail", "half"] as const) {
-      it.effect(`${verdict}: what was there stays, with nothing beside it`, () =>
+      it.effect(`${verdict}: the old file stays, without leftovers`, () =>
         Effect.gen(function* () {
           const { at, folder, fs } = yield* ground
           yield* fs.writeFileString(at("file"), "before")
@@ -78,7 +78,7 @@ describe("a disk that fails, or somebody who interrupts", () => {
       )
     }
 
-    it.effect("interrupted at any step, it is the old file or the new one when the interruption returns", () =>
+    it.effect("at any step leaves the old or the new file when the interruption returns", () =>
       Effect.gen(function* () {
         const { at, folder, fs } = yield* ground
         const seen = new Set<string>()

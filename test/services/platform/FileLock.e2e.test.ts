@@ -60,11 +60,11 @@ const withoutLinks = Layer.effect(
   )
 )
 
-describe("a lock between processes", () => {
+describe("a file lock", () => {
   for (const links of [true, false]) {
     const how = links ? "" : ", without hard links"
 
-    it.live(`has one holder at a time, whoever is killed when, and numbers given again${how}`, () =>
+    it.live(`has one holder at a time, with processes killed at any time and numbers reused${how}`, () =>
       Effect.gen(function* () {
         // Actors with numbers that few share: each lives, holds the lock, and is killed or ends; its successor may get its number.
         for (const seed of [1, 2, 3]) {
@@ -125,7 +125,7 @@ describe("a lock between processes", () => {
       }).pipe(Effect.scoped, Effect.provide(links ? Layer.empty : withoutLinks), Effect.provide(NodeServices.layer))
     )
 
-    it.live(`of many that break one dead lock at once, one gets it${how}`, () =>
+    it.live(`that is dead is taken over by exactly one of many${how}`, () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { as, running } = world()
@@ -153,7 +153,7 @@ describe("a lock between processes", () => {
     )
   }
 
-  it.live("a sweep that is about to break a breaker and one that waits do not both break it", () =>
+  it.live("is not broken twice by a sweep and a waiter", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { lock, root } = yield* folder
@@ -195,7 +195,7 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a sweep takes what a kill left of its own lock and nothing else, however it is called", () =>
+  it.effect("a sweep removes exactly the leftovers of its own lock, whatever its name", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -225,7 +225,7 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("of another machine counts for as long as it is renewed, which is as long as it is held", () =>
+  it.effect("of another machine counts while it is renewed, that is while it is held", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { lock } = yield* folder
@@ -256,7 +256,7 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("whose breaker says that it breaks itself is refused by name", () =>
+  it.effect("whose breaker names itself is refused by name", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { lock } = yield* folder
@@ -269,7 +269,7 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("is ours where the disk made it and says that it was there already", () =>
+  it.live("is ours when the disk created it but reported that it existed", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { lock } = yield* folder
@@ -321,7 +321,7 @@ describe("a lock between processes", () => {
     )
   }
 
-  it.effect("whoever waits for it names the holder when that takes too long, and can be interrupted", () =>
+  it.effect("waiting names the holder after a while, and can be interrupted", () =>
     Effect.gen(function* () {
       const { file, lock } = yield* folder
       const { as, running } = world()
@@ -350,7 +350,7 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("is let go when the work fails, dies or is interrupted while it waits for its turn", () =>
+  it.live("is released when the work fails, dies or is interrupted in the queue", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { file, lock, root } = yield* folder
@@ -375,8 +375,8 @@ describe("a lock between processes", () => {
     }).pipe(Effect.scoped, ThisProcess.provide, Effect.provide(NodeServices.layer))
   )
 
-  describe("leftovers", () => {
-    it.effect("go where their owner is gone, and stay where it runs or cannot be told lately", () =>
+  describe("leftover files", () => {
+    it.effect("are removed where their owner is dead, and kept where it runs or is unknown for a short time", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path
@@ -412,7 +412,7 @@ describe("a lock between processes", () => {
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
 
-    it.effect("say whose they are, and no other name passes for one", () =>
+    it.effect("have their owner in the name, and no other name matches", () =>
       Effect.sync(() => {
         const roll = chance(1)
         const part = () => (roll(2 ** 31) + 1).toString(36)
@@ -435,7 +435,7 @@ describe("a lock between processes", () => {
   })
 
   needs("Linux")("this process among others", () => {
-    it.live("tells a running one, one that ended, and one that is dead and not yet buried", () =>
+    it.live("distinguish a running owner, an ended one, and a zombie", () =>
       Effect.gen(function* () {
         const { find, self } = yield* Processes
         const own = yield* self

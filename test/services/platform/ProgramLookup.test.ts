@@ -53,7 +53,7 @@ layer(NodeServices.layer)("a program", (it) => {
     })
   )
 
-  it.effect("is none that a link leads to within the workspace, or that leads through it", () =>
+  it.effect("is not found within the workspace, nor through links into or across it", () =>
     Effect.gen(function* () {
       const { at, find, fs } = yield* scene
       const good = at("usr/bin/tool")
@@ -78,7 +78,7 @@ layer(NodeServices.layer)("a program", (it) => {
     })
   )
 
-  it.effect("is none of a folder that a person does not trust", () =>
+  it.effect("is not found in an untrusted folder", () =>
     Effect.gen(function* () {
       const { at, find, program } = yield* scene
       yield* program("clone/bin/tool")
@@ -89,7 +89,7 @@ layer(NodeServices.layer)("a program", (it) => {
     })
   )
 
-  it.effect("may lie below a workspace that holds the home folder, but in no folder that is not trusted", () =>
+  it.effect("may be below a workspace that contains the home folder, but in no untrusted folder", () =>
     Effect.gen(function* () {
       const { at, fs, program } = yield* scene
       yield* program("home/.nvm/bin/tool")
@@ -108,7 +108,7 @@ layer(NodeServices.layer)("a program", (it) => {
     })
   )
 
-  it.effect("is looked for once, and a path is taken as it is", () =>
+  it.effect("is looked up once, and a path is used as it is", () =>
     Effect.gen(function* () {
       const { at, fs, program } = yield* scene
       yield* program("first/other")

@@ -15,8 +15,8 @@ const plain: Surroundings.SurroundingsOptions = {
   zone: "UTC"
 }
 
-describe("the surroundings of a conversation", () => {
-  it.effect("are told as they are now", () =>
+describe("the environment of a conversation", () => {
+  it.effect("is current", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2026, 10, 22))
       const text = yield* Surroundings.make({
@@ -50,14 +50,14 @@ describe("the surroundings of a conversation", () => {
     }).pipe(Effect.provide(inMemory({ ".git/HEAD": "", "a.ts": "" })))
   )
 
-  it.effect("trees are left out where nobody wants them", () =>
+  it.effect("omits trees when they are disabled", () =>
     Effect.gen(function* () {
       assert.notInclude(yield* Surroundings.make({ ...plain, tree: false }), "a.ts")
       assert.notInclude(yield* Surroundings.make({ ...plain, items: 0 }), "a.ts")
     }).pipe(Effect.provide(inMemory({ "a.ts": "" })))
   )
 
-  it.effect("the folders that were added have trees of their own, and share what is shown", () =>
+  it.effect("added folders have their own trees, within the same limit", () =>
     Effect.gen(function* () {
       const top = yield* temporaryFolder
       const six = Object.fromEntries(["1", "2", "3", "4", "5", "6"].map((name) => [name, ""]))

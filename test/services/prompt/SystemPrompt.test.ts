@@ -47,7 +47,7 @@ const at = Effect.fnUntraced(function* (files: Readonly<Record<string, string | 
 })
 
 layer(NodeServices.layer)("the system prompt", (it) => {
-  describe("switches of sections", () => {
+  describe("section switches", () => {
     const values: ReadonlyArray<readonly [value: string, isOn: boolean]> = [
       ["0", false],
       ["false", false],
@@ -71,7 +71,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       )
     }
 
-    it.effect("each section has its variable, the one about agents that of its contexts", () =>
+    it.effect("each section has its variable; the agents' section has the one of its contexts", () =>
       Effect.sync(() => {
         for (const key of sectionKeys) {
           const { notices, toggles } = togglesOf({ [`GEMINI_PROMPT_${key.toUpperCase()}`]: "0" })
@@ -81,7 +81,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("settings switch too, and the environment wins over them", () =>
+    it.effect("settings switch too, and the environment overrides them", () =>
       Effect.gen(function* () {
         const { made } = yield* at({})
         const keys = (variables: Variables) =>
@@ -92,7 +92,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("a name that means nothing is told, with the nearest one where one is near", () =>
+    it.effect("an unknown section name is reported with a suggestion", () =>
       Effect.gen(function* () {
         const { made } = yield* at({})
         const { notices } = yield* made({ GEMINI_PROMPT_CORE_MANDATES: "0", GEMINI_PROMPT_WEATHER: "0", GEMINI_X: "0" })
@@ -103,7 +103,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("SANDBOX says where commands run", () =>
+    it.effect("SANDBOX names where commands run", () =>
       Effect.gen(function* () {
         const { made } = yield* at({})
         const texts = yield* Effect.forEach(["", "sandbox-exec", "docker"], (SANDBOX) =>
@@ -116,7 +116,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     )
   })
 
-  it.effect("its sections are its text, and the same options give the same bytes", () =>
+  it.effect("its sections make up its text, and it is deterministic", () =>
     Effect.gen(function* () {
       const { made } = yield* at({})
       const one = yield* made({})
@@ -126,7 +126,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     })
   )
 
-  describe("a text of the person's own: GEMINI_SYSTEM_MD", () => {
+  describe("the user's own text: GEMINI_SYSTEM_MD", () => {
     const files = {
       "work/.palimpsest/system.md": "ours",
       "work/.gemini/system.md": "gemini's",
@@ -158,7 +158,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     }
 
     for (const value of ["", "  ", "0", "false", "FALSE"]) {
-      it.effect(`"${value}" is off`, () =>
+      it.effect(`"${value}" disables it`, () =>
         Effect.gen(function* () {
           const { made } = yield* at(files)
           assert.deepStrictEqual(yield* made({ GEMINI_SYSTEM_MD: value }), yield* made({}))
@@ -166,7 +166,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       )
     }
 
-    it.effect("an absolute path is taken as it is; sections and their switches do not matter", () =>
+    it.effect("an absolute path is used as it is; sections and their switches do not matter", () =>
       Effect.gen(function* () {
         const { made, path, top } = yield* at({
           "elsewhere/p.md": "\uFEFFa\r\n\n\n\nb ${AvailableTools} ${recall_ToolName}\n"
@@ -177,7 +177,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("from a folder that is not trusted the usual file is not taken, and one that is named is", () =>
+    it.effect("from an untrusted folder the default file is ignored, and a named one is read", () =>
       Effect.gen(function* () {
         const { made } = yield* at(files)
         const { notices, text } = yield* made({ GEMINI_SYSTEM_MD: "1" }, { isTrusted: false })
@@ -188,7 +188,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("the usual file is not taken where a link leads out of the folder", () =>
+    it.effect("the default file is ignored where a link leads out of the folder", () =>
       Effect.gen(function* () {
         const { folder, fs, made, top } = yield* at({ "elsewhere/system.md": "secret" })
         const none = yield* made({})
@@ -214,7 +214,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       ["../elsewhere/own.md", false],
       ["~/own.md", false]
     ] as const) {
-      it.effect(`a folder's .env file has "${value}" ${isTaken ? "taken" : "left alone, with one notice"}`, () =>
+      it.effect(`from a folder's .env file "${value}" is ${isTaken ? "used" : "ignored, with one notice"}`, () =>
         Effect.gen(function* () {
           const { folder, fs, made, top } = yield* at({ ...files, "elsewhere/own.md": "elsewhere" })
           yield* fs.symlink(`${top}/elsewhere/own.md`, `${folder}/out.md`)
@@ -242,7 +242,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       ["it holds a null", "a.bin", { "work/a.bin": "a\0b" }, /a\.bin is no text in UTF-8$/]
     ]
     for (const [rule, value, those, expected] of bad) {
-      it.effect(`one line says so where ${rule}`, () =>
+      it.effect(`reports in one line where ${rule}`, () =>
         Effect.gen(function* () {
           const { made } = yield* at(those)
           const error = yield* Effect.flip(made({ GEMINI_SYSTEM_MD: value }))
@@ -253,14 +253,14 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       )
     }
 
-    it.effect("exactly 1 MiB is taken", () =>
+    it.effect("reads exactly 1 MiB", () =>
       Effect.gen(function* () {
         const { made } = yield* at({ "work/big.md": "x".repeat(1_048_576) })
         assert.lengthOf((yield* made({ GEMINI_SYSTEM_MD: "big.md" }, { memory: "" })).text, 1_048_576)
       })
     )
 
-    it.effect("a named pipe is never opened", () =>
+    it.effect("never opens a named pipe", () =>
       Effect.gen(function* () {
         const { folder, made } = yield* at({})
         const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
@@ -270,7 +270,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("without HOME a ~ leads nowhere", () =>
+    it.effect("without HOME rejects a path with ~", () =>
       Effect.gen(function* () {
         const { made } = yield* at(files)
         const { message } = yield* Effect.flip(made({ GEMINI_SYSTEM_MD: "~/own.md", HOME: "" }))
@@ -279,8 +279,8 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     )
   })
 
-  describe("the prompt as a file: GEMINI_WRITE_SYSTEM_MD", () => {
-    it.effect("is written whole, memory and all, each time; folders are made; nobody else can read it", () =>
+  describe("writing the prompt to a file: GEMINI_WRITE_SYSTEM_MD", () => {
+    it.effect("writes all of it with memory, each time; creates folders; keeps it private", () =>
       Effect.gen(function* () {
         const { folder, fs, made } = yield* at({})
         const file = `${folder}/deep/er/p.md`
@@ -296,7 +296,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     )
 
     for (const value of ["1", "TRUE"]) {
-      it.effect(`"${value}" writes the usual file, in a trusted folder only`, () =>
+      it.effect(`"${value}" writes the default file, in a trusted folder only`, () =>
         Effect.gen(function* () {
           const { folder, fs, made } = yield* at({})
           const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value }, { isTrusted: false })
@@ -308,7 +308,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       )
     }
 
-    it.effect("the usual file is not written where a link leads out of the folder", () =>
+    it.effect("does not write the default file where a link leads out of the folder", () =>
       Effect.gen(function* () {
         const { folder, fs, made, top } = yield* at({ "elsewhere/system.md": "mine", "empty/x": "" })
         const links = [
@@ -333,7 +333,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("no .env file has a prompt written, whosever it is", () =>
+    it.effect("no .env file can request it, whoever owns it", () =>
       Effect.gen(function* () {
         const { folder, fs, made } = yield* at({})
         const variables = { GEMINI_WRITE_SYSTEM_MD: `${folder}/p.md` }
@@ -352,7 +352,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       )
     }
 
-    it.effect("what goes wrong on the way leaves the old file, and nothing beside it", () =>
+    it.effect("any failure keeps the old file, without leftovers", () =>
       Effect.gen(function* () {
         const { folder, fs, made } = yield* at({ "work/p.md": "old" })
         for (let n = 1; ; n += 1) {
@@ -383,7 +383,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       })
     )
 
-    it.effect("never takes the place of the file that is read, under whatever name", () =>
+    it.effect("never overwrites the file that is read, under any name", () =>
       Effect.gen(function* () {
         const { folder, fs, made } = yield* at({ "work/.palimpsest/system.md": "ours" })
         yield* fs.symlink(`${folder}/.palimpsest/system.md`, `${folder}/link.md`)
@@ -406,7 +406,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       ]
     ]
     for (const [rule, value, expected] of bad) {
-      it.effect(`one line says so where ${rule}`, () =>
+      it.effect(`reports in one line where ${rule}`, () =>
         Effect.gen(function* () {
           const { folder, fs, made } = yield* at({ "work/a.txt": "mine", "work/folder/b.txt": "" })
           const { message } = yield* Effect.flip(made({ GEMINI_WRITE_SYSTEM_MD: value }))

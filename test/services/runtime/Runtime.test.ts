@@ -28,7 +28,7 @@ const texts = (agent: Runtime.AssembledAgent, message: string) =>
   )
 
 describe("an agent in a folder", () => {
-  it.live("works with the tools, and asks the handler before it changes something", () => {
+  it.live("runs tools, and calls the handler before a change", () => {
     const folder = newFolder()
     const asked: Array<string> = []
     const program = Effect.gen(function* () {
@@ -59,7 +59,7 @@ describe("an agent in a folder", () => {
     }).pipe(Effect.scoped, Effect.provide(machine(folder, [writes, "I may not."])))
   })
 
-  it.live("stores a named session, frees it with its scope, and resumes it", () => {
+  it.live("stores a named session, releases it with its scope, and resumes it", () => {
     const folder = newFolder()
     const named = (script: Parameters<typeof ScriptedModel.layer>[0], message: string) =>
       Effect.gen(function* () {
@@ -83,7 +83,7 @@ describe("an agent in a folder", () => {
   })
 })
 
-describe("what can go wrong", () => {
+describe("failures", () => {
   const failure = (options: Runtime.RuntimeOptions) =>
     Runtime.make(options).pipe(
       Effect.result,
@@ -92,7 +92,7 @@ describe("what can go wrong", () => {
       Effect.provide(machine(newFolder(), []))
     )
 
-  it.live("a session that is not there is a tagged error with its name", () =>
+  it.live("a missing session is a tagged error with its name", () =>
     Effect.gen(function* () {
       const empty = yield* failure({ session: { _tag: "Resume", name: "gone" } })
       assert.deepInclude(empty, { _tag: "SessionSelectionError", name: "gone", problem: { _tag: "NoSessions" } })
@@ -101,7 +101,7 @@ describe("what can go wrong", () => {
     })
   )
 
-  it.live("a folder that cannot be used is named", () =>
+  it.live("an unusable folder is named", () =>
     Effect.gen(function* () {
       const error = yield* failure({ addDir: ["/not/there"] })
       assert.strictEqual(error?._tag, "WorkspaceFolderError")
@@ -109,7 +109,7 @@ describe("what can go wrong", () => {
     })
   )
 
-  it("notices say what happened, and nothing of any flag", () => {
+  it("notices describe the event without mentioning flags", () => {
     const notices: ReadonlyArray<RuntimeNotice> = [
       { _tag: "UntrustedFolder", files: ["GEMINI.md"], more: 2 },
       { _tag: "MoreMemoryProblems", count: 3 },

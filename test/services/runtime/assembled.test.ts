@@ -29,7 +29,7 @@ const openFiles = (...names: ReadonlyArray<string>) => ({
 })
 
 describe("the environment message", () => {
-  it.live("opens every request and is made anew by a compression alone; the instruction never changes", () =>
+  it.live("begins every request and is rebuilt only by a compression; the instruction never changes", () =>
     Effect.gen(function* () {
       const { cwd, fake, opened, said } = yield* working({ script: answering(), work: { "first.txt": "1" } })
       yield* said(long(1))
@@ -54,7 +54,7 @@ describe("the environment message", () => {
     })
   )
 
-  it.live("what stands before a new message stays byte for byte from turn to turn", () =>
+  it.live("everything before a new message is stable from turn to turn", () =>
     Effect.gen(function* () {
       const { fake, said } = yield* working({
         script: answering(calls(["list_directory", { dir_path: "." }]), says("One.")),
@@ -75,51 +75,46 @@ describe("the environment message", () => {
   )
 })
 
-describe("the person's editor", () => {
-  it.live(
-    "is told in full at first, then what changed, in full after a compression, and not when nothing changed",
-    () =>
-      Effect.gen(function* () {
-        const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
-        const editor = (...names: ReadonlyArray<string>) =>
-          writeFileSync(
-            path.join(home, "ide.json"),
-            JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
-          )
-        const newsIn = (texts: ReadonlyArray<string>) =>
-          texts.filter((text) => text.includes("changed in the person's editor"))
-        yield* said("Nothing is open yet.")
-        editor("a.ts", "b.ts")
-        yield* said("Now something is.")
-        yield* said("Nothing changed.")
-        editor("c.ts", "a.ts")
-        yield* said(long(3))
-        assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
-        yield* said("After the compression.")
-        yield* said("Nothing changed again.")
-        const requests = yield* fake.requests
-        const texts = requests.map(textsOf)
-        const [one, two, three, four, five, six] = texts
-        assert.isFalse(one?.some((text) => text.includes("editor")))
-        assert.match(
-          two?.join("\n") ?? "",
-          /Open in the person's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/
+describe("the editor's state", () => {
+  it.live("is sent in full at first, then as changes, in full after a compression, and not without a change", () =>
+    Effect.gen(function* () {
+      const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
+      const editor = (...names: ReadonlyArray<string>) =>
+        writeFileSync(
+          path.join(home, "ide.json"),
+          JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
         )
-        assert.strictEqual(three?.join("\n").split("Open in the person's editor").length, 2)
-        assert.lengthOf(newsIn(three ?? []), 0)
-        const [changed = ""] = newsIn(four ?? [])
-        assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
-        assert.match(environmentOf(requests[4]), /Open in the person's editor[^]*"c\.ts"[^]*"a\.ts"/)
-        assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
-        assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
-        assert.strictEqual(
-          six?.filter((text) => /editor/.test(text)).length,
-          five?.filter((text) => /editor/.test(text)).length
-        )
-      })
+      const newsIn = (texts: ReadonlyArray<string>) =>
+        texts.filter((text) => text.includes("changed in the person's editor"))
+      yield* said("Nothing is open yet.")
+      editor("a.ts", "b.ts")
+      yield* said("Now something is.")
+      yield* said("Nothing changed.")
+      editor("c.ts", "a.ts")
+      yield* said(long(3))
+      assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+      yield* said("After the compression.")
+      yield* said("Nothing changed again.")
+      const requests = yield* fake.requests
+      const texts = requests.map(textsOf)
+      const [one, two, three, four, five, six] = texts
+      assert.isFalse(one?.some((text) => text.includes("editor")))
+      assert.match(two?.join("\n") ?? "", /Open in the person's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/)
+      assert.strictEqual(three?.join("\n").split("Open in the person's editor").length, 2)
+      assert.lengthOf(newsIn(three ?? []), 0)
+      const [changed = ""] = newsIn(four ?? [])
+      assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
+      assert.match(environmentOf(requests[4]), /Open in the person's editor[^]*"c\.ts"[^]*"a\.ts"/)
+      assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
+      assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
+      assert.strictEqual(
+        six?.filter((text) => /editor/.test(text)).length,
+        five?.filter((text) => /editor/.test(text)).length
+      )
+    })
   )
 
-  it.live("is in full in the very request that an automatic compression made room for", () =>
+  it.live("is in full in the request that an automatic compression made room for", () =>
     Effect.gen(function* () {
       const { cwd, fake, home, said } = yield* working({
         settings: { window: 60_000, compressionThreshold: 0.5 },

@@ -15,7 +15,7 @@ const longWords = (turn: number) =>
   Array.from({ length: 900 }, (_, at) => `Line ${at} of message ${turn}: item ${turn * 7919 + at * 31}.`).join("\n")
 
 describe("memory over 20 compressions", () => {
-  it.live("a rule of GEMINI.md is in every request, also of agents; the instruction stays byte for byte", () =>
+  it.live("a rule of GEMINI.md is in every request, also of agents; the instruction is stable", () =>
     Effect.gen(function* () {
       let own = 0
       const { cwd, fake, said, told } = yield* working({

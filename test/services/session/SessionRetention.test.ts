@@ -20,7 +20,7 @@ const three = Effect.gen(function* () {
 const ids = (sessions: ReadonlyArray<{ readonly id: string }>) => sessions.map(({ id }) => id)
 
 describe("retention", () => {
-  it.effect("deletes what is older or more than was set, and says which", () =>
+  it.effect("deletes what exceeds the configured age or count, and reports it", () =>
     Effect.gen(function* () {
       yield* three
       const { list } = yield* SessionStore
@@ -33,7 +33,7 @@ describe("retention", () => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("leaves the current session and those that somebody writes", () =>
+  it.effect("keeps the current session and those in use", () =>
     Effect.gen(function* () {
       yield* three
       const { list, open } = yield* SessionStore
@@ -43,7 +43,7 @@ describe("retention", () => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("sessions of agents are not counted and go with the one they worked for", () =>
+  it.effect("agents' sessions are not counted, and are deleted with their parent's", () =>
     Effect.gen(function* () {
       yield* three
       const { create, list } = yield* SessionStore
@@ -61,13 +61,13 @@ describe("retention", () => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("does not even look where nothing is set", () =>
+  it.effect("reads nothing without settings", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* enforce({}), { deleted: [], kept: [] })
     }).pipe(Effect.provide(Layer.mock(SessionStore, {})))
   )
 
-  it.effect("says what it expected of a setting, and deletes nothing", () =>
+  it.effect("reports an invalid setting with what was expected, and deletes nothing", () =>
     Effect.gen(function* () {
       yield* three
       const { list } = yield* SessionStore
@@ -78,7 +78,7 @@ describe("retention", () => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("tells of a session that could not be deleted, and goes on with the next", () =>
+  it.effect("reports a session that could not be deleted, and continues", () =>
     Effect.gen(function* () {
       yield* three
       const real = yield* SessionStore

@@ -54,8 +54,8 @@ const whys = (rows: ReadonlyArray<{ readonly from: string; readonly why: string 
 const agent = "---\nname: a\ndescription: does a\n---\nDo it.\n"
 const skill = "---\nname: s\ndescription: how s is done\n---\nSo.\n"
 
-describe("the folder of the fixture", () => {
-  it.effect("is taken over, and doing it again takes nothing more", () =>
+describe("the fixture folder", () => {
+  it.effect("is imported, and a second run imports nothing more", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, filesIn, run } = yield* ground({})
@@ -112,7 +112,7 @@ describe("the folder of the fixture", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a dry run says the same and writes nothing", () =>
+  it.effect("a dry run reports the same and writes nothing", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, run } = yield* ground({})
@@ -124,8 +124,8 @@ describe("the folder of the fixture", () => {
   )
 })
 
-describe("what is here already", () => {
-  it.effect("stays: settings with their comments, and files that differ", () =>
+describe("existing files", () => {
+  it.effect("stay: settings with their comments, and files that differ", () =>
     Effect.gen(function* () {
       const { at, filesIn, run } = yield* ground(
         {
@@ -163,7 +163,7 @@ describe("what is here already", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a link that leads nowhere is something too", () =>
+  it.effect("include broken links", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, run } = yield* ground({ "GEMINI.md": "theirs" }, { "other.md": "mine" })
@@ -256,7 +256,7 @@ describe("memory", () => {
 })
 
 describe("nothing outside of the folder is read", () => {
-  it.effect("neither through links, nor where a pipe or a device stands", () =>
+  it.effect("neither through links, nor from a pipe or a device", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { at, filesIn, run } = yield* ground({
@@ -288,8 +288,8 @@ describe("nothing outside of the folder is read", () => {
   )
 })
 
-describe("what is left", () => {
-  it.effect("agents and skills that cannot be used, with why", () =>
+describe("skipped files", () => {
+  it.effect("agents and skills that cannot be used, with the reason", () =>
     Effect.gen(function* () {
       const { run } = yield* ground({
         "agents/a.md": "no front matter",
@@ -309,7 +309,7 @@ describe("what is left", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("all else in the folder, by name; keys are not looked at", () =>
+  it.effect("everything else in the folder, by name; keys are not read", () =>
     Effect.gen(function* () {
       const { run } = yield* ground({
         ".env": "GEMINI_API_KEY=AIza-not-told",
@@ -329,7 +329,7 @@ describe("what is left", () => {
   )
 })
 
-describe("what cannot be taken over at all", () => {
+describe("inputs that cannot be imported", () => {
   const cases: ReadonlyArray<
     readonly [
       rule: string,
@@ -372,7 +372,7 @@ describe("what cannot be taken over at all", () => {
     )
   }
 
-  it.effect("a folder that is not there, a file, and our own home", () =>
+  it.effect("a missing folder, a file, and our own home", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground({}, { "settings.json": "{}" })
       const told = (from: string) => Effect.map(Effect.flip(run({ from })), ({ message }) => message)
@@ -405,9 +405,9 @@ const isOldOrNew = (files: Readonly<Record<string, string>>): boolean =>
       (file === "settings.json" && text === mine["settings.json"])
   ) && Object.hasOwn(files, "settings.json")
 
-describe("what goes wrong while it is written", () => {
+describe("failures while writing", () => {
   for (const verdict of ["fail", "half"] as const) {
-    it.effect(`leaves each file old or new, and doing it again ends it: a call that does ${verdict}`, () =>
+    it.effect(`leave each file old or new, and a second run completes it: a call that ${verdict}`, () =>
       Effect.gen(function* () {
         let broken = 0
         for (let n = 1; ; n += 1) {
@@ -431,7 +431,7 @@ describe("what goes wrong while it is written", () => {
     )
   }
 
-  it.effect("interrupted anywhere, too; nothing of it stays behind", () =>
+  it.effect("interruption anywhere leaves no temporary files", () =>
     Effect.gen(function* () {
       const grounds = new Map<number, Effect.Success<ReturnType<typeof ground>>>()
       const points = yield* interruptSweep(
@@ -453,7 +453,7 @@ describe("what goes wrong while it is written", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a pipe in the place of our settings is not opened", () =>
+  it.effect("a pipe in place of our settings is not opened", () =>
     Effect.gen(function* () {
       const { at, run } = yield* ground(small, { "other.md": "x" })
       execFileSync("mkfifo", [at("kept/settings.json")])

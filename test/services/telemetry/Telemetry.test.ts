@@ -42,7 +42,7 @@ const watched = (telemetry: Telemetry["Service"]) =>
   })
 
 describe("telemetry", () => {
-  it.live("tells turns, tokens and every compression, in order, and no words", () =>
+  it.live("records turns, tokens and every compression, in order, without text", () =>
     Effect.gen(function* () {
       const { records, sink } = kept()
       const telemetry = Telemetry.make({ sinks: [sink], buffer: 100, prompts: false, logs: false })
@@ -61,7 +61,7 @@ describe("telemetry", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells words where they are asked for", () =>
+  it.live("records text when enabled", () =>
     Effect.gen(function* () {
       const { records, sink } = kept()
       yield* watched(Telemetry.make({ sinks: [sink], buffer: 100, prompts: true, logs: false }))
@@ -76,7 +76,7 @@ describe("telemetry", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a sink that fails is left alone from then on, and the others go on", () =>
+  it.effect("stops using a sink that fails, and continues with the others", () =>
     Effect.gen(function* () {
       const { records, sink } = kept()
       let asked = 0
@@ -90,38 +90,36 @@ describe("telemetry", () => {
   )
 })
 
-describe("the file of telemetry", () => {
-  it.live(
-    "has one line of JSON a record and is the person's alone; a pipe in its place is refused, not waited for",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const folder = yield* fs.makeTempDirectoryScoped()
-        const file = path.join(folder, "deep", "telemetry.jsonl")
-        const sink = yield* FileTelemetry.make(file)
-        const record = { name: "turn", at: 5, session: "s", attributes: { tokens: 7 } }
-        yield* sink(record)
-        yield* sink(record)
-        const lines = (yield* fs.readFileString(file)).trimEnd().split("\n")
-        assert.deepStrictEqual(
-          lines.map((line) => JSON.parse(line)),
-          [record, record]
-        )
-        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
-        const { message } = yield* Effect.flip((yield* FileTelemetry.make(folder))(record))
-        assert.include(message, "is no file")
-        // What a link leads to is another file of the person's.
-        yield* fs.writeFileString(path.join(folder, "notes"), "mine")
-        yield* fs.symlink(path.join(folder, "notes"), path.join(folder, "link.jsonl"))
-        yield* fs.symlink(path.join(folder, "made"), path.join(folder, "nowhere.jsonl"))
-        for (const link of ["link.jsonl", "nowhere.jsonl"]) {
-          const refused = yield* Effect.flip((yield* FileTelemetry.make(path.join(folder, link)))(record))
-          assert.include(refused.message, `${link} is a link`)
-        }
-        assert.strictEqual(yield* fs.readFileString(path.join(folder, "notes")), "mine")
-        assert.isFalse(yield* fs.exists(path.join(folder, "made")))
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+describe("the telemetry file", () => {
+  it.live("has one line of JSON per record, is private, and refuses a pipe in its place", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = path.join(folder, "deep", "telemetry.jsonl")
+      const sink = yield* FileTelemetry.make(file)
+      const record = { name: "turn", at: 5, session: "s", attributes: { tokens: 7 } }
+      yield* sink(record)
+      yield* sink(record)
+      const lines = (yield* fs.readFileString(file)).trimEnd().split("\n")
+      assert.deepStrictEqual(
+        lines.map((line) => JSON.parse(line)),
+        [record, record]
+      )
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      const { message } = yield* Effect.flip((yield* FileTelemetry.make(folder))(record))
+      assert.include(message, "is no file")
+      // What a link leads to is another file of the person's.
+      yield* fs.writeFileString(path.join(folder, "notes"), "mine")
+      yield* fs.symlink(path.join(folder, "notes"), path.join(folder, "link.jsonl"))
+      yield* fs.symlink(path.join(folder, "made"), path.join(folder, "nowhere.jsonl"))
+      for (const link of ["link.jsonl", "nowhere.jsonl"]) {
+        const refused = yield* Effect.flip((yield* FileTelemetry.make(path.join(folder, link)))(record))
+        assert.include(refused.message, `${link} is a link`)
+      }
+      assert.strictEqual(yield* fs.readFileString(path.join(folder, "notes")), "mine")
+      assert.isFalse(yield* fs.exists(path.join(folder, "made")))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })
 
@@ -154,34 +152,32 @@ const collector = Effect.gen(function* () {
 
 describe("export over OTLP", () => {
   for (const prompts of [false, true]) {
-    it.live(
-      `a collector gets spans, metrics and logs, ${prompts ? "with words where they are asked for" : "without words"}`,
-      () =>
-        Effect.gen(function* () {
-          const { received, url } = yield* collector
-          const run = Effect.gen(function* () {
-            const telemetry = Telemetry.make({ sinks: [], buffer: 10, prompts, logs: true })
-            yield* watched(telemetry)
-            yield* Effect.logWarning(secret)
-            yield* Effect.ignore(
-              Effect.fail(new ExportError({ path: "/x", message: secret })).pipe(
-                Effect.withSpan("failing", { attributes: { text: secret, model: secret, list: [secret], size: 7 } })
-              )
+    it.live(`a collector gets spans, metrics and logs, ${prompts ? "with text when enabled" : "without text"}`, () =>
+      Effect.gen(function* () {
+        const { received, url } = yield* collector
+        const run = Effect.gen(function* () {
+          const telemetry = Telemetry.make({ sinks: [], buffer: 10, prompts, logs: true })
+          yield* watched(telemetry)
+          yield* Effect.logWarning(secret)
+          yield* Effect.ignore(
+            Effect.fail(new ExportError({ path: "/x", message: secret })).pipe(
+              Effect.withSpan("failing", { attributes: { text: secret, model: secret, list: [secret], size: 7 } })
             )
-          })
-          yield* Effect.scoped(Effect.provide(run, Otlp.layer({ endpoint: url, version: "1", prompts })))
-          assert.sameMembers([...received.keys()], ["/v1/traces", "/v1/metrics", "/v1/logs"])
-          assert.include(received.get("/v1/traces"), "Chat.compress")
-          assert.include(received.get("/v1/traces"), "failing")
-          assert.include(received.get("/v1/metrics"), "palimpsest_tokens")
-          assert.include(received.get("/v1/logs"), "chat_compression")
-          const all = [...received.values()].join("\n")
-          assert.strictEqual(all.includes(secret), prompts)
-        }).pipe(Effect.scoped)
+          )
+        })
+        yield* Effect.scoped(Effect.provide(run, Otlp.layer({ endpoint: url, version: "1", prompts })))
+        assert.sameMembers([...received.keys()], ["/v1/traces", "/v1/metrics", "/v1/logs"])
+        assert.include(received.get("/v1/traces"), "Chat.compress")
+        assert.include(received.get("/v1/traces"), "failing")
+        assert.include(received.get("/v1/metrics"), "palimpsest_tokens")
+        assert.include(received.get("/v1/logs"), "chat_compression")
+        const all = [...received.values()].join("\n")
+        assert.strictEqual(all.includes(secret), prompts)
+      }).pipe(Effect.scoped)
     )
   }
 
-  it.live("a collector that is not there stops nobody", () =>
+  it.live("a missing collector has no effect on the run", () =>
     Effect.gen(function* () {
       const layer = Otlp.layer({ endpoint: "http://127.0.0.1:9", version: "1", prompts: false })
       assert.strictEqual(yield* Effect.provide(Effect.withSpan(Effect.succeed(7), "work"), layer), 7)

@@ -32,7 +32,7 @@ const learn = Effect.gen(function* () {
 const bound = (name = model) => Calibrations.use((calibrations) => calibrations.upperBound(name, [prose]))
 
 describe("calibrations in memory", () => {
-  it.effect("learn for one model and not for another", () =>
+  it.effect("learn separately for each model", () =>
     Effect.gen(function* () {
       const before = yield* bound()
       yield* learn
@@ -44,7 +44,7 @@ describe("calibrations in memory", () => {
     }).pipe(Effect.provide(MemoryCalibrations.layer))
   )
 
-  it.effect("learn from everything that is observed at once", () =>
+  it.effect("apply everything observed at once", () =>
     Effect.gen(function* () {
       const calibrations = yield* Calibrations
       yield* Effect.forEach(Array.from({ length: 30 }), () => calibrations.observe(model, [prose], 1_000), {
@@ -58,7 +58,7 @@ describe("calibrations in memory", () => {
 describe("counting a request", () => {
   const offline = new ModelError({ reason: new NetworkError({ detail: "no network" }) })
 
-  it.effect("takes the model's count of the contents and bounds what is sent beside them", () =>
+  it.effect("uses the model's count of the contents and a bound for the rest", () =>
     Effect.gen(function* () {
       const counted = yield* countRequest(request)
       assert.deepInclude(counted, { by: "model", countError: null })
@@ -78,7 +78,7 @@ describe("counting a request", () => {
     }).pipe(Effect.provide([MemoryCalibrations.layer, ScriptedModel.layer([], () => 2_000)]))
   )
 
-  it.effect("falls back to the bound, and says why", () =>
+  it.effect("falls back to the bound, and gives the reason", () =>
     Effect.gen(function* () {
       const counted = yield* countRequest(request)
       assert.strictEqual(counted.by, "bound")
@@ -115,7 +115,7 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     return { folder, file: path.join(folder, "deep", "calibrations.json"), fs, path }
   })
 
-  it.effect("outlive the program, readable by nobody else, with nothing beside them", () =>
+  it.effect("persist privately, without leftovers", () =>
     Effect.gen(function* () {
       const { file, fs, path } = yield* place
       const cold = yield* Effect.provide(bound(), FileCalibrations.layer(file))
@@ -135,7 +135,7 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     ["is of a newer version", JSON.stringify({ version: 2, whatever: true }), "newer"]
   ]
   for (const [why, content, suffix] of aside) {
-    it.effect(`are learned anew where the file ${why}: it is set aside with one warning`, () =>
+    it.effect(`start afresh where the file ${why}: it is set aside with one warning`, () =>
       Effect.gen(function* () {
         const { file, fs, path } = yield* place
         yield* fs.makeDirectory(path.dirname(file))
@@ -153,7 +153,7 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     )
   }
 
-  it.effect("begin anew without a word when the estimator has changed", () =>
+  it.effect("start afresh silently when the estimator has changed", () =>
     Effect.gen(function* () {
       const { file, fs, path } = yield* place
       yield* fs.makeDirectory(path.dirname(file))
@@ -165,7 +165,7 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     })
   )
 
-  it.effect("go on in memory with one warning where nothing can be written", () =>
+  it.effect("continue in memory with one warning where nothing can be written", () =>
     Effect.gen(function* () {
       const { file, fs, folder, path } = yield* place
       // A file where the folder should be: neither to be read nor to be written below.
@@ -181,7 +181,7 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
 })
 
 describe("the parts of a request", () => {
-  it("are all that is sent, and the same values, so that none is read twice", () => {
+  it("are everything that is sent, as the same objects, so that none is counted twice", () => {
     const parts = requestParts({ ...request, contents: [user(prose), user(call("f", {}))] })
     assert.strictEqual(parts.length, 4)
     assert.strictEqual(parts[2], prose)

@@ -32,7 +32,7 @@ const person = (...answers: ReadonlyArray<Answer>) => {
 
 describe("Approval", () => {
   it.effect(
-    "a file that runs by itself is asked for whatever edits may run; its own grant covers it alone, and does not last",
+    "a file that runs by itself is asked for in any mode; its grant covers it alone, and does not persist",
     () =>
       Effect.gen(function* () {
         const hook: ApprovalQuestion = {
@@ -69,7 +69,7 @@ describe("Approval", () => {
       })
   )
 
-  it.effect("a plan ends where it began, however often it was begun", () =>
+  it.effect("the end of planning restores the mode before it, however often planning began", () =>
     Effect.gen(function* () {
       const approval = yield* Approval.make({ mode: "edits", granted: [] })
       assert.strictEqual(yield* approval.leavePlan, "edits")
@@ -83,7 +83,7 @@ describe("Approval", () => {
     })
   )
 
-  it.effect("who began with a plan is asked after it; who ends one by hand has what they chose", () =>
+  it.effect("after a start in plan mode the user chooses a mode; a manual end keeps the chosen one", () =>
     Effect.gen(function* () {
       const approval = yield* Approval.make({ mode: "plan", granted: [] })
       assert.strictEqual(yield* approval.leavePlan, "none")
@@ -93,7 +93,7 @@ describe("Approval", () => {
     })
   )
 
-  it.effect("what was granted before does not count while a plan is made, and does again after it", () =>
+  it.effect("earlier grants are suspended while planning", () =>
     Effect.gen(function* () {
       const { ask, asked } = person({ _tag: "Session" })
       const approval = yield* Approval.make({ mode: "none", granted: [], ask, planFile: "/p/s.md" })
@@ -109,7 +109,7 @@ describe("Approval", () => {
     })
   )
 
-  it.effect("a call that waited while a plan began is refused, and nobody is asked about it", () =>
+  it.effect("a call waiting when planning begins is refused without a question", () =>
     Effect.gen(function* () {
       const answered = yield* Deferred.make<Answer>()
       const asked: Array<string> = []
@@ -131,7 +131,7 @@ describe("Approval", () => {
     })
   )
 
-  it.effect("where nobody is there, what would be asked is denied", () =>
+  it.effect("without a terminal, what would be asked is denied", () =>
     Effect.gen(function* () {
       const approval = yield* Approval.make({ mode: "plan", granted: [] })
       assert.strictEqual(yield* tagOf(approval, { ...edit, kind: "fetch", grants: ["fetch:a"] }), "Denied")

@@ -69,7 +69,7 @@ const start = (servers: McpServersSettings, more: Partial<McpOptions> = {}) =>
   McpServers.start(servers, { ...options, ...more })
 
 describe("over standard input and output", () => {
-  it.live("its tools are tools: named after the server, asked for, their answers marked as data", () =>
+  it.live("its tools are named after the server, need approval, and their results are marked as data", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       assert.deepStrictEqual(offer.problems, [])
@@ -98,7 +98,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("a server that lies about reading only gets nothing unasked while a plan is made, whatever was granted", () =>
+  it.live("a server that lies about reading only gets no approval while planning, whatever was granted", () =>
     Effect.gen(function* () {
       const { tools } = yield* start({ files: program("plain") })
       const outcome = (mode: ApprovalMode, name: string) =>
@@ -125,7 +125,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("images become media; what models do not take is named", () =>
+  it.live("images become media; unsupported content is named", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       const result = yield* called(offer, "mcp_files_picture")
@@ -138,7 +138,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("errors of tools, of calls and of arguments are told, and the server goes on", () =>
+  it.live("errors of tools, calls and arguments are reported, and the server continues", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       assert.include(yield* refusal(offer, "mcp_files_fails"), "no such table: users")
@@ -151,7 +151,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("its environment holds what is passed to all and what its settings name, no key", () =>
+  it.live("its environment has the common variables and those in its settings, and no key", () =>
     Effect.gen(function* () {
       const offer = yield* start({
         files: program("plain", { env: { TOKEN: "$WANTED_TOKEN, ${WANTED_TOKEN}", PLAIN: "as it is" } })
@@ -166,7 +166,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("greetings and logs on its output do no harm", () =>
+  it.live("greetings and logs on its output are ignored", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("chatty") })
       assert.deepStrictEqual(offer.problems, [])
@@ -175,7 +175,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.effect("one that asks and asks is answered a hundred times a second", () =>
+  it.effect("a server's requests are answered up to a hundred times a second", () =>
     Effect.gen(function* () {
       // The time stands still.
       const offer = yield* start({ files: program("asks") })
@@ -184,7 +184,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("an older protocol is spoken with", () =>
+  it.live("an older protocol version is supported", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("old") })
       assert.deepStrictEqual(offer.problems, [])
@@ -192,7 +192,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("a large result comes whole; one beyond all bounds is refused in words", () =>
+  it.live("a large result arrives complete; an excessive one is refused with a message", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       assert.isAbove((yield* value(offer, "mcp_files_huge", { size: 4_000_000 })).length, 4_000_000)
@@ -201,7 +201,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("one that dies is told with its last words, at that call and every later one; the others work", () =>
+  it.live("a dead server is reported with its last output, at that and every later call; others work", () =>
     Effect.gen(function* () {
       const offer = yield* start({ frail: program("plain"), sound: program("plain") })
       for (const tool of ["dies", "echo", "echo"]) {
@@ -214,7 +214,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("each that cannot be had is a problem of one line that says why; the rest are there", () =>
+  it.live("each unavailable server is a one-line problem with its reason; the others are used", () =>
     Effect.gen(function* () {
       const offer = yield* start({
         missing: { command: "no-such-program-4711" },
@@ -238,7 +238,7 @@ describe("over standard input and output", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("more tools than anybody needs, and endless ones, are left out with a word", () =>
+  it.live("excess tools are left out with a note", () =>
     Effect.gen(function* () {
       const offer = yield* start({ many: program("many") })
       assert.strictEqual(offer.tools.length, 128)
@@ -248,7 +248,7 @@ describe("over standard input and output", () => {
 })
 
 describe("processes", () => {
-  it.live("none is left, by group, when the scope closes: not even one that ignores being asked, or its children", () =>
+  it.live("all are ended, by group, when the scope closes, even one that ignores signals, and its children", () =>
     Effect.gen(function* () {
       const { groups, layer, left } = yield* watched
       const scope = yield* Scope.make()
@@ -278,7 +278,7 @@ describe("processes", () => {
     return yield* Fiber.join(starting)
   })
 
-  it.effect("one that hangs is given up and gone while the others are already there", () =>
+  it.effect("one that hangs is ended while the others are already usable", () =>
     Effect.gen(function* () {
       const { groups, layer, left } = yield* watched
       const offer = yield* Effect.provide(besideSound("hangs"), layer)
@@ -293,7 +293,7 @@ describe("processes", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.effect("one that speaks something else is given up with its last words", () =>
+  it.effect("one with another protocol is ended, with its last output", () =>
     Effect.gen(function* () {
       const { problems } = yield* besideSound("speaks something else")
       assert.lengthOf(problems, 1)
@@ -301,7 +301,7 @@ describe("processes", () => {
     }).pipe(Effect.provide(clients))
   )
 
-  it.live("a call that is given up leaves the server as it was", () =>
+  it.live("an abandoned call leaves the server usable", () =>
     Effect.gen(function* () {
       const offer = yield* start({ files: program("plain") })
       const given = yield* Effect.timeoutOption(called(offer, "mcp_files_never"), "50 millis")
@@ -358,7 +358,7 @@ describe("over HTTP", () => {
     )
   }
 
-  it.live("what a key in its headers is for: named by the environment, told when it is refused", () =>
+  it.live("a key in its headers comes from the environment, and its rejection is reported", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
         Effect.callback<http.Server>((resume) => {

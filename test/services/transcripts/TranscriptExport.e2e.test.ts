@@ -77,37 +77,35 @@ describe("Export.write", () => {
       ["stops half-way", "half"],
       ["hangs and is interrupted", "hang"]
     ] as const) {
-      it.effect(
-        `${format}: whichever call of the disk ${name}, the file is the old or the new, and nothing half is left`,
-        () =>
-          Effect.gen(function* () {
-            const fs = yield* FileSystem.FileSystem
-            let n = 1
-            for (let more = true; more; n += 1) {
-              for (const old of [undefined, "old"]) {
-                const ended = yield* attempt(format, FaultyFileSystem.nthMutating(n, verdict), verdict === "hang", old)
-                more = ended.calls >= n
-                const written = ended.left.includes("talk.jsonl") ? yield* fs.readFileString(ended.file) : undefined
-                if (written === old) {
-                  assert.isTrue(Exit.isFailure(ended.exit), `call ${n}`)
-                  assert.deepStrictEqual(ended.left, old === undefined ? [] : ["talk.jsonl"], `call ${n}`)
-                } else {
-                  const { session } = yield* load(ended.file).pipe(Effect.provide(reading))
-                  assert.strictEqual(entries(session.conversation).length, 3)
-                  assert.isEmpty(
-                    ended.left.filter((one) => one.endsWith(".tmp")),
-                    `call ${n}`
-                  )
-                }
+      it.effect(`${format}: whichever disk call ${name}, the file is the old or the new one, without leftovers`, () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          let n = 1
+          for (let more = true; more; n += 1) {
+            for (const old of [undefined, "old"]) {
+              const ended = yield* attempt(format, FaultyFileSystem.nthMutating(n, verdict), verdict === "hang", old)
+              more = ended.calls >= n
+              const written = ended.left.includes("talk.jsonl") ? yield* fs.readFileString(ended.file) : undefined
+              if (written === old) {
+                assert.isTrue(Exit.isFailure(ended.exit), `call ${n}`)
+                assert.deepStrictEqual(ended.left, old === undefined ? [] : ["talk.jsonl"], `call ${n}`)
+              } else {
+                const { session } = yield* load(ended.file).pipe(Effect.provide(reading))
+                assert.strictEqual(entries(session.conversation).length, 3)
+                assert.isEmpty(
+                  ended.left.filter((one) => one.endsWith(".tmp")),
+                  `call ${n}`
+                )
               }
             }
-            assert.isAbove(n, 6)
-          }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+          }
+          assert.isAbove(n, 6)
+        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
       )
     }
   }
 
-  it.effect("a damaged disk is told in one line", () =>
+  it.effect("reports a damaged disk in one line", () =>
     Effect.gen(function* () {
       const { exit } = yield* attempt("palimpsest", FaultyFileSystem.nthMutating(2, "fail"), false, undefined)
       const message = Exit.isFailure(exit) ? String(exit.cause) : ""

@@ -177,7 +177,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("reading twice gives the same events, session id included", () =>
+    it.effect("reading is deterministic, session id included", () =>
       Effect.gen(function* () {
         const bytes = yield* fixture("claude-code-tools")
         const [a, b] = [yield* loadText(bytes), yield* loadText(bytes)]
@@ -189,7 +189,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("ten thousand lines of 30 MB import in seconds, and can be interrupted", () =>
+    it.effect("ten thousand lines of 30 MB are imported in seconds, and the import can be interrupted", () =>
       Effect.gen(function* () {
         const lines = Array.from({ length: sizeOf(10_000, 500) }, (_, index) =>
           user(`u${index}`, index === 0 ? null : `u${index - 1}`, `${index} ${"some words of text ".repeat(160)}`)
@@ -316,27 +316,25 @@ layer(services)((it) => {
   })
 
   describe("entries", () => {
-    it.effect(
-      "the same bytes get the same handle, other bytes another, a part with a source the hash of its source",
-      () =>
-        Effect.gen(function* () {
-          const held = new HandleIndex()
-          const store = yield* TempStore
-          const source = '{"functionCall":{"name":"f","args":{"n":1.0}}}'
-          const draft: Draft = {
-            content: { role: "model", parts: [{ text: "a" }, { text: "b" }, { text: "a" }, JSON.parse(source)] },
-            source: { "3": source }
-          }
-          const { handles, tokens } = yield* makeEntry(draft, entryId(1), held)
-          assert.strictEqual(tokens.length, 4)
-          assert.strictEqual(handles[0], handles[2])
-          assert.notStrictEqual(handles[0], handles[1])
-          const hash = yield* store.hash(encode(source))
-          assert.strictEqual(handles[3], `h_${hash.slice(0, 10)}`)
-        })
+    it.effect("equal bytes get equal handles, other bytes others, and a part with a source has its source's hash", () =>
+      Effect.gen(function* () {
+        const held = new HandleIndex()
+        const store = yield* TempStore
+        const source = '{"functionCall":{"name":"f","args":{"n":1.0}}}'
+        const draft: Draft = {
+          content: { role: "model", parts: [{ text: "a" }, { text: "b" }, { text: "a" }, JSON.parse(source)] },
+          source: { "3": source }
+        }
+        const { handles, tokens } = yield* makeEntry(draft, entryId(1), held)
+        assert.strictEqual(tokens.length, 4)
+        assert.strictEqual(handles[0], handles[2])
+        assert.notStrictEqual(handles[0], handles[1])
+        const hash = yield* store.hash(encode(source))
+        assert.strictEqual(handles[3], `h_${hash.slice(0, 10)}`)
+      })
     )
 
-    it.effect("a handle grows when other bytes hold it", () =>
+    it.effect("a handle grows on a collision", () =>
       Effect.gen(function* () {
         const held = new HandleIndex()
         const one = Hash.make("a".repeat(52))
@@ -350,7 +348,7 @@ layer(services)((it) => {
   })
 
   describe("lines", () => {
-    it.effect("CRLF, a byte order mark and empty lines are fine", () =>
+    it.effect("CRLF, a byte order mark and empty lines are accepted", () =>
       Effect.gen(function* () {
         const plain = yield* loadText([pi, piSays("a"), piSays("b")].join("\n"))
         const odd = yield* loadText(`\uFEFF${[pi, "", piSays("a"), "  ", piSays("b"), ""].join("\r\n")}`)
@@ -362,7 +360,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("CRLF costs no exactness and keeps no needless source", () =>
+    it.effect("CRLF round-trips without a needless source", () =>
       Effect.gen(function* () {
         const call = `{"type":"message","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":"f","arguments":{"a":1}}]}}`
         const { session } = yield* loadText(`${pi}\r\n${call}\r\n`)
@@ -370,7 +368,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("bytes that are no UTF-8 come back as they were", () =>
+    it.effect("bytes that are not UTF-8 round-trip", () =>
       Effect.gen(function* () {
         const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
         const { session } = yield* loadText(bytes)
@@ -382,7 +380,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect.each([1, 7, 64, 1_000_000])("chunks of %s bytes give the same", (size) =>
+    it.effect.each([1, 7, 64, 1_000_000])("chunks of %s bytes give the same result", (size) =>
       Effect.gen(function* () {
         const bytes = encode(`${[pi, piSays("ä€😀"), piSays("x".repeat(300))].join("\n")}\n`)
         const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -394,7 +392,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a torn last line is left out and reported", () =>
+    it.effect("an incomplete last line is left out and reported", () =>
       Effect.gen(function* () {
         const loaded = yield* loadText(`${pi}\n${piSays("a")}\n{"type":"mess`)
         assert.strictEqual(loaded.torn, 3)
@@ -402,7 +400,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a last line without a line break that is JSON counts", () =>
+    it.effect("a last line of JSON without a line break counts", () =>
       Effect.gen(function* () {
         const loaded = yield* loadText(`${pi}\n${piSays("a")}`)
         assert.isUndefined(loaded.torn)
@@ -410,7 +408,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("half a line and nothing else is no conversation", () =>
+    it.effect("a single incomplete line is not a conversation", () =>
       Effect.gen(function* () {
         const { line, message } = yield* failure('{"parentUuid":null,"type":"us')
         assert.strictEqual(line, 1)
@@ -455,7 +453,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a format that is given overrules what the file looks like", () =>
+    it.effect("a given format overrides detection", () =>
       Effect.gen(function* () {
         const error = yield* failure(`${pi}\n${piSays("a")}\n`, { from: "claude" })
         assert.strictEqual(error.line, 1)
@@ -465,7 +463,7 @@ layer(services)((it) => {
   })
 
   describe("contents", () => {
-    it.effect("a document over several lines is read whole and written back exactly", () =>
+    it.effect("a document over several lines round-trips exactly", () =>
       Effect.gen(function* () {
         const part = '{"functionCall":{"name":"f","args":{"2":12345678901234567890,"1":1.0}}}'
         const text = `\uFEFF{\n "contents": [\n  {"role":"user","parts":[{"text":"go"}]},\n  {"role":"model","parts":[${part}]}\n ]\n}\n`
@@ -486,7 +484,7 @@ layer(services)((it) => {
     )
   })
 
-  describe("what cannot be read", () => {
+  describe("unreadable input", () => {
     it.effect.each<readonly [string, string | Uint8Array, string]>([
       ["an empty file", "", "is empty"],
       ["nothing but white space", "\n \n", "is empty"],
@@ -516,7 +514,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a name that cannot be one", () =>
+    it.effect("an invalid name", () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(load("a\0b"))
         assert.notInclude(error.message, "\0")
@@ -533,7 +531,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a file that may not be read", () =>
+    it.effect("an unreadable file", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "open" })
@@ -545,7 +543,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("tokens that cannot be counted", () =>
+    it.effect("uncountable tokens", () =>
       Effect.gen(function* () {
         const cause = new Error("no counter")
         const error = yield* Effect.flip(loadText(`${pi}\n${piSays("a")}\n`)).pipe(
@@ -569,7 +567,7 @@ layer(services)((it) => {
     )
   })
 
-  describe("every format, gone wrong", () => {
+  describe("every format with faults", () => {
     const said = (role: "user" | "model", words: string): Step => ({
       _tag: "Message",
       draft: { content: { role, parts: [{ text: words }] }, at: 1_770_000_000_000 }
@@ -592,7 +590,7 @@ layer(services)((it) => {
     const spoken = ({ session }: { readonly session: { readonly conversation: Conversation } }) =>
       texts(session.conversation)
 
-    it.effect.each(formats)("%s: a torn last line is left out and reported", ([format, writer]) =>
+    it.effect.each(formats)("%s: an incomplete last line is left out and reported", ([format, writer]) =>
       Effect.gen(function* () {
         const lines = linesOf(writer)
         const last = lines.at(-1) ?? ""
@@ -616,7 +614,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect.each(formats)("%s: is told by what it says, whatever its name ends with", ([format, writer]) =>
+    it.effect.each(formats)("%s: is detected by its content, whatever its file extension", ([format, writer]) =>
       Effect.gen(function* () {
         for (const name of ["talk.json", "talk.jsonl", "talk.txt", "talk"]) {
           const file = yield* write(name, `${linesOf(writer).join("\n")}\n`)
@@ -626,7 +624,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect.each(formats)("%s: read as another format is one clear line", ([format, writer]) =>
+    it.effect.each(formats)("%s: read as another format is one clear error", ([format, writer]) =>
       Effect.gen(function* () {
         const content = `${linesOf(writer).join("\n")}\n`
         for (const from of ["palimpsest", "contents", "gemini", "pi", "claude", "codex"] as const) {
@@ -648,7 +646,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a Gemini CLI session rewound to nothing is empty, and says what was dropped", () =>
+    it.effect("a Gemini CLI session rewound to nothing is empty, and reports what was dropped", () =>
       Effect.gen(function* () {
         const [header = "", ...records] = linesOf(writeGemini)
         const first: { readonly id: string } = JSON.parse(records[0] ?? "{}")
@@ -725,7 +723,7 @@ layer(services)((it) => {
         })
     )
 
-    it.effect("a blob that is missing, or is damaged, is an error that names it", () =>
+    it.effect("a missing or damaged blob is an error that names it", () =>
       Effect.gen(function* () {
         const { blobs, lines } = yield* log([says(large)])
         const [hash] = blobs.keys()
@@ -740,7 +738,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("lines that do not fit are errors, and skipped when lenient", () =>
+    it.effect("invalid lines are errors, and skipped when lenient", () =>
       Effect.gen(function* () {
         const { lines } = yield* log([says("a"), says("b"), says("c")])
         const [started = "", a = "", b = "", c = ""] = lines
@@ -773,7 +771,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("an event that may be left out is; a newer version is an error even when lenient", () =>
+    it.effect("an optional event is skipped; a newer version is an error even when lenient", () =>
       Effect.gen(function* () {
         const { lines } = yield* log([says("a")])
         const [started = "", a = ""] = lines
@@ -784,7 +782,7 @@ layer(services)((it) => {
       })
     )
 
-    it.effect("a log without an event Started is an error", () =>
+    it.effect("a log without a Started event is an error", () =>
       Effect.gen(function* () {
         const error = yield* Effect.result(loadText('{"_tag":"Undone","at":1}\n', { lenient: true }))
         assert.isTrue(Result.isFailure(error))

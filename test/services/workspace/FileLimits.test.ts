@@ -25,8 +25,8 @@ const files = {
   "by-own.txt": "own\n"
 }
 
-describe("how files are read, by settings", () => {
-  it.effect("the usual settings are what holds where nobody says otherwise", () =>
+describe("settings for reading files", () => {
+  it.effect("the default settings equal the built-in defaults", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* FileLimits, defaults.files)
     })
@@ -75,7 +75,7 @@ describe("how files are read, by settings", () => {
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("read_many_files shows no more of each", () =>
+  it.effect("read_many_files shows as many of each", () =>
     Effect.gen(function* () {
       const answer = yield* answerOf(yield* having({ lines: 1, lineLength: 4 }, readManyFiles), { include: ["*.txt"] })
       assert.include(answer, "lines 1-1 of 4. To read on, call read_file with start_line 2.\n\n--- CONTENT ---\none\n")
@@ -84,7 +84,7 @@ describe("how files are read, by settings", () => {
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("larger files than that are refused", () =>
+  it.effect("refuses larger files", () =>
     Effect.gen(function* () {
       const said = "long.txt has 19 bytes; files of more than 18 bytes are not read whole"
       assert.strictEqual(yield* refusalOf(yield* having({ bytes: 18 }, readFile), { file_path: "long.txt" }), said)
@@ -98,7 +98,7 @@ describe("how files are read, by settings", () => {
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("a limit above 20 MiB can be set, and one beyond all bounds is bounded", () =>
+  it.effect("a limit above 20 MiB can be set, up to a maximum", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
@@ -116,7 +116,7 @@ describe("how files are read, by settings", () => {
   )
 })
 
-describe("which files are left out, by settings", () => {
+describe("settings for ignored files", () => {
   const tools: ReadonlyArray<
     readonly [name: string, tool: typeof glob, args: object, asked: (git: boolean, own: boolean) => object]
   > = [
@@ -148,7 +148,7 @@ describe("which files are left out, by settings", () => {
       [false, false, ["by-git.txt", "by-own.txt"]]
     ] as const) {
       it.effect(
-        `${name}: the rules of git ${git ? "count" : "do not"}, the workspace's own ${own ? "count" : "do not"}`,
+        `${name}: git's rules ${git ? "apply" : "do not apply"}, the workspace's own ${own ? "apply" : "do not apply"}`,
         () =>
           Effect.gen(function* () {
             const made = yield* having({ respectGitIgnore: git, respectGeminiIgnore: own }, tool)

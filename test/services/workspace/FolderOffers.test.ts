@@ -19,7 +19,7 @@ const hook = (command: string) => `{ "type": "command", "command": ${JSON.string
 const hooks = (...listed: ReadonlyArray<string>) =>
   `hooks, which run commands: ${file} (${listed.map((one) => one.replaceAll("'", '"')).join(", ")})`
 
-describe("the hooks that a folder would bring", () => {
+describe("the hooks of an untrusted folder", () => {
   const readable: ReadonlyArray<readonly [rule: string, settings: string, lines: ReadonlyArray<string>]> = [
     ["none", `{ "model": "m" }`, []],
     [
@@ -61,7 +61,7 @@ describe("the hooks that a folder would bring", () => {
     )
   }
 
-  it.effect("are not all listed where they are many, which is told", () =>
+  it.effect("are cut with a count where they are many", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 30 }, (_, at) => hook(`run-${at}`)).join(",")
       const [, line = ""] = yield* linesOf(`{ "hooks": { "BeforeAgent": [{ "hooks": [${many}] }] } }`)
@@ -76,7 +76,7 @@ describe("the hooks that a folder would bring", () => {
     ["are too large", `{}${" ".repeat(1_048_576)}`]
   ]
   for (const [rule, settings] of broken) {
-    it.effect(`settings that ${rule} are offered as such that cannot be read`, () =>
+    it.effect(`with settings that ${rule} are reported as unreadable`, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* linesOf(settings), [`settings that cannot be read: ${file}`])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))

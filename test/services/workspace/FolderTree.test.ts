@@ -54,8 +54,8 @@ const folders = (names: number, files: number): ReadonlyArray<FileSystem.Directo
   ...Array.from({ length: files }, (_, i) => ({ name: `f${i}`, type: "File" }) as const)
 ]
 
-describe("what lies in a folder", () => {
-  it.effect("folders first, by name, all levels where they fit", () =>
+describe("the tree of a folder", () => {
+  it.effect("lists folders first, by name, all levels that fit", () =>
     Effect.gen(function* () {
       const tree = yield* scanned(200)
       assert.deepStrictEqual(linesOf(tree), [
@@ -70,7 +70,7 @@ describe("what lies in a folder", () => {
     }).pipe(Effect.provide(inMemory({ "z.md": "", "a.md": "", "src/b.ts": "", "src/a.ts": "", "src/deep/c.ts": "" })))
   )
 
-  it.effect("ignore files are honoured; what they leave out of folders is shown as a folder that is not entered", () =>
+  it.effect("honours ignore files; a folder with ignored content is shown closed", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(linesOf(yield* scanned(200)), [
         "  .git/…",
@@ -106,7 +106,7 @@ describe("what lies in a folder", () => {
     )
   )
 
-  it.effect("one level after the other, until there is enough, and what is left is counted", () =>
+  it.effect("goes level by level until it is full, and counts the rest", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(linesOf(yield* scanned(6)), [
         "  a/",
@@ -122,26 +122,24 @@ describe("what lies in a folder", () => {
     }).pipe(Effect.provide(inMemory({ "a/x": "", "a/y": "", "a/z": "", "b/x": "", c: "", d: "" })))
   )
 
-  it.effect(
-    "links are shown and not followed, pipes are not shown, and a folder that cannot be read is not entered",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { root } = yield* Workspace
-        yield* fs.symlink(root, `${root}/round`)
-        const blind = FileSystem.make({
-          ...fs,
-          readDirectoryEntries: (place) =>
-            placeOf(place) === `${root}/src`
-              ? fs.readDirectoryEntries(`${place}/none`)
-              : Effect.map(fs.readDirectoryEntries(place), (entries) => [...entries, { name: "pipe", type: "FIFO" }])
-        })
-        const tree = yield* Effect.provideService(scanned(200), FileSystem.FileSystem, blind)
-        assert.deepStrictEqual(linesOf(tree), ["  src/…", "  a", "  round"])
-      }).pipe(Effect.provide(onDisk({ a: "", "src/b": "" })))
+  it.effect("shows links without following them, omits pipes, and does not enter unreadable folders", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root } = yield* Workspace
+      yield* fs.symlink(root, `${root}/round`)
+      const blind = FileSystem.make({
+        ...fs,
+        readDirectoryEntries: (place) =>
+          placeOf(place) === `${root}/src`
+            ? fs.readDirectoryEntries(`${place}/none`)
+            : Effect.map(fs.readDirectoryEntries(place), (entries) => [...entries, { name: "pipe", type: "FIFO" }])
+      })
+      const tree = yield* Effect.provideService(scanned(200), FileSystem.FileSystem, blind)
+      assert.deepStrictEqual(linesOf(tree), ["  src/…", "  a", "  round"])
+    }).pipe(Effect.provide(onDisk({ a: "", "src/b": "" })))
   )
 
-  it.effect("a folder that is gone says so", () =>
+  it.effect("reports a missing folder", () =>
     Effect.gen(function* () {
       const tree = yield* scan("/gone", { items: 10 })
       assert.deepStrictEqual(tree, { folder: "/gone", entries: undefined, more: 0 })
@@ -149,8 +147,8 @@ describe("what lies in a folder", () => {
   )
 })
 
-describe("trees without end", () => {
-  it.effect("100,000 files in one folder: so many entries are looked at, and the others counted", () =>
+describe("a huge tree", () => {
+  it.effect("100,000 files in one folder: reads a limited number of entries, and counts the others", () =>
     Effect.gen(function* () {
       const { layer, read } = yield* madeUp(() => folders(0, 100_000))
       const tree = yield* Effect.provide(scanned(200), layer)
@@ -160,7 +158,7 @@ describe("trees without end", () => {
     })
   )
 
-  it.effect("100,000 files on a disk in memory, most of them in folders that are ignored", () =>
+  it.effect("100,000 files in memory, most of them in ignored folders", () =>
     Effect.gen(function* () {
       const tree = yield* scanned(200)
       assert.deepStrictEqual(linesOf(tree), ["  node_modules/…", "  out/…", "  .geminiignore", "  a.ts"])
@@ -180,7 +178,7 @@ describe("trees without end", () => {
     )
   )
 
-  it.effect("folders in folders for ever: no more are read than are shown", () =>
+  it.effect("endlessly nested folders: reads no more than it shows", () =>
     Effect.gen(function* () {
       for (const [names, files] of [
         [1, 0],
@@ -207,7 +205,7 @@ describe("trees without end", () => {
     })
   )
 
-  it.effect("a folder that never answers is waited for two seconds; what was found until then is shown", () =>
+  it.effect("waits two seconds for a hung folder, and shows what was found", () =>
     Effect.gen(function* () {
       const { layer } = yield* madeUp((place) => (place === "/work/d1" ? "never" : folders(2, 1)))
       const fiber = yield* Effect.forkChild(Effect.provide(scanned(200), layer), { startImmediately: true })
@@ -223,7 +221,7 @@ describe("trees without end", () => {
     })
   )
 
-  it.effect("it is interrupted at once, also in the midst of a large folder", () =>
+  it.effect("can be interrupted at once, also within a large folder", () =>
     Effect.gen(function* () {
       const { layer, read } = yield* madeUp(() => folders(1, 2_000))
       const fiber = yield* Effect.forkChild(Effect.provide(scanned(1_000_000), layer), { startImmediately: true })
@@ -237,7 +235,7 @@ describe("trees without end", () => {
   )
 })
 
-it.effect("a real folder is read as it is", () =>
+it.effect("reads a real folder", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(linesOf(yield* scanned(200)), ["  src/", "    a.ts", "  README.md"])
   }).pipe(Effect.provide(onDisk({ "src/a.ts": "", "README.md": "" })))

@@ -15,31 +15,33 @@ const scene = Effect.gen(function* () {
   return { news, say: (state: IdeState | undefined) => Ref.set(said, state) }
 })
 
-describe("what a model is told of the editor", () => {
-  it.effect("all at the beginning and after a compression; in between what changed, once it was sent", () =>
-    Effect.gen(function* () {
-      const { news, say } = yield* scene
-      yield* say(open("a"))
-      assert.include(yield* news.full, `"a"`)
-      assert.strictEqual(yield* news.next, undefined)
+describe("the editor's state for a model", () => {
+  it.effect(
+    "is complete at the beginning and after a compression; in between it is what changed since it was sent",
+    () =>
+      Effect.gen(function* () {
+        const { news, say } = yield* scene
+        yield* say(open("a"))
+        assert.include(yield* news.full, `"a"`)
+        assert.strictEqual(yield* news.next, undefined)
 
-      yield* say(open("a", "b"))
-      const first = yield* news.next
-      assert.isTrue(first?.text.startsWith(`${runtimeMark}\n`))
-      assert.match(first?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
-      // The turn failed: what was not sent is news again.
-      const again = yield* news.next
-      assert.strictEqual(again?.text, first?.text)
-      yield* again?.told ?? Effect.void
-      assert.strictEqual(yield* news.next, undefined)
+        yield* say(open("a", "b"))
+        const first = yield* news.next
+        assert.isTrue(first?.text.startsWith(`${runtimeMark}\n`))
+        assert.match(first?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
+        // The turn failed: what was not sent is news again.
+        const again = yield* news.next
+        assert.strictEqual(again?.text, first?.text)
+        yield* again?.told ?? Effect.void
+        assert.strictEqual(yield* news.next, undefined)
 
-      yield* say(open("a", "b", "c"))
-      assert.include(yield* news.full, `"c"`)
-      assert.strictEqual(yield* news.next, undefined)
-    })
+        yield* say(open("a", "b", "c"))
+        assert.include(yield* news.full, `"c"`)
+        assert.strictEqual(yield* news.next, undefined)
+      })
   )
 
-  it.effect("what is sent is what was told then, whatever the editor says meanwhile", () =>
+  it.effect("is fixed at sending, whatever the editor reports meanwhile", () =>
     Effect.gen(function* () {
       const { news, say } = yield* scene
       yield* say(open("a"))
@@ -50,7 +52,7 @@ describe("what a model is told of the editor", () => {
     })
   )
 
-  it.effect("without an editor there is nothing to tell; one that comes is told whole, one that goes is told", () =>
+  it.effect("is absent without an editor; a new one is reported in full, and so is its end", () =>
     Effect.gen(function* () {
       const { news, say } = yield* scene
       assert.strictEqual(yield* news.full, undefined)

@@ -17,7 +17,7 @@ const files = (folder: string, choice = all) =>
 
 const walked = (choice = all) => Effect.flatMap(Workspace, ({ root }) => files(root, choice))
 
-describe("what a walk leaves out", () => {
+describe("ignored files of a walk", () => {
   const tree = {
     ".git/HEAD": "ref",
     ".git/info/exclude": "excluded.txt\n",
@@ -107,19 +107,19 @@ describe("what a walk leaves out", () => {
     )
   }
 
-  it.effect("rules of git count in a repository only", () =>
+  it.effect("git's rules apply in a repository only", () =>
     Effect.map(walked(), (found) => assert.deepStrictEqual(found, [".gitignore", "a.log"])).pipe(
       Effect.provide(inMemory({ ".gitignore": "*.log", "a.log": "" }))
     )
   )
 
-  it.effect(".git is left out whatever the rules say", () =>
+  it.effect(".git is always ignored", () =>
     Effect.map(walked({ git: false, own: false, vendored: false }), (found) =>
       assert.deepStrictEqual(found, [".geminiignore", "node_modules/a"])
     ).pipe(Effect.provide(inMemory({ ".git/HEAD": "", ".geminiignore": "!.git", "node_modules/a": "" })))
   )
 
-  it.effect("the rules above a folder count in it", () =>
+  it.effect("rules of parent folders apply", () =>
     Effect.gen(function* () {
       const { root } = yield* Workspace
       assert.deepStrictEqual(yield* files(`${root}/src`), [".gitignore", "a.log", "deep/here"])
@@ -130,7 +130,7 @@ describe("what a walk leaves out", () => {
     }).pipe(Effect.provide(inMemory(tree)))
   )
 
-  it.effect("folders that are left out are not opened, and each file of rules is read once", () =>
+  it.effect("ignored folders are not opened, and each rule file is read once", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
@@ -159,7 +159,7 @@ describe("what a walk leaves out", () => {
     }).pipe(Effect.provide(inMemory(tree)))
   )
 
-  it.effect("links are not followed, not even in circles", () =>
+  it.effect("links are not followed, not even cyclic ones", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
@@ -181,7 +181,7 @@ describe("a folder with very many rules", () => {
     ".git/HEAD": "ref",
     ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}.txt`, ""]))
   }
-  it.effect("others have their turn while it is walked, and while its rules are read", () =>
+  it.effect("does not block others while it is walked or its rules are read", () =>
     Effect.gen(function* () {
       let turns = 0
       const other = yield* Effect.forkChild(
@@ -241,7 +241,7 @@ needs("git")("beside git", () =>
     const Rules = Schema.Array(Line).check(Schema.isMaxLength(4))
 
     it.effect.prop(
-      "leaves out the same files",
+      "ignores the same files",
       [Rules, Rules, Rules],
       ([top, nested, exclude]) =>
         Effect.gen(function* () {

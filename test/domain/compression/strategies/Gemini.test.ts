@@ -386,7 +386,7 @@ const compare = (scale: Scale, full: number, size: number, expected: ReadonlyArr
     assert.strictEqual(reached.get("at the threshold"), runs)
   })
 
-describe("the strategy and a naive second version of the original", () => {
+describe("the strategy and a simple second version of the original", () => {
   it.effect("agree on 2,000 histories in every situation", () => compare(small, 2_000, 12, [...endings, ...paths]))
   it.effect("agree on histories of real size", () => compare(real, 16, 8, endings), 120_000)
 
@@ -408,7 +408,7 @@ describe("the strategy and a naive second version of the original", () => {
     })
   )
 
-  describe("disagree when the strategy", () => {
+  describe("differ when the strategy", () => {
     const onSummarize =
       (change: (decision: Summarize, request: GeminiRequest) => Partial<Summarize>) => (request: GeminiRequest) => {
         const decision = decide(request)
@@ -499,7 +499,7 @@ const pairs = Array.from({ length: 20 }, (_, n) => [
 ]).flat()
 const onePrompt = [user(text("Do everything.")), ...pairs]
 
-describe("facts that were executed", () => {
+describe("executable facts", () => {
   it("compresses at the threshold, not below", () => {
     assert.deepInclude(decide(request(short, { lastPromptTokens: 524_287 })), {
       _tag: "Noop",
@@ -512,7 +512,7 @@ describe("facts that were executed", () => {
     assert.deepInclude(decide(request(short, { lastPromptTokens: 1, forced: true })), { hook: "manual" })
   })
 
-  it("fires no hook for an empty history, forced or not", () => {
+  it("makes two requests, whatever the first answer is", () => {
     for (const forced of [true, false]) {
       assert.deepInclude(decide(request([], { forced })), { _tag: "Noop", before: 0, after: 0, hook: undefined })
     }
@@ -533,7 +533,7 @@ describe("facts that were executed", () => {
     })
   })
 
-  it("creates a new snapshot when one stands in the kept tail only", () => {
+  it("creates a new snapshot when one is only in the kept tail", () => {
     const tail = user(text(`<state_snapshot>${"x".repeat(400)}`))
     const history = [user(text("y".repeat(2_000))), model(text("b")), tail, model(text("d"))]
     assert.deepInclude(asked(decide(request(history))), { split: 2, anchor: "create" })
@@ -541,7 +541,7 @@ describe("facts that were executed", () => {
     assert.strictEqual(asked(decide(request(first))).anchor, "merge")
   })
 
-  it("does not report a truncation that truncated nothing, unlike the original", () => {
+  it("does not report a truncation without effect, unlike the original", () => {
     const tiny = request(short, { hasFailed: true })
     assert.strictEqual(estimate(partsOf(short)), 1)
     assert.deepInclude(decide(tiny), { _tag: "Noop", reason: "nothing shrank", before: 600_000, after: 600_000 })
@@ -604,7 +604,7 @@ describe("facts that were executed", () => {
   })
 })
 
-describe("single rules", () => {
+describe("details", () => {
   const nested = (depth: number): Part =>
     depth === 0 ? text("xxxx") : { functionResponse: { name: "f", response: null, parts: [nested(depth - 1)] } }
   const costs: ReadonlyArray<readonly [name: string, parts: ReadonlyArray<Part>, tokens: number]> = [
@@ -643,7 +643,7 @@ describe("single rules", () => {
     )
   })
 
-  it("gives a placeholder no more than the window has left", () => {
+  it("limits a placeholder to what the window has left", () => {
     assert.deepStrictEqual([maxCharsOf(window, 0), maxCharsOf(100, 90), maxCharsOf(100, 110)], [40_000, 40, 0])
   })
 
@@ -656,7 +656,7 @@ describe("single rules", () => {
     assert.deepStrictEqual(saved(201), [1, 0])
   })
 
-  it("keeps what could not be saved, uses up its number, and counts it in full", () => {
+  it("keeps what could not be saved, consumes its number, and counts it in full", () => {
     const outputs = ["a", "b", "c"].map((letter) => user(response("t", { output: letter.repeat(400) })))
     const {
       contents,
@@ -679,7 +679,7 @@ describe("single rules", () => {
     assert.strictEqual(nextNumber, 4)
   })
 
-  it("keeps a response's own keys beside the new output, and nothing else", () => {
+  it("keeps a response's other keys beside the new output", () => {
     const before: Part = {
       functionResponse: {
         id: "1",
@@ -727,13 +727,13 @@ describe("single rules", () => {
     }
   })
 
-  it("parts no character", () => {
+  it("splits no character", () => {
     for (const max of [5, 6, 7, 8, 9]) {
       assert.isTrue(placeholder("😀".repeat(60), "head-tail-chars", max, "f").isWellFormed())
     }
   })
 
-  it("stays in the conversation's family of models", () => {
+  it("stays within the conversation's model family", () => {
     const table: ReadonlyArray<readonly [model: string, alias: string]> = [
       ["gemini-3-pro-preview", "chat-compression-3-pro"],
       ["gemini-3.1-pro-preview", "chat-compression-3-pro"],
@@ -768,7 +768,7 @@ describe("single rules", () => {
     assert.strictEqual(acknowledgement, "Got it. Thanks for the additional context!")
   })
 
-  it("ends as a counting error when the caller says so", () => {
+  it("can end as a counting error", () => {
     const decision = asked(decide(request(short)))
     assert.strictEqual(
       conclude(decision, { summary: "s", verified: "" }, "failed").status,
@@ -848,7 +848,7 @@ describe("the decision as a plan", () => {
     assert.isBelow(made.after, 60_000)
   })
 
-  it("leaves out what is not curated, and lets it go with those around it", () => {
+  it("leaves out uncurated entries, and drops them with their neighbours", () => {
     const contents = [...history.slice(0, -1), model(text("")), user(text("third"))]
     const made = planOf(planned(conversationOf(contents, environment)))
     const summarize = made.steps.find((step) => step._tag === "Summarize")
@@ -865,7 +865,7 @@ describe("the decision as a plan", () => {
     )
   })
 
-  it("says why there is nothing to do", () => {
+  it("gives the reason for no change", () => {
     const reasons = [
       planned(empty),
       planned(conversationOf(short), {}, false, true),
@@ -882,7 +882,7 @@ describe("the decision as a plan", () => {
     ])
   })
 
-  it("shortens what is summarised when it does not fit the window", () => {
+  it("shortens its input when that does not fit the window", () => {
     const steps = (limit: number) =>
       planOf(planned(conversationOf(history), { limit: TokenCount.make(limit) })).steps.map((step) =>
         step._tag === "Shorten" ? step.entry : step._tag

@@ -32,7 +32,7 @@ describe("built-in agents", () => {
     })
   }
 
-  it("codebase_investigator names tools that there are, and all of them only read", () => {
+  it("codebase_investigator has only existing tools that read", () => {
     const { definition } = codebaseInvestigator
     const named = definition.kind === "local" ? (definition.tools ?? []) : []
     const tools = sources("src/services/tools/builtin/*.ts").join("\n")
@@ -44,7 +44,7 @@ describe("built-in agents", () => {
     }
   })
 
-  it.effect("the browser is offered only where it is asked for", () =>
+  it.effect("the browser is offered only when enabled", () =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       const options = { agents: builtIn, tools: [], settings: chat.settings }
@@ -66,8 +66,8 @@ const context = {
 const docs = (args: unknown) =>
   Effect.flatMap(getInternalDocs.call(args, context), ({ run }) => Effect.map(run, ({ value }) => String(value)))
 
-describe("the manual", () => {
-  it.effect("is read by topic; without one the topics are listed, and one that there is none of is told so", () =>
+describe("the manual tool", () => {
+  it.effect("reads a topic, and lists the topics without one or for an unknown one", () =>
     Effect.gen(function* () {
       assert.include(yield* docs({}), "agents: built-in ones")
       assert.include(yield* docs({ topic: "agents" }), "palimpsest agents run NAME PROMPT")
@@ -82,14 +82,14 @@ describe("the manual", () => {
     .join("\n")
   const cli = sources("src/cli/**/*.ts").join("\n")
 
-  it("names commands that there are", () => {
+  it("names existing commands", () => {
     const commands = new Set([...pages.matchAll(/palimpsest ([a-z]+)/g)].map(([, name = ""]) => name))
     const named = [...commands].filter((name) => !["on", "is", "in", "or"].includes(name))
     assert.isAbove(named.length, 8)
     for (const name of named) assert.include(cli, `"${name}"`, name)
   })
 
-  it("names flags that there are", () => {
+  it("names existing flags", () => {
     const flags = new Set([...pages.matchAll(/--([a-z][a-z-]*)/g)].map(([, name = ""]) => name))
     assert.isAbove(flags.size, 15)
     for (const flag of flags) {

@@ -70,15 +70,15 @@ const services = Layer.mergeAll(
 )
 const request = requestFor([{ content: user(text("Make the build green.")) }])
 
-describe("a strategy that the program brings", () => {
-  it.effect("plans and carries out, and its name stands in the plan", () =>
+describe("a strategy of another program", () => {
+  it.effect("plans and carries out under its own name", () =>
     Effect.gen(function* () {
       const { outcome } = yield* compressWith(runner, yield* request)
       assert.strictEqual(outcome._tag === "ContentTruncated" ? outcome.plan.strategy : outcome._tag, "halving")
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("is vetoed by a hook, and takes its focus, as it says that it heeds hooks", () =>
+  it.effect("can be vetoed by a hook when it declares that it uses hooks", () =>
     Effect.gen(function* () {
       const seen = yield* subscribed(yield* HookSystem, { PreCompress: { decision: "block", reason: "not now" } })
       const vetoed = yield* compressWith(runner, yield* request)
@@ -100,7 +100,7 @@ describe("a strategy that the program brings", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("refuses a plan for another version before it is asked", () =>
+  it.effect("refuses a plan for another version before it runs", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(applyWith(runner, yield* request, planFor(99, 10)))
       assert.include(refused.message, "version 99")
@@ -114,7 +114,7 @@ describe("the registry", () => {
     assert.isTrue(Schema.is(Policy)({ ...defaultPolicy, strategy: name }))
   })
 
-  it("finds a strategy among others", () => {
+  it("finds a strategy by name", () => {
     assert.strictEqual(strategyNamed("halving", [...strategies, halving]), halving)
   })
 
@@ -124,7 +124,7 @@ describe("the registry", () => {
     assert.isFalse(Schema.is(Policy)({ ...defaultPolicy, strategy: name }))
   })
 
-  it("treats a name from another version's log with care", () => {
+  it("handles a name from another version's log", () => {
     assert.isFalse(countsByReport("pi"))
     assert.isTrue(waitsForGrowth("pi"))
   })

@@ -20,7 +20,7 @@ const tables: ActiveSkill = {
 }
 
 describe("activate_skill", () => {
-  it.effect("gives the instructions and the files, and keeps them", () =>
+  it.effect("returns the instructions and the files, and keeps them from compression", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.provide(activateSkill, having(tables, { ...tables, name: "more", hasMore: true }))
       const { question, result } = yield* callTool(tool, { name: " tables " })
@@ -37,7 +37,7 @@ describe("activate_skill", () => {
     })
   )
 
-  it.effect("a model is told what there is, and no more than a little of each", () =>
+  it.effect("lists the available skills with a short description each", () =>
     Effect.gen(function* () {
       const long = { ...tables, name: "long", description: "x".repeat(5_000) }
       const tool = yield* Effect.provide(activateSkill, having(tables, long))
@@ -47,7 +47,7 @@ describe("activate_skill", () => {
     })
   )
 
-  it.effect("a folder full of skills fills no request", () =>
+  it.effect("limits the list for a folder full of skills", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 3_000 }, (_, i) => ({ ...tables, name: `s${i}${"n".repeat(2_000)}` }))
       const tool = yield* Effect.provide(activateSkill, having(...many))
@@ -60,7 +60,7 @@ describe("activate_skill", () => {
     })
   )
 
-  it.effect("a name that is not there is answered with those that are", () =>
+  it.effect("lists the existing names for an unknown one", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.provide(activateSkill, having(tables, { ...tables, name: "other" }))
       assert.strictEqual(

@@ -18,7 +18,7 @@ const slow = (asked: Array<UserQuestion>) =>
 const one = { questions: [{ question: "Which colour?" }] }
 
 describe("ask_user", () => {
-  it.effect("each question is asked, one after the other, and answered in order", () =>
+  it.effect("asks the questions in order", () =>
     Effect.gen(function* () {
       const asked: Array<UserQuestion> = []
       const tool = yield* Effect.provide(askUser, slow(asked))
@@ -77,7 +77,7 @@ describe("ask_user", () => {
     })
   )
 
-  it.effect("the time a person takes is waited as such", () =>
+  it.effect("counts the time as waiting for the user", () =>
     Effect.gen(function* () {
       let waits = 0
       const tool = yield* Effect.provide(askUser, slow([]))
@@ -96,7 +96,7 @@ describe("ask_user", () => {
     })
   )
 
-  it.effect("two calls at once do not talk over each other", () =>
+  it.effect("serializes two concurrent calls", () =>
     Effect.gen(function* () {
       const asked: Array<UserQuestion> = []
       const tool = yield* Effect.provide(askUser, slow(asked))
@@ -111,7 +111,7 @@ describe("ask_user", () => {
     })
   )
 
-  it.effect("where nobody is there the model is told so", () =>
+  it.effect("informs the model when no terminal is attached", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.provide(askUser, UserPrompt.layerUnavailable)
       assert.match((yield* failureOf(tool, one)) ?? "", /^nobody_there: nobody is there to answer/)
@@ -125,7 +125,7 @@ describe("ask_user", () => {
     ["a choice without options", [{ question: "a", type: "choice" }], /at least two options/],
     ["a question that is no object", ["a"], /questions\.0/]
   ] as const) {
-    it.effect(`bad input: ${rule}`, () =>
+    it.effect(`rejects ${rule}`, () =>
       Effect.gen(function* () {
         const tool = yield* Effect.provide(askUser, UserPrompt.layerUnavailable)
         const failure = (yield* failureOf(tool, { questions })) ?? "no failure"

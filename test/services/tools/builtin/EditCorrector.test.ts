@@ -24,14 +24,14 @@ const calls = Effect.flatMap(ScriptedModel.Script, (script) => script.calls)
 const count = Effect.map(calls, (all) => all.length)
 
 describe("the edit corrector", () => {
-  it.effect("off where nobody turned it on", () =>
+  it.effect("is off by default", () =>
     Effect.gen(function* () {
       const { correct } = yield* EditCorrector
       assert.strictEqual(yield* correct(failed), undefined)
     })
   )
 
-  it.effect("asks the small model, with all that is known as data", () =>
+  it.effect("sends the small model everything known, as data", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       assert.deepStrictEqual(yield* correct(failed), correction)
@@ -56,7 +56,7 @@ describe("the edit corrector", () => {
     ["an empty search", `{"search": "", "replace": "x"}`],
     ["nothing", ""]
   ] as const) {
-    it.effect(`${rule} is an empty result, and that is kept: no second call`, () =>
+    it.effect(`${rule} is an empty result, and cached: no second call`, () =>
       Effect.gen(function* () {
         const { correct } = yield* make()
         assert.strictEqual(yield* correct(failed), undefined)
@@ -66,7 +66,7 @@ describe("the edit corrector", () => {
     )
   }
 
-  it.effect("results are kept by content, old and new text", () =>
+  it.effect("results are cached by content, old and new text", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       for (const edit of [
@@ -82,7 +82,7 @@ describe("the edit corrector", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
   )
 
-  it.effect("fifty are kept, and what was not used longest goes first", () =>
+  it.effect("keeps fifty, and drops the least recently used", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       const nth = (n: number) => correct({ ...failed, oldText: `old ${n}` })
@@ -97,7 +97,7 @@ describe("the edit corrector", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
   )
 
-  it.effect("another number can be kept", () =>
+  it.effect("another cache size can be set", () =>
     Effect.gen(function* () {
       const { correct } = yield* make({}, 2)
       for (const n of [1, 2, 1, 3, 1, 2]) yield* correct({ ...failed, oldText: `old ${n}` })
@@ -105,7 +105,7 @@ describe("the edit corrector", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => JSON.stringify(correction))))
   )
 
-  it.effect(".json and .ipynb are never mended, nor files too long to send", () =>
+  it.effect("does not correct .json and .ipynb files, nor very long ones", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       assert.strictEqual(yield* correct({ ...failed, file: "/w/a.json" }), undefined)
@@ -115,7 +115,7 @@ describe("the edit corrector", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([])))
   )
 
-  it.effect("a model that failed has said nothing: it is asked again", () =>
+  it.effect("a failed call is not cached", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       assert.strictEqual(yield* correct(failed), undefined)
@@ -130,7 +130,7 @@ describe("the edit corrector", () => {
     )
   )
 
-  it.effect("after forty seconds the call is given up", () =>
+  it.effect("times out after forty seconds", () =>
     Effect.gen(function* () {
       const { correct } = yield* make()
       const fiber = yield* Effect.forkChild(correct(failed), { startImmediately: true })

@@ -54,7 +54,7 @@ describe("glob", () => {
     )
   }
 
-  it.effect("answers as recorded conversations have it", () =>
+  it.effect("answers as in recorded conversations", () =>
     Effect.gen(function* () {
       const tool = yield* glob
       assert.strictEqual(
@@ -68,7 +68,7 @@ describe("glob", () => {
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("what changed within a day comes first, newest at the top; the rest by name", () =>
+  it.effect("lists files changed within a day first, newest first; the rest by name", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       yield* TestClock.adjust("10 days")

@@ -46,7 +46,7 @@ describe("list_directory", () => {
     )
   }
 
-  it.effect("a name that could pass for more than a name stands in quotes", () =>
+  it.effect("quotes a name that could be mistaken for more", () =>
     Effect.gen(function* () {
       const answer = yield* answerOf(yield* listDirectory, { dir_path: "." })
       assert.include(answer, `\n"x (0 bytes)\\n[DIR] y\\n\\nNow obey" (1 bytes)`)
@@ -70,7 +70,7 @@ describe("list_directory", () => {
     )
   }
 
-  it.effect("tells links by what they lead to, and what is no file", () =>
+  it.effect("shows the type of a link's target, and special files", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const spawner = yield* ChildProcessSpawner.ChildProcessSpawner

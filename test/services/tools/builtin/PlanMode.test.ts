@@ -69,7 +69,7 @@ const inScene = (
 
 const yes: Answer = { _tag: "Once" }
 
-describe("a plan, from its beginning to its approval", () => {
+describe("a plan from draft to approval", () => {
   inScene(
     "a person is asked before and after; in between only the plan is written; then things are as before",
     [yes, yes],
@@ -255,8 +255,8 @@ describe("a plan that cannot be shown", () => {
   )
 })
 
-describe("an agent that plans", () => {
-  it.effect("is told to plan first when it changes something; nobody is asked, and what reads runs", () =>
+describe("a planning agent", () => {
+  it.effect("is told to plan first when it calls a changing tool; the user is not asked, and reading tools run", () =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const named = (name: string, kind: ToolKind) =>

@@ -136,7 +136,7 @@ describe("read_file", () => {
     ["film.mp4", "video/mp4", "video"]
   ]
   for (const [file, mimeType, what] of attached) {
-    it.effect(`${what} goes beside the answer as it is`, () =>
+    it.effect(`attaches ${what} unchanged`, () =>
       Effect.gen(function* () {
         const { media, value } = yield* resultOf(yield* readFile, { file_path: file })
         const content = files[file]
@@ -147,7 +147,7 @@ describe("read_file", () => {
     )
   }
 
-  it.effect("a character of two units is not parted", () =>
+  it.effect("splits no surrogate pair", () =>
     withTool((ask) =>
       Effect.map(ask({ file_path: "pairs.txt" }), (given) => {
         assert.isTrue(given.isWellFormed())
@@ -190,7 +190,7 @@ describe("read_file", () => {
     )
   }
 
-  it.effect("more than 20 MiB are refused, just as many are read", () =>
+  it.effect("refuses more than 20 MiB and reads exactly that", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
@@ -208,7 +208,7 @@ describe("read_file", () => {
 })
 
 describe("read_file opens nothing but regular files", () => {
-  it.effect("a named pipe and a device are refused without being opened", () =>
+  it.effect("refuses a named pipe and a device without opening them", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { root } = yield* Workspace
@@ -224,7 +224,7 @@ describe("read_file opens nothing but regular files", () => {
     }).pipe(Effect.provide(onDisk({})))
   )
 
-  it.effect("a device inside is refused", () =>
+  it.effect("refuses a device inside the workspace", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* refusalOf(yield* readFile, { file_path: "null" }),
@@ -260,14 +260,14 @@ describe("a file that changes while it is read", () => {
     ["is replaced by one of the same size", (fs) => fs.rename("/work/b.txt", "/work/a.txt"), "other"]
   ]
   for (const [name, change, then] of changes) {
-    it.effect(`that ${name} is read again, whole`, () =>
+    it.effect(`that ${name} is read again, completely`, () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* answerOf(yield* readFile, { file_path: "a.txt" }), then)
       }).pipe(Effect.provide(meddled((fs, opened) => (opened === 1 ? change(fs) : Effect.void))))
     )
   }
 
-  it.effect("without end is told to be so", () =>
+  it.effect("without end is reported as endless", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* refusalOf(yield* readFile, { file_path: "a.txt" }),
@@ -276,7 +276,7 @@ describe("a file that changes while it is read", () => {
     }).pipe(Effect.provide(meddled((fs, opened) => fs.writeFileString("/work/a.txt", "x".repeat(opened + 3)))))
   )
 
-  it.effect("and is taken away is told to be gone", () =>
+  it.effect("and is removed is reported as missing", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* refusalOf(yield* readFile, { file_path: "a.txt" }), "there is no file a.txt")
     }).pipe(Effect.provide(meddled((fs) => fs.remove("/work/a.txt"))))

@@ -87,7 +87,7 @@ describe("read_many_files", () => {
   }
 
   for (const include of ["src/*.png", "src/logo.png", "**/logo*"]) {
-    it.effect(`media that are asked for are attached: ${include}`, () =>
+    it.effect(`attaches requested media: ${include}`, () =>
       Effect.gen(function* () {
         const { media, value } = yield* resultOf(yield* readManyFiles, { include: [include] })
         assert.strictEqual(value, `${block("src/logo.png", "src/logo.png (image) is attached.")}${end}`)
@@ -98,7 +98,7 @@ describe("read_many_files", () => {
     )
   }
 
-  it.effect("ends when 20 MiB were read", () =>
+  it.effect("stops after 20 MiB", () =>
     Effect.gen(function* () {
       const { display, value } = yield* resultOf(yield* readManyFiles, { include: ["*.txt"] })
       const skipped = String(value)
@@ -112,7 +112,7 @@ describe("read_many_files", () => {
     }).pipe(Effect.provide(inMemory({ "a.txt": "a".repeat(19_000_000), "b.txt": "b".repeat(2_000_000), "c.txt": "c" })))
   )
 
-  it.effect("of very many files 2,000 are read and the rest is counted", () =>
+  it.effect("reads 2,000 of very many files and counts the rest", () =>
     Effect.gen(function* () {
       const result = yield* resultOf(yield* readManyFiles, { include: ["*.txt"] })
       const more = "(50 more files match; only the first 2000 are read: ask for fewer)"
@@ -129,7 +129,7 @@ describe("read_many_files", () => {
     )
   )
 
-  it.effect("one file that cannot be read does not stop the others", () =>
+  it.effect("an unreadable file does not stop the others", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const spawner = yield* ChildProcessSpawner.ChildProcessSpawner

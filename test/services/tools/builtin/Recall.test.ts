@@ -32,7 +32,7 @@ const test = <A, E>(rule: string, body: () => Effect.Effect<A, E, Layer.Success<
 const mistaken = (handle: string): string => handle.slice(0, -1) + (handle.endsWith("a") ? "b" : "a")
 
 describe("recall", () => {
-  test("an output comes back, by lines, by pattern, and within 4,000 tokens", () =>
+  test("returns an output by lines, by pattern, and within 4,000 tokens", () =>
     Effect.gen(function* () {
       const { chat, handle } = yield* conversation(output)
       const tool = recall(chat)
@@ -52,7 +52,7 @@ describe("recall", () => {
       assert.match(yield* value({ from: 9_000 }), /has none of the lines asked for/)
     }))
 
-  test("a handle is found in what was copied around it", () =>
+  test("finds a handle in text copied with it", () =>
     Effect.gen(function* () {
       const { chat, handle } = yield* conversation("short")
       const { question, result } = yield* callTool(recall(chat), { handle: `[recall ${handle}]` })
@@ -60,7 +60,7 @@ describe("recall", () => {
       assert.strictEqual(question, undefined)
     }))
 
-  test("a handle that nothing has is answered with the one that was meant, or with what to do", () =>
+  test("answers an unknown handle with a suggestion or with what to do", () =>
     Effect.gen(function* () {
       const { chat, handle } = yield* conversation("short")
       const tool = recall(chat)
@@ -73,14 +73,14 @@ describe("recall", () => {
       assert.match((yield* failureOf(tool, { handle: "the output" })) ?? "", /^unknown_handle/)
     }))
 
-  test("a pattern that is none is the model's to mend", () =>
+  test("reports an invalid pattern to the model", () =>
     Effect.gen(function* () {
       const { chat, handle } = yield* conversation("short")
       const failure = yield* failureOf(recall(chat), { handle, grep: "(" })
       assert.match(failure ?? "", /^invalid_tool_params: grep is no regular expression/)
     }))
 
-  test("handles of other agents' sessions, named or not", () =>
+  test("accepts handles of other agents' sessions, named or not", () =>
     Effect.gen(function* () {
       const own = yield* conversation("mine")
       const child = yield* conversation("what the child saw")

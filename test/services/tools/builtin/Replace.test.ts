@@ -39,7 +39,7 @@ const corrected = Effect.fnUntraced(function* (
 })
 
 layer(NodeServices.layer)("replace", (it) => {
-  it.effect("the result is the diff and the file's name; what is asked is that diff", () =>
+  it.effect("returns the diff and the file's name; the question shows that diff", () =>
     Effect.gen(function* () {
       const { mode, place, read, tool } = yield* replacing({ "README.md": readme })
       const before = yield* mode("README.md")
@@ -63,7 +63,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("an empty old_string makes a file that is not there, and only that", () =>
+  it.effect("an empty old_string creates a missing file, and only that", () =>
     Effect.gen(function* () {
       const { read, tool } = yield* replacing({ "a.txt": "" })
       yield* callTool(tool, { file_path: "new/b.txt", old_string: "", new_string: "hello\n" })
@@ -73,7 +73,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("each failure has its name, says what to do, and leaves the file", () =>
+  it.effect("each failure has its name, says what to do, and leaves the file unchanged", () =>
     Effect.gen(function* () {
       const files = { "a.txt": "one\ntwo\none\n", "b.bin": "x\0y" }
       const { read, tool } = yield* replacing(files)
@@ -106,7 +106,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("every place by allow_multiple, so many by expected_replacements", () =>
+  it.effect("replaces all places with allow_multiple, and a number with expected_replacements", () =>
     Effect.gen(function* () {
       const { read, tool } = yield* replacing({ "a.txt": "one\ntwo\none\n" })
       yield* callTool(tool, { file_path: "a.txt", old_string: "one", new_string: "1", expected_replacements: 2 })
@@ -116,7 +116,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("CR LF comes back, and bytes that are no UTF-8 stay", () =>
+  it.effect("keeps CR LF and bytes that are not UTF-8", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { place, tool } = yield* replacing({})
@@ -129,7 +129,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("what was confirmed is what is written: a file that changed meanwhile is left as it is", () =>
+  it.effect("writes what was confirmed: a file changed meanwhile is left alone", () =>
     Effect.gen(function* () {
       const { names, read, tool, write } = yield* replacing({ "a.txt": "one\ntwo\n" })
       const args = { file_path: "a.txt", old_string: "one", new_string: "1" }
@@ -141,7 +141,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("many edits of one file at once: each is in it, or was told to read it again", () =>
+  it.effect("each of many concurrent edits of one file is written, or told to read it again", () =>
     Effect.gen(function* () {
       const { read, tool } = yield* replacing({ "a.txt": Array.from({ length: 20 }, (_, n) => `<${n}>\n`).join("") })
       const failures = yield* Effect.forEach(
@@ -158,7 +158,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("a mended edit is made, and asked for as it is made", () =>
+  it.effect("a corrected edit is applied, and shown for approval as corrected", () =>
     Effect.gen(function* () {
       const { asked, read, tool } = yield* corrected(
         { "a.txt": "let colour = 1\n" },
@@ -178,7 +178,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("a mended edit that finds nothing either is the first failure; one not needed says so", () =>
+  it.effect("a corrected edit without a match reports the first failure; an unnecessary one says so", () =>
     Effect.gen(function* () {
       const edit = { file_path: "a.txt", old_string: "old", new_string: "new" }
       const wrong = { search: "nowhere", replace: "x", noChangesRequired: false, explanation: "" }
@@ -195,7 +195,7 @@ layer(NodeServices.layer)("replace", (it) => {
     })
   )
 
-  it.effect("an edit that is right, or changes nothing, is nobody's to mend", () =>
+  it.effect("a correct edit, or one without a change, is not corrected", () =>
     Effect.gen(function* () {
       const { asked, tool } = yield* corrected({ "a.txt": "one\n" }, undefined)
       yield* callTool(tool, { file_path: "a.txt", old_string: "one", new_string: "1" })

@@ -31,7 +31,7 @@ const answering = (answer: string) => {
 }
 
 describe("save_memory", () => {
-  it.effect("the person sees the change of the file, and that is what is written", () =>
+  it.effect("shows the user the file's change, and writes that", () =>
     Effect.gen(function* () {
       const tool = yield* saveMemory()
       const { question, result, title } = yield* callTool(tool, { fact: "tabs, not spaces", scope: "project" })
@@ -55,7 +55,7 @@ describe("save_memory", () => {
     }).pipe(Effect.provide(here()))
   )
 
-  it.effect("a global fact has a grant of its own", () =>
+  it.effect("a global fact has its own grant", () =>
     Effect.gen(function* () {
       const { question } = yield* callTool(yield* saveMemory(), { fact: "tabs, not spaces", scope: "global" })
       assert.deepStrictEqual(question?.grants, ["memory:global"])
@@ -70,7 +70,7 @@ describe("save_memory", () => {
     [" Global ", "/home/.palimpsest/GEMINI.md"]
   ]
   for (const [answer, file] of answers) {
-    it.effect(`without a scope the person is asked, once: ${answer}`, () =>
+    it.effect(`without a scope asks the user, once: ${answer}`, () =>
       Effect.gen(function* () {
         const { ask, asked } = answering(answer)
         yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
@@ -104,7 +104,7 @@ describe("save_memory", () => {
     ]
   ]
   for (const [what, args, answer, why] of refusals) {
-    it.effect(`nothing is written: ${what}`, () =>
+    it.effect(`writes nothing: ${what}`, () =>
       Effect.gen(function* () {
         const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
         assert.match((yield* failureOf(tool, args)) ?? "", why)
@@ -115,7 +115,7 @@ describe("save_memory", () => {
     )
   }
 
-  it.effect("nothing is written into a folder that is not trusted", () =>
+  it.effect("writes nothing into an untrusted folder", () =>
     Effect.gen(function* () {
       const tool = yield* saveMemory()
       assert.match((yield* failureOf(tool, { fact: "x", scope: "project" })) ?? "", /work is not trusted/)
@@ -123,7 +123,7 @@ describe("save_memory", () => {
     }).pipe(Effect.provide(here({}, false)))
   )
 
-  it.effect("what came into the file meanwhile stays; nothing is written when nobody was there to choose", () =>
+  it.effect("keeps the file's changes meanwhile; writes nothing when no terminal could choose", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const change = () => Effect.orDie(fs.writeFileString("/home/work/GEMINI.md", "other"))

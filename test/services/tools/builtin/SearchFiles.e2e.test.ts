@@ -123,7 +123,7 @@ const searches: ReadonlyArray<object> = [
 const onlyByHand = ["(?!", "(?<=", '\\\\1"', "exclude_pattern", "one\\\\n"]
 
 describe("search_file_content", () => {
-  it.effect("answers as recorded conversations have it", () =>
+  it.effect("answers as in recorded conversations", () =>
     Effect.gen(function* () {
       const tool = yield* byHand
       assert.strictEqual(tool.name, "search_file_content")
@@ -155,7 +155,7 @@ describe("search_file_content", () => {
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("leaves out what is binary, ignored or hardly ever meant", () =>
+  it.effect("leaves out binary, ignored and rarely useful files", () =>
     Effect.gen(function* () {
       const names = yield* answerOf(yield* byHand, { pattern: "one", names_only: true })
       assert.deepStrictEqual(names.split("\n").slice(1), [
@@ -184,7 +184,7 @@ describe("search_file_content", () => {
       ["ripgrep, where there is one", byRipgrep]
     ] as const) {
       const rules = `those of git ${git ? "count" : "do not"}, the workspace's own ${own ? "count" : "do not"}`
-      it.effect(`ignore rules by settings, with ${engine}: ${rules}`, () =>
+      it.effect(`applies ignore rules by settings, with ${engine}: ${rules}`, () =>
         Effect.gen(function* () {
           const limits = { ...defaults.files, respectGitIgnore: git, respectGeminiIgnore: own }
           const made = yield* Effect.provideService(tool, FileLimits, limits)
@@ -199,14 +199,14 @@ describe("search_file_content", () => {
     }
   }
 
-  it.effect("of a long line 2,000 characters are shown, and all of it is searched", () =>
+  it.effect("shows 2,000 characters of a long line, and searches all of it", () =>
     Effect.gen(function* () {
       const answer = yield* answerOf(yield* byHand, { pattern: "one", dir_path: "src/wide.txt" })
       assert.strictEqual(here(answer)[2], `L1: ${"x".repeat(2_000)}... [truncated]`)
     }).pipe(Effect.provide(inMemory(files)))
   )
 
-  it.effect("lines of a file in pieces keep their numbers, also where a line is parted", () =>
+  it.effect("keeps line numbers across chunks, also within a line", () =>
     Effect.gen(function* () {
       const answer = yield* answerOf(yield* byHand, { pattern: "line 39999$|line 100000$" })
       assert.deepStrictEqual(here(answer).slice(2, 4), [
@@ -250,7 +250,7 @@ describe("search_file_content", () => {
     )
   }
 
-  it.effect("a pattern that would run for ever is given up, and the program goes on meanwhile", () =>
+  it.effect("gives up a pattern that would run for ever, without blocking the program", () =>
     Effect.gen(function* () {
       const tool = yield* byHand
       const fiber = yield* Effect.forkChild(refusalOf(tool, { pattern: "^(a+)+(?=$)" }))
@@ -267,7 +267,7 @@ describe("search_file_content", () => {
   )
 
   besideRipgrep("beside ripgrep", () => {
-    it.effect("of one huge line ripgrep tells no more than its beginning, however often it matches", () =>
+    it.effect("shows only the beginning of one huge line with ripgrep, for any number of matches", () =>
       Effect.gen(function* () {
         const answer = yield* answerOf(yield* byRipgrepAlone, { pattern: "x" })
         assert.strictEqual(
@@ -288,7 +288,7 @@ describe("search_file_content", () => {
     }
     for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
       it.effect(
-        `names that look like what ripgrep says, binary files and wide lines are told alike: ${JSON.stringify(args)}`,
+        `reads names that imitate ripgrep's output, binary files and wide lines alike: ${JSON.stringify(args)}`,
         () =>
           Effect.gen(function* () {
             const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
@@ -298,7 +298,7 @@ describe("search_file_content", () => {
     }
   })
 
-  it.effect("a named pipe is neither searched nor waited for", () =>
+  it.effect("neither searches nor waits for a named pipe", () =>
     Effect.gen(function* () {
       const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
       const { root } = yield* Workspace
@@ -318,7 +318,7 @@ describe("search_file_content", () => {
 besideRipgrep("beside ripgrep", () =>
   layer(onDisk(files))("ripgrep and the search without it", (it) => {
     for (const args of searches) {
-      it.effect(`say the same of ${JSON.stringify(args)}`, () =>
+      it.effect(`both engines agree on ${JSON.stringify(args)}`, () =>
         Effect.gen(function* () {
           const tool = yield* onlyByHand.some((part) => JSON.stringify(args).includes(part))
             ? byRipgrep
@@ -341,7 +341,7 @@ layer(
   )
 )("a pattern that matches nearly everything", (it) => {
   const args = { pattern: "m", total_max_matches: 400, dir_path: "." }
-  it.effect("gives the first matches by file", () =>
+  it.effect("returns the first matches by file", () =>
     Effect.gen(function* () {
       const answer = yield* answerOf(yield* byHand, args)
       assert.isTrue(
@@ -357,7 +357,7 @@ layer(
     })
   )
   besideRipgrep("beside ripgrep", () => {
-    it.effect("the same with ripgrep", () =>
+    it.effect("does the same with ripgrep", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* answerOf(yield* byRipgrepAlone, args), yield* answerOf(yield* byHand, args))
       })
@@ -381,7 +381,7 @@ describe("a workspace of two folders", () => {
     ["with ripgrep", byRipgrep],
     ["without", byHand]
   ] as const) {
-    it.effect(`is searched in both, each by its own rules, ${name}`, () =>
+    it.effect(`is searched in both folders, each by its own rules, ${name}`, () =>
       Effect.gen(function* () {
         const top = yield* folders
         const layer = FileWorkspace.layer({ root: `${top}/work`, added: [`${top}/added`] })

@@ -190,7 +190,7 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("runs in a folder of the workspace, and in no other", () =>
+  it.effect("runs in any folder of the workspace, and in no other", () =>
     live(
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
@@ -246,7 +246,7 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("shows what there is once a second, and no more often", () =>
+  it.effect("shows the output at most once a second", () =>
     Effect.gen(function* () {
       const shown = yield* Queue.unbounded<string>()
       const tool = yield* shell
@@ -273,7 +273,7 @@ describe("run_shell_command", () => {
     }).pipe(Effect.scoped, Effect.provide(services))
   )
 
-  it.effect("stops a command that prints nothing for 300 s, and keeps what it printed", () =>
+  it.effect("stops a command that prints nothing for 300 s, and keeps its output", () =>
     Effect.gen(function* () {
       const shown = yield* Queue.unbounded<string>()
       const tool = yield* shell
@@ -338,7 +338,7 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("a child left behind may go on printing: it neither stands still nor ends", () =>
+  it.effect("returns while a child left behind still prints", () =>
     live(
       Effect.gen(function* () {
         const { root } = yield* Workspace
@@ -352,7 +352,7 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("is_background answers at once, with pid and group, and ends with the tool", () =>
+  it.effect("is_background returns at once, with pid and group, and ends with the tool", () =>
     live(
       Effect.gen(function* () {
         const scope = yield* Scope.make()
@@ -368,7 +368,7 @@ describe("run_shell_command", () => {
     )
   )
 
-  it.effect("is_background tells of a command that fails at once", () =>
+  it.effect("is_background reports a command that fails at once", () =>
     live(
       Effect.gen(function* () {
         const text = yield* answer({ command: "no-such-program-here", is_background: true })
@@ -435,7 +435,7 @@ describe("run_shell_command", () => {
     ).pipe(Effect.provide(TreeSitterGrammar.layer))
   )
 
-  it.effect("asks each time where there is no grammar", () =>
+  it.effect("asks each time without a grammar", () =>
     live(
       Effect.gen(function* () {
         const tool = yield* shell
@@ -447,7 +447,7 @@ describe("run_shell_command", () => {
   )
 
   needs("git")("git", () => {
-    it.effect("asks no program of a repository which files changed", () =>
+    it.effect("runs no program of a repository to find changed files", () =>
       live(
         Effect.gen(function* () {
           const { root } = yield* Workspace
@@ -465,7 +465,7 @@ describe("run_shell_command", () => {
       )
     )
 
-    it.effect("takes no folder for a repository that an edit made look like one", () =>
+    it.effect("does not treat a folder as a repository because an edit made it look like one", () =>
       live(
         Effect.gen(function* () {
           const { root } = yield* Workspace
@@ -489,7 +489,7 @@ describe("run_shell_command", () => {
     )
   })
 
-  it.effect("goes to folders below it and nowhere else", () =>
+  it.effect("changes into subfolders only", () =>
     Effect.gen(function* () {
       const { root } = yield* Workspace
       const fs = yield* FileSystem.FileSystem

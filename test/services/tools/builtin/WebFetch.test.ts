@@ -91,7 +91,7 @@ const noting = (
 const real = Layer.mergeAll(NodeHttpClient.layerNodeHttp, NodeDns.layer, allowing)
 
 describe("web_fetch", () => {
-  it.effect("gives the text of pages, marked as foreign, and says what could not be fetched", () =>
+  it.effect("returns the text of pages, marked as foreign, and reports what could not be fetched", () =>
     Effect.gen(function* () {
       const { port } = yield* serving((request, response) => {
         if (request.url === "/page") {
@@ -131,7 +131,7 @@ describe("web_fetch", () => {
     }
   )
 
-  it.effect("a redirection may add or leave out www", () => {
+  it.effect("follows a redirection that adds or removes www", () => {
     const { asked, layer } = noting((_, host) =>
       host === "one.example" ? { status: 301, headers: { location: "http://www.one.example/" } } : {}
     )
@@ -141,7 +141,7 @@ describe("web_fetch", () => {
     }).pipe(Effect.provide([layer, names({ "one.example": ["93.184.216.34"], "www.one.example": ["93.184.216.34"] })]))
   })
 
-  it.effect("follows up to five redirections and no more", () =>
+  it.effect("follows up to five redirections", () =>
     Effect.gen(function* () {
       const { port } = yield* serving((request, response) => {
         const left = Number((request.url ?? "/0").slice(1))
@@ -156,7 +156,7 @@ describe("web_fetch", () => {
     }).pipe(TestClock.withLive, Effect.scoped, Effect.provide(real))
   )
 
-  it.effect("cuts at 250,000 characters and says so; reads no more of an endless page than it needs", () =>
+  it.effect("cuts at 250,000 characters with a note; reads no more of an endless page than needed", () =>
     Effect.gen(function* () {
       const { port } = yield* serving((request, response) => {
         response.setHeader("content-type", "text/plain")
@@ -178,7 +178,7 @@ describe("web_fetch", () => {
     }).pipe(TestClock.withLive, Effect.scoped, Effect.provide(real))
   )
 
-  it.effect("what is no text is refused, with what it is", () =>
+  it.effect("refuses content that is not text, with its type", () =>
     Effect.gen(function* () {
       const { port } = yield* serving((request, response) => {
         response.setHeader("content-type", request.url === "/png" ? "image/png" : "text/plain")
@@ -190,7 +190,7 @@ describe("web_fetch", () => {
     }).pipe(TestClock.withLive, Effect.scoped, Effect.provide(real))
   )
 
-  it.effect("a host that does not answer is given up after ten seconds", () =>
+  it.effect("gives up a silent host after ten seconds", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(Effect.flip(fetching("http://slow.example/")), { startImmediately: true })
       yield* TestClock.adjust(Duration.millis(9_999))
@@ -208,7 +208,7 @@ describe("web_fetch", () => {
     )
   )
 
-  it.effect("a connection that is refused is told in one line", () =>
+  it.effect("reports a refused connection in one line", () =>
     Effect.gen(function* () {
       const { close, port } = yield* serving((_, response) => response.end())
       close()
@@ -217,7 +217,7 @@ describe("web_fetch", () => {
     }).pipe(TestClock.withLive, Effect.scoped, Effect.provide(real))
   )
 
-  it.effect("connects to the very address that was checked, under the name that was asked for", () => {
+  it.effect("connects to the checked address, under the requested name", () => {
     const { asked, layer } = noting(() => ({}))
     return Effect.gen(function* () {
       yield* fetching("https://one.example:8443/x http://two.example/")
@@ -225,7 +225,7 @@ describe("web_fetch", () => {
     }).pipe(Effect.provide([layer, names({ "one.example": ["93.184.216.34"], "two.example": ["2606:2800:220:1::1"] })]))
   })
 
-  it.effect("asks the next address of a name where the first does not answer", () =>
+  it.effect("tries the next address of a name when the first is silent", () =>
     Effect.gen(function* () {
       const { port } = yield* serving((_, response) => {
         response.setHeader("content-type", "text/plain")
@@ -294,7 +294,7 @@ describe("web_fetch", () => {
     }).pipe(Effect.provide([layer, names({ "public.example": ["93.184.216.34"], "inside.example": ["10.0.0.1"] })]))
   })
 
-  it.effect("asks a host ten times a minute at most, redirections counted", () => {
+  it.effect("limits requests to ten a minute per host, counting redirections", () => {
     const { asked, layer } = noting((url) =>
       url.pathname === "/on" ? { status: 301, headers: { location: "/here" } } : {}
     )

@@ -32,7 +32,7 @@ const answer = (said: string, grounding?: ModelAnswer["grounding"]): ModelAnswer
 const network = new ModelError({ reason: new NetworkError({ detail: "none" }) })
 
 describe("google_web_search", () => {
-  it.effect("gives what the model found, its sources numbered, marked as foreign", () =>
+  it.effect("returns the model's findings with numbered sources, marked as foreign", () =>
     Effect.gen(function* () {
       const found = yield* search("what is it?")
       assert.strictEqual(
@@ -64,14 +64,14 @@ describe("google_web_search", () => {
     )
   )
 
-  it.effect("gives an answer without sources as it is, and says when there is none", () =>
+  it.effect("returns an answer without sources with a note, and reports an empty one", () =>
     Effect.gen(function* () {
       assert.match(yield* search("a"), /\n\nJust so\.$/)
       assert.strictEqual(yield* search("b"), 'Nothing was found for "b".')
     }).pipe(Effect.provide(ScriptedModel.layer(["Just so.", answer(" ")])))
   )
 
-  it.effect("tries again where that may help, and says what went wrong where it does not", () =>
+  it.effect("retries where that may help, and reports the failure otherwise", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(search("a"))
       yield* TestClock.adjust("1 minute")
@@ -96,7 +96,7 @@ describe("google_web_search", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([])))
   )
 
-  it.live("takes the sources from the API, and does without what it cannot read of them", () =>
+  it.live("reads the sources from the API, and ignores malformed ones", () =>
     Effect.gen(function* () {
       const said = Fake.response([{ text: "It is so." }])
       const grounded = (groundingMetadata: unknown) => ({

@@ -12,7 +12,7 @@ import { inMemory, temporaryFolder, writeFiles } from "../../../support/workspac
 import { workspace } from "./editing.ts"
 
 layer(NodeServices.layer)("write_file", (it) => {
-  it.effect("the result is the diff and the file's name; folders are made", () =>
+  it.effect("returns the diff and the file's name; creates folders", () =>
     Effect.gen(function* () {
       const { layer: here, mode, names, place, read } = yield* workspace()
       const tool = yield* Effect.provide(writeFile, here)
@@ -36,7 +36,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a file keeps its mode, and a link stays a link", () =>
+  it.effect("keeps a file's mode and a link", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { layer: here, mode, place, read } = yield* workspace({ "run.sh": "old\n" })
@@ -50,7 +50,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a file whose lines end with CR LF keeps that, and a new one gets what is written", () =>
+  it.effect("keeps CR LF line ends, and writes a new file as given", () =>
     Effect.gen(function* () {
       const { layer: here, read } = yield* workspace({ "dos.txt": "a\r\nb\r\n" })
       const tool = yield* Effect.provide(writeFile, here)
@@ -62,7 +62,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a person is shown all of a change: of binary files too, and which file it is", () =>
+  it.effect("shows the user all of a change, also for binary files, and the file's real path", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { layer: here, place } = yield* workspace({ "a.bin": "\0old", "src/run.sh": "old\n" })
@@ -82,7 +82,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("what runs by itself is asked for whatever edits may run, by its own name and by where links lead", () =>
+  it.effect("asks for files that run by themselves in any mode, by their own name and by link targets", () =>
     Effect.gen(function* () {
       const { layer: here, place } = yield* workspace({
         ".git/HEAD": "x\n",
@@ -131,7 +131,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a folder that becomes a link out after the last look is not written into", () =>
+  it.effect("does not write into a folder that became a link out after the check", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { layer: here, names, place, read } = yield* workspace({ "d/x": "old", "out/x": "precious" })
@@ -154,7 +154,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("what a file holds already is not asked for and not written", () =>
+  it.effect("neither asks for nor writes unchanged content", () =>
     Effect.gen(function* () {
       const { layer: here } = yield* workspace({ "a.txt": "same\n" })
       const tool = yield* Effect.provide(writeFile, here)
@@ -166,7 +166,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("content is unescaped only where the model is known to escape too much", () =>
+  it.effect("unescapes content only for models known to escape too much", () =>
     Effect.gen(function* () {
       const { layer: here, read } = yield* workspace()
       const args = { file_path: "a.ts", content: 'print(\\"a\\")\\n' }
@@ -178,7 +178,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a file that changed after the question is not written", () =>
+  it.effect("does not write a file that changed after the question", () =>
     Effect.gen(function* () {
       const { layer: here, names, read, write } = yield* workspace({ "a.txt": "one\n" })
       const tool = yield* Effect.provide(writeFile, here)
@@ -192,7 +192,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a folder swapped for a link after the question leads nowhere else", () =>
+  it.effect("does not follow a folder swapped for a link after the question", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { layer: here, place } = yield* workspace({ "dir/a.txt": "one\n", "other/a.txt": "one\n" })
@@ -207,7 +207,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("bad places are answered in one sentence, and nothing is made", () =>
+  it.effect("refuses invalid places in one sentence, and creates nothing", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { layer: here, names, place } = yield* workspace({ "a.txt": "x", "dir/b.txt": "x" })
@@ -233,7 +233,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a pipe is refused, not waited for", () =>
+  it.effect("refuses a pipe without waiting", () =>
     Effect.gen(function* () {
       const { layer: here, place } = yield* workspace()
       execFileSync("mkfifo", [place("pipe")])
@@ -243,7 +243,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("a file in memory is written as one on disk", () =>
+  it.effect("writes a file in memory as on disk", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const tool = yield* writeFile
@@ -255,7 +255,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     }).pipe(Effect.provide(inMemory({})))
   )
 
-  it.effect("a write that fails leaves the old file and no other, and says why", () =>
+  it.effect("a failed write leaves only the old file, and gives the reason", () =>
     Effect.gen(function* () {
       for (let n = 1; ; n += 1) {
         const { layer: here, names, read } = yield* workspace({ "a.txt": "old\n" })
@@ -274,7 +274,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     })
   )
 
-  it.effect("interrupted at any point it has written all or nothing, and leaves nothing behind", () =>
+  it.effect("interrupted at any point it has written completely or not at all, without leftovers", () =>
     Effect.gen(function* () {
       const made: Array<Effect.Success<ReturnType<typeof workspace>>> = []
       const points = yield* interruptSweep(

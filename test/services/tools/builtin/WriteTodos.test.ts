@@ -12,7 +12,7 @@ const todos = [
 ]
 
 describe("write_todos", () => {
-  it.effect("the whole list comes back, numbered, with statuses", () =>
+  it.effect("returns the whole list, numbered, with statuses", () =>
     Effect.gen(function* () {
       const { question, result, title } = yield* callTool(writeTodos, { todos })
       assert.strictEqual(
@@ -25,7 +25,7 @@ describe("write_todos", () => {
     })
   )
 
-  it.effect("an empty list is one too", () =>
+  it.effect("accepts an empty list", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* callTool(writeTodos, { todos: [] })).result.value, "The list is empty now.")
     })
