@@ -8,48 +8,13 @@ import { visibleBlock, visibleLine } from "./InvisibleCharacters.ts"
  */
 
 /** Elements that the runtime writes, and elements of other agents and models that would give a text another role. */
-const elements: ReadonlyArray<string> = [
-  "state_snapshot",
-  "scratchpad",
-  "user_words",
-  "overall_goal",
-  "active_constraints",
-  "key_knowledge",
-  "artifact_trail",
-  "file_system_state",
-  "recent_actions",
-  "task_state",
-  "current_plan",
-  "session_context",
-  "hook_context",
-  "web_page",
-  "system",
-  "system_reminder",
-  "system_instruction",
-  "system_instructions",
-  "system_prompt",
-  "system_message",
-  "environment_context",
-  "user_instructions",
-  "user_prompt_submit_hook",
-  "task_notification",
-  "command_name",
-  "command_message",
-  "command_args",
-  "local_command_stdout",
-  "local_command_stderr",
-  "human",
-  "assistant",
-  "developer",
-  "tool_result",
-  "tool_results",
-  "function_result",
-  "function_results",
-  "function_call",
-  "function_calls",
-  "im_start",
-  "im_end"
-]
+const elements: ReadonlyArray<string> =
+  `state_snapshot scratchpad user_words overall_goal active_constraints key_knowledge artifact_trail
+  file_system_state recent_actions task_state current_plan session_context hook_context web_page system
+  system_reminder system_instruction system_instructions system_prompt system_message environment_context
+  user_instructions user_prompt_submit_hook task_notification command_name command_message command_args
+  local_command_stdout local_command_stderr human assistant developer tool_result tool_results function_result
+  function_results function_call function_calls im_start im_end`.split(/\s+/)
 /** Roles that are also types and elements in ordinary code (`List<User>`). Escaped only as model tokens: `<|user|>`. */
 const tokens: ReadonlyArray<string> = [...elements, "user", "model", "tool", "instructions"]
 

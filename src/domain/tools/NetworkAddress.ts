@@ -8,24 +8,11 @@ import { IpNetwork, NetAddress } from "effect/net"
  * link-local with the metadata services of clouds, protocols, documentation, benchmarks, multicast, and the rest; and the address
  * at which Azure machines ask for their own secrets.
  */
-const special4 = [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "169.254.0.0/16",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.0.2.0/24",
-  "192.88.99.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "198.51.100.0/24",
-  "203.0.113.0/24",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-  "168.63.129.16/32"
-].map(IpNetwork.fromStringUnsafe)
+const special4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+  192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+  168.63.129.16/32`
+  .split(/\s+/)
+  .map(IpNetwork.fromStringUnsafe)
 
 /** The public IPv6 range. Loopback, link-local, unique-local, multicast and IPv4-mapped addresses lie outside. */
 const global6 = IpNetwork.fromStringUnsafe("2000::/3")

@@ -1,8 +1,6 @@
 import { Predicate } from "effect"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
-/** One file: a security table and the rules that read it, checked together against docs/approval.md. */
-
 /**
  * Files that run by themselves, or that determine what runs or what a model reads. With `--approve edits`, the user expects to look
  * at edited code before it runs. These files run at the next commit, install, push or start, so each edit of them asks. Names are
@@ -28,6 +26,8 @@ export const hooksReason = "git runs what stands here, or starts what it names"
 /** The reason shown for memory files. */
 export const memoryReason = "it says what this or another agent is told, or runs"
 
+const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
+
 /** All rules. The first matching one gives the reason. */
 export const steeringRules: ReadonlyArray<SteeringRule> = [
   {
@@ -35,383 +35,93 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
     why: hooksReason,
     // Git treats any folder with a HEAD as a repository, whatever its name, and its config names programs.
     folders: ["*.git", ".githooks", ".git-hooks", ".husky", ".lefthook", ".lefthook-local", ".cargo-husky"],
-    files: [
-      "HEAD",
-      ".gitattributes",
-      ".gitmodules",
-      ".gitconfig",
-      ".pre-commit-config.yaml",
-      ".pre-commit-hooks.yaml",
-      "lefthook*.yml",
-      "lefthook*.yaml",
-      "lefthook*.toml",
-      "lefthook*.json",
-      ".lefthook*",
-      ".lintstagedrc*",
-      "lint-staged.config.*",
-      ".huskyrc*",
-      "husky.config.*",
-      "*simple-git-hooks.*",
-      ".overcommit.yml",
-      "captainhook.json",
-      "grumphp.yml"
-    ]
+    files: words(`
+      HEAD .gitattributes .gitmodules .gitconfig .pre-commit-config.yaml .pre-commit-hooks.yaml lefthook*.yml
+      lefthook*.yaml lefthook*.toml lefthook*.json .lefthook* .lintstagedrc* lint-staged.config.* .huskyrc*
+      husky.config.* *simple-git-hooks.* .overcommit.yml captainhook.json grumphp.yml
+    `)
   },
   {
     kind: "continuous integration and deployment",
     why: "a server runs it after the next push",
-    folders: [
-      ".github",
-      ".gitlab",
-      ".circleci",
-      ".buildkite",
-      ".woodpecker",
-      ".forgejo",
-      ".gitea",
-      ".azure-pipelines",
-      ".azuredevops",
-      ".teamcity",
-      ".semaphore",
-      ".tekton",
-      ".builds"
-    ],
-    files: [
-      ".gitlab-ci*.yml",
-      ".travis.yml",
-      ".drone.yml",
-      ".cirrus.yml",
-      ".woodpecker.y*ml",
-      ".build.yml",
-      ".appveyor.yml",
-      "appveyor.yml",
-      "azure-pipelines*.y*ml",
-      "bitbucket-pipelines.yml",
-      "Jenkinsfile*",
-      "*.jenkinsfile",
-      "cloudbuild*.y*ml",
-      "buildspec*.y*ml",
-      "action.y*ml",
-      "netlify.toml",
-      "vercel.json",
-      "render.yaml",
-      "amplify.yml",
-      "fly.toml",
-      "wrangler.toml",
-      "wrangler.json*",
-      "serverless.y*ml",
-      "firebase.json",
-      "heroku.yml",
-      "renovate.json*"
-    ]
+    folders: words(`
+      .github .gitlab .circleci .buildkite .woodpecker .forgejo .gitea .azure-pipelines .azuredevops .teamcity
+      .semaphore .tekton .builds
+    `),
+    files: words(`
+      .gitlab-ci*.yml .travis.yml .drone.yml .cirrus.yml .woodpecker.y*ml .build.yml .appveyor.yml appveyor.yml
+      azure-pipelines*.y*ml bitbucket-pipelines.yml Jenkinsfile* *.jenkinsfile cloudbuild*.y*ml buildspec*.y*ml
+      action.y*ml netlify.toml vercel.json render.yaml amplify.yml fly.toml wrangler.toml wrangler.json*
+      serverless.y*ml firebase.json heroku.yml renovate.json*
+    `)
   },
   {
     kind: "editors",
     why: "an editor runs what it says when this folder is opened",
-    folders: [
-      ".vscode",
-      ".idea",
-      ".run",
-      ".devcontainer",
-      ".zed",
-      ".fleet",
-      ".vs",
-      ".nova",
-      ".helix",
-      ".vim",
-      ".nvim",
-      ".emacs.d"
-    ],
-    files: [
-      "*.code-workspace",
-      "*.sublime-project",
-      ".devcontainer.json",
-      ".gitpod.yml",
-      ".exrc",
-      ".vimrc",
-      ".lvimrc",
-      ".nvimrc",
-      ".nvim.lua",
-      ".dir-locals*.el",
-      ".emacs",
-      ".vimspector.json",
-      "Session.vim"
-    ]
+    folders: words(".vscode .idea .run .devcontainer .zed .fleet .vs .nova .helix .vim .nvim .emacs.d"),
+    files: words(`
+      *.code-workspace *.sublime-project .devcontainer.json .gitpod.yml .exrc .vimrc .lvimrc .nvimrc .nvim.lua
+      .dir-locals*.el .emacs .vimspector.json Session.vim
+    `)
   },
   {
     kind: "agents and their memory",
     why: memoryReason,
-    folders: [
-      ".palimpsest",
-      ".gemini",
-      ".claude",
-      ".codex",
-      ".cursor",
-      ".pi",
-      ".agents",
-      ".agent",
-      ".windsurf",
-      ".clinerules",
-      ".roo",
-      ".kilocode",
-      ".continue",
-      ".opencode",
-      ".amazonq",
-      ".kiro",
-      ".qwen",
-      ".junie",
-      ".augment",
-      ".goose",
-      ".trae",
-      ".openhands",
-      ".factory"
-    ],
-    files: [
-      "AGENT.md",
-      "AGENTS*.md",
-      "CLAUDE*.md",
-      "GEMINI*.md",
-      "PALIMPSEST*.md",
-      "QWEN.md",
-      "CRUSH.md",
-      "WARP.md",
-      "SKILL.md",
-      "mcp.json",
-      ".mcp.json",
-      "opencode.json*",
-      "crush.json",
-      ".cursorrules",
-      ".windsurfrules",
-      ".goosehints",
-      ".aider*",
-      ".roomodes",
-      ".roorules*"
-    ]
+    folders: words(`
+      .palimpsest .gemini .claude .codex .cursor .pi .agents .agent .windsurf .clinerules .roo .kilocode .continue
+      .opencode .amazonq .kiro .qwen .junie .augment .goose .trae .openhands .factory
+    `),
+    files: words(`
+      AGENT.md AGENTS*.md CLAUDE*.md GEMINI*.md PALIMPSEST*.md QWEN.md CRUSH.md WARP.md SKILL.md mcp.json .mcp.json
+      opencode.json* crush.json .cursorrules .windsurfrules .goosehints .aider* .roomodes .roorules*
+    `)
   },
   {
     kind: "shells and the environment",
     why: "a shell or another program reads it when it starts",
-    folders: [
-      ".config",
-      ".direnv",
-      ".mise",
-      ".devbox",
-      ".flox",
-      ".ssh",
-      ".gnupg",
-      ".docker",
-      ".aws",
-      ".kube",
-      "LaunchAgents"
-    ],
-    files: [
-      ".env*",
-      ".bash*",
-      ".profile",
-      ".zsh*",
-      ".zprofile",
-      ".zlog*",
-      ".ksh*",
-      ".csh*",
-      ".tcsh*",
-      ".login",
-      ".logout",
-      ".inputrc",
-      ".xinitrc",
-      ".xprofile",
-      ".xsession*",
-      "config.fish",
-      "mise*.toml",
-      ".tool-versions",
-      "devbox.json",
-      "crontab",
-      "sitecustomize.py",
-      "usercustomize.py",
-      "*.pth",
-      ".pythonrc*",
-      ".pdbrc*",
-      ".gdbinit",
-      ".lldbinit",
-      ".irbrc",
-      ".pryrc",
-      ".Rprofile",
-      ".Renviron",
-      ".netrc",
-      ".curlrc",
-      ".wgetrc"
-    ]
+    folders: words(".config .direnv .mise .devbox .flox .ssh .gnupg .docker .aws .kube LaunchAgents"),
+    files: words(`
+      .env* .bash* .profile .zsh* .zprofile .zlog* .ksh* .csh* .tcsh* .login .logout .inputrc .xinitrc .xprofile
+      .xsession* config.fish mise*.toml .tool-versions devbox.json crontab sitecustomize.py usercustomize.py *.pth
+      .pythonrc* .pdbrc* .gdbinit .lldbinit .irbrc .pryrc .Rprofile .Renviron .netrc .curlrc .wgetrc
+    `)
   },
   {
     kind: "package managers and what they installed",
     why: "it says what is installed and run, or programs are found there",
-    folders: [
-      "node_modules",
-      ".venv",
-      "venv",
-      "site-packages",
-      ".yarn",
-      ".cargo",
-      ".mvn",
-      ".gradle",
-      ".bundle",
-      ".pip"
-    ],
-    files: [
-      ".npmrc",
-      ".yarnrc*",
-      ".pnpmfile.*",
-      ".pnp.*",
-      "pnpm-workspace.yaml",
-      "bunfig.toml",
-      ".bunfig.toml",
-      "package-lock.json",
-      "npm-shrinkwrap.json",
-      "yarn.lock",
-      "pnpm-lock.yaml",
-      "bun.lock*",
-      "deno.lock",
-      "Pipfile.lock",
-      "poetry.lock",
-      "uv.lock",
-      "pdm.lock",
-      "Cargo.lock",
-      "Gemfile.lock",
-      "composer.lock",
-      "go.sum",
-      "Package.resolved",
-      ".pypirc",
-      "pip.conf",
-      "pip.ini",
-      ".condarc",
-      ".gemrc",
-      "nuget.config",
-      "gradle-wrapper.*",
-      "gradlew",
-      "gradlew.bat",
-      "mvnw",
-      "mvnw.cmd",
-      ".bazelrc",
-      ".bazeliskrc",
-      "rust-toolchain*"
-    ]
+    folders: words("node_modules .venv venv site-packages .yarn .cargo .mvn .gradle .bundle .pip"),
+    files: words(`
+      .npmrc .yarnrc* .pnpmfile.* .pnp.* pnpm-workspace.yaml bunfig.toml .bunfig.toml package-lock.json
+      npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock* deno.lock Pipfile.lock poetry.lock uv.lock pdm.lock
+      Cargo.lock Gemfile.lock composer.lock go.sum Package.resolved .pypirc pip.conf pip.ini .condarc .gemrc
+      nuget.config gradle-wrapper.* gradlew gradlew.bat mvnw mvnw.cmd .bazelrc .bazeliskrc rust-toolchain*
+    `)
   },
   {
     kind: "building, testing and installing",
     why: "a build, a test run or an install runs what it says",
     folders: [".storybook", ".vitepress", ".docusaurus"],
-    files: [
-      "Makefile*",
-      "GNUmakefile",
-      "*.mk",
-      "Justfile",
-      ".justfile",
-      "Taskfile*.y*ml",
-      "Rakefile",
-      "*.rake",
-      "Gemfile*",
-      "*.gemspec",
-      "Dockerfile*",
-      "*.dockerfile",
-      "Containerfile*",
-      "docker-compose*.y*ml",
-      "compose*.y*ml",
-      "Vagrantfile",
-      "Procfile*",
-      "Brewfile",
-      "Tiltfile",
-      "Earthfile",
-      "*.gradle",
-      "*.gradle.kts",
-      "pom.xml",
-      "build.xml",
-      "CMakeLists.txt",
-      "*.cmake",
-      "meson.build",
-      "BUILD",
-      "BUILD.bazel",
-      "WORKSPACE*",
-      "MODULE.bazel",
-      "*.bzl",
-      "SConstruct",
-      "SConscript",
-      "wscript",
-      "configure",
-      "configure.ac",
-      "build.rs",
-      "build.zig",
-      "build.sbt",
-      "Cargo.toml",
-      "go.mod",
-      "go.work",
-      "requirements*.txt",
-      "constraints*.txt",
-      "Pipfile",
-      "gradle.properties",
-      "libs.versions.toml",
-      "mix.exs",
-      "rebar.config",
-      "project.clj",
-      "setup.py",
-      "setup.cfg",
-      "pyproject.toml",
-      "tox.ini",
-      "noxfile.py",
-      "conftest.py",
-      "pytest.ini",
-      "fabfile.py",
-      "composer.json",
-      "deno.json*",
-      "tsconfig*.json",
-      "*.config.*js",
-      "*.config.*ts",
-      "gulpfile.*",
-      "Gruntfile.*",
-      "karma.conf.*",
-      "turbo.json",
-      "nx.json",
-      "lerna.json",
-      "angular.json",
-      "Podfile",
-      "Fastfile",
-      "Package.swift",
-      "*.csproj",
-      "*.fsproj",
-      "*.vbproj",
-      "*.props",
-      "*.targets",
-      "*.nix",
-      "Snakefile",
-      "dune"
-    ],
+    files: words(`
+      Makefile* GNUmakefile *.mk Justfile .justfile Taskfile*.y*ml Rakefile *.rake Gemfile* *.gemspec Dockerfile*
+      *.dockerfile Containerfile* docker-compose*.y*ml compose*.y*ml Vagrantfile Procfile* Brewfile Tiltfile Earthfile
+      *.gradle *.gradle.kts pom.xml build.xml CMakeLists.txt *.cmake meson.build BUILD BUILD.bazel WORKSPACE*
+      MODULE.bazel *.bzl SConstruct SConscript wscript configure configure.ac build.rs build.zig build.sbt Cargo.toml
+      go.mod go.work requirements*.txt constraints*.txt Pipfile gradle.properties libs.versions.toml mix.exs
+      rebar.config project.clj setup.py setup.cfg pyproject.toml tox.ini noxfile.py conftest.py pytest.ini fabfile.py
+      composer.json deno.json* tsconfig*.json *.config.*js *.config.*ts gulpfile.* Gruntfile.* karma.conf.* turbo.json
+      nx.json lerna.json angular.json Podfile Fastfile Package.swift *.csproj *.fsproj *.vbproj *.props *.targets
+      *.nix Snakefile dune
+    `),
     isOptional: true
   }
 ]
 
 /** Hidden files that nothing runs and that steer nothing. All other hidden files ask. */
-export const harmlessHidden: ReadonlyArray<string> = [
-  ".env.example",
-  ".env.sample",
-  ".env.template",
-  ".gitignore",
-  ".gitkeep",
-  ".keep",
-  ".mailmap",
-  ".git-blame-ignore-revs",
-  ".npmignore",
-  ".dockerignore",
-  ".prettierignore",
-  ".eslintignore",
-  ".stylelintignore",
-  ".geminiignore",
-  ".palimpsestignore",
-  ".ignore",
-  ".rgignore",
-  ".editorconfig",
-  ".nojekyll",
-  ".nvmrc",
-  ".node-version",
-  ".python-version",
-  ".ruby-version"
-]
+export const harmlessHidden: ReadonlyArray<string> = words(`
+  .env.example .env.sample .env.template .gitignore .gitkeep .keep .mailmap .git-blame-ignore-revs .npmignore
+  .dockerignore .prettierignore .eslintignore .stylelintignore .geminiignore .palimpsestignore .ignore .rgignore
+  .editorconfig .nojekyll .nvmrc .node-version .python-version .ruby-version
+`)
 
 /** The hidden folder that contains pages of a site. */
 const harmlessFolder = ".well-known"
@@ -520,36 +230,11 @@ export const steeringReason = (
 // --- package.json -----------------------------------------------------------------------------------------------------------
 
 /** Fields of a package.json that run nothing: they describe the package, or select its source files. */
-export const harmlessFields: ReadonlyArray<string> = [
-  "$schema",
-  "name",
-  "version",
-  "description",
-  "keywords",
-  "homepage",
-  "bugs",
-  "license",
-  "author",
-  "contributors",
-  "maintainers",
-  "funding",
-  "repository",
-  "private",
-  "engines",
-  "os",
-  "cpu",
-  "sideEffects",
-  "type",
-  "types",
-  "typings",
-  "typesVersions",
-  "main",
-  "module",
-  "browser",
-  "exports",
-  "imports",
-  "peerDependenciesMeta"
-]
+export const harmlessFields: ReadonlyArray<string> = words(`
+  $schema name version description keywords homepage bugs license author contributors maintainers funding repository
+  private engines os cpu sideEffects type types typings typesVersions main module browser exports imports
+  peerDependenciesMeta
+`)
 
 /** Fields of names and versions. A version is harmless; another source to install from is not. */
 const dependencyFields = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"]
