@@ -1,0 +1,231 @@
+import type { AgentCard } from "@a2a-js/sdk"
+import {
+  type Client,
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory
+} from "@a2a-js/sdk/client"
+import { Duration, Effect, Predicate, Redacted, Ref, Result, Schema, type Scope } from "effect"
+import type { RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
+import { clipped } from "../../domain/text/Bytes.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { AgentFailure } from "../../services/agent/AgentRunner.ts"
+import { bounded } from "../model/BoundedResponse.ts"
+import { type Header, withoutSecret } from "./A2aAuth.ts"
+
+/** Reaches a remote agent: its card, the hosts that it may be asked at, and the bounds of a request. */
+
+/** A remote agent and its card. */
+export interface Endpoint {
+  readonly name: string
+  /** Where the definition says that the card is. */
+  readonly where: RemoteAgent["card"]
+  readonly reach: ((url: URL) => Effect.Effect<unknown, { readonly message: string }>) | undefined
+  /** The card, once it was read. */
+  readonly agreed: Ref.Ref<AgreedCard | undefined>
+}
+
+/** A card that was read, and the hosts that are asked. */
+export interface AgreedCard {
+  readonly card: AgentCard
+  readonly origins: ReadonlyArray<string>
+}
+
+/** The requests of one exchange, and what happened to them beyond what the SDK reports. Mutable. */
+export interface Exchange {
+  readonly header: Header | undefined
+  status: number | undefined
+  /** Why this client aborted the request. */
+  refusal: string | undefined
+}
+
+/** An exchange before its first request. */
+export const makeExchange = (header: Header | undefined): Exchange => ({
+  header,
+  status: undefined,
+  refusal: undefined
+})
+
+/** Bytes of one response. The largest single event is 4 MiB, a limit of the SDK. */
+const maxResponseBytes = 32 * 1024 * 1024
+/** The time limit for loading the card. */
+const requestTimeout: Duration.Input = "30 seconds"
+
+/** Makes a failure of an agent. */
+export const failed = ({ name }: Pick<Endpoint, "name">, why: string): AgentFailure =>
+  new AgentFailure({ message: `agent ${name}: ${why}` })
+
+/** Makes the failure of a request, without the credentials. */
+export const failure = (endpoint: Pick<Endpoint, "name">, exchange: Exchange, error: unknown): AgentFailure =>
+  failed(endpoint, withoutSecret(errorText(error, exchange), exchange.header))
+
+/** Runs a request of the SDK. */
+export const request = <A>(
+  endpoint: Pick<Endpoint, "name">,
+  exchange: Exchange,
+  run: () => Promise<A>
+): Effect.Effect<A, AgentFailure> =>
+  Effect.tryPromise({ try: run, catch: (error) => failure(endpoint, exchange, error) })
+
+/** A client whose requests end with the scope. */
+export const connect = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  exchange: Exchange
+): Effect.fn.Return<Client, AgentFailure, Scope.Scope> {
+  const signal = yield* Effect.abortSignal
+  const { card, origins } = (yield* Ref.get(endpoint.agreed)) ?? (yield* agree(endpoint, exchange, signal))
+  yield* Effect.forEach(origins, (origin) => check(endpoint, origin), { discard: true })
+  exchange.status = undefined
+  const fetchImpl = guarded((origin) => origins.includes(origin), signal, exchange)
+  const transport = { fetchImpl, legacyCompat: { enabled: true } }
+  return yield* request(endpoint, exchange, () =>
+    new ClientFactory({
+      transports: [new JsonRpcTransportFactory(transport), new RestTransportFactory(transport)],
+      cardResolver: resolver(fetch)
+    }).createFromAgentCard(card)
+  )
+})
+
+const resolver = (fetchImpl: typeof fetch) =>
+  new DefaultAgentCardResolver({ fetchImpl, legacyCompat: { enabled: true } })
+
+const check = (endpoint: Endpoint, url: string): Effect.Effect<void, AgentFailure> =>
+  endpoint.reach === undefined
+    ? Effect.void
+    : endpoint.reach(new URL(url)).pipe(
+        Effect.mapError(({ message }) => failed(endpoint, message)),
+        Effect.asVoid
+      )
+
+/** Reads the card and keeps it. */
+const agree = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  exchange: Exchange,
+  signal: AbortSignal
+): Effect.fn.Return<AgreedCard, AgentFailure> {
+  const { agreed, where } = endpoint
+  const card = yield* loadCard(endpoint, exchange, signal)
+  if (!isCard(card)) {
+    return yield* failed(endpoint, `what lies at ${clip("url" in where ? where.url : "its card")} is no agent card`)
+  }
+  const origins = "url" in where ? [where.url] : card.supportedInterfaces.map(({ url }) => url)
+  const made: AgreedCard = {
+    // Fields missing in a card get the defaults of the protocol.
+    card: resolver(fetch).normalizeAgentCard(card),
+    origins: origins.flatMap((url) => originOf(url) ?? [])
+  }
+  yield* Ref.set(agreed, made)
+  return made
+})
+
+const loadCard = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  exchange: Exchange,
+  signal: AbortSignal
+): Effect.fn.Return<unknown, AgentFailure> {
+  const { name, where } = endpoint
+  const wrong = (message: string) => new AgentFailure({ message })
+  if ("json" in where) {
+    const json = yield* Effect.mapError(readJson(where.json), () => wrong(`the card of agent ${name} is not JSON`))
+    return resolver(fetch).normalizeAgentCard(json)
+  }
+  const origin = originOf(where.url)
+  if (origin === undefined) return yield* wrong(`the address of agent ${name} is none: ${clip(where.url)}`)
+  const fetchImpl = guarded((other) => other === origin, signal, exchange)
+  yield* check(endpoint, where.url)
+  const isBare = new URL(where.url).pathname === "/"
+  const path = isBare ? undefined : ""
+  return yield* request(endpoint, exchange, () => resolver(fetchImpl).resolve(where.url, path)).pipe(
+    Effect.timeoutOrElse({
+      duration: requestTimeout,
+      orElse: () =>
+        Effect.fail(
+          wrong(
+            `agent ${name} does not give its card within ${Duration.format(Duration.fromInputUnsafe(requestTimeout))}`
+          )
+        )
+    })
+  )
+})
+
+const clip = (text: string): string => clipped(text, 500)
+
+/** A `fetch` for a single host that authenticates, follows no redirection and limits the size of the response. */
+const guarded =
+  (isAllowed: (origin: string) => boolean, signal: AbortSignal, exchange: Exchange): typeof fetch =>
+  (input, init) => {
+    const refuse = (why: string) => {
+      exchange.refusal = why
+      return Promise.reject(new Error(why))
+    }
+    const { href, host, origin } = new URL(input instanceof Request ? input.url : input)
+    if (!isAllowed(origin)) {
+      return refuse(
+        `its card sends us to ${host}, which is not where the card lies; give the card itself (agent_card_json) if that is meant`
+      )
+    }
+    const { header } = exchange
+    const headers = new Headers(init?.headers)
+    if (header !== undefined) headers.set(header.name, Redacted.value(header.value))
+    return fetch(href, { ...init, headers, redirect: "manual", signal }).then((response) => {
+      exchange.status = response.status
+      if (response.status < 300 || response.status >= 400) {
+        const exceeded = () => {
+          exchange.refusal = `it answered with more than ${maxResponseBytes / 1024 / 1024} MiB`
+          return new Error(exchange.refusal)
+        }
+        return bounded(response, maxResponseBytes, exceeded, signal)
+      }
+      return refuse(`it sends us on to ${clip(response.headers.get("location") ?? "elsewhere")}, which is not followed`)
+    })
+  }
+
+/** The fields of a card that are needed. The SDK does not validate them. */
+const isCard = Schema.is(
+  Schema.Struct({
+    supportedInterfaces: Schema.Array(Schema.Struct({ url: Schema.String, protocolBinding: Schema.String }))
+  })
+)
+
+const originOf = (url: string): string | undefined => Result.getOrUndefined(Result.try(() => new URL(url)))?.origin
+
+const readJson = Schema.decodeUnknownEffect(fromJson(Schema.Unknown))
+
+/** The code of a failed connection, which Node puts somewhere in the chain of causes. */
+const codeOf = (error: unknown): string | undefined => {
+  if (!Predicate.isObject(error)) return undefined
+  if ("code" in error && Predicate.isString(error.code)) return error.code
+  return "cause" in error ? codeOf(error.cause) : undefined
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const isOf = (error: unknown, name: string): boolean =>
+  error instanceof Error && (error.name === name || (error.cause !== undefined && isOf(error.cause, name)))
+
+/** The error message for the user. */
+const errorText = (error: unknown, exchange: Exchange): string => {
+  if (exchange.refusal !== undefined) return exchange.refusal
+  if (isOf(error, "TaskNotFoundError"))
+    return "it no longer knows the task that this goes on with; say it again to begin anew"
+  if (exchange.status === 401 || exchange.status === 403) {
+    return exchange.header === undefined
+      ? `it wants to know who asks (HTTP ${exchange.status}); give auth in the agent's definition`
+      : `it refuses our credentials (HTTP ${exchange.status}); check the auth in the agent's definition`
+  }
+  if (exchange.status === 404) return "there is no agent at that address (HTTP 404); check its address"
+  if (exchange.status === 429) return "it is asked too often (HTTP 429); try again later"
+  if (exchange.status !== undefined && exchange.status >= 500) {
+    return `it has trouble of its own (HTTP ${exchange.status}); try again later`
+  }
+  const message = messageOf(error)
+  const code = codeOf(error)
+  if (exchange.status === undefined) return `it cannot be reached (${code ?? clip(message)}); is it running?`
+  if (code?.startsWith("UND_ERR") === true || message === "terminated") return "the connection broke off; try again"
+  if (/maximum allowed size/.test(message)) return "it answered with an event of more than 4 MiB"
+  if (error instanceof SyntaxError || /JSON|SSE|Content-Type/.test(message)) {
+    return `its answer is not A2A (${clip(message)})`
+  }
+  return clip(message)
+}
