@@ -26,12 +26,14 @@ import {
   type SettingsError,
   type SettingsPlace
 } from "../../services/settings/Settings.ts"
+import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { apiKeyVariable } from "../input/ApiKey.ts"
 import * as Input from "../input/Input.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { leftOutLine, noticeLine } from "../output/RuntimeText.ts"
 import { configImport } from "./configImport.ts"
 
 /**
@@ -83,11 +85,13 @@ const fromDotEnv = Effect.gen(function* () {
   return new Map(same.map(([name]) => [name, `${name} in ${file ?? ".env"}`]))
 })
 
+const settingsLine = (notice: SettingsNotice): string => noticeLine({ _tag: "Settings", notice })
+
 /** Reads the settings and prints their notices on stderr. */
 const readSettings = Effect.gen(function* () {
   const { read } = yield* Settings
   const all = yield* Effect.mapError(read, exitError)
-  yield* Effect.forEach(all.notices, Output.notice, { discard: true })
+  yield* Effect.forEach(all.notices, (notice) => Output.notice(settingsLine(notice)), { discard: true })
   return { ...all, dotEnv: yield* fromDotEnv }
 })
 
@@ -186,7 +190,8 @@ const noticeIfOverridden = Effect.fnUntraced(function* (path: SettingsPath, plac
   const { read, states } = yield* Settings
   const { files } = yield* states
   const own = files.find((file) => file.place === place)
-  if (own?.state._tag === "LeftOut") return yield* Output.notice(`it has no effect yet: ${own.state.why}`)
+  if (own?.state._tag === "LeftOut")
+    return yield* Output.notice(`it has no effect yet: ${leftOutLine(own.state.reason)}`)
   const set = yield* Effect.option(read)
   const stronger = Option.isNone(set) ? undefined : set.value.sources.get(dotted(path))?.at(-1)
   if (stronger === undefined || stronger.place === place || own === undefined) return
@@ -252,7 +257,7 @@ const stateText = ({ state }: SettingsFileState): string => {
     case "Counts":
       return "in use"
     case "LeftOut":
-      return `ignored: ${state.why}`
+      return `ignored: ${leftOutLine(state.reason)}`
     case "Broken":
       return "invalid"
   }
@@ -313,11 +318,13 @@ const checkFile = ({ file, place, state }: SettingsFileState): ReadonlyArray<Che
     case "Absent":
       return [ok(name, `${file} does not exist; nothing is set there`)]
     case "LeftOut":
-      return [warning(name, `${file} was left out: ${state.why}`)]
+      return [warning(name, `${file} was left out: ${leftOutLine(state.reason)}`)]
     case "Broken":
       return [problem(name, state.error.message)]
     case "Counts":
-      return state.notices.length === 0 ? [ok(name, file)] : state.notices.map((notice) => warning(name, notice))
+      return state.notices.length === 0
+        ? [ok(name, file)]
+        : state.notices.map((notice) => warning(name, settingsLine(notice)))
   }
 }
 
@@ -385,7 +392,7 @@ const checkModel = (settings: SettingsFile): Check => {
   const { source, window } = ModelWindows.resolveOffline(model, settings.models)
   return modelName.test(model)
     ? source === "assumed"
-      ? warning("model", ModelWindows.unknownModelText(model, settings.window ?? window))
+      ? warning("model", noticeLine({ _tag: "UnknownModel", model, window: settings.window ?? window }))
       : ok("model", model)
     : problem("model", `${JSON.stringify(model)} is not a model name; try palimpsest config set model gemini-2.5-pro`)
 }
@@ -415,7 +422,7 @@ const doctor = Command.make(
           : []
         : [ok(".env", `${env.file} sets ${names.join(", ")}`)]),
       ...broken.map(({ message }) => problem("environment", message)),
-      ...notices.map((notice) => warning("environment", notice)),
+      ...notices.map((notice) => warning("environment", settingsLine(notice))),
       ...(fromEnvironment.length === 0 && broken.length + notices.length > 0
         ? []
         : [

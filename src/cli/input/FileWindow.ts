@@ -8,6 +8,7 @@ import { Settings } from "../../services/settings/Settings.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import { noticeLine } from "../output/RuntimeText.ts"
 
 /** The context window of a conversation read from a file. */
 
@@ -44,7 +45,7 @@ export const windowOf = Effect.fn("FileWindow.of")(function* (
       ? yield* ModelWindows.resolve(name, settings.models)
       : ModelWindows.resolveOffline(name, settings.models)
   if (source === "assumed" || source === "missing") {
-    yield* Output.notice(printableLine(`${ModelWindows.unknownModelText(name, window)}${hint}`))
+    yield* Output.notice(`${noticeLine({ _tag: "UnknownModel", model: name, window })}${hint}`)
   }
   return window
 })

@@ -4,19 +4,22 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
+import { noticeLine } from "./RuntimeText.ts"
 import { detailLines } from "./ToolCallText.ts"
 
 /** Escapes control characters and keeps line breaks. */
 export const printableLines = (text: string): string => detailLines(text).join("\n")
 
-/** Adds the token count of each file. */
+/** Adds the token count of each file, and makes lines of all problems. */
 export const withTokens = Effect.fnUntraced(function* (loaded: LoadedMemory) {
   const counter = yield* TokenCounter
   const counts = yield* counter
     .count(loaded.blocks.map(({ text }) => ({ text })))
     .pipe(Effect.mapError(({ message }) => failed(`the tokens could not be counted: ${message}`)))
+  const untrusted = loaded.untrusted.map((file) => noticeLine({ _tag: "UntrustedMemory", file }))
+  const problems = [...untrusted, ...loaded.problems]
   const blocks = loaded.blocks.map((block, i) => ({ ...block, tokens: Math.ceil(counts[i] ?? 0) }))
-  return { blocks, tokens: blocks.reduce((sum, { tokens }) => sum + tokens, 0), problems: loaded.problems }
+  return { blocks, tokens: blocks.reduce((sum, { tokens }) => sum + tokens, 0), problems }
 })
 type CountedMemory = Effect.Success<ReturnType<typeof withTokens>>
 

@@ -5,19 +5,32 @@ import type { RuntimeHandlers } from "../../services/runtime/Runtime.ts"
 import type { RuntimeError, SessionSelectionError } from "../../services/runtime/RuntimeError.ts"
 import { type Notify, noticeText, type RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
 import type { SessionStoreError } from "../../services/session/SessionStore.ts"
+import { type LeftOutReason, leftOutText } from "../../services/settings/SettingsNotice.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
 
 /** Messages of the runtime in the words of the command line: what happened, and which flag or command helps. */
 
+const trustHint = "; to trust it: palimpsest trust"
+
+const leftOutHint = ({ _tag }: LeftOutReason): string => (_tag === "Untrusted" ? trustHint : "")
+
+/** Why a settings file is ignored, and what to do. */
+export const leftOutLine = (reason: LeftOutReason): string => `${leftOutText(reason)}${leftOutHint(reason)}`
+
 /** The advice for a notice, if there is any. */
-const hint = ({ _tag }: RuntimeNotice): string => {
-  switch (_tag) {
+const hint = (notice: RuntimeNotice): string => {
+  switch (notice._tag) {
     case "Message":
       return ""
+    case "Settings":
+      return notice.notice._tag === "LeftOut" ? leftOutHint(notice.notice.reason) : ""
+    case "UnknownModel":
+      return ` (to set it: palimpsest config set models.${notice.model}.window N)`
     case "UntrustedFolder":
-      return `; to trust it: palimpsest trust`
+    case "UntrustedMemory":
+      return trustHint
     case "MoreMemoryProblems":
       return "; palimpsest memory refresh lists them"
     case "ApprovalUnavailable":

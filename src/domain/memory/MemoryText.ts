@@ -31,6 +31,8 @@ export interface LoadedMemory {
   readonly blocks: ReadonlyArray<MemoryBlock>
   /** What could not be read or was left out, one line each, for the user. */
   readonly problems: ReadonlyArray<string>
+  /** Files above the working folder that were left out because their folder is not trusted, as shown to the user. */
+  readonly untrusted: ReadonlyArray<string>
 }
 
 /** Elements that enclose memory in the prompt. */

@@ -134,7 +134,7 @@ const projectCandidates = Effect.fnUntraced(function* (
   ]
 })
 
-/** The project candidates that are trusted; the others are reported where the user would miss them. */
+/** The project candidates that are trusted, and the other files that the user would miss. */
 const trustedCandidates = Effect.fnUntraced(function* (
   memory: MemoryContext,
   places: MemoryPlaces,
@@ -145,6 +145,7 @@ const trustedCandidates = Effect.fnUntraced(function* (
   const { fs, path } = memory
   const rootOf = projectRoots(memory, places)
   const accepted: Array<MemorySearch.Candidate> = []
+  const untrusted: Array<string> = []
   for (const { candidate, owner } of yield* projectCandidates(memory, places, folder, isTrusted)) {
     const place = path.dirname(candidate.place)
     const isInside = isWithin(folder, place, path.sep)
@@ -152,7 +153,7 @@ const trustedCandidates = Effect.fnUntraced(function* (
       // Reported above the folder, in the same project. What is below was refused by the user.
       const isAbove = !isInside && isWithin(yield* rootOf(folder), place, path.sep)
       if (isAbove && (yield* Effect.orElseSucceed(fs.exists(candidate.place), () => false))) {
-        report(candidate.place, `its folder is not trusted, so it was left out; to trust it: palimpsest trust`)
+        untrusted.push(candidate.place)
       }
       continue
     }
@@ -169,7 +170,7 @@ const trustedCandidates = Effect.fnUntraced(function* (
     }
     accepted.push(candidate)
   }
-  return accepted
+  return { accepted, untrusted }
 })
 
 /** Looks up candidates. A file counts at the first path where it is found. */
@@ -283,9 +284,12 @@ export const loadAll = Effect.fnUntraced(function* (
   )
   for (const line of extensions.flatMap((each) => each.problems)) problems.add(line)
   const project: Array<MemorySearch.Candidate> = []
+  const untrusted = new Set<string>()
   const folders = [...(options.loadFromIncludeDirectories === true ? places.added : []), places.root]
   for (const folder of new Set(folders)) {
-    project.push(...(yield* trustedCandidates(memory, places, folder, isTrusted, report)))
+    const candidates = yield* trustedCandidates(memory, places, folder, isTrusted, report)
+    project.push(...candidates.accepted)
+    for (const place of candidates.untrusted) untrusted.add(shown(place))
   }
   for (const candidate of before.touched) {
     if ((yield* trustedRoot(memory, places, candidate.place, isTrusted)) === undefined) continue
@@ -298,7 +302,11 @@ export const loadAll = Effect.fnUntraced(function* (
   ]
   const foundFiles = yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)
   const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown)
-  const loaded: LoadedMemory = { blocks, problems: [...new Set([...problems, ...fileProblems])] }
+  const loaded: LoadedMemory = {
+    blocks,
+    problems: [...new Set([...problems, ...fileProblems])],
+    untrusted: [...untrusted]
+  }
   const isChanged = before.last !== undefined && !isSame(before.last, loaded)
   const version = before.version + (isChanged ? 1 : 0)
   return { loaded, state: { loaded, last: loaded, version, known: knownKeys, own, touched: before.touched } }

@@ -6,7 +6,6 @@ import {
   mergeSettings,
   mergeValues,
   setValues,
-  unknownKeyText,
   valueAt
 } from "../../domain/settings/SettingsKey.ts"
 import {
@@ -18,7 +17,6 @@ import {
   withSetting
 } from "../../domain/settings/SettingsText.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
   type EffectiveSettings,
@@ -30,6 +28,7 @@ import {
   type SettingsSource,
   type SettingsStates
 } from "../../services/settings/Settings.ts"
+import type { LeftOutReason, SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import type { TrustState } from "../../services/workspace/Trust.ts"
 import { editFile, fileOf } from "./SettingsEditing.ts"
 import {
@@ -82,45 +81,46 @@ const noticesOf = (
   { missing, unknown, withheld, written }: ReadFile,
   /** The home folder's file; undefined when this is it. */
   homeFile: string | undefined
-): ReadonlyArray<string> => [
-  ...unknown.map((key) => `${quotedPath(file)}: ${unknownKeyText(key)}; it was left out`),
-  ...missing.map(({ key, name }) => {
-    const why = withheld.has(name) ? "is for no folder's settings, as no command sees it" : "is not set"
-    return `${quotedPath(file)}, ${key}: $${name} ${why}; it stays as it is written`
-  }),
-  ...(homeFile === undefined ? [] : ignoredInWorkspace(written)).map(
-    (key) => `${quotedPath(file)}: ${key} counts in ${quotedPath(homeFile ?? "")} only; it was left out`
-  )
+): ReadonlyArray<SettingsNotice> => [
+  ...unknown.map((key) => ({ _tag: "UnknownKey" as const, source: file, key })),
+  ...missing.map(({ key, name }) => ({
+    _tag: "MissingVariable" as const,
+    source: file,
+    key,
+    name,
+    isWithheld: withheld.has(name)
+  })),
+  ...(homeFile === undefined
+    ? []
+    : ignoredInWorkspace(written).map((key) => ({ _tag: "HomeOnly" as const, source: file, key, homeFile })))
 ]
 
-/** Why a working folder's file is ignored: the folder is not trusted, or the one that a link leads to. */
+/** Why a working folder's file is ignored: the folder is not trusted, or the one that a link leads to; or it is the home folder's file. */
 const whyIgnored = Effect.fnUntraced(function* (
   { home, trust }: Sources,
   file: string
-): Effect.fn.Return<string | undefined, SettingsError, Files> {
+): Effect.fn.Return<LeftOutReason | "home file" | undefined, SettingsError, Files> {
   const path = yield* Path.Path
   const homeFile = settingsFile(path, home)
   const [homeReal, fileReal] = [yield* realPath(homeFile), yield* realPath(file)]
-  if (homeFile === file || (fileReal !== undefined && homeReal === fileReal)) return "same"
+  if (homeFile === file || (fileReal !== undefined && homeReal === fileReal)) return "home file"
   const targets = fileReal === undefined ? [] : [path.dirname(fileReal)]
   for (const [index, folder] of [path.resolve("."), ...targets].entries()) {
     const state = yield* Effect.result(trust(folder))
-    if (Result.isFailure(state)) return `it is not known whether the folder is trusted: ${state.failure.message}`
+    if (Result.isFailure(state)) return { _tag: "TrustUnknown", detail: state.failure.message }
     if (state.success !== "trusted") {
-      return index === 0
-        ? "the folder is not trusted; to trust it: palimpsest trust"
-        : `it lies in ${quotedPath(folder)}, which is not trusted; to trust it: palimpsest trust`
+      return { _tag: "Untrusted", folder: index === 0 ? undefined : folder }
     }
   }
   return undefined
 })
 
-/** Reads a file if it counts. Errors become part of its state. */
+/** Reads a file if it counts. Errors become part of its state. Undefined when it is the home folder's file once more. */
 const inspect = Effect.fnUntraced(function* (
   sources: Sources,
   place: SettingsOrigin,
   file: string
-): Effect.fn.Return<InspectedFile, never, Files> {
+): Effect.fn.Return<InspectedFile | undefined, never, Files> {
   const path = yield* Path.Path
   const result = (state: SettingsFileState["state"], read = emptySettings): InspectedFile => ({
     state: { place, file, state },
@@ -128,8 +128,9 @@ const inspect = Effect.fnUntraced(function* (
   })
   return yield* Effect.gen(function* () {
     if ((yield* realPath(file)) === undefined) return result({ _tag: "Absent" })
-    const why = place === "home" ? undefined : yield* whyIgnored(sources, file)
-    if (why !== undefined) return result({ _tag: "LeftOut", why })
+    const reason = place === "home" ? undefined : yield* whyIgnored(sources, file)
+    if (reason === "home file") return undefined
+    if (reason !== undefined) return result({ _tag: "LeftOut", reason })
     const mayHave = place === "home" ? undefined : variablesForFolder(sources)
     const read = yield* place === "gemini" ? readGeminiFile(file, mayHave) : readFile(file, mayHave)
     if (read === undefined) return result({ _tag: "Absent" })
@@ -154,17 +155,21 @@ const inspectAll = Effect.fnUntraced(function* (sources: Sources) {
   const gemini = yield* inspect(sources, "gemini", path.resolve(".gemini", "settings.json"))
   const folder = yield* inspect(sources, "workspace", fileOf(path, sources.home, "workspace"))
   const { ignored, ...environment } = yield* readEnvironment
-  const ignoredVariables = ignored.map(
-    ({ name, path: key }) => `${name}: ${key[0] ?? ""} counts in ${quotedPath(homeFile)} only; it was left out`
-  )
+  const ignoredVariables = ignored.map(({ name, path: [key = ""] }): SettingsNotice => ({
+    _tag: "HomeOnly",
+    source: name,
+    key,
+    homeFile
+  }))
   // Most folders have no settings of Gemini CLI; a missing file is not listed.
-  const isListed = ({ state: { state } }: InspectedFile) => !(state._tag === "LeftOut" && state.why === "same")
-  const files = [own, ...(gemini.state.state._tag === "Absent" ? [] : [gemini]), folder].filter(isListed)
-  const notices = files.flatMap(({ state: { file, state } }) =>
+  const files = [own, gemini?.state.state._tag === "Absent" ? undefined : gemini, folder].filter(
+    (file) => file !== undefined
+  )
+  const notices = files.flatMap(({ state: { file, state } }): ReadonlyArray<SettingsNotice> =>
     state._tag === "Counts"
       ? state.notices
       : state._tag === "LeftOut"
-        ? [`${quotedPath(file)} was left out: ${state.why}`]
+        ? [{ _tag: "LeftOut", source: file, reason: state.reason }]
         : []
   )
   return {

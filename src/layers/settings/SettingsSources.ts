@@ -34,6 +34,7 @@ import { closestName } from "../../domain/text/SpellingSuggestion.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { read as readWhole } from "../../services/platform/RegularFile.ts"
 import { SettingsError } from "../../services/settings/Settings.ts"
+import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 
 /** Reads the sources of settings: files and environment variables. */
 
@@ -202,7 +203,7 @@ export const readEnvironment = Effect.gen(function* () {
 /** Variables of this program that are not settings. */
 const nonSettingVariables = ["PALIMPSEST_HOME"]
 
-/** Warnings about variables that look like ours but are unknown. */
+/** Notices about variables that look like ours but are unknown. */
 export const unknownVariables = Effect.gen(function* () {
   const provider = yield* ConfigProvider.ConfigProvider
   const stray: Array<string> = []
@@ -220,8 +221,9 @@ export const unknownVariables = Effect.gen(function* () {
     }
   })
   yield* walk(["PALIMPSEST"])
-  return stray.map((name) => {
-    const meant = closestName(name, [...knownVariables], 3)
-    return `${name} is no variable of this program${meant === undefined ? "" : ` (did you mean ${meant}?)`}`
-  })
+  return stray.map((source): SettingsNotice => ({
+    _tag: "UnknownVariable",
+    source,
+    nearest: closestName(source, [...knownVariables], 3)
+  }))
 })

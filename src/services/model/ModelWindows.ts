@@ -94,6 +94,6 @@ export const availability = Effect.fn("ModelWindows.standing")(function* (
 export const missingModelText = (name: string, nearest: string | undefined): string =>
   `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
 
-/** The message for an unknown model: the assumed window, and how to set another. */
+/** The message for an unknown model: the assumed window. */
 export const unknownModelText = (name: string, window: number): string =>
-  `the model ${name} is not known here; a window of ${window.toLocaleString("en-US")} tokens is assumed (to set it: palimpsest config set models.${name}.window N)`
+  `the model ${name} is not known here; a window of ${window.toLocaleString("en-US")} tokens is assumed`

@@ -26,7 +26,7 @@ import { modelRoute, outputGuards } from "./AgentProfile.ts"
 import { isTrusted, untrustedNotice } from "./FolderTrust.ts"
 import * as MessageSender from "./MessageSender.ts"
 import { type HostError, WorkspaceFolderError } from "./RuntimeError.ts"
-import { message, type Notify } from "./RuntimeNotice.ts"
+import { message, type Notify, type RuntimeNotice } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 import * as SessionObservers from "./SessionObservers.ts"
 
@@ -99,9 +99,13 @@ const maxNamedProblems = 5
 
 /** Reports what is wrong with memory files: the first few one by one, then how many more there are. */
 const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Service"], notify: Notify) {
-  const { problems } = yield* memory.load
-  const more = problems.length - maxNamedProblems
-  for (const line of problems.slice(0, maxNamedProblems)) yield* notify(message(line))
+  const { problems, untrusted } = yield* memory.load
+  const notices = [
+    ...untrusted.map((file): RuntimeNotice => ({ _tag: "UntrustedMemory", file })),
+    ...problems.map(message)
+  ]
+  const more = notices.length - maxNamedProblems
+  for (const notice of notices.slice(0, maxNamedProblems)) yield* notify(notice)
   if (more > 0) yield* notify({ _tag: "MoreMemoryProblems", count: more })
 })
 

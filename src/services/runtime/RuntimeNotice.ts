@@ -1,4 +1,6 @@
 import type { Effect } from "effect"
+import { unknownModelText } from "../model/ModelWindows.ts"
+import { type SettingsNotice, settingsNoticeText } from "../settings/SettingsNotice.ts"
 
 /**
  * Something a user should know that is not part of an answer. It says what happened; a program adds what its user can do
@@ -7,8 +9,14 @@ import type { Effect } from "effect"
 export type RuntimeNotice =
   /** A complete sentence: a broken file, a server that did not start, a hook that is new. */
   | { readonly _tag: "Message"; readonly text: string }
+  /** A source of settings is ignored, in part or whole. */
+  | { readonly _tag: "Settings"; readonly notice: SettingsNotice }
+  /** Neither the table nor the provider knows the model, so a window of this many tokens is assumed. */
+  | { readonly _tag: "UnknownModel"; readonly model: string; readonly window: number }
   /** The folder is not trusted, so these of its files were not loaded. `more`: how many others. */
   | { readonly _tag: "UntrustedFolder"; readonly files: ReadonlyArray<string>; readonly more: number }
+  /** The folder of this memory file is not trusted, so the file was not loaded. */
+  | { readonly _tag: "UntrustedMemory"; readonly file: string }
   /** Memory files have `count` problems beside those already reported. */
   | { readonly _tag: "MoreMemoryProblems"; readonly count: number }
   /** A call was denied: it needs approval for the reason `because`, and there is no one to ask. */
@@ -25,6 +33,12 @@ export const noticeText = (notice: RuntimeNotice): string => {
   switch (notice._tag) {
     case "Message":
       return notice.text
+    case "Settings":
+      return settingsNoticeText(notice.notice)
+    case "UnknownModel":
+      return unknownModelText(notice.model, notice.window)
+    case "UntrustedMemory":
+      return `${notice.file}: its folder is not trusted, so it was left out`
     case "UntrustedFolder": {
       const more = notice.more > 0 ? ` and ${notice.more} more` : ""
       const verb = notice.files.length === 1 && notice.more === 0 ? "is" : "are"

@@ -74,7 +74,8 @@ export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
   const { read } = yield* Settings
   const { files, notices, settings } = yield* read
   const { notices: ofVariables } = yield* EnvFiles
-  yield* Effect.forEach([...ofVariables, ...notices], (text) => notify(message(text)), { discard: true })
+  yield* Effect.forEach(ofVariables, (text) => notify(message(text)), { discard: true })
+  yield* Effect.forEach(notices, (notice) => notify({ _tag: "Settings", notice }), { discard: true })
   return { files, settings }
 })
 
@@ -134,7 +135,7 @@ export const checkModel = Effect.fn("SessionOpening.checkModel")(function* (
     return yield* new UnknownModelError({ model, suggestion: availability.nearest, isRequested })
   }
   if (availability._tag === "Unknown") {
-    yield* notify(message(ModelWindows.unknownModelText(model, window ?? availability.window)))
+    yield* notify({ _tag: "UnknownModel", model, window: window ?? availability.window })
   }
 })
 

@@ -1,6 +1,7 @@
 import { Context, type Effect, Schema } from "effect"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import type { SettingsPath } from "../../domain/settings/SettingsKey.ts"
+import type { LeftOutReason, SettingsNotice } from "./SettingsNotice.ts"
 
 /** A settings source that cannot be used. The message names the file or variable, the key and what was expected. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -30,8 +31,8 @@ export interface SettingsSource {
 export interface EffectiveSettings {
   /** Absent fields are unset: `withDefaults` fills them in. */
   readonly settings: SettingsFile
-  /** Lines for the user about the sources: unknown keys and ignored settings. */
-  readonly notices: ReadonlyArray<string>
+  /** About the sources: unknown keys and ignored settings. */
+  readonly notices: ReadonlyArray<SettingsNotice>
   /** The settings as written, without expanded variables, for display. */
   readonly written: unknown
   /** The sources of each value by key (`memory.maxDirs`). Concatenated lists have several. */
@@ -49,9 +50,9 @@ export interface SettingsFileState {
   readonly file: string
   readonly state:
     | { readonly _tag: "Absent" }
-    | { readonly _tag: "Counts"; readonly settings: SettingsFile; readonly notices: ReadonlyArray<string> }
-    /** It exists and is ignored, with the reason. */
-    | { readonly _tag: "LeftOut"; readonly why: string }
+    | { readonly _tag: "Counts"; readonly settings: SettingsFile; readonly notices: ReadonlyArray<SettingsNotice> }
+    /** It exists and is ignored. */
+    | { readonly _tag: "LeftOut"; readonly reason: LeftOutReason }
     | { readonly _tag: "Broken"; readonly error: SettingsError }
 }
 
@@ -62,8 +63,8 @@ export interface SettingsStates {
   readonly variables: ReadonlyArray<{ readonly name: string; readonly key: string }>
   /** Variables with invalid values. */
   readonly broken: ReadonlyArray<SettingsError>
-  /** Ignored and unknown variables, one line each. */
-  readonly notices: ReadonlyArray<string>
+  /** Ignored and unknown variables. */
+  readonly notices: ReadonlyArray<SettingsNotice>
   /** The effective settings, without the broken sources. */
   readonly settings: SettingsFile
 }

@@ -9,6 +9,7 @@ import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
 import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
 import { compressionThreshold, Experiments } from "../../../src/services/settings/Experiments.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
+import { settingsNoticeText } from "../../../src/services/settings/SettingsNotice.ts"
 import { type TrustState, Trust } from "../../../src/services/workspace/Trust.ts"
 
 interface Files {
@@ -103,7 +104,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       assert.isUndefined(settings.mcpServers)
       const file = `${root}/here/.gemini/settings.json`
       assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
-      assert.deepStrictEqual(notices, [
+      assert.deepStrictEqual(notices.map(settingsNoticeText), [
         `${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`
       ])
       assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
@@ -115,8 +116,8 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       const gemini = `{"model": {"compressionThreshold": 0.7}}`
       const { result, root } = yield* reading({ gemini, standing: "unknown" })
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
-        `${root}/here/.gemini/settings.json was left out: the folder is not trusted; to trust it: palimpsest trust`
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+        `${root}/here/.gemini/settings.json was left out: the folder is not trusted`
       ])
     })
   )
@@ -154,7 +155,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
         here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
       })
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
         `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
         `${root}/here/.palimpsest/settings.json: there is no setting theme; it was left out`,
         `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
@@ -168,8 +169,8 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       Effect.gen(function* () {
         const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
         assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
-        assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
-          `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted; to trust it: palimpsest trust`
+        assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+          `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted`
         ])
       })
     )
@@ -188,8 +189,8 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
       assert.deepStrictEqual({ ...found.settings }, {})
       const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
-      assert.deepStrictEqual(found.notices, [
-        `${root}/here/.palimpsest/settings.json was left out: it lies in ${bad}, which is not trusted; to trust it: palimpsest trust`
+      assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
+        `${root}/here/.palimpsest/settings.json was left out: it lies in ${bad}, which is not trusted`
       ])
     })
   )
@@ -201,7 +202,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       })
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
       assert.deepStrictEqual(
-        result._tag === "Success" ? result.success.notices : undefined,
+        result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined,
         ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
           (key) =>
             `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
@@ -225,7 +226,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   it.effect("says nothing about trust without a file", () =>
     Effect.gen(function* () {
       const { result } = yield* reading({ standing: "unknown" })
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [])
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [])
     })
   )
 
@@ -305,7 +306,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     Effect.gen(function* () {
       const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
       assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices : undefined, [
+      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
         `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
       ])
     })
@@ -321,7 +322,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       if (result._tag === "Failure") return
       assert.strictEqual(result.success.settings.model, "secret-model")
       assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
-      assert.deepStrictEqual(result.success.notices, [
+      assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
         `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
       ])
     })
@@ -348,7 +349,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
       const kept = (name: string) =>
         `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
-      assert.deepStrictEqual(result.success.notices, [
+      assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
         ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
         `${at}: $NONE is not set; it stays as it is written`
       ])
@@ -403,7 +404,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
         states.broken.map(({ file }) => file),
         ["PALIMPSEST_TITLES"]
       )
-      assert.deepStrictEqual(states.notices, [
+      assert.deepStrictEqual(states.notices.map(settingsNoticeText), [
         "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
       ])
       assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
@@ -418,7 +419,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
       const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
       assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
-      assert.deepStrictEqual(found.notices, [])
+      assert.deepStrictEqual(found.notices.map(settingsNoticeText), [])
     })
   )
 })

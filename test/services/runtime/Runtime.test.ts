@@ -112,11 +112,20 @@ describe("failures", () => {
   it("notices describe the event without mentioning flags", () => {
     const notices: ReadonlyArray<RuntimeNotice> = [
       { _tag: "UntrustedFolder", files: ["GEMINI.md"], more: 2 },
+      { _tag: "UntrustedMemory", file: "../GEMINI.md" },
+      {
+        _tag: "Settings",
+        notice: { _tag: "LeftOut", source: "/w/settings.json", reason: { _tag: "Untrusted", folder: undefined } }
+      },
+      { _tag: "UnknownModel", model: "nope", window: 32_768 },
       { _tag: "MoreMemoryProblems", count: 3 },
       { _tag: "ApprovalUnavailable", title: "write_file .git/config", because: "git runs it" }
     ]
     assert.deepStrictEqual(notices.map(noticeText), [
       "this folder is not trusted, so GEMINI.md and 2 more are not loaded",
+      "../GEMINI.md: its folder is not trusted, so it was left out",
+      "/w/settings.json was left out: the folder is not trusted",
+      "the model nope is not known here; a window of 32,768 tokens is assumed",
       "3 more memory files have problems",
       "write_file .git/config needs approval, because git runs it"
     ])

@@ -2,6 +2,7 @@ import { Effect, Option, Ref } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
 import * as Output from "../../output/Output.ts"
+import { noticeLine } from "../../output/RuntimeText.ts"
 import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -35,7 +36,7 @@ export const model: SlashCommand = {
     yield* chat.configure({ model: name })
     if (availability._tag === "Unknown") {
       const assumed = window ?? availability.window
-      yield* say(session, Output.sentence(printableLine(ModelWindows.unknownModelText(name, assumed))))
+      yield* say(session, Output.sentence(noticeLine({ _tag: "UnknownModel", model: name, window: assumed })))
     }
     // Another model may write another summary.
     yield* Ref.set(compressedAt, -1)
