@@ -3,7 +3,7 @@ import type { Content } from "../../domain/content/Content.ts"
 import type { Conversation, Entry, EntryId, ViewItem } from "../../domain/conversation/Conversation.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { isPromptContent, systemBefore, type SpokenMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
+import { arrange, sharedPrefix, viewMessage } from "../../domain/effect-ai/PromptView.ts"
 import { toMessages } from "./LanguageModelBridge.ts"
 
 /** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */
@@ -76,83 +76,91 @@ export const trailingOf = (history: ReadonlyArray<Prompt.Message>): ReadonlyArra
   return last < 0 ? [] : history.slice(last + 1).filter(isSystem)
 }
 
-/**
- * Makes the messages of a session's view. The same entry is the same object every time, as long as the session is held.
- */
-export const makeHistory = () => {
-  const spoken = new WeakMap<Content, ReadonlyArray<Prompt.Message>>()
-  const systems = new WeakMap<Content, ReadonlyArray<Prompt.SystemMessage>>()
+/** The number of recorded messages that a history still begins with. Messages of one entry are kept or removed together. */
+export const recordedPrefix = (
+  recorded: ReadonlyArray<HistoryMessage>,
+  spoken: ReadonlyArray<Prompt.Message>
+): number => {
+  let { shared } = sharedPrefix(
+    recorded.map(({ message }) => message),
+    spoken
+  )
+  while (shared > 0 && shared < recorded.length && recorded[shared]?.entry === recorded[shared - 1]?.entry) shared -= 1
+  return shared
+}
 
-  const hold = (content: Content, before: ReadonlyArray<Prompt.SystemMessage>) => {
-    systems.set(content, before)
-    return before
+/** The messages made for the entries of a session. The same entry is the same object every time, as long as the session is held. */
+export interface EntryMessages {
+  readonly spoken: WeakMap<Content, ReadonlyArray<Prompt.Message>>
+  /** The system messages before an entry. */
+  readonly systems: WeakMap<Content, ReadonlyArray<Prompt.SystemMessage>>
+}
+
+/** No messages. */
+export const makeEntryMessages = (): EntryMessages => ({ spoken: new WeakMap(), systems: new WeakMap() })
+
+/** Converts a message to the content of an entry to be made. */
+export const takeMessage = (
+  { spoken, systems }: EntryMessages,
+  message: SpokenMessage,
+  before: ReadonlyArray<Prompt.SystemMessage>
+): Content => {
+  const content = toContent(message, before)
+  spoken.set(content, [message])
+  systems.set(content, before)
+  return content
+}
+
+/** Forgets the system messages before an entry that the caller removed. Those that the caller kept stand where the caller put them. */
+export const releaseEntry = ({ systems }: EntryMessages, { content }: Entry): void => void systems.set(content, [])
+
+const systemsBefore = ({ systems }: EntryMessages, content: Content): ReadonlyArray<Prompt.SystemMessage> => {
+  const before = systems.get(content) ?? systemBefore(content)
+  systems.set(content, before)
+  return before
+}
+
+/** Contents that were not made from a prompt: content inserted by compressions, and sessions of other programs. */
+const foreignMessages = (conversation: Conversation): ReadonlyMap<EntryId, ReadonlyArray<Prompt.Message>> => {
+  const sent = projectMessages(conversation)
+  const messages = toMessages(sent.map(({ content }) => content))
+  return new Map(sent.map(({ entry }, index) => [entry, messages[index] ?? []]))
+}
+
+/** The messages of an entry as the view shows it, made at most once for a whole entry. */
+const shownMessages = (
+  { spoken }: EntryMessages,
+  item: ViewItem,
+  foreign: () => ReadonlyMap<EntryId, ReadonlyArray<Prompt.Message>>
+): ReadonlyArray<Prompt.Message> => {
+  const { content, id } = item.entry
+  const isWhole = item.shortened.size === 0
+  const cached = isWhole ? spoken.get(content) : undefined
+  if (cached !== undefined) return cached
+  const own = isPromptContent(content) ? viewMessage(item) : undefined
+  const messages = isPromptContent(content) ? (own === undefined ? [] : [own]) : (foreign().get(id) ?? [])
+  if (isWhole) spoken.set(content, messages)
+  return messages
+}
+
+/** The view of a session as a history, with the system messages for which `isWanted` holds. */
+export const historyOf = (
+  made: EntryMessages,
+  conversation: Conversation,
+  by: {
+    readonly leading: ReadonlyArray<Prompt.SystemMessage>
+    readonly isWanted: (message: Prompt.SystemMessage) => boolean
+    readonly trailing: ReadonlyArray<Prompt.SystemMessage>
   }
-  const before = (content: Content) => systems.get(content) ?? hold(content, systemBefore(content))
-
-  /** A message as the content of an entry to be made. */
-  const take = (message: SpokenMessage, systemMessages: ReadonlyArray<Prompt.SystemMessage>): Content => {
-    const content = toContent(message, systemMessages)
-    spoken.set(content, [message])
-    hold(content, systemMessages)
-    return content
-  }
-
-  /** Contents that were not made from a prompt: content inserted by compressions, and sessions of other programs. */
-  const foreign = (conversation: Conversation): ((item: ViewItem) => ReadonlyArray<Prompt.Message>) => {
-    let made: ReadonlyMap<EntryId, ReadonlyArray<Prompt.Message>> | undefined
-    const all = () => {
-      const sent = projectMessages(conversation)
-      const messages = toMessages(sent.map(({ content }) => content))
-      return new Map(sent.map(({ entry }, index) => [entry, messages[index] ?? []]))
-    }
-    return ({ entry, shortened }) => {
-      const cached = shortened.size === 0 ? spoken.get(entry.content) : undefined
-      if (cached !== undefined) return cached
-      made ??= all()
-      const messages = made.get(entry.id) ?? []
-      if (shortened.size === 0) spoken.set(entry.content, messages)
-      return messages
-    }
-  }
-
-  const own = (item: ViewItem): ReadonlyArray<Prompt.Message> => {
-    const { content } = item.entry
-    const cached = item.shortened.size === 0 ? spoken.get(content) : undefined
-    if (cached !== undefined) return cached
-    const message = viewMessage(item)
-    const messages = message === undefined ? [] : [message]
-    if (item.shortened.size === 0) spoken.set(content, messages)
-    return messages
-  }
-
-  /** The view as a history, with the system messages for which `isWanted` holds. */
-  const history = (
-    conversation: Conversation,
-    by: {
-      readonly leading: ReadonlyArray<Prompt.SystemMessage>
-      readonly isWanted: (message: Prompt.SystemMessage) => boolean
-      readonly trailing: ReadonlyArray<Prompt.SystemMessage>
-    }
-  ): ReadonlyArray<HistoryMessage> => {
-    const others = foreign(conversation)
-    const plain = (isMoved: boolean) => (message: Prompt.Message) => ({ message, entry: undefined, isMoved })
-    return arrange<HistoryMessage>(conversation, {
-      leading: by.leading.map(plain(false)),
-      before: ({ content }, isShown) => before(content).filter(by.isWanted).map(plain(!isShown)),
-      shown: (item) =>
-        (isPromptContent(item.entry.content) ? own(item) : others(item)).map((message) => ({
-          message,
-          entry: item.entry.id,
-          isMoved: false
-        })),
-      trailing: by.trailing.map(plain(false))
-    })
-  }
-
-  /** Forgets the system messages before an entry that the caller removed. Those that the caller kept stand where the caller put them. */
-  const release = ({ content }: Entry) => {
-    hold(content, [])
-  }
-
-  return { history, release, take }
+): ReadonlyArray<HistoryMessage> => {
+  let messages: ReturnType<typeof foreignMessages> | undefined
+  const foreign = () => (messages ??= foreignMessages(conversation))
+  const plain = (isMoved: boolean) => (message: Prompt.Message) => ({ message, entry: undefined, isMoved })
+  return arrange<HistoryMessage>(conversation, {
+    leading: by.leading.map(plain(false)),
+    before: ({ content }, isShown) => systemsBefore(made, content).filter(by.isWanted).map(plain(!isShown)),
+    shown: (item) =>
+      shownMessages(made, item, foreign).map((message) => ({ message, entry: item.entry.id, isMoved: false })),
+    trailing: by.trailing.map(plain(false))
+  })
 }

@@ -346,6 +346,20 @@ const finished = <E, R>(chunks: Stream.Stream<ModelChunk, E, R>): Stream.Stream<
     )
   })
 
+/** The options of a call. Fails for a model other than `model`. */
+const callOptions = Effect.fnUntraced(function* (model: string | undefined, request: ModelRequest) {
+  if (model !== undefined && request.model !== model) {
+    const detail = `the model here is ${model}, not ${request.model}`
+    return yield* new ModelError({ reason: new InvalidRequestError({ detail }) })
+  }
+  return {
+    prompt: toPrompt(request),
+    toolkit: yield* toToolkit(request),
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  } as const
+})
+
 /**
  * Provides an `effect/ai` language model as a `Model`. Tools are declared to it but never run by it. Its layer has already chosen the model: with
  * `model` set, a request for another one fails with InvalidRequest; without it, the model name of the request is ignored. `generation` cannot be
@@ -357,32 +371,16 @@ export const layerLanguageModel = (options: {
 }): Layer.Layer<Model, never, LanguageModel.LanguageModel> =>
   Layer.effect(
     Model,
-    Effect.gen(function* () {
-      const language = yield* LanguageModel.LanguageModel
-
-      const open = Effect.fnUntraced(function* (request: ModelRequest) {
-        if (options.model !== undefined && request.model !== options.model) {
-          const detail = `the model here is ${options.model}, not ${request.model}`
-          return yield* new ModelError({ reason: new InvalidRequestError({ detail }) })
-        }
-        return {
-          prompt: toPrompt(request),
-          toolkit: yield* toToolkit(request),
-          disableToolCallResolution: true,
-          toolCallValidation: "deferred"
-        } as const
-      })
-
-      return {
-        generate: Effect.fn("Model.generate")(function* (request) {
-          const response = yield* Effect.mapError(language.generateText(yield* open(request)), toModelError)
-          return yield* toAnswer(response.content)
-        }),
-        stream: (request) =>
-          Effect.map(open(request), (opened) =>
-            finished(language.streamText(opened).pipe(Stream.mapError(toModelError), Stream.mapEffect(toChunk)))
-          ).pipe(Stream.unwrap),
-        countTokens: Effect.fn("Model.countTokens")((request) => estimateContents(request))
-      }
-    })
+    Effect.map(LanguageModel.LanguageModel, (language) => ({
+      generate: Effect.fn("Model.generate")(function* (request) {
+        const opened = yield* callOptions(options.model, request)
+        const response = yield* Effect.mapError(language.generateText(opened), toModelError)
+        return yield* toAnswer(response.content)
+      }),
+      stream: (request) =>
+        Effect.map(callOptions(options.model, request), (opened) =>
+          finished(language.streamText(opened).pipe(Stream.mapError(toModelError), Stream.mapEffect(toChunk)))
+        ).pipe(Stream.unwrap),
+      countTokens: Effect.fn("Model.countTokens")((request) => estimateContents(request))
+    }))
   )

@@ -1,4 +1,5 @@
 import { Effect, Semaphore } from "effect"
+import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { messageText } from "../../domain/conversation/MessageName.ts"
@@ -100,147 +101,162 @@ type Messages = ReadonlyArray<Prompt.Message>
 const isBeginning = (one: Messages, of: Messages): boolean =>
   one.length <= of.length && one.every((message, at) => message === of[at])
 
-/** Makes the function that names the beginnings of prompts. A message object that recurs after the same beginning is not hashed again. */
-export const makeNames = Effect.map(TempStore, ({ hash }) => {
-  const named = new WeakMap<Prompt.Message, { readonly after: Hash | ""; readonly name: Hash }>()
-
-  const nameAfter = (after: Hash | "", message: Prompt.Message): Hash | Effect.Effect<Hash> => {
-    const before = named.get(message)
-    if (before?.after === after) return before.name
-    return Effect.map(hash(`${after}\n${messageText(message)}`), (name) => {
-      named.set(message, { after, name })
-      return name
-    })
-  }
-
-  /** The name of each beginning, by number of messages minus one. Those before `from` are left out. */
-  return Effect.fnUntraced(function* (content: Messages, from = 0, after: Hash | "" = "") {
-    const names: Array<Hash> = []
-    let last = after
-    for (let at = from; at < content.length; at += 1) {
-      const message = content[at]
-      if (message === undefined) continue
-      const name = nameAfter(last, message)
-      last = typeof name === "string" ? name : yield* name
-      names[at] = last
-    }
-    return names
-  })
-})
-
-/** Names the beginnings of prompts. */
-export type Names = Effect.Success<typeof makeNames>
-
-/** Makes the memory of one language model. `count` counts a message's tokens. */
-export const make = <E>(names: Names, count: (message: Prompt.Message) => Effect.Effect<number, E>, bounds: Bounds) => {
-  const places = new Recent<Hash, Place>(bounds.known * placesEach)
-  /** The prompts sent last, as they were given, by where they end. */
-  const prompts = new Recent<Place, Messages>(bounds.whole)
-  const ends = new WeakMap<Prompt.Message, Place>()
-  const sessions = new Recent<Head, Session>(bounds.whole)
-
-  /** The sums after some more messages. */
-  const marked = Effect.fnUntraced(function* (from: Mark, messages: Messages) {
-    let { said, standing, system } = from
-    for (const message of messages) {
-      const tokens = yield* count(message)
-      if (message.role === "system") system += tokens
-      else said += tokens
-      standing = follow(standing, message)
-    }
-    return { said, system, standing }
-  })
-
-  /** The place at which the same message objects ended before. Callers that keep a history keep its message objects. */
-  const continued = (content: Messages): Place | undefined => {
-    for (let at = content.length - 1; at >= 0; at -= 1) {
-      const message = content[at]
-      const place = message === undefined ? undefined : ends.get(message)
-      if (place?.length !== at + 1) continue
-      const before = prompts.get(place)
-      if (before !== undefined && isBeginning(before, content)) return place
-    }
-    return undefined
-  }
-
-  /** The longest known beginning, of those longer than `least`. */
-  const longestKnown = (beginnings: ReadonlyArray<Hash>, least = 0): Place | undefined => {
-    for (let length = beginnings.length; length > least; length -= 1) {
-      const name = beginnings[length - 1]
-      const place = name === undefined ? undefined : places.get(name)
-      if (place !== undefined) return place
-    }
-    return undefined
-  }
-
-  /** Finds the place of a prompt, or makes one. Nothing changes before everything is counted. */
-  const place = Effect.fnUntraced(function* (content: Messages): Effect.fn.Return<Place, E> {
-    const same = continued(content)
-    const beginnings = yield* names(content, same?.length ?? 0, same?.name ?? "")
-    const from = same ?? longestKnown(beginnings)
-    const length = from?.length ?? 0
-    if (from !== undefined && length === content.length) return keep(from, content)
-    const mark = yield* marked(from?.mark ?? noMark, content.slice(length))
-    const name = beginnings[content.length - 1]
-    // Another fiber may have added the same prompt meanwhile.
-    const other = name === undefined ? undefined : places.get(name)
-    if (other !== undefined) return keep(other, content)
-    const isHead = from === undefined || from.head?.at === length
-    const made: Place = {
-      name,
-      length: content.length,
-      mark,
-      head: from?.head,
-      measured: from?.measured,
-      turn: isHead ? Semaphore.makeUnsafe(1) : from.turn
-    }
-    // A prompt that was continued is not looked up again. At a compression, conversations may branch.
-    if (!isHead && from.name !== undefined) {
-      places.delete(from.name)
-      prompts.delete(from)
-    }
-    return keep(made, content)
-  })
-
-  const keep = (self: Place, content: Messages): Place => {
-    const last = content.at(-1)
-    if (self.name === undefined || last === undefined) return self
-    places.set(self.name, self)
-    prompts.set(self, content)
-    ends.set(last, self)
-    return self
-  }
-
-  /** Uses a compression by another caller if it covers a longer beginning of this prompt than the place's own. */
-  const caughtUp = Effect.fnUntraced(function* (self: Place, content: Messages) {
-    const least = self.head?.at ?? 0
-    const beginnings = yield* names(content)
-    for (let length = content.length; length > least; length -= 1) {
-      const name = beginnings[length - 1]
-      const head = name === undefined ? undefined : places.get(name)?.head
-      if (head?.at === length) {
-        self.head = head
-        return
-      }
-    }
-  })
-
-  /** Remembers a compression for a prompt, and for all prompts with the same beginning. */
-  const remember = (self: Place, head: Head, session: Session, name: Hash | undefined) => {
-    self.head = head
-    sessions.set(head, session)
-    if (name === undefined) return
-    const before = places.get(name)
-    // A prompt that was continued meanwhile replaced this one. The continuation finds the compression here.
-    if (name === self.name) places.set(name, self)
-    else if (before === undefined) {
-      const { at, mark } = head
-      places.set(name, { name, length: at, mark, head, measured: undefined, turn: Semaphore.makeUnsafe(1) })
-    } else if ((before.head?.at ?? 0) < head.at) before.head = head
-  }
-
-  return { place, marked, caughtUp, remember, session: (head: Head) => sessions.get(head) }
+/** Names the beginnings of prompts. A message object that recurs after the same beginning is not hashed again. */
+export interface Names {
+  readonly hash: TempStore["Service"]["hash"]
+  readonly named: WeakMap<Prompt.Message, { readonly after: Hash | ""; readonly name: Hash }>
 }
 
+/** Names that nothing was asked of yet. */
+export const makeNames = Effect.map(TempStore, ({ hash }): Names => ({ hash, named: new WeakMap() }))
+
+const nameAfter = ({ hash, named }: Names, after: Hash | "", message: Prompt.Message): Hash | Effect.Effect<Hash> => {
+  const before = named.get(message)
+  if (before?.after === after) return before.name
+  return Effect.map(hash(`${after}\n${messageText(message)}`), (name) => {
+    named.set(message, { after, name })
+    return name
+  })
+}
+
+/** The name of each beginning, by number of messages minus one. Those before `from` are left out. */
+export const namesOf = Effect.fnUntraced(function* (names: Names, content: Messages, from = 0, after: Hash | "" = "") {
+  const made: Array<Hash> = []
+  let last = after
+  for (let at = from; at < content.length; at += 1) {
+    const message = content[at]
+    if (message === undefined) continue
+    const name = nameAfter(names, last, message)
+    last = typeof name === "string" ? name : yield* name
+    made[at] = last
+  }
+  return made
+})
+
 /** The memory of the conversations of one language model. */
-export type PromptMemory<E> = ReturnType<typeof make<E>>
+export interface PromptMemory {
+  readonly names: Names
+  /** Counts a message's tokens. */
+  readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
+  readonly places: Recent<Hash, Place>
+  /** The prompts sent last, as they were given, by where they end. */
+  readonly prompts: Recent<Place, Messages>
+  readonly ends: WeakMap<Prompt.Message, Place>
+  readonly sessions: Recent<Head, Session>
+}
+
+/** The memory of a language model that nothing was asked of yet. */
+export const make = (names: Names, count: PromptMemory["count"], bounds: Bounds): PromptMemory => ({
+  names,
+  count,
+  places: new Recent(bounds.known * placesEach),
+  prompts: new Recent(bounds.whole),
+  ends: new WeakMap(),
+  sessions: new Recent(bounds.whole)
+})
+
+/** The sums after some more messages. */
+export const marked = Effect.fnUntraced(function* (count: PromptMemory["count"], from: Mark, messages: Messages) {
+  let { said, standing, system } = from
+  for (const message of messages) {
+    const tokens = yield* count(message)
+    if (message.role === "system") system += tokens
+    else said += tokens
+    standing = follow(standing, message)
+  }
+  return { said, system, standing }
+})
+
+/** The place at which the same message objects ended before. Callers that keep a history keep its message objects. */
+const continued = ({ ends, prompts }: PromptMemory, content: Messages): Place | undefined => {
+  for (let at = content.length - 1; at >= 0; at -= 1) {
+    const message = content[at]
+    const place = message === undefined ? undefined : ends.get(message)
+    if (place?.length !== at + 1) continue
+    const before = prompts.get(place)
+    if (before !== undefined && isBeginning(before, content)) return place
+  }
+  return undefined
+}
+
+/** The longest known beginning. */
+const longestKnown = ({ places }: PromptMemory, beginnings: ReadonlyArray<Hash>): Place | undefined => {
+  const name = beginnings.findLast((each) => places.get(each) !== undefined)
+  return name === undefined ? undefined : places.get(name)
+}
+
+const keep = ({ ends, places, prompts }: PromptMemory, place: Place, content: Messages): Place => {
+  const last = content.at(-1)
+  if (place.name === undefined || last === undefined) return place
+  places.set(place.name, place)
+  prompts.set(place, content)
+  ends.set(last, place)
+  return place
+}
+
+/** Finds the place of a prompt, or makes one. Nothing changes before everything is counted. */
+export const placeOf = Effect.fnUntraced(function* (
+  memory: PromptMemory,
+  content: Messages
+): Effect.fn.Return<Place, AiError.AiError> {
+  const { count, names, places, prompts } = memory
+  const same = continued(memory, content)
+  const beginnings = yield* namesOf(names, content, same?.length ?? 0, same?.name ?? "")
+  const from = same ?? longestKnown(memory, beginnings)
+  const length = from?.length ?? 0
+  if (from !== undefined && length === content.length) return keep(memory, from, content)
+  const mark = yield* marked(count, from?.mark ?? noMark, content.slice(length))
+  const name = beginnings[content.length - 1]
+  // Another fiber may have added the same prompt meanwhile.
+  const other = name === undefined ? undefined : places.get(name)
+  if (other !== undefined) return keep(memory, other, content)
+  const isHead = from === undefined || from.head?.at === length
+  const made: Place = {
+    name,
+    length: content.length,
+    mark,
+    head: from?.head,
+    measured: from?.measured,
+    turn: isHead ? Semaphore.makeUnsafe(1) : from.turn
+  }
+  // A prompt that was continued is not looked up again. At a compression, conversations may branch.
+  if (!isHead && from.name !== undefined) {
+    places.delete(from.name)
+    prompts.delete(from)
+  }
+  return keep(memory, made, content)
+})
+
+/** Uses a compression by another caller if it covers a longer beginning of this prompt than the place's own. */
+export const catchUp = Effect.fnUntraced(function* ({ names, places }: PromptMemory, place: Place, content: Messages) {
+  const least = place.head?.at ?? 0
+  const beginnings = yield* namesOf(names, content)
+  for (let length = content.length; length > least; length -= 1) {
+    const name = beginnings[length - 1]
+    const head = name === undefined ? undefined : places.get(name)?.head
+    if (head?.at === length) {
+      place.head = head
+      return
+    }
+  }
+})
+
+/** Remembers a compression for a prompt, and for all prompts with the same beginning, which has this name. */
+export const remember = (
+  { places, sessions }: PromptMemory,
+  place: Place,
+  head: Head,
+  session: Session,
+  name: Hash | undefined
+) => {
+  place.head = head
+  sessions.set(head, session)
+  if (name === undefined) return
+  const before = places.get(name)
+  // A prompt that was continued meanwhile replaced this one. The continuation finds the compression here.
+  if (name === place.name) places.set(name, place)
+  else if (before === undefined) {
+    const { at, mark } = head
+    places.set(name, { name, length: at, mark, head, measured: undefined, turn: Semaphore.makeUnsafe(1) })
+  } else if ((before.head?.at ?? 0) < head.at) before.head = head
+}

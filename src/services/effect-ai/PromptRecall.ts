@@ -6,15 +6,8 @@ import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
-import {
-  type BadPattern,
-  ConversationNotNamed,
-  HandleNotHeld,
-  select,
-  TempStore,
-  TempStoreError
-} from "../session/TempStore.ts"
-import type { Names } from "./PromptMemory.ts"
+import { type BadPattern, ConversationNotNamed, HandleNotHeld, select, TempStoreError } from "../session/TempStore.ts"
+import { type Names, namesOf } from "./PromptMemory.ts"
 
 /**
  * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
@@ -39,63 +32,70 @@ const advice =
 
 const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice }) })
 
-/** Makes recall within prompts, given the names of their beginnings. */
-export const make = Effect.fnUntraced(function* (names: Names) {
-  const store = yield* TempStore
-  const hashes = new WeakMap<Prompt.Message, ReadonlyArray<Hash>>()
+/** Recall within the prompts of one language model. */
+export interface PromptRecall {
+  readonly names: Names
+  readonly hashes: WeakMap<Prompt.Message, ReadonlyArray<Hash>>
   /** The last prompt, as long as each prompt continued or repeated the one before. */
-  let only: Prompt.Prompt | undefined
-  let areSeveral = false
+  only: Prompt.Prompt | undefined
+  areSeveral: boolean
+}
 
-  /** Notes a prompt that is sent. Outside of a call, recall works if there is only one conversation. */
-  const seen = (prompt: Prompt.Prompt): Prompt.Prompt => {
-    if (areSeveral) return prompt
-    const before = only?.content ?? []
-    // A shorter prompt was either shortened by its caller or belongs to another conversation with the same beginning. These cases cannot be
-    // distinguished.
-    areSeveral = sharedPrefix(before, prompt.content).shared < before.length
-    only = areSeveral ? undefined : prompt
-    return prompt
+/** Makes recall within prompts, given the names of their beginnings. */
+export const make = (names: Names): PromptRecall => ({
+  names,
+  hashes: new WeakMap(),
+  only: undefined,
+  areSeveral: false
+})
+
+/** Notes a prompt that is sent. Outside of a call, recall works if there is only one conversation. */
+export const note = (prompts: PromptRecall, prompt: Prompt.Prompt): void => {
+  if (prompts.areSeveral) return
+  const before = prompts.only?.content ?? []
+  // A shorter prompt was either shortened by its caller or belongs to another conversation with the same beginning. These cases cannot be
+  // distinguished.
+  prompts.areSeveral = sharedPrefix(before, prompt.content).shared < before.length
+  prompts.only = prompts.areSeveral ? undefined : prompt
+}
+
+const textsOf = (message: Prompt.Message): ReadonlyArray<string> =>
+  message.role === "system" ? [] : toContent(message).parts.map((part) => payload(part).text)
+
+const hashesOf = Effect.fnUntraced(function* ({ hashes, names }: PromptRecall, message: Prompt.Message) {
+  const before = hashes.get(message)
+  if (before !== undefined) return before
+  const made = yield* Effect.forEach(textsOf(message), names.hash)
+  hashes.set(message, made)
+  return made
+})
+
+/** The text that a handle stands for in a history. If two parts match, the first one does: the other got a longer handle. */
+const find = Effect.fnUntraced(function* (prompts: PromptRecall, content: Messages, handle: Handle) {
+  for (const message of content) {
+    const part = (yield* hashesOf(prompts, message)).findIndex((hash) => matches(handle, hash))
+    if (part >= 0) return textsOf(message)[part]
   }
+  const last = (yield* namesOf(prompts.names, content)).findIndex((name) => matches(handle, name))
+  if (last < 0) return undefined
+  const range = content.slice(0, last + 1).flatMap((message) => (message.role === "system" ? [] : [message]))
+  return rangeText(range.map((message) => ({ content: toContent(message) })))
+})
 
-  const textsOf = (message: Prompt.Message): ReadonlyArray<string> =>
-    message.role === "system" ? [] : toContent(message).parts.map((part) => payload(part).text)
-
-  const hashesOf = Effect.fnUntraced(function* (message: Prompt.Message) {
-    const before = hashes.get(message)
-    if (before !== undefined) return before
-    const made = yield* Effect.forEach(textsOf(message), store.hash)
-    hashes.set(message, made)
-    return made
-  })
-
-  /** The text that a handle stands for in a history. If two parts match, the first one does: the other got a longer handle. */
-  const find = Effect.fnUntraced(function* (content: Messages, handle: Handle) {
-    for (const message of content) {
-      const part = (yield* hashesOf(message)).findIndex((hash) => matches(handle, hash))
-      if (part >= 0) return textsOf(message)[part]
-    }
-    const beginnings = yield* names(content)
-    const last = beginnings.findIndex((name) => matches(handle, name))
-    if (last < 0) return undefined
-    const range = content.slice(0, last + 1).flatMap((message) => (message.role === "system" ? [] : [message]))
-    return rangeText(range.map((message) => ({ content: toContent(message) })))
-  })
-
-  const recall = Effect.fn("Recall.recall")(function* (
-    handle: Handle,
-    selection: Selection = {}
-  ): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
-    const around = yield* RecallPrompts
-    if (around.length === 0 && areSeveral) {
-      return yield* new TempStoreError({ reason: new ConversationNotNamed({ name: handle }) })
-    }
-    for (const { content } of around.length === 0 && only !== undefined ? [only] : around) {
-      const text = yield* find(content, handle)
-      if (text !== undefined) return yield* select(text, selection)
-    }
-    return yield* notHeld(handle)
-  })
-
-  return { seen, recall }
+/** Returns the text behind a handle, or the requested part of it. */
+export const recall = Effect.fn("Recall.recall")(function* (
+  prompts: PromptRecall,
+  handle: Handle,
+  selection: Selection = {}
+): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
+  const { areSeveral, only } = prompts
+  const around = yield* RecallPrompts
+  if (around.length === 0 && areSeveral) {
+    return yield* new TempStoreError({ reason: new ConversationNotNamed({ name: handle }) })
+  }
+  for (const { content } of around.length === 0 && only !== undefined ? [only] : around) {
+    const text = yield* find(prompts, content, handle)
+    if (text !== undefined) return yield* select(text, selection)
+  }
+  return yield* notHeld(handle)
 })

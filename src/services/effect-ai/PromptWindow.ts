@@ -1,4 +1,4 @@
-import { Effect, Option, Predicate, type Schema, Stream } from "effect"
+import { Effect, Option, Predicate, type Schema } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import { ModelName } from "effect/ai/Model"
@@ -12,7 +12,6 @@ import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
 import { defaultReserve, modelLimits, assumedWindow } from "../../domain/tokens/ModelLimits.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-import { toModelError } from "./LanguageModelBridge.ts"
 
 /** How much of a model's window prompts may take, and how they are compressed. */
 export interface WindowOptions {
@@ -73,10 +72,6 @@ const unnamedModel = "effect/ai"
 export const aiError = (method: string, error: { readonly message: string }): AiError.AiError =>
   AiError.make({ module: "palimpsest", method, reason: new AiError.UnknownError({ description: error.message }) })
 
-/** Whether the provider said that the prompt was too long. */
-export const isTooLong = (error: unknown): boolean =>
-  AiError.isAiError(error) && toModelError(error).reason._tag === "ContextLengthError"
-
 const jsonOf = (value: () => unknown): string => {
   try {
     return JSON.stringify(value()) ?? ""
@@ -114,9 +109,24 @@ const hasTools = (toolkit: unknown): toolkit is { readonly tools: Readonly<Recor
 const isUnbuiltToolkit = (toolkit: unknown): toolkit is Effect.Effect<Toolkit.WithHandler<Record<string, Tool.Any>>> =>
   Effect.isEffect(toolkit) && !hasTools(toolkit)
 
-/** Guards the window of one language model: it counts prompts, and makes those fit that do not surely fit. */
+/** The parts of a message or declaration, and their estimated tokens. */
+interface Counted {
+  readonly parts: ReadonlyArray<Part>
+  readonly tokens: number
+}
+
+/** The window of one language model: it counts prompts, and makes those fit that do not surely fit. */
+export interface PromptWindow {
+  /** The model's name, if it is known. */
+  readonly name: string | undefined
+  readonly guard: WindowGuard.WindowGuard
+  readonly counter: TokenCounter["Service"]
+  /** Messages and declarations that were counted before. */
+  readonly counted: WeakMap<object, Counted>
+}
+
+/** Makes the window of the language model that these options describe. */
 export const make = Effect.fnUntraced(function* (options: WindowOptions) {
-  const counter = yield* TokenCounter
   const providedName = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? providedName
   const model = name ?? unnamedModel
@@ -127,215 +137,125 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
       `the window of ${name ?? "a model without a name"} is not known: ${size} tokens are assumed; set the option window`
     )
   }
-  const window = yield* WindowGuard.make({
+  const guard = yield* WindowGuard.make({
     model,
     window: size,
     reserve: options.reserve ?? (limits?.sharesWindow === false ? 0 : defaultReserve(size)),
     threshold: options.threshold ?? defaultPolicy.threshold,
     policy: options.policy
   })
-  const counted = new WeakMap<object, { readonly parts: ReadonlyArray<Part>; readonly tokens: number }>()
-
-  const countOnce = Effect.fnUntraced(
-    function* (key: object, parts: () => ReadonlyArray<Part>) {
-      const before = counted.get(key)
-      if (before !== undefined) return before
-      const made = parts()
-      const tokens = (yield* counter.count(made)).reduce((sum, each) => sum + each, 0)
-      const entry = { parts: made, tokens }
-      counted.set(key, entry)
-      return entry
-    },
-    Effect.mapError((error) => aiError("count", error))
-  )
-
-  /** The estimated tokens of a message, counted once. */
-  const count = (message: Prompt.Message): Effect.Effect<number, AiError.AiError> => {
-    const before = counted.get(message)
-    return before === undefined
-      ? Effect.map(
-          countOnce(message, () => countedParts(message)),
-          ({ tokens }) => tokens
-        )
-      : Effect.succeed(before.tokens)
-  }
-
-  /**
-   * The declarations of a call. A toolkit that must be built is built here, once; any other is passed to the inner model
-   * unchanged.
-   */
-  const declared = Effect.fnUntraced(function* ({
-    schema,
-    toolkit: given
-  }: CallOptions): Effect.fn.Return<Declarations, AiError.AiError> {
-    if (schema === undefined && given === undefined) return noDeclarations
-    const toolkit = isUnbuiltToolkit(given) ? yield* given : undefined
-    const tools = toolkit ?? given
-    const parts: Array<Part> = []
-    let tokens = 0
-    const add = Effect.fnUntraced(function* (key: object, part: () => Part) {
-      const entry = yield* countOnce(key, () => [part()])
-      parts.push(...entry.parts)
-      tokens += entry.tokens
-    })
-    if (hasTools(tools)) {
-      for (const tool of Object.values(tools.tools)) yield* add(tool, () => declaration(tool))
-    }
-    if (schema !== undefined) yield* add(schema, () => answerSchema(schema))
-    return { parts, tokens, toolkit }
-  })
-
-  /** The parts of a request, the same objects every time, and its estimated tokens. */
-  const contentsOf = Effect.fnUntraced(function* (messages: ReadonlyArray<Prompt.Message>, beside: Declarations) {
-    const parts: Array<Part> = [...beside.parts]
-    let { tokens } = beside
-    for (const message of messages) {
-      const entry = counted.get(message) ?? (yield* countOnce(message, () => countedParts(message)))
-      parts.push(...entry.parts)
-      tokens += entry.tokens
-    }
-    return { parts, tokens }
-  })
-
-  const weighed = Effect.fnUntraced(function* (messages: ReadonlyArray<Prompt.Message>, beside: Declarations) {
-    const { parts, tokens } = yield* contentsOf(messages, beside)
-    return { messages, tokens, parts: () => parts }
-  })
-
-  /**
-   * Compresses a request where that is due, and returns what may be sent. Fails before anything is sent when it cannot fit.
-   * `waiting`: below so many tokens no compression is tried that nothing forces.
-   */
-  const fit = Effect.fnUntraced(function* <E, R>(
-    method: string,
-    subject: WindowGuard.Shrinkable<PromptRequest, E, R>,
-    beside: Declarations,
-    waiting: number
-  ): Effect.fn.Return<Fitting, E | AiError.AiError, R> {
-    const { messages } = yield* subject.request
-    const fixed = messages.filter((message) => message.role === "system")
-    const standing = yield* weighed(fixed, beside)
-    const fitting = yield* window
-      .fit(
-        {
-          request: Effect.flatMap(subject.request, (now) =>
-            Effect.map(weighed(now.messages, beside), (request) => ({ ...request, tokens: now.tokens }))
-          ),
-          compress: subject.compress
-        },
-        { ...standing, what: "system messages and tools alone do not fit" },
-        waiting
-      )
-      .pipe(Effect.mapError((error) => (error instanceof WindowGuard.WindowOverflow ? refusal(method, error) : error)))
-    return { messages: fitting.request.messages, measured: fitting.measured }
-  })
-
-  /** Learns from the provider's count of a request, where there is one. */
-  const learn = (messages: ReadonlyArray<Prompt.Message>, beside: Declarations, { inputTokens }: Response.Usage) =>
-    inputTokens.total === undefined || inputTokens.total <= 0
-      ? Effect.void
-      : Effect.flatMap(weighed(messages, beside), (request) => window.learn(request, inputTokens.total ?? 0))
-
-  /** Learns that a request did not fit. From now on every request is measured. */
-  const learnTooLong = (messages: ReadonlyArray<Prompt.Message>, beside: Declarations) =>
-    Effect.flatMap(weighed(messages, beside), (request) => window.learnTooLong(request))
-
-  return { name, guard: window, count, declared, fit, learn, learnTooLong }
+  return { name, guard, counter: yield* TokenCounter, counted: new WeakMap() } satisfies PromptWindow
 })
 
-/** Guards the window of one language model. */
-export type PromptWindow = Effect.Success<ReturnType<typeof make>>
+const countOnce = Effect.fnUntraced(
+  function* ({ counted, counter }: PromptWindow, key: object, parts: () => ReadonlyArray<Part>) {
+    const before = counted.get(key)
+    if (before !== undefined) return before
+    const made = parts()
+    const tokens = (yield* counter.count(made)).reduce((sum, each) => sum + each, 0)
+    const entry: Counted = { parts: made, tokens }
+    counted.set(key, entry)
+    return entry
+  },
+  Effect.mapError((error) => aiError("count", error))
+)
 
-/** A call that is ready to be made. */
-export interface ReadyCall {
-  /** The caller's options, with the toolkit built. */
-  readonly asked: CallOptions
-  readonly options: CallOptions
-  /** Everything that is sent but the declarations. */
-  readonly messages: ReadonlyArray<Prompt.Message>
-  readonly declared: Declarations
+/** The estimated tokens of a message, counted once. */
+export const countMessage = (window: PromptWindow, message: Prompt.Message): Effect.Effect<number, AiError.AiError> => {
+  const before = window.counted.get(message)
+  return before === undefined
+    ? Effect.map(
+        countOnce(window, message, () => countedParts(message)),
+        ({ tokens }) => tokens
+      )
+    : Effect.succeed(before.tokens)
 }
-
-interface Answer {
-  readonly usage: Response.Usage
-}
-
-/** A method that returns a whole answer, without the types of toolkits and schemas. */
-export type Call<R = never> = (options: CallOptions) => Effect.Effect<Answer, unknown, R>
-/** A method that streams, without the types of toolkits and schemas. */
-export type StreamCall<R = never> = (options: CallOptions) => Stream.Stream<Response.AnyPart, unknown, R>
-
-/** Whether a message approves or denies a tool call: `effect/ai` then runs the call before it asks the model. */
-const hasApprovalDecision = (message: Prompt.Message): boolean =>
-  message.role === "tool" && message.content.some((part) => part.type === "tool-approval-response")
-
-const hasSameMessages = (one: ReadonlyArray<Prompt.Message>, other: ReadonlyArray<Prompt.Message>): boolean =>
-  one.length === other.length && one.every((message, index) => message === other[index])
 
 /**
- * Makes calls that `prepare` has made fit, and learns from the provider's counts. A request that the provider still finds too long
- * is shrunk once more, but not where tools ran before the model was asked, nor after the first part of a stream. `restore` takes
- * back what a failed call left behind.
+ * The declarations of a call. A toolkit that must be built is built here, once; any other is passed to the inner model
+ * unchanged.
  */
-export const guardedCalls = <A extends ReadyCall>(
+export const declarationsOf = Effect.fnUntraced(function* (
   window: PromptWindow,
-  prepare: (method: string, options: CallOptions) => Effect.Effect<A, AiError.AiError>,
-  restore: (ready: A) => Effect.Effect<void>
-) => {
-  const smaller = Effect.fnUntraced(function* (method: string, ready: A, error: unknown) {
-    if (!isTooLong(error) || ready.messages.some(hasApprovalDecision)) return yield* Effect.fail(error)
-    yield* restore(ready)
-    yield* window.learnTooLong(ready.messages, ready.declared)
-    const again = yield* prepare(method, ready.asked)
-    return hasSameMessages(again.messages, ready.messages) ? yield* Effect.fail(error) : again
-  })
-
-  const generate =
-    <R>(method: string, ask: Call<R>): Call<R> =>
-    (options) => {
-      const attempt = (ready: A) =>
-        Effect.tap(ask(ready.options), ({ usage }) => window.learn(ready.messages, ready.declared, usage))
-      return Effect.flatMap(prepare(method, options), (ready) =>
-        Effect.catch(attempt(ready), (error) => Effect.flatMap(smaller(method, ready, error), attempt))
-      )
+  { schema, toolkit: given }: CallOptions
+): Effect.fn.Return<Declarations, AiError.AiError> {
+  if (schema === undefined && given === undefined) return noDeclarations
+  const toolkit = isUnbuiltToolkit(given) ? yield* given : undefined
+  const tools = toolkit ?? given
+  const entries: Array<Counted> = []
+  if (hasTools(tools)) {
+    for (const tool of Object.values(tools.tools)) {
+      entries.push(yield* countOnce(window, tool, () => [declaration(tool)]))
     }
+  }
+  if (schema !== undefined) entries.push(yield* countOnce(window, schema, () => [answerSchema(schema)]))
+  return {
+    parts: entries.flatMap(({ parts }) => parts),
+    tokens: entries.reduce((sum, { tokens }) => sum + tokens, 0),
+    toolkit
+  }
+})
 
-  const stream =
-    <R>(method: string, ask: StreamCall<R>): StreamCall<R> =>
-    (options) => {
-      const attempt = (ready: A, begins: () => void) => {
-        let usage: Response.Usage | undefined
-        return ask(ready.options).pipe(
-          Stream.mapArray((parts) => {
-            for (const part of parts) {
-              if (part.type !== "response-metadata") begins()
-              if (part.type === "finish") usage = part.usage
-            }
-            return parts
-          }),
-          Stream.onEnd(
-            Effect.suspend(() =>
-              usage === undefined ? Effect.void : window.learn(ready.messages, ready.declared, usage)
-            )
-          )
-        )
-      }
-      return Stream.unwrap(
-        Effect.map(prepare(method, options), (ready) => {
-          let hasBegun = false
-          const begins = () => {
-            hasBegun = true
-          }
-          return attempt(ready, begins).pipe(
-            Stream.catch((error) =>
-              hasBegun
-                ? Stream.fail(error)
-                : Stream.unwrap(Effect.map(smaller(method, ready, error), (again) => attempt(again, begins)))
-            )
-          )
-        })
-      )
-    }
+/** A request with its parts, the same objects every time, and its estimated tokens. */
+const weighed = Effect.fnUntraced(function* (
+  window: PromptWindow,
+  messages: ReadonlyArray<Prompt.Message>,
+  declared: Declarations
+) {
+  const parts: Array<Part> = [...declared.parts]
+  let { tokens } = declared
+  for (const message of messages) {
+    const entry = window.counted.get(message) ?? (yield* countOnce(window, message, () => countedParts(message)))
+    parts.push(...entry.parts)
+    tokens += entry.tokens
+  }
+  return { messages, tokens, parts: () => parts }
+})
 
-  return { generate, stream }
-}
+/**
+ * Compresses a request where that is due, and returns what may be sent. Fails before anything is sent when it cannot fit.
+ * `waiting`: below so many tokens no compression is tried that nothing forces.
+ */
+export const fit = Effect.fnUntraced(function* <E, R>(
+  window: PromptWindow,
+  method: string,
+  subject: WindowGuard.Shrinkable<PromptRequest, E, R>,
+  declared: Declarations,
+  waiting: number
+): Effect.fn.Return<Fitting, E | AiError.AiError, R> {
+  const { messages } = yield* subject.request
+  const fixed = messages.filter((message) => message.role === "system")
+  const standing = yield* weighed(window, fixed, declared)
+  const fitting = yield* window.guard
+    .fit(
+      {
+        request: Effect.flatMap(subject.request, (now) =>
+          Effect.map(weighed(window, now.messages, declared), (request) => ({ ...request, tokens: now.tokens }))
+        ),
+        compress: subject.compress
+      },
+      { ...standing, what: "system messages and tools alone do not fit" },
+      waiting
+    )
+    .pipe(Effect.mapError((error) => (error instanceof WindowGuard.WindowOverflow ? refusal(method, error) : error)))
+  return { messages: fitting.request.messages, measured: fitting.measured }
+})
+
+/** Learns from the provider's count of a request, where there is one. */
+export const learn = (
+  window: PromptWindow,
+  messages: ReadonlyArray<Prompt.Message>,
+  declared: Declarations,
+  { inputTokens: { total = 0 } }: Response.Usage
+): Effect.Effect<void, AiError.AiError> =>
+  total <= 0
+    ? Effect.void
+    : Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learn(request, total))
+
+/** Learns that a request did not fit. From now on every request is measured. */
+export const learnTooLong = (
+  window: PromptWindow,
+  messages: ReadonlyArray<Prompt.Message>,
+  declared: Declarations
+): Effect.Effect<void, AiError.AiError> =>
+  Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learnTooLong(request))

@@ -1,0 +1,119 @@
+import { Effect, Stream } from "effect"
+import * as AiError from "effect/ai/AiError"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import { toModelError } from "./LanguageModelBridge.ts"
+import { type CallOptions, type Declarations, learn, learnTooLong, type PromptWindow } from "./PromptWindow.ts"
+
+/**
+ * Calls of a language model whose prompts were made to fit. They learn from the provider's counts. A request that the provider still
+ * finds too long is shrunk once more, but not where tools ran before the model was asked, nor after the first part of a stream.
+ */
+
+/** A call that is ready to be made. */
+export interface ReadyCall {
+  /** The caller's options, with the toolkit built. */
+  readonly asked: CallOptions
+  readonly options: CallOptions
+  /** Everything that is sent but the declarations. */
+  readonly messages: ReadonlyArray<Prompt.Message>
+  readonly declared: Declarations
+}
+
+/** The part of an answer that matters here. */
+interface Answer {
+  readonly usage: Response.Usage
+}
+
+/** A method that returns a whole answer, without the types of toolkits and schemas. */
+export type Call<R = never> = (options: CallOptions) => Effect.Effect<Answer, unknown, R>
+/** A method that streams, without the types of toolkits and schemas. */
+export type StreamCall<R = never> = (options: CallOptions) => Stream.Stream<Response.AnyPart, unknown, R>
+
+/** Whether a message approves or denies a tool call: `effect/ai` then runs the call before it asks the model. */
+const hasApprovalDecision = (message: Prompt.Message): boolean =>
+  message.role === "tool" && message.content.some((part) => part.type === "tool-approval-response")
+
+const hasSameMessages = (one: ReadonlyArray<Prompt.Message>, other: ReadonlyArray<Prompt.Message>): boolean =>
+  one.length === other.length && one.every((message, index) => message === other[index])
+
+/** Whether the provider said that the prompt was too long. */
+const isTooLong = (error: unknown): boolean =>
+  AiError.isAiError(error) && toModelError(error).reason._tag === "ContextLengthError"
+
+/** How calls of one language model are made to fit. */
+export interface GuardedCalls<A extends ReadyCall> {
+  readonly window: PromptWindow
+  readonly prepare: (method: string, options: CallOptions) => Effect.Effect<A, AiError.AiError>
+  /** Takes back what a failed call left behind. */
+  readonly restore: (ready: A) => Effect.Effect<void>
+}
+
+/** A smaller request in place of one that failed. Fails with the same error when another reason failed it, or nothing shrinks it. */
+const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
+  { prepare, restore, window }: GuardedCalls<A>,
+  method: string,
+  ready: A,
+  error: unknown
+) {
+  if (!isTooLong(error) || ready.messages.some(hasApprovalDecision)) return yield* Effect.fail(error)
+  yield* restore(ready)
+  yield* learnTooLong(window, ready.messages, ready.declared)
+  const again = yield* prepare(method, ready.asked)
+  return hasSameMessages(again.messages, ready.messages) ? yield* Effect.fail(error) : again
+})
+
+/** Guards a method that returns a whole answer. */
+export const guardCall =
+  <A extends ReadyCall, R>(calls: GuardedCalls<A>, method: string, ask: Call<R>): Call<R> =>
+  (options) => {
+    const attempt = ({ declared, messages, options: given }: A) =>
+      Effect.tap(ask(given), ({ usage }) => learn(calls.window, messages, declared, usage))
+    return Effect.flatMap(calls.prepare(method, options), (ready) =>
+      Effect.catch(attempt(ready), (error) => Effect.flatMap(smaller(calls, method, ready, error), attempt))
+    )
+  }
+
+/** The stream of one call. `begins` runs with each part of the answer. */
+const streamOnce = <R>(
+  window: PromptWindow,
+  ask: StreamCall<R>,
+  { declared, messages, options }: ReadyCall,
+  begins: () => void
+): Stream.Stream<Response.AnyPart, unknown, R> => {
+  let usage: Response.Usage | undefined
+  return ask(options).pipe(
+    Stream.mapArray((parts) => {
+      for (const part of parts) {
+        if (part.type !== "response-metadata") begins()
+        if (part.type === "finish") usage = part.usage
+      }
+      return parts
+    }),
+    Stream.onEnd(Effect.suspend(() => (usage === undefined ? Effect.void : learn(window, messages, declared, usage))))
+  )
+}
+
+/** Guards a method that streams. */
+export const guardStream =
+  <A extends ReadyCall, R>(calls: GuardedCalls<A>, method: string, ask: StreamCall<R>): StreamCall<R> =>
+  (options) =>
+    Stream.unwrap(
+      Effect.map(calls.prepare(method, options), (ready) => {
+        let hasBegun = false
+        const begins = () => {
+          hasBegun = true
+        }
+        return streamOnce(calls.window, ask, ready, begins).pipe(
+          Stream.catch((error) =>
+            hasBegun
+              ? Stream.fail(error)
+              : Stream.unwrap(
+                  Effect.map(smaller(calls, method, ready, error), (again) =>
+                    streamOnce(calls.window, ask, again, begins)
+                  )
+                )
+          )
+        )
+      })
+    )

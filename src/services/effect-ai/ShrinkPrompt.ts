@@ -1,0 +1,299 @@
+import { Clock, type Context, Effect } from "effect"
+import type * as AiError from "effect/ai/AiError"
+import type * as Prompt from "effect/ai/Prompt"
+import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { handleOf, type Hash } from "../../domain/content/Handle.ts"
+import { type Conversation, entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { projectMessages } from "../../domain/conversation/Projection.ts"
+import { toContent } from "../../domain/effect-ai/PromptContent.ts"
+import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
+import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
+import { applyEvent, emptySession, logVersion, type Session } from "../../domain/session/Session.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
+import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Chat } from "../chat/Chat.ts"
+import type { Compression } from "../compression/Compression.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { toMessages } from "./LanguageModelBridge.ts"
+import {
+  catchUp,
+  type Head,
+  type Mark,
+  marked,
+  namesOf,
+  noMark,
+  type Place,
+  type PromptMemory,
+  remember
+} from "./PromptMemory.ts"
+import { aiError, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
+
+/** Compresses a prompt whose history the caller keeps until it fits, and remembers the outcome. */
+
+/** The services that a compression needs. */
+export type Requirements = Compression | HookSystem | TokenCounter | TempStore | Calibrations
+
+/** One language model whose prompts are made to fit, and the conversations that it has seen. */
+export interface BoundedModel {
+  readonly window: PromptWindow
+  readonly memory: PromptMemory
+  readonly context: Context.Context<Requirements>
+}
+
+type Messages = ReadonlyArray<Prompt.Message>
+
+/** Growth after which a compression that changed nothing is retried, as in FailureMemory.ts. */
+const growthMark = 1.1
+
+/** Estimated tokens of a prompt as it is sent. */
+export const tokensOf = ({ head, mark: { said, system } }: Place): number =>
+  system + said + (head === undefined ? 0 : head.tokens - head.mark.said)
+
+/** The messages sent for a prompt: replacements for those that left, then the caller's own messages. */
+export const sentOf = ({ mark: { standing } }: Place, head: Head | undefined, content: Messages): Messages => {
+  const sent =
+    head?.items === undefined
+      ? content
+      : [
+          ...head.items.flatMap((item) => (typeof item === "number" ? (content[item] ?? []) : [item])),
+          ...content.slice(head.at)
+        ]
+  return isLegal(standing) ? sent : repaired(sent).flat()
+}
+
+/** The session id of a conversation whose history the caller keeps. */
+const sessionName = "effect-ai"
+
+/** The index of an entry's message in the prompt; -1 for an entry that a compression inserted. */
+const indexOf = (entry: Entry): number => (entry.origin?.line ?? 0) - 1
+
+/** The number of messages up to the last of these entries that is a message of the prompt. */
+const lastLine = (dropped: ReadonlyArray<Entry>): number =>
+  dropped.reduce((last, { origin }) => Math.max(last, origin?.line ?? 0), 0)
+
+/** The number of messages up to the last that left the view. */
+const goneFrom = (conversation: Conversation): number => {
+  const shown = new Set(view(conversation).map(({ entry }) => entry))
+  return lastLine(entries(conversation).filter((entry) => !shown.has(entry)))
+}
+
+const isSystem = (message: Prompt.Message | undefined): boolean => message?.role === "system"
+
+/** The items sent for the first `at` messages, by the view of the session. */
+const itemsOf = (conversation: Conversation, content: Messages, at: number): ReadonlyArray<number | Prompt.Message> => {
+  const inserted = new Map(projectMessages(conversation).map((sent) => [sent.entry, sent.content]))
+  const indexes = Array.from({ length: at }, (_, index) => index)
+  const spoken = content.findIndex((message) => !isSystem(message))
+  const first = spoken < 0 ? at : Math.min(spoken, at)
+  /** The system messages directly before `index`. */
+  const before = (index: number): ReadonlyArray<number> => {
+    let from = index
+    while (from > 0 && isSystem(content[from - 1])) from -= 1
+    return indexes.slice(from, index)
+  }
+  return arrange<number | Prompt.Message>(conversation, {
+    leading: before(first),
+    before: (entry) => (indexOf(entry) <= first ? [] : before(indexOf(entry))),
+    shown: (item) => {
+      const index = indexOf(item.entry)
+      if (index >= 0 && item.shortened.size === 0) return [index]
+      const rebuilt = viewMessage(item)
+      if (rebuilt !== undefined) return [rebuilt]
+      const made = inserted.get(item.entry.id)
+      return made === undefined ? [] : toMessages([made]).flat()
+    },
+    trailing: first === at ? [] : before(at)
+  })
+}
+
+/** Adds messages of a prompt to a session. */
+const withMessages = Effect.fnUntraced(function* (chat: Chat["Service"], content: Messages, from: number, end: number) {
+  for (let at = from; at < end; at += 1) {
+    const message = content[at]
+    if (message === undefined || message.role === "system") continue
+    yield* chat.append([{ content: toContent(message), origin: { line: at + 1, ids: [] } }])
+  }
+})
+
+/** Extends a session with these messages of a prompt. */
+const grown = Effect.fnUntraced(function* (session: Session, content: Messages, from: number, end: number) {
+  if (end <= from) return session
+  const chat = yield* Chat.keep({ log: { append: () => Effect.void }, session })
+  yield* withMessages(chat, content, from, end)
+  return yield* chat.session
+})
+
+/** A session without messages. */
+const begun = Effect.fnUntraced(function* (model: string | undefined) {
+  if (model === undefined) return emptySession
+  return applyEvent(emptySession, {
+    _tag: "Started",
+    version: logVersion,
+    session: sessionName,
+    at: yield* Clock.currentTimeMillis,
+    estimator: estimatorVersion,
+    model
+  })
+})
+
+/** The session behind a compression: still in memory, or rebuilt from the history and the events of compressions. */
+const sessionOf = Effect.fnUntraced(function* (
+  { memory, window }: BoundedModel,
+  head: Head | undefined,
+  content: Messages
+) {
+  const held = head === undefined ? undefined : memory.sessions.get(head)
+  if (held !== undefined) return held
+  let session = yield* begun(window.name)
+  let from = 0
+  for (const { at, event } of PersistentList.toArray(head?.events)) {
+    session = applyEvent(yield* grown(session, content, from, at), event)
+    from = at
+  }
+  // A compression that changed nothing left no event, but the session contains the messages it saw.
+  return yield* grown(session, content, from, head?.at ?? 0)
+})
+
+/** A compression of one prompt, in progress. */
+interface Shrinking {
+  readonly model: BoundedModel
+  readonly place: Place
+  readonly content: Messages
+  /** The names of the prompt's beginnings. */
+  readonly beginnings: ReadonlyArray<Hash>
+  /** The compression of this conversation so far. */
+  readonly began: Head | undefined
+  /** The number of messages that are compressed, and their sums. */
+  readonly end: number
+  readonly mark: Mark
+  /** Estimated tokens of the rest of the request. */
+  readonly overhead: TokenCount
+  /** The conversation, once something is compressed. */
+  chat: Chat["Service"] | undefined
+  session: Session | undefined
+  head: Head | undefined
+  events: Head["events"]
+}
+
+const beginShrinking = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  place: Place,
+  content: Messages,
+  declared: Declarations
+): Effect.fn.Return<Shrinking, AiError.AiError> {
+  const { count, names } = model.memory
+  const began = place.head
+  const from = began?.at ?? 0
+  // Messages that `effect/ai` still has to act on are sent unchanged.
+  const end = Math.max(from, awaitedFrom(content))
+  const mark = yield* marked(count, began?.mark ?? noMark, content.slice(from, end))
+  const rest = place.mark.system + declared.tokens + place.mark.said - mark.said
+  return {
+    model,
+    place,
+    content,
+    beginnings: yield* namesOf(names, content),
+    began,
+    end,
+    mark,
+    overhead: TokenCount.make(Math.ceil(rest)),
+    chat: undefined,
+    session: undefined,
+    head: began,
+    events: began?.events
+  }
+})
+
+/** Opens the conversation up to `end`; its compressions become `events`. */
+const openChat = Effect.fnUntraced(function* (shrinking: Shrinking) {
+  const { began, content, end, model } = shrinking
+  const chat = yield* Chat.keep({
+    log: {
+      append: (event) =>
+        Effect.sync(() => {
+          if (event._tag === "Appended") return
+          shrinking.events = PersistentList.append(shrinking.events, { at: end, event }, 0)
+        })
+    },
+    session: yield* sessionOf(model, began, content)
+  })
+  yield* withMessages(chat, content, began?.at ?? 0, end)
+  return chat
+})
+
+/** Names a removed range by the beginning of the conversation that it ends, so that its text can be rebuilt from any history. */
+const rangeNaming =
+  (beginnings: ReadonlyArray<Hash>, { conversation }: Session): RangeNaming =>
+  (dropped) => {
+    const name = beginnings[Math.max(goneFrom(conversation), lastLine(dropped)) - 1]
+    return name === undefined ? undefined : handleOf(name)
+  }
+
+/** The replacement for the compressed messages after a compression. */
+const nextHead = (
+  { content, end, events, head, mark, overhead }: Shrinking,
+  { conversation, memory: { waitUntil } }: Session,
+  isPatched: boolean
+): Head => {
+  const tokens = viewTokens(conversation)
+  // The mark counts the view only; the rest of the request is added.
+  const waiting = waitUntil === 0 ? 0 : waitUntil + overhead
+  return {
+    at: end,
+    mark,
+    items: isPatched || head?.items !== undefined ? itemsOf(conversation, content, end) : undefined,
+    tokens,
+    waiting: isPatched ? waiting : Math.ceil((overhead + tokens) * growthMark),
+    events
+  }
+}
+
+const compressOnce = Effect.fnUntraced(function* (shrinking: Shrinking, policy: Policy, forced: boolean) {
+  const { beginnings, overhead } = shrinking
+  const chat = (shrinking.chat ??= yield* openChat(shrinking))
+  const outcome: Outcome = yield* chat
+    .compress({ policy: { ...policy, overhead }, forced })
+    .pipe(Effect.provideService(RangeName, rangeNaming(beginnings, yield* chat.session)))
+  shrinking.session = yield* chat.session
+  shrinking.head = nextHead(shrinking, shrinking.session, patchOf(outcome) !== undefined)
+  return outcome
+})
+
+const rememberHead = ({ beginnings, end, head, model, place, session }: Shrinking): void => {
+  if (head !== undefined && session !== undefined) remember(model.memory, place, head, session, beginnings[end - 1])
+}
+
+/** Compresses until the prompt fits, and remembers the outcome. Needs the place's `turn`. */
+export const shrink = Effect.fnUntraced(function* (
+  model: BoundedModel,
+  method: string,
+  place: Place,
+  content: Messages,
+  declared: Declarations
+) {
+  yield* catchUp(model.memory, place, content)
+  const shrinking = yield* beginShrinking(model, place, content, declared)
+  const { measured, messages } = yield* fit(
+    model.window,
+    method,
+    {
+      request: Effect.sync(() => ({
+        messages: sentOf(place, shrinking.head, content),
+        tokens: tokensOf({ ...place, head: shrinking.head }) + declared.tokens
+      })),
+      compress: (policy, forced) =>
+        Effect.mapError(compressOnce(shrinking, policy, forced), (error) => aiError(method, error))
+    },
+    declared,
+    shrinking.head?.waiting ?? 0
+    // Also if the request is refused in the end, so that the same compression is not paid for again.
+  ).pipe(Effect.tapError(() => Effect.sync(() => rememberHead(shrinking))))
+  rememberHead(shrinking)
+  place.measured = { ...measured, head: shrinking.head, beside: declared.tokens }
+  return messages
+})
