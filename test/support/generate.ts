@@ -615,9 +615,12 @@ export const notices = (law: Law, world: World, from: Arbitrary.Arbitrary<Script
     (result) => result._tag === "Falsified"
   )
 
+/** Runs of a script in the unit tier: each plays a whole conversation. */
+const unitScripts = 10
+
 /** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
 export const thousand = (seed: string, runs = 1_000) => ({
-  runs: runsOf(runs),
+  runs: runsOf(runs, unitScripts),
   seed,
   size: 24,
   maxShrinks: 400

@@ -422,13 +422,13 @@ describe("leaves the rest of any file unchanged", () => {
         assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
         // What stands within a list or an object goes with it.
         if (typeof value !== "object") assert.strictEqual(set.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length, comments)
-        const unset = Result.getOrThrow(withoutSetting(text, path))
-        assert.isUndefined(valueAt(Result.getOrThrow(jsonOf(unset)), path))
+        const unset = Result.getOrThrow(jsonOf(Result.getOrThrow(withoutSetting(text, path))))
+        assert.isUndefined(valueAt(unset, path))
         const isThere = valueAt(before, path) !== undefined
         const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
         for (const leaf of isThere ? rest : []) {
           if (dotted(leaf.path).startsWith(`${dotted(path)}.`)) continue
-          assert.deepStrictEqual(valueAt(Result.getOrThrow(jsonOf(unset)), leaf.path), leaf.value, dotted(leaf.path))
+          assert.deepStrictEqual(valueAt(unset, leaf.path), leaf.value, dotted(leaf.path))
         }
       }
     })

@@ -12,6 +12,7 @@ import { ChatBusy } from "../../../src/services/chat/Commit.ts"
 import { writeTodos } from "../../../src/services/tools/builtin/WriteTodos.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../support/agents.ts"
+import { sizeOf } from "../../support/runs.ts"
 import { taken } from "../../support/sending.ts"
 
 const tags = (events: ReadonlyArray<ChatEvent>) => events.map(({ _tag }) => _tag).filter((tag) => tag !== "ModelInfo")
@@ -434,7 +435,7 @@ describe("Agent", () => {
 
   it.effect("compresses in the middle of a single prompt with hundreds of calls, and continues", () =>
     Effect.gen(function* () {
-      const turns = 300
+      const turns = sizeOf(300, 200)
       const plan = [
         { description: "count the lines of every file", status: "in_progress" },
         { description: "add them up in TOTALS.md", status: "pending" }

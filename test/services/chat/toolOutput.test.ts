@@ -295,7 +295,8 @@ describe("old results are masked", () => {
       const output = `Command: x\n${"a line of output that is about a hundred characters long, as those of builds and tests mostly are\n".repeat(60)}Exit Code: 0`
       const { log, run } = yield* agent({
         tools: [tool("run_shell_command", "read", () => Effect.succeed(output))],
-        answers: (_, index) => (index < 200 ? calling(asking("run_shell_command", String(index))) : saying("done"))
+        answers: (_, index) =>
+          index < sizeOf(200, 150) ? calling(asking("run_shell_command", String(index))) : saying("done")
       })
       yield* Stream.runDrain(run("go"))
       const masks = log.flatMap((event) => (event._tag === "Masked" ? [event.shorten.length] : []))
