@@ -1,5 +1,5 @@
 import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { unspecifiedReason } from "../../domain/chat/Answer.ts"
 import { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -298,10 +298,7 @@ export const ask = Command.make(
     ...ChatFlags.flags,
     ...AgentFlags.flags,
     json: Input.json,
-    streamJson: Flag.Boolean("stream-json").pipe(
-      Flag.withDescription("Print every event as a line of JSON, as it happens"),
-      Flag.withDefault(false)
-    )
+    streamJson: Input.flag("stream-json", "Print every event as a line of JSON, as it happens")
   },
   Effect.fn("cli.ask")(function* (input) {
     if (input.json && input.streamJson) return yield* badInput("use either --json or --stream-json, not both")

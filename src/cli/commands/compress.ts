@@ -85,60 +85,47 @@ const flags = {
     Flag.withDescription("Strategy that decides what stays"),
     Flag.withDefault(defaultPolicy.strategy)
   ),
-  summarizer: Input.optional(Flag.Literals("summarizer", ["extractive", "model"])).pipe(
-    Flag.withDescription("Write the snapshot with a model or without one (default: model if a key is set)")
+  summarizer: Input.optional(
+    Flag.Literals("summarizer", ["extractive", "model"]),
+    "Write the snapshot with a model or without one (default: model if a key is set)"
   ),
-  model: Input.optional(Flag.String("model")).pipe(Flag.withDescription("Model that writes the summary")),
-  limit: Input.optional(Input.size("limit")).pipe(
-    Flag.withDescription("Context window in tokens (default: the window of the conversation's model)")
+  model: Input.optional(Flag.String("model"), "Model that writes the summary"),
+  limit: Input.optional(
+    Input.size("limit"),
+    "Context window in tokens (default: the window of the conversation's model)"
   ),
   threshold: Input.share("threshold").pipe(
     Flag.withDescription(`Compress at this share of the window (default: ${defaultPolicy.threshold})`),
     Flag.withDefault(defaultPolicy.threshold)
   ),
-  force: Flag.Boolean("force").pipe(
-    Flag.withDescription("Compress even below the threshold or after failures"),
-    Flag.withDefault(false)
-  ),
-  failed: Flag.Boolean("failed").pipe(
-    Flag.withDescription("Act as if a summary failed before, so that no model is called"),
-    Flag.withDefault(false)
-  ),
-  tokens: Input.optional(Input.size("tokens")).pipe(
-    Flag.withDescription("Size of the request in tokens, instead of counting it")
-  ),
+  force: Input.flag("force", "Compress even below the threshold or after failures"),
+  failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
+  tokens: Input.optional(Input.size("tokens"), "Size of the request in tokens, instead of counting it"),
   preserve: Input.share("preserve").pipe(
     Flag.withDescription(`Keep this share of the conversation's end (default: ${defaultPolicy.preserve})`),
     Flag.withDefault(defaultPolicy.preserve)
   ),
-  minGain: Input.optional(Input.share("min-gain")).pipe(
-    Flag.withDescription("Fail unless this share of the request is saved (default: 0.1; gemini: 0)")
+  minGain: Input.optional(
+    Input.share("min-gain"),
+    "Fail unless this share of the request is saved (default: 0.1; gemini: 0)"
   ),
   toolBudget: Input.size("tool-budget").pipe(
     Flag.withDescription("Keep this many tokens of tool output in full, newest first"),
     Flag.withDefault(Number(defaultPolicy.toolBudget))
   ),
-  budget: Input.optional(Input.size("budget")).pipe(Flag.withDescription("Limit the snapshot to this many tokens")),
-  focus: Input.optional(Flag.String("focus")).pipe(Flag.withDescription("What the snapshot must keep")),
-  plan: Flag.Boolean("plan").pipe(
-    Flag.withDescription("Show the plan and change nothing; --out saves it"),
-    Flag.withDefault(false)
+  budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
+  focus: Input.optional(Flag.String("focus"), "What the snapshot must keep"),
+  plan: Input.flag("plan", "Show the plan and change nothing; --out saves it"),
+  apply: Input.optional(Flag.String("apply").pipe(Flag.withMetavar("plan")), "Carry out a saved plan"),
+  out: Input.optional(
+    Flag.String("out").pipe(Flag.withMetavar("file")),
+    "Write the compressed conversation to this file"
   ),
-  apply: Input.optional(Flag.String("apply")).pipe(
-    Flag.withMetavar("plan"),
-    Flag.withDescription("Carry out a saved plan")
+  to: Input.optional(
+    Flag.Literals("to", FormatName.literals),
+    "Output format (default: contents for .json, else palimpsest; --in-place: unchanged)"
   ),
-  out: Input.optional(Flag.String("out")).pipe(
-    Flag.withMetavar("file"),
-    Flag.withDescription("Write the compressed conversation to this file")
-  ),
-  to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
-    Flag.withDescription("Output format (default: contents for .json, else palimpsest; --in-place: unchanged)")
-  ),
-  inPlace: Flag.Boolean("in-place").pipe(
-    Flag.withDescription("Replace the input file with the compressed conversation"),
-    Flag.withDefault(false)
-  ),
+  inPlace: Input.flag("in-place", "Replace the input file with the compressed conversation"),
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>

@@ -138,11 +138,7 @@ const maxValueColumns = 60
 const list = Command.make(
   "list",
   {
-    all: Flag.Boolean("all").pipe(
-      Flag.withAlias("a"),
-      Flag.withDescription("Include settings at their defaults"),
-      Flag.withDefault(false)
-    ),
+    all: Input.flag("all", "Include settings at their defaults").pipe(Flag.withAlias("a")),
     json: Input.json
   },
   Effect.fn("cli.config.list")(function* ({ all, json }) {
@@ -177,10 +173,8 @@ const get = Command.make(
   })
 ).pipe(Command.withDescription("Print the value of a setting"))
 
-const workspace = Flag.Boolean("workspace").pipe(
-  Flag.withAlias("w"),
-  Flag.withDescription("Use the working folder's settings file instead of yours"),
-  Flag.withDefault(false)
+const workspace = Input.flag("workspace", "Use the working folder's settings file instead of yours").pipe(
+  Flag.withAlias("w")
 )
 
 const placeOf = (isWorkspace: boolean): SettingsPlace => (isWorkspace ? "workspace" : "home")

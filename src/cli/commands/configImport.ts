@@ -39,13 +39,11 @@ export const reportText = ({ dryRun, from, kept, notTaken, taken }: ImportReport
 const gemini = Command.make(
   "gemini",
   {
-    from: Input.optional(Flag.String("from").pipe(Flag.withMetavar("folder"))).pipe(
-      Flag.withDescription("Gemini CLI's folder (default: .gemini in your home folder)")
+    from: Input.optional(
+      Flag.String("from").pipe(Flag.withMetavar("folder")),
+      "Gemini CLI's folder (default: .gemini in your home folder)"
     ),
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Show what would be imported and change nothing"),
-      Flag.withDefault(false)
-    ),
+    dryRun: Input.flag("dry-run", "Show what would be imported and change nothing"),
     json: Input.json
   },
   Effect.fn("cli.config.import.gemini")(

@@ -172,8 +172,9 @@ export const evaluate = Command.make(
     ),
     from: Input.from,
     lenient: Input.lenient,
-    budget: Input.optional(Input.size("budget")).pipe(
-      Flag.withDescription("Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)")
+    budget: Input.optional(
+      Input.size("budget"),
+      "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"
     ),
     strategy: Flag.Literals("strategy", measurable).pipe(
       Flag.withDescription("Strategy to measure"),

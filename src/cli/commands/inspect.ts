@@ -382,13 +382,13 @@ const pricesOf = Effect.fnUntraced(function* (
 
 const flags = {
   ...Input.conversation,
-  prices: Input.optional(Flag.String("prices")).pipe(
-    Flag.withMetavar("file"),
-    Flag.withDescription("JSON file of prices by model, in US dollars per million tokens")
+  prices: Input.optional(
+    Flag.String("prices").pipe(Flag.withMetavar("file")),
+    "JSON file of prices by model, in US dollars per million tokens"
   ),
-  html: Input.optional(Flag.String("html")).pipe(
-    Flag.withMetavar("file"),
-    Flag.withDescription("Write a self-contained page with charts instead of text")
+  html: Input.optional(
+    Flag.String("html").pipe(Flag.withMetavar("file")),
+    "Write a self-contained page with charts instead of text"
   ),
   json: Input.json
 }

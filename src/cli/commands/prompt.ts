@@ -61,13 +61,14 @@ const lines = (text: string): string =>
     .join("\n")
 
 const flags = {
-  size: Input.optional(Flag.Literals("size", PromptSize.literals)).pipe(
-    Flag.withDescription("Prompt size: full, minimal (as agents get it) or none (identity only)")
+  size: Input.optional(
+    Flag.Literals("size", PromptSize.literals),
+    "Prompt size: full, minimal (as agents get it) or none (identity only)"
   ),
-  plan: Flag.Boolean("plan").pipe(Flag.withDescription("Print the prompt of plan mode"), Flag.withDefault(false)),
-  model: Input.optional(Flag.String("model")).pipe(
-    Flag.withMetavar("name"),
-    Flag.withDescription("Print the prompt for this model; older models get more detail")
+  plan: Input.flag("plan", "Print the prompt of plan mode"),
+  model: Input.optional(
+    Flag.String("model").pipe(Flag.withMetavar("name")),
+    "Print the prompt for this model; older models get more detail"
   ),
   json: Input.json
 }

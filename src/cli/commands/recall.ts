@@ -55,11 +55,12 @@ export const recall = Command.make(
     handle: Argument.String("handle").pipe(
       Argument.withDescription("Handle (h_…) as inspect lists it, or its beginning")
     ),
-    lines: Input.optional(Input.lines("lines")).pipe(Flag.withDescription("Print only these lines, counted from 1")),
-    grep: Input.optional(Flag.String("grep").pipe(Flag.withMetavar("regex"))).pipe(
-      Flag.withDescription("Print only matching lines, numbered; exit status 1 if none match")
+    lines: Input.optional(Input.lines("lines"), "Print only these lines, counted from 1"),
+    grep: Input.optional(
+      Flag.String("grep").pipe(Flag.withMetavar("regex")),
+      "Print only matching lines, numbered; exit status 1 if none match"
     ),
-    maxTokens: Input.optional(Input.size("max-tokens")).pipe(Flag.withDescription("Print at most this many tokens"))
+    maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
   },
   Effect.fn("cli.recall")(function* (input) {
     const file = printableLine(input.file)

@@ -76,7 +76,7 @@ const name = Argument.String("session").pipe(Argument.withDescription(`Number, t
 const list = Command.make(
   "list",
   {
-    limit: Input.optional(Input.size("limit")).pipe(Flag.withDescription("Show only the newest N sessions")),
+    limit: Input.optional(Input.size("limit"), "Show only the newest N sessions"),
     json: Input.json
   },
   Effect.fn("cli.sessions.list")(function* ({ json, limit }) {
@@ -186,8 +186,9 @@ const exported = Command.make(
     file: Argument.String("file").pipe(
       Argument.withDescription("File to write; large outputs go to a folder beside it")
     ),
-    to: Input.optional(Flag.Literals("to", FormatName.literals)).pipe(
-      Flag.withDescription("Format (default: Markdown for .md, contents for .json, else palimpsest)")
+    to: Input.optional(
+      Flag.Literals("to", FormatName.literals),
+      "Format (default: Markdown for .md, contents for .json, else palimpsest)"
     )
   },
   Effect.fn("cli.sessions.export")(function* ({ file, session: sessionName, to }) {
@@ -256,7 +257,7 @@ const imported = Command.make(
   "import",
   {
     ...Input.conversation,
-    title: Input.optional(Flag.String("title")).pipe(Flag.withDescription("Title of the new session"))
+    title: Input.optional(Flag.String("title"), "Title of the new session")
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* Input.load(input)
@@ -315,11 +316,7 @@ const remove = Command.make(
   "delete",
   {
     sessions: name.pipe(Argument.variadic({ min: 1 })),
-    yes: Flag.Boolean("yes").pipe(
-      Flag.withAlias("y"),
-      Flag.withDescription("Delete without asking"),
-      Flag.withDefault(false)
-    )
+    yes: Input.flag("yes", "Delete without asking").pipe(Flag.withAlias("y"))
   },
   Effect.fn("cli.sessions.delete")(function* ({ sessions: names, yes }) {
     const sessions = yield* resolveAll(names)

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type Offer, offerText } from "../../services/workspace/FolderOffers.ts"
@@ -57,15 +57,9 @@ export const trust = Command.make(
       Argument.withDescription("Folder (default: the working folder)"),
       Argument.optional
     ),
-    no: Flag.Boolean("no").pipe(
-      Flag.withDescription("Refuse to trust it, even if a parent folder is trusted"),
-      Flag.withDefault(false)
-    ),
-    forget: Flag.Boolean("forget").pipe(
-      Flag.withDescription("Forget the answer for this folder"),
-      Flag.withDefault(false)
-    ),
-    list: Flag.Boolean("list").pipe(Flag.withDescription("List trusted and refused folders"), Flag.withDefault(false)),
+    no: Input.flag("no", "Refuse to trust it, even if a parent folder is trusted"),
+    forget: Input.flag("forget", "Forget the answer for this folder"),
+    list: Input.flag("list", "List trusted and refused folders"),
     json: Input.json
   },
   Effect.fn("cli.trust")(

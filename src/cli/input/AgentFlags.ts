@@ -4,10 +4,9 @@ import * as Input from "./Input.ts"
 
 /** The flags of every command that runs an agent. */
 export const flags = {
-  approve: Input.optional(Flag.Literals("approve", ApprovalMode.literals)).pipe(
-    Flag.withDescription(
-      "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
-    )
+  approve: Input.optional(
+    Flag.Literals("approve", ApprovalMode.literals),
+    "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
   ),
   tools: Flag.Boolean("tools").pipe(
     Flag.withDescription("Let the model use tools (default); --no-tools turns them off"),

@@ -7,22 +7,24 @@ import * as Input from "./Input.ts"
 
 /** The flags of every command that talks to a model. */
 export const flags = {
-  model: Input.optional(Flag.String("model").pipe(Flag.withAlias("m"))).pipe(
-    Flag.withDescription("Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)")
+  model: Input.optional(
+    Flag.String("model").pipe(Flag.withAlias("m")),
+    "Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)"
   ),
-  session: Input.optional(Flag.String("session").pipe(Flag.withMetavar("name"))).pipe(
-    Flag.withDescription("Save the conversation under this id; resume it if it exists")
+  session: Input.optional(
+    Flag.String("session").pipe(Flag.withMetavar("name")),
+    "Save the conversation under this id; resume it if it exists"
   ),
-  resume: Input.optional(Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session"))).pipe(
-    Flag.withDescription(`Resume a session: ${latestName}, its number, its title, or the beginning of its id`)
+  resume: Input.optional(
+    Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session")),
+    `Resume a session: ${latestName}, its number, its title, or the beginning of its id`
   ),
-  continue: Flag.Boolean("continue").pipe(
-    Flag.withAlias("c"),
-    Flag.withDescription(`Resume the newest session; the same as --resume ${latestName}`),
-    Flag.withDefault(false)
+  continue: Input.flag("continue", `Resume the newest session; the same as --resume ${latestName}`).pipe(
+    Flag.withAlias("c")
   ),
-  threshold: Input.optional(Input.share("threshold")).pipe(
-    Flag.withDescription("Compress at this share of the window (1: only when nothing else fits)")
+  threshold: Input.optional(
+    Input.share("threshold"),
+    "Compress at this share of the window (1: only when nothing else fits)"
   )
 }
 

@@ -13,21 +13,22 @@ import * as Output from "../output/Output.ts"
 /** The conversation a command works on. */
 export const file = Argument.String("file").pipe(Argument.withDescription("Conversation file, or - for standard input"))
 
+/** A boolean flag that is off by default. */
+export const flag = (name: string, description: string): Flag.Flag<boolean> =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** An optional flag: undefined when it is absent. */
+export const optional = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<A | undefined> =>
+  flag.pipe(Flag.withDescription(description), Flag.optional, Flag.map(Option.getOrUndefined))
+
 /** The flag `--from`; undefined detects the format. */
-export const from = Flag.Literals("from", FormatName.literals).pipe(
-  Flag.withDescription("Format of the file (default: detected)"),
-  Flag.optional,
-  Flag.map(Option.getOrUndefined)
-)
+export const from = optional(Flag.Literals("from", FormatName.literals), "Format of the file (default: detected)")
 
 /** The flag `--lenient`: skips lines that cannot be read. */
-export const lenient = Flag.Boolean("lenient").pipe(
-  Flag.withDescription("Skip lines that cannot be read"),
-  Flag.withDefault(false)
-)
+export const lenient = flag("lenient", "Skip lines that cannot be read")
 
 /** The flag `--json`. */
-export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print one JSON document"), Flag.withDefault(false))
+export const json = flag("json", "Print one JSON document")
 
 /** The arguments of every command that reads a conversation. */
 export const conversation = { file, from, lenient }
@@ -89,10 +90,6 @@ export const share = (name: string): Flag.Flag<number> =>
 /** A flag that takes a range of lines. */
 export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
   parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))
-
-/** An optional flag: undefined when it is absent. */
-export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
-  flag.pipe(Flag.optional, Flag.map(Option.getOrUndefined))
 
 /** The advice for an error, by its kind. */
 const advice = ({ kind, memory = 0 }: TranscriptError): string => {
