@@ -277,10 +277,6 @@ export const parseSnapshot = (text: string): Snapshot | SnapshotProblem => {
 /** Whether `parseSnapshot` returned a snapshot and not a problem. */
 export const isSnapshot = (value: Snapshot | SnapshotProblem): value is Snapshot => typeof value !== "string"
 
-/** Returns the required sections that are empty in the snapshot. */
-export const missingSections = (snapshot: Snapshot): ReadonlyArray<SectionName> =>
-  sectionNames.filter((name) => snapshot[name].length === 0)
-
 /** Merges two snapshots. A newer statement replaces an older one with the same key, and newer statements come first. */
 export const mergeSnapshots = (older: Snapshot, newer: Snapshot): Snapshot => {
   const merged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }

@@ -32,50 +32,16 @@ const optionalEnd: ReadonlySet<string> = new Set(
   "html body li p dt dd option optgroup tr td th thead tbody tfoot colgroup caption".split(" ")
 )
 
+const characters = `amp &  lt <  gt >  quot "  apos '  copy ©  reg ®  trade ™  hellip …  mdash —  ndash –  lsquo ‘  rsquo ’  ldquo “
+  rdquo ”  laquo «  raquo »  bull •  middot ·  times ×  deg °  euro €  pound £  sect §  para ¶  larr ←  rarr →
+  auml ä  ouml ö  uuml ü  Auml Ä  Ouml Ö  Uuml Ü  szlig ß  eacute é  egrave è  agrave à  ccedil ç  ntilde ñ`
+
 /** The most common named character references of HTML. */
-const named: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: " ",
-  shy: "",
-  copy: "©",
-  reg: "®",
-  trade: "™",
-  hellip: "…",
-  mdash: "—",
-  ndash: "–",
-  lsquo: "‘",
-  rsquo: "’",
-  ldquo: "“",
-  rdquo: "”",
-  laquo: "«",
-  raquo: "»",
-  bull: "•",
-  middot: "·",
-  times: "×",
-  deg: "°",
-  euro: "€",
-  pound: "£",
-  sect: "§",
-  para: "¶",
-  larr: "←",
-  rarr: "→",
-  auml: "ä",
-  ouml: "ö",
-  uuml: "ü",
-  Auml: "Ä",
-  Ouml: "Ö",
-  Uuml: "Ü",
-  szlig: "ß",
-  eacute: "é",
-  egrave: "è",
-  agrave: "à",
-  ccedil: "ç",
-  ntilde: "ñ"
-}
+const named: Readonly<Record<string, string>> = Object.fromEntries([
+  ["nbsp", " "],
+  ["shy", ""],
+  ...characters.split(/\s{2,}/).map((pair) => pair.split(" "))
+])
 
 const decoded = (text: string): string =>
   text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z]{2,8}));/g, (whole, decimal, hex, name) => {

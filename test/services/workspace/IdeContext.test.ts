@@ -1,9 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Ref } from "effect"
+import { Effect, Layer, Ref } from "effect"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import type { IdeState } from "../../../src/domain/workspace/IdeContext.ts"
-import * as MemoryIdeContext from "../../../src/layers/testing/MemoryIdeContext.ts"
+import { type IdeLimits, type IdeState, normalise } from "../../../src/domain/workspace/IdeContext.ts"
 import { IdeContext, makeUpdates } from "../../../src/services/workspace/IdeContext.ts"
+
+/** An editor context with the state of this reference. */
+const layer = (current: Ref.Ref<IdeState | undefined>, limits?: IdeLimits): Layer.Layer<IdeContext> =>
+  Layer.succeed(IdeContext, {
+    state: Effect.map(Ref.get(current), (state) => (state === undefined ? undefined : normalise(state, limits))),
+    problem: Effect.undefined
+  })
 
 const open = (...paths: ReadonlyArray<string>): IdeState => ({
   openFiles: paths.map((path, index) => ({ path, timestamp: index }))
@@ -11,7 +17,7 @@ const open = (...paths: ReadonlyArray<string>): IdeState => ({
 
 const scene = Effect.gen(function* () {
   const said = yield* Ref.make<IdeState | undefined>(undefined)
-  const news = yield* Effect.provide(makeUpdates, MemoryIdeContext.layer(said))
+  const news = yield* Effect.provide(makeUpdates, layer(said))
   return { news, say: (state: IdeState | undefined) => Ref.set(said, state) }
 })
 
@@ -63,7 +69,10 @@ describe("the editor's state for a model", () => {
       yield* came?.told ?? Effect.void
       yield* say(undefined)
       assert.include((yield* news.next)?.text, "filesClosed")
-      const none = yield* Effect.provide(IdeContext, MemoryIdeContext.layerNone)
+      const none = yield* Effect.provide(
+        IdeContext,
+        Layer.succeed(IdeContext, { state: Effect.undefined, problem: Effect.undefined })
+      )
       assert.strictEqual(yield* none.state, undefined)
       assert.strictEqual(yield* none.problem, undefined)
     })

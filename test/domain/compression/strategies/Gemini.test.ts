@@ -6,29 +6,25 @@ import { sectionNames } from "../../../../src/domain/compression/Snapshot.ts"
 import { firstCall, secondCall } from "../../../../src/domain/compression/strategies/gemini/Calls.ts"
 import {
   acknowledgement,
-  conclude,
+  concluding,
   countedParts,
   layoutOf
 } from "../../../../src/domain/compression/strategies/gemini/Conclusion.ts"
 import {
-  decide,
+  deciding,
   type GeminiDecision,
   type GeminiRequest,
   type Summarize,
   thresholdOf
 } from "../../../../src/domain/compression/strategies/gemini/Decision.ts"
 import { plan } from "../../../../src/domain/compression/strategies/gemini/Plan.ts"
-import { splitPoint } from "../../../../src/domain/compression/strategies/gemini/Split.ts"
-import {
-  estimate,
-  laterRates,
-  needsApiCount
-} from "../../../../src/domain/compression/strategies/gemini/TokenEstimate.ts"
+import { splitting } from "../../../../src/domain/compression/strategies/gemini/Split.ts"
+import { estimate, needsApiCount } from "../../../../src/domain/compression/strategies/gemini/TokenEstimate.ts"
 import {
   fileNameOf,
   maxCharsOf,
   placeholder,
-  truncateToBudget
+  truncating
 } from "../../../../src/domain/compression/strategies/gemini/ToolOutputs.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import {
@@ -58,6 +54,14 @@ import {
   oracleSplit
 } from "../../../support/geminiOracle.ts"
 import { runsOf } from "../../../support/runs.ts"
+
+const decide = (...given: Parameters<typeof deciding>) => Work.runSync(deciding(...given))
+const conclude = (...given: Parameters<typeof concluding>) => Work.runSync(concluding(...given))
+const splitPoint = (...given: Parameters<typeof splitting>) => Work.runSync(splitting(...given))
+const truncateToBudget = (...given: Parameters<typeof truncating>) => Work.runSync(truncating(...given))
+
+/** Rates of Gemini CLI after March 2026: those of the version that the strategy is compared with. */
+const laterRates = { ascii: 0.25, other: 1.5 }
 
 // --- Histories ---
 

@@ -1,5 +1,5 @@
 import { type Content, model, type Part, text, user } from "../../../content/Content.ts"
-import * as Work from "../../../text/SlicedWork.ts"
+import type * as Work from "../../../text/SlicedWork.ts"
 import type { Summarize } from "./Decision.ts"
 import { defaultRates, estimating, partsOf, type Rates } from "./TokenEstimate.ts"
 
@@ -55,7 +55,7 @@ export type Conclusion =
  */
 export type ApiCount = number | "failed" | undefined
 
-/** `conclude`, in slices. */
+/** Returns the conclusion from both answers: the new history, or why there is none. */
 export function* concluding(
   decision: Summarize,
   answers: Answers,
@@ -72,11 +72,3 @@ export function* concluding(
     ? { status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", before, after, summary }
     : { status: "COMPRESSED", before, after, summary, history }
 }
-
-/** Returns the conclusion from both answers: the new history, or why there is none. */
-export const conclude = (
-  decision: Summarize,
-  answers: Answers,
-  counted?: ApiCount,
-  rates: Rates = defaultRates
-): Conclusion => Work.runSync(concluding(decision, answers, counted, rates))

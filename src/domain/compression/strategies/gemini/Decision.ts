@@ -1,5 +1,5 @@
 import type { Content } from "../../../content/Content.ts"
-import * as Work from "../../../text/SlicedWork.ts"
+import type * as Work from "../../../text/SlicedWork.ts"
 import type { NoopReason } from "../../Compression.ts"
 import { type SplitRefused, splitting } from "./Split.ts"
 import { estimating, partsOf } from "./TokenEstimate.ts"
@@ -111,7 +111,7 @@ function* onlyTruncated(
     : noop(hook, "nothing shrank", before, truncation)
 }
 
-/** `decide`, in slices. */
+/** Decides whether and how a history is compressed. */
 export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecision> {
   const { contents, environment, forced, hasFailed, lastPromptTokens: before, limit } = request
   if (contents.length === 0) return noop(undefined, "empty", 0)
@@ -138,6 +138,3 @@ export function* deciding(request: GeminiRequest): Work.SlicedWork<GeminiDecisio
     environment
   }
 }
-
-/** Decides whether and how a history is compressed. */
-export const decide = (request: GeminiRequest): GeminiDecision => Work.runSync(deciding(request))

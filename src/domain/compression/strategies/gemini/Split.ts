@@ -1,5 +1,5 @@
 import { type Content, isCall, isResponse } from "../../../content/Content.ts"
-import * as Work from "../../../text/SlicedWork.ts"
+import type * as Work from "../../../text/SlicedWork.ts"
 
 /** The fraction is out of range. Gemini CLI throws in this case. */
 export interface SplitRefused {
@@ -8,7 +8,7 @@ export interface SplitRefused {
   readonly message: string
 }
 
-/** `splitPoint`, one message at a time. */
+/** Returns the index of the first message to keep. 0: nothing can be summarised. */
 export function* splitting(contents: ReadonlyArray<Content>, fraction: number): Work.SlicedWork<number | SplitRefused> {
   if (fraction <= 0 || fraction >= 1) {
     return { _tag: "SplitRefused", fraction, message: "Fraction must be between 0 and 1" }
@@ -32,7 +32,3 @@ export function* splitting(contents: ReadonlyArray<Content>, fraction: number): 
   const last = contents[contents.length - 1]
   return last?.role === "model" && !last.parts.some(isCall) ? contents.length : lastSplit
 }
-
-/** Returns the index of the first message to keep. 0: nothing can be summarised. */
-export const splitPoint = (contents: ReadonlyArray<Content>, fraction: number): number | SplitRefused =>
-  Work.runSync(splitting(contents, fraction))

@@ -9,8 +9,6 @@ export interface Rates {
 }
 /** Gemini CLI, March 2026. */
 export const defaultRates: Rates = { ascii: 0.25, other: 1.3 }
-/** Rates of Gemini CLI after March 2026: those of the version that this strategy was compared with. */
-export const laterRates: Rates = { ascii: 0.25, other: 1.5 }
 
 /** In UTF-16 units. A longer text counts a quarter of its length, whatever its script. */
 const maxExactUnits = 100_000

@@ -3,7 +3,7 @@ import { type Content, type FunctionResponse, isResponse, type Part } from "../.
 import { defaultSize } from "../../../conversation/ToolOutputShortening.ts"
 import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
 import { runtimeMark } from "../../../text/RuntimeMark.ts"
-import * as Work from "../../../text/SlicedWork.ts"
+import type * as Work from "../../../text/SlicedWork.ts"
 import { defaultRates, type Rates, textCost, unitsPerToken } from "./TokenEstimate.ts"
 
 /** Tokens of tool output to keep in full, newest first. */
@@ -160,7 +160,7 @@ const truncatePart = (
   return replacement
 }
 
-/** `truncateToBudget`, one output at a time. */
+/** Keeps tool outputs within their budget, newest first. After one that exceeds it, smaller older ones may still fit. */
 export function* truncating(
   contents: ReadonlyArray<Content>,
   options: TruncateOptions = {}
@@ -181,7 +181,3 @@ export function* truncating(
   }
   return { contents: newest.reverse(), outputs: state.outputs, nextNumber: state.number }
 }
-
-/** Keeps tool outputs within their budget, newest first. After one that exceeds it, smaller older ones may still fit. */
-export const truncateToBudget = (contents: ReadonlyArray<Content>, options: TruncateOptions = {}): Truncation =>
-  Work.runSync(truncating(contents, options))
