@@ -155,7 +155,7 @@ const isTrusted = Effect.fnUntraced(function* (search: Search, folder: string, r
   )
 })
 
-/** The text of a file. Fails with the reason. */
+/** The text of a file, or why it is left out. */
 const readText = Effect.fnUntraced(
   function* (place: string, shown: string) {
     const { size } = yield* inspect(place, shown)

@@ -44,6 +44,7 @@ const isTooLong = (error: unknown): boolean =>
 /** How calls of one language model are made to fit. */
 export interface GuardedCalls<A extends ReadyCall> {
   readonly window: PromptWindow
+  /** Makes the prompt of a call fit. */
   readonly prepare: (method: string, options: CallOptions) => Effect.Effect<A, AiError.AiError>
   /** Takes back what a failed call left behind. */
   readonly restore: (ready: A) => Effect.Effect<void>
