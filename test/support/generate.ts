@@ -590,15 +590,62 @@ export const play = Effect.fnUntraced(function* (
 /** A law: a function from a world and a script to the violation, or undefined. */
 export type Law = (world: World) => (script: Script) => Effect.Effect<string | undefined, never, Scope.Scope>
 
+/** What a law says about a script that was played: the violation, or undefined. `again` plays it in another new world. */
+export type Check = (
+  played: Played,
+  script: Script,
+  again: Effect.Effect<Played>
+) => Effect.Effect<string | undefined, never, Services>
+
+/**
+ * When a check looks at a script: at its end, after a restart that follows, or at the end of a second play, which is for
+ * checks that change the conversation.
+ */
+const stages = ["played", "restarted", "again"] as const
+
+/** A check and when it looks: "played" unless it says otherwise. */
+export type Judge = readonly [check: Check, ...when: ReadonlyArray<(typeof stages)[number]>]
+
+/** Plays a script in new services, which last as long as the scope. */
+const playNew = Effect.fnUntraced(function* (world: World, script: Script) {
+  const services = yield* Layer.build(Layer.fresh(world.services))
+  return { services, played: yield* Effect.provide(play(world, script), services) }
+})
+
+/** Plays a script once for all judges, and gives by name what they find wrong with it. */
+export const judge = Effect.fnUntraced(function* (
+  world: World,
+  script: Script,
+  judges: ReadonlyMap<string, Judge>
+): Effect.fn.Return<ReadonlyMap<string, string>, never, Scope.Scope> {
+  const again = yield* Effect.cached(Scope.provide(playNew(world, script), yield* Scope.Scope))
+  const once = yield* playNew(world, script)
+  const states = {
+    played: Effect.succeed(once),
+    restarted: Effect.map(once.played.reopen, (chat) => ({ ...once, played: { ...once.played, chat, moments: [] } })),
+    again
+  }
+  const found = new Map<string, string>()
+  for (const stage of stages) {
+    const looking = [...judges].filter(([, [, ...when]]) => (when.length === 0 ? ["played"] : when).includes(stage))
+    if (looking.length === 0) continue
+    const { played, services } = yield* states[stage]
+    for (const [name, [check]] of looking) {
+      if (found.has(name)) continue
+      const second = Effect.map(again, ({ played }) => played)
+      const violation = yield* Effect.provide(check(played, script, second), services)
+      if (violation !== undefined) found.set(name, violation)
+    }
+  }
+  return found
+})
+
 /** A law about a script that was played. */
 export const lawOfPlayed =
-  (check: (played: Played, script: Script) => Effect.Effect<string | undefined, never, Services>): Law =>
+  (...judged: Judge): Law =>
   (world) =>
   (script) =>
-    Effect.flatMap(play(world, script), (played) => check(played, script)).pipe(
-      Effect.scoped,
-      Effect.provide(Layer.fresh(world.services))
-    )
+    Effect.map(judge(world, script, new Map([["law", judged]])), (found) => found.get("law")).pipe(Effect.scoped)
 
 /** A law as a property of the engine. A violation becomes the property's failure, so that it is printed. */
 export const property =
