@@ -149,7 +149,7 @@ layer(NodeServices.layer)("memory", (it) => {
       assert.match(String((yield* ran(["add", " ", "--scope", "project"])).error), /^2: the fact is empty/)
       assert.match(
         String((yield* ran(["add", "tabs", "--scope", "project"], {}, false)).error),
-        /^1: .* is not trusted/
+        /^1: .* is not trusted; remember it as global instead; to trust it: palimpsest trust$/
       )
     })
   )

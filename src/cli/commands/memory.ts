@@ -7,6 +7,7 @@ import * as Input from "../input/Input.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import { withTokens, printableLines, listText, noMemoryText, showText, totalLine } from "../output/MemoryReport.ts"
 import * as Output from "../output/Output.ts"
+import { memoryErrorLine } from "../output/RuntimeText.ts"
 
 /** The `memory` command: shows the memory and adds to it. */
 
@@ -100,10 +101,10 @@ const add = Command.make(
     const memory = yield* Memory
     const change = yield* memory
       .plan(text, scope.value)
-      .pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
+      .pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
     const { diff, file, shown } = yield* memory
       .save(change)
-      .pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
+      .pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
     if (json) return yield* Output.json(Added, { scope: scope.value, file, diff: diff.diff })
     yield* Output.text(diff.diff === "" ? `${printableLine(shown)} already says so` : printableLines(diff.diff))
     if (diff.diff !== "") yield* Output.notice(`saved to ${shown}`)

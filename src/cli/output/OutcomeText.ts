@@ -115,6 +115,7 @@ export const failureLine: (outcome: Outcome) => string | undefined = Outcome.mat
     }`,
   FailedTokenCountError: ({ message }) => `tokens could not be counted: ${message}`,
   FailedEmptySummary: () => "the summary is empty; try again, or use --summarizer extractive",
-  FailedSummarizer: ({ message }) => `the summary failed: ${message}`,
+  FailedSummarizer: ({ message, reason }) =>
+    `the summary failed: ${message}${reason === "AuthenticationError" ? "; without a model: --summarizer extractive" : ""}`,
   Cancelled: () => "cancelled; nothing was changed"
 })

@@ -1,6 +1,7 @@
 import { Clock, Effect, Stdio } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { TurnError } from "../../services/chat/Turn.ts"
+import type { MemoryError } from "../../services/memory/Memory.ts"
 import type { RuntimeHandlers } from "../../services/runtime/Runtime.ts"
 import type { RuntimeError, SessionSelectionError } from "../../services/runtime/RuntimeError.ts"
 import { type Notify, noticeText, type RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
@@ -18,6 +19,10 @@ const leftOutHint = ({ _tag }: LeftOutReason): string => (_tag === "Untrusted" ?
 
 /** Why a settings file is ignored, and what to do. */
 export const leftOutLine = (reason: LeftOutReason): string => `${leftOutText(reason)}${leftOutHint(reason)}`
+
+/** Why a fact was not remembered, and what to do; safe for a terminal. */
+export const memoryErrorLine = ({ kind, message }: MemoryError): string =>
+  printableLine(`${message}${kind === "Untrusted" ? trustHint : ""}`)
 
 /** The advice for a notice, if there is any. */
 const hint = (notice: RuntimeNotice): string => {

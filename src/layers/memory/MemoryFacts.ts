@@ -19,7 +19,7 @@ import { currentPlaces, type MemoryContext, type MemoryPlaces, shownPath } from 
 
 /** Adds facts to memory files. */
 
-const fail = (message: string) => new MemoryError({ message })
+const fail = (message: string, kind: MemoryError["kind"] = "Unusable") => new MemoryError({ kind, message })
 
 /** Project files are opened where they were checked to be; the user's own files may be behind links. */
 const filesOf = ({ files, fs }: MemoryContext, scope: MemoryScope): FileSystem.FileSystem =>
@@ -37,11 +37,9 @@ const targetFile = Effect.fnUntraced(function* (
   const first = names[0]
   if (first === undefined) return yield* fail("memory has no file: the setting memory.fileNames is empty")
   if (scope === "project" && (places.root === places.home || !(yield* options.isTrusted(folder)))) {
-    return yield* fail(
-      places.root === places.home
-        ? `${shownPath(memory, places)(folder)} is the home folder and no project; remember it as global instead`
-        : `${quotedPath(folder)} is not trusted, so nothing is remembered there; trust it with "palimpsest trust", or remember it as global`
-    )
+    return yield* places.root === places.home
+      ? fail(`${shownPath(memory, places)(folder)} is the home folder and no project; remember it as global instead`)
+      : fail(`${quotedPath(folder)} is not trusted; remember it as global instead`, "Untrusted")
   }
   for (const name of names) {
     const place = path.join(folder, name)

@@ -100,9 +100,13 @@ const retryDelay = ({ details }: ServerError): Duration.Duration | undefined => 
 /** An HTML page instead of an API response: the address belongs to another server. */
 const isPage = ({ details, message }: ServerError): boolean => details.length === 0 && /^\s*</.test(message)
 
+/** A failure of the key. */
+export const keyError = (kind: AuthenticationError["kind"]): AuthenticationError =>
+  new AuthenticationError({ kind, variable: "GEMINI_API_KEY" })
+
 const badRequest = (serverError: ServerError): ModelErrorReason =>
   isKeyRefused(serverError)
-    ? new AuthenticationError({ kind: "InvalidKey" })
+    ? keyError("InvalidKey")
     : (contextLength(serverError.message) ?? new InvalidRequestError({ detail: clip(serverError.message) }))
 
 const ofStatus = (
@@ -117,9 +121,9 @@ const ofStatus = (
       detail: `this address does not serve the Gemini API (HTTP ${status} and a page); check GOOGLE_GEMINI_BASE_URL`
     })
   }
-  if (status === 401) return new AuthenticationError({ kind: "InvalidKey" })
+  if (status === 401) return keyError("InvalidKey")
   if (status === 403) {
-    return new AuthenticationError({ kind: isKeyRefused(serverError) ? "InvalidKey" : "InsufficientPermissions" })
+    return keyError(isKeyRefused(serverError) ? "InvalidKey" : "InsufficientPermissions")
   }
   if (status === 413) return new ContextLengthError({})
   if (status === 429) {

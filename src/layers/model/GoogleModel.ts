@@ -2,7 +2,6 @@ import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { wireContent } from "../../domain/content/WireContent.ts"
 import {
-  AuthenticationError,
   Model,
   type ModelAnswer,
   type ModelChunk,
@@ -12,7 +11,7 @@ import {
   TimeoutError
 } from "../../services/model/Model.ts"
 import { readCountResponse, readModelResponse, toAnswer, toChunk, unfinished, unusable } from "./GoogleAnswer.ts"
-import { failed, isUnknownModel, messageOf, reasonOf } from "./GoogleErrors.ts"
+import { failed, isUnknownModel, keyError, messageOf, reasonOf } from "./GoogleErrors.ts"
 import { type Exchange, observedFetch } from "./GoogleExchange.ts"
 
 /**
@@ -131,8 +130,8 @@ const hideKey =
 
 const openCall = Effect.fnUntraced(function* (client: Client, isStream: boolean): Effect.fn.Return<Call, ModelError> {
   const { baseUrl, key } = client
-  if (key === undefined) return yield* failed(new AuthenticationError({ kind: "MissingKey" }))
-  if (!isSendable(key)) return yield* failed(new AuthenticationError({ kind: "InvalidKey" }))
+  if (key === undefined) return yield* failed(keyError("MissingKey"))
+  if (!isSendable(key)) return yield* failed(keyError("InvalidKey"))
   const { GoogleGenAI } = yield* Effect.promise(() => import("@google/genai/web"))
   const exchange: Exchange = {
     sent: false,

@@ -69,7 +69,7 @@ export class ReplayModel extends Context.Service<
     })
 
     const model = Model.of({
-      generate: () => Effect.fail(refuse("a recording writes no summaries; use --summarizer extractive")),
+      generate: () => Effect.fail(refuse("a recording writes no summaries")),
       stream: (request) =>
         Effect.gen(function* () {
           const turn = yield* next

@@ -2,8 +2,10 @@ import { Context, type Effect, Schema } from "effect"
 import type { LoadedMemory, MemoryScope } from "../../domain/memory/MemoryText.ts"
 import type { FileDiff } from "../../domain/tools/FileDiff.ts"
 
-/** A fact could not be remembered. The message says why in one line, and what to do. */
+/** A fact could not be remembered. The message says why in one line. */
 export class MemoryError extends Schema.TaggedError<MemoryError>()("MemoryError", {
+  /** `Untrusted`: the project's folder is not trusted. */
+  kind: Schema.Literals(["Untrusted", "Unusable"]),
   message: Schema.String
 }) {}
 

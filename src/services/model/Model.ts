@@ -40,14 +40,20 @@ export class QuotaExhaustedError extends Schema.TaggedError<QuotaExhaustedError>
 
 /** The key is missing or not accepted for this. */
 export class AuthenticationError extends Schema.TaggedError<AuthenticationError>()("AuthenticationError", {
-  kind: Schema.Literals(["MissingKey", "InvalidKey", "InsufficientPermissions"])
+  kind: Schema.Literals(["MissingKey", "InvalidKey", "InsufficientPermissions"]),
+  /** The environment variable from which the provider's layer reads the key. */
+  variable: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
-    return this.kind === "MissingKey"
-      ? "there is no key; set GEMINI_API_KEY (https://aistudio.google.com/apikey), or work without a model: --summarizer extractive"
-      : this.kind === "InvalidKey"
-        ? "the key is not accepted; check GEMINI_API_KEY"
-        : "the key may not use this model; check its permissions, or name another model"
+    const advice = (verb: string) => (this.variable === undefined ? "" : `; ${verb} ${this.variable}`)
+    switch (this.kind) {
+      case "MissingKey":
+        return `there is no key${advice("set")}`
+      case "InvalidKey":
+        return `the key is not accepted${advice("check")}`
+      case "InsufficientPermissions":
+        return "the key may not use this model; check its permissions, or name another model"
+    }
   }
 }
 

@@ -37,6 +37,7 @@ import {
 import { root } from "../../support/paths.ts"
 
 const key = "AIza-the-key-nobody-may-see"
+const variable = "GEMINI_API_KEY"
 const question: ModelRequest = { model: "gemini-2.5-flash", contents: [user({ text: "hello" })] }
 const hello = Fake.response([{ text: "Hello" }])
 
@@ -206,9 +207,9 @@ describe("responses", () => {
 
 describe("failures", () => {
   const failures: ReadonlyArray<readonly [name: string, answer: Fake.Answer, expected: object]> = [
-    ["401", Fake.failure(401, "no"), { _tag: "AuthenticationError", kind: "InvalidKey" }],
-    ["400 for a key that is none", Fake.keyInvalid, { _tag: "AuthenticationError", kind: "InvalidKey" }],
-    ["403", Fake.failure(403, "no"), { _tag: "AuthenticationError", kind: "InsufficientPermissions" }],
+    ["401", Fake.failure(401, "no"), { _tag: "AuthenticationError", kind: "InvalidKey", variable }],
+    ["400 for a key that is none", Fake.keyInvalid, { _tag: "AuthenticationError", kind: "InvalidKey", variable }],
+    ["403", Fake.failure(403, "no"), { _tag: "AuthenticationError", kind: "InsufficientPermissions", variable }],
     ["404", Fake.failure(404, "no such model"), { _tag: "InvalidRequestError", detail: "no such model" }],
     ["400", Fake.failure(400, "bad turn"), { _tag: "InvalidRequestError", detail: "bad turn" }],
     ["429", Fake.failure(429, "slow down"), { _tag: "RateLimitError" }],
@@ -764,7 +765,7 @@ describe("the key", () => {
         const model = yield* Effect.provide(Model, layer)
         for (const way of everyWay) {
           const { reason } = yield* Effect.flip(ways(model)[way])
-          assert.deepStrictEqual(plain(reason), { _tag: "AuthenticationError", kind: "MissingKey" })
+          assert.deepStrictEqual(plain(reason), { _tag: "AuthenticationError", kind: "MissingKey", variable })
         }
       }
     })

@@ -1,6 +1,7 @@
 import { Effect, Ref } from "effect"
 import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
 import { listText, showText, withTokens } from "../../output/MemoryReport.ts"
+import { memoryErrorLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -17,7 +18,9 @@ const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {
     yield* Ref.set(session.prefill, `/memory add project: ${fact}`)
     return
   }
-  const { shown: file } = yield* Effect.flatMap(memory.plan(fact, scope), memory.save)
+  const { shown: file } = yield* Effect.flatMap(memory.plan(fact, scope), memory.save).pipe(
+    Effect.mapError((error) => ({ message: memoryErrorLine(error) }))
+  )
   yield* say(session, `Saved to ${file}. Every request includes it from now on.`)
 })
 

@@ -113,7 +113,7 @@ export interface CountRequest {
 const noModel = () =>
   new SummarizerError({
     reason: "AuthenticationError",
-    message: "no model is configured; set GEMINI_API_KEY, or use --summarizer extractive",
+    message: "no model is configured",
     cause: "no model",
     calls: []
   })
