@@ -4,7 +4,15 @@ import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import type { RecallSource } from "../tools/builtin/Recall.ts"
 import * as Tool from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
-import { AgentBounds, AgentFailure, type AgentResult, type AgentRunner, type Task } from "./AgentRunner.ts"
+import {
+  AgentBounds,
+  AgentFailure,
+  type AgentLimits,
+  type AgentResult,
+  type AgentRunner,
+  type Running,
+  type Task
+} from "./AgentRunner.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
 import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
 
@@ -129,89 +137,114 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
 export const make = Effect.fn("Subagents.make")(function* (
   options: SubagentsOptions
 ): Effect.fn.Return<Subagents, never, Runtime> {
-  // Without the scope of this function: an agent lives in the scope of its caller.
-  const context = Context.omit(Scope.Scope)(yield* Effect.context<Runtime>())
-  const { children, depth: maxDepth } = yield* AgentBounds
-  const atWork = yield* Ref.make<ReadonlySet<object>>(new Set())
   const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
+  const { agents, warnings } = distinctAgents(options)
+  yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
+  const host: Host = {
+    options,
+    agents,
+    // Without the scope of this function: an agent lives in the scope of its caller.
+    context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
+    bounds: yield* AgentBounds,
+    atWork: yield* Ref.make<ReadonlySet<object>>(new Set())
+  }
   const parent: ParentAgent = {
     ...options,
     onConversation: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
   }
-  const { elsewhere, include = [], tools } = options
-  const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
-  const agentsByName = new Map<string, KnownAgent>()
-  for (const agent of options.agents) {
-    const { definition, file = "it is built in" } = agent
-    const name = nameOf(agent)
-    const other = agentsByName.get(name)
-    if (other === undefined && !taken.has(name)) {
-      agentsByName.set(name, agent)
-      continue
-    }
-    const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
-    yield* Effect.logWarning(
-      `the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`
-    )
-  }
-  const agents = [...agentsByName.values()]
-
-  /** Reserves a place among the running agents; returns how to release it before the scope does. Undefined: all places are taken. */
-  const place = Effect.gen(function* () {
-    const mine = {}
-    const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
-    const hasRoom = yield* Effect.acquireRelease(
-      Ref.modify(atWork, (all) => (all.size < children ? [true, new Set([...all, mine])] : [false, all])),
-      () => leave
-    )
-    return hasRoom ? leave : undefined
-  })
-
-  const bounded = ({ start }: AgentRunner, depth: number): AgentRunner => ({
-    start: Effect.fn("Subagents.start")(function* (task) {
-      if (depth > maxDepth) {
-        return yield* new AgentFailure({
-          message: `agents may start agents ${maxDepth} deep at most, and this would be one deeper; do this part of the work yourself`
-        })
-      }
-      const leave = yield* place
-      if (leave === undefined) {
-        return yield* new AgentFailure({
-          message: `${children} agents are at work already, which is the most; wait until one has ended, or do this yourself`
-        })
-      }
-      const running = yield* start(task)
-      // The scope may stay open long after the agent ended, because the agent can still receive messages.
-      yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
-        startImmediately: true
-      })
-      return running
-    })
-  })
-
-  const runnerOf = (agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
-    const { definition } = agent
-    const runner =
-      definition.kind === "local" && definition.runner === "inside"
-        ? LocalAgentRunner.make(context, agent, definition, parent, (child) => toolsOf(child, depth + 1))
-        : elsewhere?.(agent)
-    return runner === undefined ? undefined : bounded(runner, depth)
-  }
-
-  const toolsOf = (parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> =>
-    agents
-      .filter(({ definition, isOptIn = false }) => !isOptIn || include.includes(definition.name))
-      .flatMap((agent) => {
-        const runner = runnerOf(agent, parent, depth)
-        return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent, agents))]
-      })
-
   return {
-    tools: toolsOf(parent, 1),
+    tools: toolsOf(host, parent, 1),
     runner: (name) => {
       const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
-      return agent === undefined ? undefined : runnerOf(agent, parent, 1)
+      return agent === undefined ? undefined : runnerOf(host, agent, parent, 1)
     },
     sources: Ref.get(sources)
   }
+})
+
+/** What starting agents takes, however deep. */
+interface Host {
+  readonly options: SubagentsOptions
+  /** The agents that have a name of their own. */
+  readonly agents: ReadonlyArray<KnownAgent>
+  readonly context: Context.Context<Runtime>
+  readonly bounds: AgentLimits
+  /** One object for each running agent. */
+  readonly atWork: Ref.Ref<ReadonlySet<object>>
+}
+
+/** The agents whose tool takes no name of another, and a warning about each of the others. */
+const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "tools">) => {
+  const taken = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
+  const byName = new Map<string, KnownAgent>()
+  const warnings: Array<string> = []
+  for (const agent of agents) {
+    const { definition, file = "it is built in" } = agent
+    const name = nameOf(agent)
+    const other = byName.get(name)
+    if (other === undefined && !taken.has(name)) {
+      byName.set(name, agent)
+      continue
+    }
+    const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
+    warnings.push(`the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`)
+  }
+  return { agents: [...byName.values()], warnings }
+}
+
+const toolsOf = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> => {
+  const { agents, options } = host
+  return agents
+    .filter(({ definition, isOptIn = false }) => !isOptIn || options.include?.includes(definition.name) === true)
+    .flatMap((agent) => {
+      const runner = runnerOf(host, agent, parent, depth)
+      return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent, agents))]
+    })
+}
+
+const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
+  const { definition } = agent
+  const runner =
+    definition.kind === "local" && definition.runner === "inside"
+      ? LocalAgentRunner.make(host.context, agent, definition, parent, (child) => toolsOf(host, child, depth + 1))
+      : host.options.elsewhere?.(agent)
+  return runner === undefined ? undefined : { start: (task) => startBounded(host, runner, depth, task) }
+}
+
+/** Starts an agent, unless it would be too deep or one too many. */
+const startBounded = Effect.fn("Subagents.start")(function* (
+  host: Host,
+  { start }: AgentRunner,
+  depth: number,
+  task: Task
+): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+  const { children, depth: maxDepth } = host.bounds
+  if (depth > maxDepth) {
+    return yield* new AgentFailure({
+      message: `agents may start agents ${maxDepth} deep at most, and this would be one deeper; do this part of the work yourself`
+    })
+  }
+  const leave = yield* place(host)
+  if (leave === undefined) {
+    return yield* new AgentFailure({
+      message: `${children} agents are at work already, which is the most; wait until one has ended, or do this yourself`
+    })
+  }
+  const running = yield* start(task)
+  // The scope may stay open long after the agent ended, because the agent can still receive messages.
+  yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
+    startImmediately: true
+  })
+  return running
+})
+
+/** Reserves a place among the running agents; returns how to release it before the scope does. Undefined: all places are taken. */
+const place = Effect.fnUntraced(function* ({ atWork, bounds: { children } }: Host) {
+  const mine = {}
+  const leave = Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
+  const hasRoom = yield* Effect.acquireRelease(
+    Ref.modify(atWork, (all) => (all.size < children ? [true, new Set([...all, mine])] : [false, all])),
+    () => leave
+  )
+  return hasRoom ? leave : undefined
 })
