@@ -158,7 +158,6 @@ const remembering = Layer.effect(
   })
 )
 
-/** The services of a chat. */
 const chatting = Layer.merge(terminal, working)
 
 /** Without a subcommand, starts a chat in an interactive terminal and shows the help page otherwise. */

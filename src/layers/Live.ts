@@ -25,7 +25,6 @@ import * as FileTrust from "./workspace/FileTrust.ts"
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 
-/** The sessions of the home folder. */
 const sessions = Layer.unwrap(Effect.map(homeFolder, (home) => FileSessionStore.layer(`${home}/sessions`))).pipe(
   Layer.provide(Layer.succeed(FileStats, statFiles))
 )
@@ -55,7 +54,6 @@ const settings = Layer.unwrap(
   })
 )
 
-/** What is imported from Gemini CLI. */
 const geminiImport = Layer.unwrap(Effect.map(homeFolder, (home) => GeminiImport.layer({ home, gemini: geminiFolder })))
 
 /** The memory that Node allows this program to use. */

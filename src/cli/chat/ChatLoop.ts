@@ -26,7 +26,6 @@ const { say } = ChatSession
 /** Maximum columns of a title within a sentence. */
 const maxTitleColumns = 60
 
-/** The progress of a message. */
 interface Progress {
   /** Whether the message is in the conversation. */
   readonly isSent: boolean

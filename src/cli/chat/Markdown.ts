@@ -421,7 +421,6 @@ export const make = ({ columns, look }: Options): Renderer => {
     } else if (head.length > maxHeadChars || !undecidedHead.test(head)) asText()
   }
 
-  /** Ends a line. */
   const endLine = () => {
     if (place === "quote") {
       quotes += 1

@@ -4,7 +4,6 @@ import { columnsOf, number, plain, share, type Style } from "../output/Output.ts
 
 /** The values of the status line. */
 export interface Status {
-  /** Name of the model. */
   readonly model: string
   /** Tokens of the conversation and of the model's window. */
   readonly tokens: number

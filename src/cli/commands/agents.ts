@@ -99,7 +99,6 @@ const printProblems = (problems: ReadonlyArray<AgentProblem>) =>
 
 const name = Argument.String("name").pipe(Argument.withDescription(`Agent name, as "agents list" shows it`))
 
-/** Maximum columns of a description in the list. */
 const maxDescriptionColumns = 72
 
 const list = Command.make(

@@ -408,7 +408,6 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
   yield* input.json ? Output.text(text) : Output.text(describePlan(decision.plan))
 })
 
-/** Prints the counts by kind, if there are any. */
 const listNotice = (what: string, counts: Readonly<Record<string, number>>, comfort: string) => {
   const kinds = Object.entries(counts).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
   return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)

@@ -132,7 +132,6 @@ const keyNamed = (name: string): Effect.Effect<SettingsKey, ExitError> => {
 const textOf = (value: Schema.Json): string =>
   typeof value === "string" ? quotedPath(value) : escapeUnprintable(JSON.stringify(value))
 
-/** Maximum columns of a value in the list. */
 const maxValueColumns = 60
 
 const list = Command.make(

@@ -159,7 +159,6 @@ const describe = (file: string, points: ReadonlyArray<Point>): string => {
   return lines.join("\n")
 }
 
-/** The strategies whose snapshots have a budget. */
 const measurable = strategies.filter(({ hasSnapshotBudget }) => hasSnapshotBudget).map(({ name }) => name)
 
 /** The command `palimpsest eval <files…>`. */

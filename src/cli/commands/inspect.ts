@@ -64,7 +64,6 @@ const widthBeside = (rows: ReadonlyArray<Row>): number => {
   return Math.max(8, columns - indent - widths.reduce((total, width) => total + width + 2, 0))
 }
 
-/** Returns the first rows and the number of the others. */
 const first = <A>(items: ReadonlyArray<A>, row: (item: A) => Row, align: string, header: Row = []): string => {
   const shown = items.slice(0, rowsShown).map(row)
   const more = items.length - shown.length

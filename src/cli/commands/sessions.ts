@@ -40,7 +40,6 @@ const Row = Schema.Struct({
 })
 type Row = typeof Row.Type
 
-/** A shortened message. */
 const MessageExcerpt = Schema.Struct({ id: Schema.String, role: Schema.String, text: Schema.String })
 
 /** The output of `show --json`. */

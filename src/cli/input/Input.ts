@@ -91,7 +91,6 @@ export const share = (name: string): Flag.Flag<number> =>
 export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
   parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))
 
-/** The advice for an error, by its kind. */
 const advice = ({ kind, memory = 0 }: TranscriptError): string => {
   switch (kind) {
     case "BrokenLine":

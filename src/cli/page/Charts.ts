@@ -12,7 +12,6 @@ import { parseHTML } from "linkedom/worker"
 export interface Point {
   /** Position of the message, from 1. */
   readonly message: number
-  /** Tokens at the message. */
   readonly tokens: number
 }
 
@@ -44,7 +43,6 @@ export interface Chart {
   readonly description: string
   /** Length of the horizontal axis in messages, from the first one. */
   readonly messages: number
-  /** The lines of the chart. */
   readonly lines: ReadonlyArray<{
     readonly name: string
     readonly points: ReadonlyArray<Point>

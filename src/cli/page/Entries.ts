@@ -54,7 +54,6 @@ export interface Cut {
   readonly text: string
 }
 
-/** The data of one message row. */
 interface Row {
   readonly entry: Entry
   /** The position among all messages. */
@@ -78,7 +77,6 @@ export interface Selected {
 
 /** What the page leaves out. */
 export interface Extent {
-  /** Number of all messages. */
   readonly messages: number
   /** Number of messages shown. */
   readonly shown: number

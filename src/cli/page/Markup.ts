@@ -5,7 +5,6 @@
 
 /** A piece of markup. Only this file creates it. */
 export interface Html {
-  /** The markup as a string. */
   readonly html: string
 }
 

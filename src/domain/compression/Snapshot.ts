@@ -46,7 +46,6 @@ export const emptySnapshot: Snapshot = {
   task_state: []
 }
 
-/** Section names of older snapshots, with their current names. */
 const olderNames: Readonly<Record<string, SectionName>> = { current_plan: "task_state" }
 
 const rootTag = "state_snapshot"

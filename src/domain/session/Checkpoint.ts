@@ -96,7 +96,6 @@ const itemWith = (entry: Entry, parts: ReadonlyMap<number, ShortenedPart>): View
   return parts.size === 0 ? item : { entry, shortened: new Map([...item.shortened, ...parts]) }
 }
 
-/** Whether `itemWith` restores this item. */
 const isRestorable = ({ entry, shortened }: ViewItem, parts: ReadonlyMap<number, ShortenedPart>): boolean =>
   [...parts.keys()].every((part) => shortened.has(part)) &&
   [...shortened].every(([part, { part: replacement, tokens }]) => {

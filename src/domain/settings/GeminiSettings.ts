@@ -224,7 +224,6 @@ const reasonFor = (path: JsonPath): string => {
   return noSuchSetting
 }
 
-/** The entries of an object or a list. */
 const entriesOf = (value: unknown): ReadonlyArray<readonly [string | number, unknown]> =>
   Predicate.isObject(value)
     ? Object.entries(value)

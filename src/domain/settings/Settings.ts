@@ -21,7 +21,6 @@ import { defaultIdeLimits } from "../workspace/IdeContext.ts"
  * One file: one schema, read from top to bottom.
  */
 
-/** A field with a default. */
 const withDefault = <S extends Schema.Constraint>(schema: S, defaultValue: S["Encoded"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(defaultValue))(schema)
 

@@ -52,7 +52,6 @@ const unionMembers = (node: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
 const objectForms = (node: SchemaAST.AST): ReadonlyArray<SchemaAST.Objects> =>
   unionMembers(node).filter(SchemaAST.isObjects)
 
-/** The fields of an object schema. */
 interface ObjectShape {
   readonly properties: ReadonlyMap<string, SchemaAST.AST>
   /** The schema for any other name; undefined when only known names are allowed. */

@@ -108,7 +108,6 @@ const afterMarkup = (html: string, at: number): number | undefined => {
   return end < 0 ? html.length : end + close.length
 }
 
-/** Collects the text of a page. */
 class Page {
   readonly #pieces: Array<string> = []
   /** Line breaks to write before the next word. */

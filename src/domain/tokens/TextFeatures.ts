@@ -126,7 +126,6 @@ const accentShare = 0.02
 
 /** The composition of a window, without the runs that have a class of their own. */
 interface Window {
-  /** Estimated tokens. */
   tokens: number
   length: number
   letters: number
@@ -157,7 +156,6 @@ const addToWindow = (window: Window, text: string, start: number, end: number): 
   }
 }
 
-/** Characters that one step reads. */
 const step = 65_536
 
 /** Features of a text, computed in slices. Each stretch costs what it costs in its place, so the sum is the estimate. */

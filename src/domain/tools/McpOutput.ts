@@ -34,7 +34,6 @@ const maxServerRequestsPerSecond = 100
 /** Maximum length of a message that is treated as a server's request; requests are short. */
 const maxRequestChars = 65_536
 
-/** Returns whether a line is a request of the server. */
 const isServerRequest = (line: string): boolean => {
   if (line.length > maxRequestChars || !line.includes('"method"')) return false
   const message = parsedOrUndefined(line)

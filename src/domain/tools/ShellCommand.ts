@@ -181,7 +181,6 @@ const climbOf = ({ pattern, text }: Pick<Word, "pattern" | "text">): number => {
   return isAbove || pattern !== undefined || parts.some((part) => specialName.test(part)) ? ups.length : -1
 }
 
-/** One simple command of a line. */
 interface SimpleCommand {
   readonly words: ReadonlyArray<Word>
   readonly reads: ReadonlyArray<string>

@@ -284,7 +284,6 @@ const boundaryOf = (record: Json): Line["boundary"] => {
 /** The model of lines that no model wrote. */
 export const synthetic = "<synthetic>"
 
-/** The lines of one message. */
 interface Turn {
   readonly _tag: "Model" | "Answers" | "Other"
   readonly lines: Array<Line>
@@ -294,7 +293,6 @@ type Stretch =
   | { readonly _tag: "Queued"; readonly by: number; readonly lines: ReadonlyArray<Line> }
   | { readonly _tag: "Compaction"; readonly summary: Line; readonly boundary: Line["boundary"]; readonly said: Said }
 
-/** Returns the message of a line. */
 const saidBy = (line: Line): Said | undefined => (line.said?.kind === "api error" ? undefined : line.said)
 const answersIn = (line: Line): ReadonlyArray<string> =>
   (saidBy(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
@@ -307,7 +305,6 @@ const isOpenTurn = (turn: Stretch | undefined, tag: Turn["_tag"]): turn is Turn 
   return marks !== undefined && !isClosed(marks)
 }
 
-/** A queued message. */
 interface Queued {
   readonly number: number
   readonly blocks: ReadonlyArray<Block>
@@ -595,7 +592,6 @@ const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): 
   )
 }
 
-/** Collects the names of the calls in these lines. */
 const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
   for (const line of lines) {
     for (const block of line.said?.blocks ?? []) {

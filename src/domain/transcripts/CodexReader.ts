@@ -217,7 +217,6 @@ interface Arguments {
   readonly exact: Exact
 }
 
-/** Makes arguments with a text as the only one. */
 const textArgument = (key: string, text: string, literal: Exact): Arguments => ({
   args: { [key]: text },
   exact: () => {

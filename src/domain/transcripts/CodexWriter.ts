@@ -139,7 +139,6 @@ class Calls {
 const isOwnSignature = (signature: unknown): signature is string =>
   typeof signature === "string" && signature.startsWith("gAAAA")
 
-/** Returns the image of a part as an address. */
 const imageUrl = ({ fileData, inlineData }: Part): string | undefined => {
   if (inlineData !== undefined) {
     const { data, mimeType = "" } = inlineData

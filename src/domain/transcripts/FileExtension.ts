@@ -18,7 +18,6 @@ const listed = ".md (Markdown, for reading), .json (contents) or .jsonl (palimps
 
 const extensionOf = (file: string): string => /[^/\\](\.[^./\\]+)$/.exec(file)?.[1]?.toLowerCase() ?? ""
 
-/** The extensions of a format. */
 const extensionsFor = (format: FormatName): string =>
   Object.entries(formatsByExtension)
     .flatMap(([ending, formats]) => (formats.includes(format) ? [ending] : []))

@@ -6,7 +6,6 @@ import { firstUnits } from "../text/Bytes.ts"
 export const defaultMaxLines = 2_000
 /** Longest line shown in full, in characters. */
 export const maxLineChars = 2_000
-/** Marks a cut line. */
 const cutMark = "... [truncated]"
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "utf-32le" | "utf-32be"

@@ -122,7 +122,6 @@ interface Call {
   readonly run: <A>(call: (signal: AbortSignal) => Promise<A>) => Effect.Effect<A, ModelError>
 }
 
-/** Removes the key from a text. */
 const hideKey =
   ({ key }: Client) =>
   (text: string): string =>

@@ -11,7 +11,6 @@ import { blobFolder, inFolder, logFile, type SessionFolder, titleFile } from "./
 
 /** The lock of a session, `<id>.lock`: one process at a time writes a session. */
 
-/** The path of a session's lock. */
 const lockFile = ({ directory, path }: SessionFolder, id: string): string => path.join(directory, `${id}.lock`)
 
 /** The lock of a session, or a lock under which such a lock is broken. The first group is the session's id. */

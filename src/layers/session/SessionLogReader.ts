@@ -260,7 +260,6 @@ const readView = Effect.fnUntraced(function* (
     : { session, lines, complete: false, good: reader.good, torn: line.from + tail - reader.good }
 })
 
-/** Whether an error is in the log and not on the disk. */
 const isLogError = (error: unknown): boolean =>
   error instanceof SessionStoreError && error.reason._tag !== "SessionUnavailable"
 

@@ -63,7 +63,6 @@ export const diskError = (file: string, what: "read" | "written") => (error: Pla
     message: `${quotedPath(file)}: cannot be ${what}: ${diskErrorText(error)}`
   })
 
-/** Most words in the name of a variable. */
 const maxNameWords = 12
 
 /** The path of a file with links resolved; undefined when there is no file. */

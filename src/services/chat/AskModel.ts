@@ -114,7 +114,6 @@ export const askModel = Effect.fnUntraced(function* (
   return stopped === undefined ? answered : yield* new StoppedByHook({ reason: stopped })
 })
 
-/** The services that asking the model needs. */
 type AskServices = Calibrations | Effect.Services<ReturnType<typeof hooksOf>> | Model | TokenCounter
 
 const attempt = Effect.fnUntraced(function* (

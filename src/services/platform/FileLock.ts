@@ -67,7 +67,6 @@ export class FileLocked extends Schema.TaggedError<FileLocked>()("FileLocked", {
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** The state of a lock. */
 type LockState =
   | { readonly _tag: "Free" }
   | { readonly _tag: "Held"; readonly holder: Holder }

@@ -76,7 +76,6 @@ const fill = Effect.fnUntraced(function* (file: FileSystem.File, size: number) {
   return bytes.subarray(0, length)
 })
 
-/** A size in words. */
 const sizeText = (bytes: number): string =>
   bytes < 1_048_576 ? `${bytes.toLocaleString("en-US")} bytes` : `${(bytes / 1_048_576).toFixed(1)} MiB`
 

@@ -71,7 +71,6 @@ interface Listed {
   readonly notes: ReadonlyArray<AtNote>
 }
 
-/** Resolves references to files. */
 const listFiles = Effect.fnUntraced(function* (
   all: ReadonlyArray<ReferenceSegment>,
   { respectGeminiIgnore: own = true, respectGitIgnore: git = true, search = true }: AtReferenceOptions

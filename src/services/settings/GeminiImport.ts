@@ -127,7 +127,6 @@ const invalidSettings = (file: string, problem: SettingsProblem) => {
 }
 const notDone = (message: string) => new GeminiImportError({ message, reason: "NotWritten" })
 
-/** A file to write. */
 interface Copy {
   readonly target: string
   readonly bytes: Uint8Array
@@ -162,7 +161,6 @@ interface ImportRun {
   readonly taken: Array<ImportReport["taken"][number]>
   readonly kept: Array<ImportReport["kept"][number]>
   readonly notTaken: Array<ImportReport["notTaken"][number]>
-  /** Files to write. */
   readonly copies: Array<Copy>
 }
 
@@ -321,7 +319,6 @@ const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, fil
   return Option.getOrUndefined(info)?.type
 })
 
-/** Imports agent definitions. */
 const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
   if (run.entries.includes("agents") && (yield* typeOf(run, "agents")) === "Directory") {
     for (const name of yield* namesIn(run, "agents")) {
@@ -399,7 +396,6 @@ const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) 
   run.taken.push({ kind: "skill", from: skill, to, note: `${count} ${count === 1 ? "file" : "files"}` })
 })
 
-/** Imports skills. */
 const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
   if (run.entries.includes("skills") && (yield* typeOf(run, "skills")) === "Directory") {
     for (const name of yield* namesIn(run, "skills")) {

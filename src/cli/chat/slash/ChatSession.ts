@@ -49,7 +49,6 @@ export type Requirements =
 
 /** One session of a chat in the terminal: the state that the chat loop and the slash commands share. */
 export interface ChatSession {
-  /** Id of the session. */
   readonly id: string
   /** The open conversation. */
   readonly chat: OpenSession["chat"]
@@ -57,7 +56,6 @@ export interface ChatSession {
   readonly agent: AgentHost
   /** The recording that replaces the model, if any. */
   readonly recording: Recording | undefined
-  /** The terminal of the chat. */
   readonly terminal: ChatTerminal["Service"]
   /** Text styles of the terminal. */
   readonly style: Output.Style

@@ -7,7 +7,6 @@ type Run<A> = (session: ChatSession, argument: string) => Effect.Effect<A, { rea
 interface Named {
   /** The word after the slash. */
   readonly name: string
-  /** Other names of the command. */
   readonly aliases?: ReadonlyArray<string> | undefined
   /** The arguments as `/help` shows them; empty when there are none. */
   readonly usage: string

@@ -47,7 +47,6 @@ const byFreshness =
     return one.place < other.place ? -1 : 1
   }
 
-/** Concurrent `stat` calls. */
 const concurrentStats = 16
 
 /** The `glob` tool: finds files by name. */

@@ -30,7 +30,6 @@ interface Entry {
 const byName = (one: Entry, other: Entry): number =>
   one.isFolder === other.isFolder ? (one.name < other.name ? -1 : 1) : one.isFolder ? -1 : 1
 
-/** Concurrent `stat` calls. */
 const concurrentStats = 16
 
 /** The `list_directory` tool: lists one folder, folders first, files with their sizes. */

@@ -96,7 +96,6 @@ const lineReader = () => {
   }
 }
 
-/** The matches of one ripgrep process. */
 interface RipgrepRun {
   readonly files: Map<string, Array<MatchedLine>>
   /** Whether the process was stopped because of too many matches. */
@@ -206,7 +205,6 @@ const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: strin
   return { files, hasTooMany: count > maxMatches }
 }, Effect.scoped)
 
-/** The files with at least one match. */
 const listFileNames = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string) {
   const path = yield* Path.Path
   const handle = yield* ripgrep(["--files-with-matches", "--null", ...args], cwd)
