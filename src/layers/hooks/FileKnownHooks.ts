@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { type CommandHook, hookKey, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
+import { type CommandHook, hookKey } from "../../domain/hooks/HookSettings.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
@@ -14,20 +14,20 @@ const decode = Schema.decodeEffect(Stored)
 const encode = Schema.encodeEffect(Stored)
 
 /**
- * Records the hooks a folder brings and returns a warning about new ones: a folder trusted once may later add commands
+ * Records the hooks a folder brings and returns the new ones: a folder trusted once may later add commands
  * or change known ones.
  *
- * An unreadable record counts as empty; a record that cannot be written leads to the same warning again.
+ * An unreadable record counts as empty; a record that cannot be written leads to the same hooks again.
  */
 export const noteHooks = Effect.fn("FileKnownHooks.note")(function* (
   file: string,
   folder: string,
   hooks: ReadonlyArray<CommandHook>
-): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
+): Effect.fn.Return<ReadonlyArray<CommandHook>, never, FileSystem.FileSystem | Path.Path> {
   const own = hooks
     .filter(({ source }) => source === "workspace")
     .map((hook) => ({ hook, key: Sha256.hashSync(hookKey(hook)) }))
-  if (own.length === 0) return undefined
+  if (own.length === 0) return []
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const read = fs.readFileString(file).pipe(
@@ -42,7 +42,7 @@ export const noteHooks = Effect.fn("FileKnownHooks.note")(function* (
     return own.filter(({ key }) => !seen.has(key))
   }
   const fresh = freshAmong(yield* Effect.orElseSucceed(read, () => ({})))
-  if (fresh.length === 0) return undefined
+  if (fresh.length === 0) return []
   const keep = Effect.gen(function* () {
     const stored = yield* read
     const json = yield* encode({ ...stored, [folder]: own.map(({ key }) => key) })
@@ -53,5 +53,5 @@ export const noteHooks = Effect.fn("FileKnownHooks.note")(function* (
     ThisProcess.provide,
     Effect.ignore
   )
-  return newHooksWarning(fresh.map(({ hook }) => hook))
+  return fresh.map(({ hook }) => hook)
 })

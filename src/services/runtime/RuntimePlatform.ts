@@ -54,8 +54,11 @@ export class RuntimePlatform extends Context.Service<
     readonly ide: (root: string, ide: Settings.Settings["ide"]) => Effect.Effect<IdeContext["Service"]>
     /** Appends telemetry to this file; a relative path starts at the home folder. */
     readonly sink: (file: string) => Effect.Effect<Sink>
-    /** Records the hooks of a folder; returns a line about those that are new there, if any. */
-    readonly knownHooks: (folder: string, hooks: ReadonlyArray<CommandHook>) => Effect.Effect<string | undefined>
+    /** Records the hooks of a folder; returns those that are new there. */
+    readonly knownHooks: (
+      folder: string,
+      hooks: ReadonlyArray<CommandHook>
+    ) => Effect.Effect<ReadonlyArray<CommandHook>>
     /** The runner of an agent that runs outside this process; undefined when it runs inside, or nothing can run it. */
     readonly externalRunner: (agent: KnownAgent) => Effect.Effect<AgentRunner | undefined>
   }

@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, type FileSystem, Path, Predicate, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import { hookProblemText } from "../../domain/hooks/HookSettings.ts"
+import { hookProblemText, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -81,9 +81,9 @@ export const addHooks = Effect.fn("SessionObservers.addHooks")(function* (
     plans: path.join(home, "plans"),
     grace
   })
-  const news = yield* knownHooks(cwd, made.definitions)
-  for (const line of [...made.problems.map(hookProblemText), ...(news === undefined ? [] : [news])])
-    yield* notify(message(line))
+  const news = newHooksWarning(yield* knownHooks(cwd, made.definitions))
+  const lines = [...made.problems.map(hookProblemText), ...(news === undefined ? [] : [news])]
+  for (const line of lines) yield* notify(message(line))
   yield* hooks.add(made.hooks)
 })
 

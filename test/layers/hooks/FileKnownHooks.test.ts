@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import type { CommandHook } from "../../../src/domain/hooks/HookSettings.ts"
+import { type CommandHook, newHooksWarning } from "../../../src/domain/hooks/HookSettings.ts"
 import * as FileKnownHooks from "../../../src/layers/hooks/FileKnownHooks.ts"
 
 const hook = (fields: Partial<CommandHook> = {}): CommandHook => ({
@@ -22,7 +22,7 @@ const toldOf = Effect.fnUntraced(function* (...seen: ReadonlyArray<ReadonlyArray
   const fs = yield* FileSystem.FileSystem
   const file = `${yield* fs.makeTempDirectoryScoped()}/known-hooks.json`
   let told: string | undefined
-  for (const hooks of seen) told = yield* FileKnownHooks.noteHooks(file, "/work", hooks)
+  for (const hooks of seen) told = newHooksWarning(yield* FileKnownHooks.noteHooks(file, "/work", hooks))
   return { file, told }
 })
 

@@ -165,12 +165,10 @@ const writeSummary = Effect.fnUntraced(function* (
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
   const snapshot = advice?.specific["snapshot"]
   const made = rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, wanted) : undefined
-  if (made !== undefined && typeof made !== "string") return made
+  if (made?._tag === "Success") return made.success
   const summarizer = yield* Summarizer
   const summary = yield* verifySnapshot(yield* summarizer.summarize(wanted), wanted)
-  return made === undefined
-    ? summary
-    : { ...summary, degraded: summary.degraded ?? { reason: "InvalidOutputError", message: made } }
+  return made === undefined ? summary : { ...summary, degraded: summary.degraded ?? made.failure }
 })
 
 const partText = (part: Part): string =>

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { gatherEvidence } from "../../../domain/compression/Evidence.ts"
 import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/Extractive.ts"
@@ -86,14 +86,20 @@ export const verifySnapshot = Effect.fn("WrittenSnapshot.verified")(function* (
   return yield* verifySnapshot(yield* extractiveSummary(request, { degraded: problem, calls }), request)
 })
 
-/** Verifies the snapshot that a hook supplied, or returns why it is unusable. */
+/** Verifies the snapshot that a hook supplied. */
 export const snapshotFromHook = Effect.fn("WrittenSnapshot.given")(function* (
   text: string,
   request: SummaryRequest
-): Effect.fn.Return<VerifiedSnapshot | string> {
+): Effect.fn.Return<Result.Result<VerifiedSnapshot, Degraded>> {
+  const unusable = (text: string) => Result.fail<Degraded>({ reason: "InvalidOutputError", message: text })
   if (text.length > maxSnapshotChars)
-    return `a hook's snapshot has ${text.length} characters, more than ${maxSnapshotChars}`
+    return unusable(`a hook's snapshot has ${text.length} characters, more than ${maxSnapshotChars}`)
   const snapshot = parseSnapshot(yield* Work.run(safe(text, request)))
-  if (!isSnapshot(snapshot)) return `a hook gave a snapshot that cannot be used (${snapshot})`
-  return { ...(yield* checked(snapshot, request)), by: "hook", degraded: null, calls: [] }
+  if (!isSnapshot(snapshot)) return unusable(`a hook gave a snapshot that cannot be used (${snapshot})`)
+  return Result.succeed<VerifiedSnapshot>({
+    ...(yield* checked(snapshot, request)),
+    by: "hook",
+    degraded: null,
+    calls: []
+  })
 })
