@@ -12,7 +12,7 @@ import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatBusy } from "../chat/Commit.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
-import { type OpenSession, type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -61,7 +61,6 @@ interface ReadyTurn extends ReadyCall {
 const isEdit = ({ drop, insert }: Patch): boolean => drop !== undefined && insert.length === 0
 
 const begin = Effect.fnUntraced(function* (id: string, model: string | undefined) {
-  const store = yield* SessionStore
   const started: Started = {
     _tag: "Started",
     version: logVersion,
@@ -70,23 +69,15 @@ const begin = Effect.fnUntraced(function* (id: string, model: string | undefined
     estimator: estimatorVersion,
     ...(model === undefined ? {} : { model })
   }
-  return { log: yield* store.create(started), session: applyEvent(emptySession, started) }
+  return { log: yield* (yield* SessionStore).create(started), session: applyEvent(emptySession, started) }
 })
 
-/** Reads a session completely, with everything its store left out. */
-const readWhole = (
-  opened: OpenSession
-): Effect.Effect<{ readonly log: SessionLog; readonly session: Session }, SessionStoreError> =>
-  opened.complete ? Effect.succeed(opened) : Effect.map(opened.log.whole, (session) => ({ log: opened.log, session }))
-
-/** Opens a session, or begins one for an unknown id. */
-const openSession = Effect.fnUntraced(function* (id: string, model: string | undefined) {
-  const store = yield* SessionStore
-  return yield* store.open(id).pipe(
-    Effect.flatMap(readWhole),
-    Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id, model))
-  )
-})
+/** Opens a session, and reads everything that its store left out. An unknown id begins a new one. */
+const openSession = (id: string, model: string | undefined) =>
+  Effect.gen(function* () {
+    const { complete, log, session } = yield* (yield* SessionStore).open(id)
+    return { log, session: complete ? session : yield* log.whole }
+  }).pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id, model)))
 
 /**
  * `effect/ai`'s `Chat` over a stored session. Use it like any other chat.
@@ -124,24 +115,18 @@ export class CompressedChat extends Context.Service<
       prepare: (method, given) => prepare(chat, method, given),
       restore: ({ history }) => Ref.set(base.history, history)
     }
-    const call = (method: string, ask: Call<Model>) => aloneCall(chat, guardCall(calls, method, ask))
+    // The methods are generic in what the language model resolves, toolkits and schemas, which are passed through unchanged.
+    const call = <F>(method: string, ask: F) =>
+      aloneCall(chat, guardCall(calls, method, ask as unknown as Call<Model>)) as unknown as F
+    const stream = <F>(method: string, ask: F) =>
+      aloneStream(chat, guardStream(calls, method, ask as unknown as StreamCall<Model>)) as unknown as F
     yield* provided(chat, "make", record(recorded))
 
-    // The methods are generic in what the language model resolves, toolkits and schemas, which are passed through unchanged.
     return {
       ...base,
-      generateText: call(
-        "generateText",
-        base.generateText as unknown as Call<Model>
-      ) as unknown as AiChat.Chat["generateText"],
-      generateObject: call(
-        "generateObject",
-        base.generateObject as unknown as Call<Model>
-      ) as unknown as AiChat.Chat["generateObject"],
-      streamText: aloneStream(
-        chat,
-        guardStream(calls, "streamText", base.streamText as unknown as StreamCall<Model>)
-      ) as unknown as AiChat.Chat["streamText"],
+      generateText: call("generateText", base.generateText),
+      generateObject: call("generateObject", base.generateObject),
+      streamText: stream("streamText", base.streamText),
       session: Effect.suspend(() => recorded.chat.session),
       recall: (handle, selection) => Effect.suspend(() => recorded.chat.recall(handle, selection)),
       compress: (policy) => chat.turn.withPermit(compressNow(chat, policy)),

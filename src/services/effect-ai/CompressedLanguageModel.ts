@@ -46,8 +46,6 @@ export interface Options extends WindowOptions {
 
 const defaultConversations = 64
 const defaultRemembered = 10_000
-type Model = LanguageModel.LanguageModel
-
 const isSmall = ({ guard }: PromptWindow, place: Place, { tokens }: Declarations): boolean => {
   const { head, measured } = place
   const isComparable = measured?.head === head && measured?.beside === tokens
@@ -117,20 +115,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
     prepare: (method, given) => prepare(bounded, method, given),
     restore: () => Effect.void
   }
-  const call = (method: string, ask: Call) => recalling(prompts, guardCall(calls, method, ask))
-
   // The methods are generic in what the inner model resolves, toolkits and schemas, which are passed through unchanged.
+  const call = <F>(method: string, ask: F) =>
+    recalling(prompts, guardCall(calls, method, ask as unknown as Call)) as unknown as F
+  const stream = <F>(method: string, ask: F) =>
+    recallingStream(prompts, guardStream(calls, method, ask as unknown as StreamCall)) as unknown as F
   const model = LanguageModel.LanguageModel.of({
     ...inner,
-    generateText: call("generateText", inner.generateText as Call) as unknown as Model["generateText"],
-    generateObject: call(
-      "generateObject",
-      inner.generateObject as unknown as Call
-    ) as unknown as Model["generateObject"],
-    streamText: recallingStream(
-      prompts,
-      guardStream(calls, "streamText", inner.streamText as StreamCall)
-    ) as Model["streamText"]
+    generateText: call("generateText", inner.generateText),
+    generateObject: call("generateObject", inner.generateObject),
+    streamText: stream("streamText", inner.streamText)
   })
   return Context.make(LanguageModel.LanguageModel, model).pipe(
     Context.add(Recall, { recall: (handle, selection) => PromptRecall.recall(prompts, handle, selection) })
