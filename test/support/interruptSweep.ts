@@ -2,7 +2,7 @@ import { Effect, type Exit, Fiber, Scheduler } from "effect"
 import { sizeOf } from "./runs.ts"
 
 /** The unit tier tries some of the points, the other tiers all of them. */
-const unitStride = sizeOf(1, 29)
+const unitStride = sizeOf(1, 59)
 
 /** Interrupts one fiber at the k-th opportunity to yield, anywhere in its tree. */
 class InterruptAt extends Scheduler.MixedScheduler {

@@ -288,13 +288,16 @@ describe("documents", () => {
 
   it("reads only both ends of a very long document, in short steps", () => {
     const data = bytes("%PDF-1.4\n", zeros(15_000_000), tree(77)).toString("base64")
-    const steps = [...inlineTokens("application/pdf", data)]
+    const work = inlineTokens("application/pdf", data)
+    const steps: Array<number> = []
+    let step = work.next()
+    for (; step.done !== true; step = work.next()) steps.push(step.value)
     assert.isBelow(Math.max(...steps), 200_000)
     assert.isBelow(
       steps.reduce((sum, step) => sum + step, 0),
       2 * 9_000_000
     )
-    assert.strictEqual(tokens("application/pdf", data), 77 * pageTokens)
+    assert.strictEqual(step.value, 77 * pageTokens)
   })
 
   it("hostile documents: quadratic time would exceed the test's limit", () => {
