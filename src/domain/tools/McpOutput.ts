@@ -10,6 +10,7 @@ export class ServerWords {
   private tail = ""
   private readonly decoder = new TextDecoder()
 
+  /** Adds output; its end is kept. */
   add(bytes: Uint8Array): void {
     this.tail = (this.tail + this.decoder.decode(bytes, { stream: true })).slice(-4_096)
   }

@@ -101,6 +101,7 @@ export const exceededLimit = ({ cost, tokens, turns }: Limits, used: ConsumedLim
 export interface RunBounds {
   /** Completes when the run must end before the model is done. */
   readonly stopped: Effect.Effect<Stop>
+  /** Whether the run must end. */
   readonly isStopped: Effect.Effect<boolean>
   /** Runs work that is abandoned when the run is stopped. */
   readonly unlessStopped: <A>(work: Effect.Effect<A>) => Effect.Effect<A | undefined>
