@@ -18,7 +18,7 @@ import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles, envNoticeText } from "../../services/platform/EnvFiles.ts"
 import {
   type SettingsFileState,
   type EffectiveSettings,
@@ -400,7 +400,7 @@ const doctor = Command.make(
     const { broken, files, notices, settings, variables: fromEnvironment } = yield* states
     const homeFile = files.find(({ place }) => place === "home")?.file
     const envChecks = [
-      ...env.notices.map((notice) => warning(".env", notice)),
+      ...env.notices.map((notice) => warning(".env", envNoticeText(notice))),
       ...env.untrusted.map((file) => warning(".env", `${file} was left out: its folder is not trusted`))
     ]
     const names = Object.keys(env.variables)

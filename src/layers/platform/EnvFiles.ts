@@ -3,7 +3,6 @@ import { homedir } from "node:os"
 import { env } from "node:process"
 import {
   endpointProblem,
-  dotEnvProblemText,
   endpointVariable,
   secretValues,
   keyVariables,
@@ -16,17 +15,12 @@ import {
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles, type EnvNotice } from "../../services/platform/EnvFiles.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { Trust, withParents } from "../../services/workspace/Trust.ts"
 
 /** The largest `.env` file that is read. */
 const maxFileBytes = ByteSize.kibibytes(64)
-
-const decoded = (bytes: Uint8Array, shown: string): Result.Result<string, string> => {
-  const { text, valid } = decode(bytes)
-  return valid ? Result.succeed(text) : Result.fail(`${shown} is no text in UTF-8`)
-}
 
 /** Where files are searched. */
 export interface EnvFilesOptions {
@@ -95,13 +89,14 @@ interface Search {
   readonly trust: Trust["Service"]
   readonly workspace: string
   readonly untrusted: Array<string>
-  readonly notices: Array<string>
+  readonly notices: Array<EnvNotice>
 }
 
 const standing = ({ notices, trust }: Search, folder: string) =>
   trust.of(folder).pipe(
-    Effect.catch(({ message }) => {
-      if (!notices.includes(message)) notices.push(message)
+    Effect.catch(({ message: detail }) => {
+      const isReported = notices.some((notice) => notice._tag === "TrustUnknown" && notice.detail === detail)
+      if (!isReported) notices.push({ _tag: "TrustUnknown", detail })
       return Effect.succeed("unknown" as const)
     })
   )
@@ -123,21 +118,21 @@ const isInside = Effect.fnUntraced(function* (search: Search, folder: string, na
 const heeded = Effect.fnUntraced(function* (
   search: Search,
   folder: string,
-  shown: string,
+  file: string,
   variables: Readonly<Record<string, string>>
 ) {
   const { notices } = search
   let kept = variables
   const leaveOut = (name: string, why: string) => {
     kept = without(kept, name)
-    notices.push(`${shown}: ${name} was left out: ${why}; set it in the environment to use it`)
+    notices.push({ _tag: "VariableLeftOut", file, name, why })
   }
   const endpoint = kept[endpointVariable]
   if (endpoint !== undefined) {
     const problem = endpointProblem(kept, yield* Effect.filter(keyVariables, isSet))
     if (problem !== undefined) leaveOut(endpointVariable, problem)
     else if (!(yield* isSet(endpointVariable))) {
-      notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
+      notices.push({ _tag: "EndpointUsed", file, address: addressOf(endpoint) })
     }
   }
   const prompt = kept[promptVariable]
@@ -155,15 +150,16 @@ const isTrusted = Effect.fnUntraced(function* (search: Search, folder: string, r
   )
 })
 
-/** The text of a file, or why it is left out. */
+/** The text of a file, or why it is left out. `place` is its real path. */
 const readText = Effect.fnUntraced(
-  function* (place: string, shown: string) {
+  function* (file: string, place: string) {
+    const shown = quotedPath(file)
     const { size } = yield* inspect(place, shown)
-    return ByteSize.isGreaterThan(size, maxFileBytes)
-      ? Result.fail(`${shown} has more than 64 KiB`)
-      : decoded(yield* read(place, shown), shown)
+    if (ByteSize.isGreaterThan(size, maxFileBytes)) return Result.fail<EnvNotice>({ _tag: "TooLarge", file })
+    const { text, valid } = decode(yield* read(place, shown))
+    return valid ? Result.succeed(text) : Result.fail<EnvNotice>({ _tag: "NoText", file })
   },
-  Effect.catch(({ message }) => Effect.succeed(Result.fail(message)))
+  Effect.catch(({ message }) => Effect.succeed(Result.fail<EnvNotice>({ _tag: "Unreadable", detail: message })))
 )
 
 /** The variables of a file; undefined when it cannot be read. */
@@ -171,32 +167,28 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   const { fs, notices, untrusted } = search
   const place = yield* fs.realPath(file).pipe(
     Effect.catchIf(isMissingPath, () => Effect.undefined),
-    Effect.catch((error) => Effect.sync(() => void notices.push(`${diskErrorText(error)}; it was left out`)))
+    Effect.catch((error) => Effect.sync(() => void notices.push({ _tag: "Unreadable", detail: diskErrorText(error) })))
   )
   if (place === undefined) return undefined
   if (folder !== undefined && !(yield* isTrusted(search, folder, place))) {
     untrusted.push(file)
     return undefined
   }
-  const shown = quotedPath(file)
-  const text = yield* readText(place, shown)
+  const text = yield* readText(file, place)
   if (Result.isFailure(text)) {
-    notices.push(`${text.failure}; it was left out`)
+    notices.push(text.failure)
     return undefined
   }
   const parsed = parseDotEnv(text.success)
   const refused = rejectedVariables(parsed, owner)
   if (refused.length > 0) {
-    notices.push(`${shown}: ${refused.join(", ")} ${refused.length === 1 ? "is" : "are"} not taken from such a file`)
+    notices.push({ _tag: "NotTaken", file, names: refused })
   }
   const taken = acceptedVariables(parsed, owner)
-  const variables = folder === undefined ? taken : yield* heeded(search, folder, shown, taken)
+  const variables = folder === undefined ? taken : yield* heeded(search, folder, file, taken)
   if (Object.keys(variables).length === 0) return undefined
   const [first, ...more] = parsed.problems
-  if (first !== undefined) {
-    const others = more.length === 0 ? "the line was left out" : `this line and ${more.length} more were left out`
-    notices.push(`${shown}, line ${first.line}: ${dotEnvProblemText(first)}; ${others}`)
-  }
+  if (first !== undefined) notices.push({ _tag: "BrokenLine", file, problem: first, more: more.length })
   return variables
 })
 
@@ -204,7 +196,7 @@ const find = Effect.fnUntraced(function* (
   options: Required<EnvFilesOptions>
 ): Effect.fn.Return<EnvFiles["Service"], never, FileSystem.FileSystem | Path.Path | Trust> {
   const untrusted: Array<string> = []
-  const notices: Array<string> = []
+  const notices: Array<EnvNotice> = []
   const search: Search = {
     fs: yield* FileSystem.FileSystem,
     path: yield* Path.Path,

@@ -4,7 +4,7 @@ import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from 
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
-import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
+import { EnvFiles, envNoticeText } from "../../../src/services/platform/EnvFiles.ts"
 import type { TrustAnswer } from "../../../src/services/workspace/Trust.ts"
 
 /** A person's home with a project in it; what files there are, by their path below the folder of this test. */
@@ -35,7 +35,12 @@ const found = (
   return Effect.gen(function* () {
     const files = yield* EnvFiles
     const model = yield* Config.option(Config.NonEmptyString("GEMINI_MODEL"))
-    return { ...files, file: files.file?.slice(at().length + 1), model: Option.getOrUndefined(model) }
+    return {
+      ...files,
+      notices: files.notices.map(envNoticeText),
+      file: files.file?.slice(at().length + 1),
+      model: Option.getOrUndefined(model)
+    }
   }).pipe(
     Effect.provide(
       EnvFilesLayer.layer({ home: at("kept"), user: at("me"), workspace }).pipe(
