@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { FormatName } from "../../src/domain/transcripts/Transcript.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -54,29 +54,33 @@ const conversation = (home: string, name: string, words: string) => {
   return file
 }
 
-/** Three sessions; `one` was written long ago, `three` last. */
-const three = Effect.fnUntraced(function* (name: string) {
-  const home = yield* homeOf(name)
-  const ids: Array<string> = []
-  for (const [index, words] of ["one", "two", "three"].entries()) {
-    const id = yield* taken(home, conversation(home, words, words))
-    const at = 1_000_000_000 + index
-    utimesSync(logOf(home, id), at, at)
-    ids.push(id)
-  }
-  const [one = "", two = "", last = ""] = ids
-  return { home, one, two, last }
-})
-
-/** Sessions that no test changes. */
+/** Three sessions; `one` was written long ago, `three` last. Imported once; no test changes them. */
 const unchanged = Effect.runSync(
   Effect.cached(
     Effect.gen(function* () {
-      const { home } = yield* three("unchanged")
-      return { home, before: yield* listed(home) }
+      const home = yield* homeOf("unchanged")
+      const ids: Array<string> = []
+      for (const [index, words] of ["one", "two", "three"].entries()) {
+        const id = yield* taken(home, conversation(home, words, words))
+        const at = 1_000_000_000 + index
+        utimesSync(logOf(home, id), at, at)
+        ids.push(id)
+      }
+      const [one = "", two = "", last = ""] = ids
+      return { home, one, two, last, before: yield* listed(home) }
     })
   )
 )
+
+/** The contents of a home, with the times of its files, in a new one. */
+const copied = Effect.fnUntraced(function* (from: string, name: string) {
+  const home = yield* homeOf(name)
+  cpSync(from, home, { recursive: true, preserveTimestamps: true })
+  return home
+})
+
+const three = (name: string) =>
+  Effect.flatMap(unchanged, (sessions) => Effect.map(copied(sessions.home, name), (home) => ({ ...sessions, home })))
 
 describe("sessions list", () => {
   it.effect("shows the most recent first, with number, first words and id", () =>
@@ -147,18 +151,30 @@ describe("sessions show, rename", () => {
   }
 })
 
+/** A home with one session, of a compressed conversation. */
+const compressed = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const home = yield* homeOf("compressed")
+      const small = path.join(home, "small.jsonl")
+      yield* run(["compress", example, "--force", "--out", small])
+      const id = yield* taken(home, small, "--title", "Small")
+      assert.deepStrictEqual(
+        (yield* listed(home)).map(({ title }) => title),
+        ["Small"]
+      )
+      return { home, id }
+    })
+  )
+)
+
 describe("sessions export, import", () => {
   for (const format of FormatName.literals) {
     it.effect(`round-trips a compressed session through ${format}`, () =>
       Effect.gen(function* () {
-        const home = yield* homeOf(`round-${format}`)
-        const small = path.join(home, "small.jsonl")
-        yield* run(["compress", example, "--force", "--out", small])
-        const id = yield* taken(home, small, "--title", "Small")
-        assert.deepStrictEqual(
-          (yield* listed(home)).map(({ title }) => title),
-          ["Small"]
-        )
+        const small = yield* compressed
+        const { id } = small
+        const home = yield* copied(small.home, `round-${format}`)
         const out = path.join(home, format === "contents" ? "out.json" : "out.jsonl")
         const written = yield* sessions(home, ["export", "Small", out, "--to", format])
         assert.strictEqual(written.status, 0, written.stderr)
