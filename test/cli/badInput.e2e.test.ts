@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { execFile } from "node:child_process"
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import http from "node:http"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -318,18 +318,39 @@ const texts = (body: unknown): ReadonlyArray<string> => {
   return conversationIn(contents).map(({ parts }) => parts.map(({ text = "" }) => text).join(""))
 }
 
+const args = (prompt: string) => ["ask", prompt, "--session", "work"]
+
+/** A home in which the first question was asked: each case damages a copy. */
+const asked = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const { folder } = yield* program
+      const home = path.join(folder, "bad-input", "home")
+      const cwd = path.join(folder, "bad-input", "work")
+      mkdirSync(home, { recursive: true })
+      mkdirSync(cwd)
+      // An answer of 10 MB shall not be compressed before the last question, nor taken for a model that goes in circles.
+      writeFileSync(path.join(home, "settings.json"), `{"window": 100000000, "loopDetection": false}`)
+      const fake = yield* FakeGemini.make(() => whole("Forty-two"))
+      yield* run(args("one"), {
+        cwd,
+        env: { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+      })
+      return { home, cwd }
+    }).pipe(Effect.scoped)
+  )
+)
+
 describe.concurrent("bad input: prints one line, exits with the right status, loses nothing, and the session continues", () => {
   for (const [at, one] of cases.entries()) {
     it.effect(one.name, () =>
       Effect.gen(function* () {
         const { folder } = yield* program
-        const home = path.join(folder, `bad-input-${at}`, "home")
-        const cwd = path.join(folder, `bad-input-${at}`, "work")
-        mkdirSync(home, { recursive: true })
-        mkdirSync(cwd)
+        const first = yield* asked
+        const { cwd } = first
+        const home = path.join(folder, "bad-input", `home-${at}`)
+        cpSync(first.home, home, { recursive: true })
         const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
-        // An answer of 10 MB shall not be compressed before the last question, nor taken for a model that goes in circles.
-        writeFileSync(path.join(home, "settings.json"), `{"window": 100000000, "loopDetection": false}`)
         let attempts = 0
         const fake = yield* FakeGemini.make(({ body }) => {
           if (texts(body).at(-1) !== "two") return whole("Forty-two")
@@ -338,9 +359,7 @@ describe.concurrent("bad input: prints one line, exits with the right status, lo
           return answers[attempts - 1] ?? answers.at(-1) ?? []
         })
         const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
-        const args = (prompt: string) => ["ask", prompt, "--session", "work"]
 
-        yield* run(args("one"), { cwd, env })
         const before = readFileSync(own.log, "utf8")
         one.damage?.make(own)
         const around: Around = one.around === undefined ? {} : yield* one.around(fake)
