@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path"
 import { rawStrings, sessionFile, type SessionName, sessionNames } from "../support/sessions.ts"
 import { program, run } from "./program.ts"
+import { recalledHere } from "./recalledHere.ts"
 
 interface Report {
   readonly status: string
@@ -93,20 +94,23 @@ describe("compress", () => {
     assert.deepStrictEqual([first.status, second.status], ["COMPRESSED", "COMPRESSED"])
     const raw = rawStrings(name)
     let texts = 0
-    for (const { handle } of sample(first)) {
-      const exact = yield* recalled(file, handle)
+    for (const [at, { handle }] of sample(first).entries()) {
+      // One handle through the program, the others through its command.
+      const through = at === 0 ? recalled : recalledHere
+      const exact = yield* through(file, handle)
       for (const other of [log, contents, twice, twiceContents]) {
-        assert.isTrue(exact.equals(yield* recalled(other, handle)), `${other} ${handle}`)
+        assert.isTrue(exact.equals(yield* through(other, handle)), `${other} ${handle}`)
       }
       const text = String(exact)
       if (raw.has(text)) texts += 1
       else assert.isObject(JSON.parse(text), `${handle} is a text of the file or the JSON of a part`)
     }
     assert.isAbove(texts, 0)
-    for (const { handle } of sample(second)) {
-      const exact = yield* recalled(log, handle)
-      assert.isTrue(exact.equals(yield* recalled(twice, handle)))
-      assert.isTrue(exact.equals(yield* recalled(twiceContents, handle)))
+    for (const [at, { handle }] of sample(second).entries()) {
+      const through = at === 0 ? recalled : recalledHere
+      const exact = yield* through(log, handle)
+      assert.isTrue(exact.equals(yield* through(twice, handle)))
+      assert.isTrue(exact.equals(yield* through(twiceContents, handle)))
     }
   })
 
