@@ -34,7 +34,7 @@ const shell = Effect.fnUntraced(function* (
   url = "http://127.0.0.1:9"
 ) {
   const { cwd, home } = yield* folders(name, agents)
-  // The folder of the person who runs the tests may hold agents of their own.
+  // The folder of the user who runs the tests may hold agents of their own.
   const env = {
     PALIMPSEST_HOME: home,
     HOME: home,

@@ -99,7 +99,7 @@ describe("ask", () => {
     ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], undefined, /exclude each other/],
     ["a session that is not there", ["ask", "x", "--resume", "nope"], undefined, /no sessions yet/],
     ["a name that cannot be an id", ["ask", "x", "--session", "a b"], undefined, /letters, digits/],
-    ["a setting that is wrong", ["ask", "x"], `{"window": "big"}`, /settings\.json, window: expected a whole number/]
+    ["an invalid setting", ["ask", "x"], `{"window": "big"}`, /settings\.json, window: expected a whole number/]
   ] as const) {
     it.effect(`bad usage exits with 2 and prints one line before sending anything: ${rule}`, () =>
       Effect.gen(function* () {
@@ -435,11 +435,11 @@ describe("ask", () => {
   )
 
   for (const [rule, settings, experiment, args, compressions] of [
-    ["half of the window, where nobody says otherwise", {}, undefined, [], 0],
-    ["what an experiment says", {}, 0.2, [], 1],
+    ["half of the window by default", {}, undefined, [], 0],
+    ["an experiment's value", {}, 0.2, [], 1],
     ["what the settings say, before an experiment", { compressionThreshold: 0.9 }, 0.2, [], 0],
-    ["what the flag says, before the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
-    ["not 0, wherever it stands", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
+    ["the flag's value over the settings", { compressionThreshold: 0.9 }, undefined, ["--threshold", "20%"], 1],
+    ["not 0, from any source", { compressionThreshold: 0 }, 0.2, ["--threshold", "0"], 1]
   ] as const) {
     it.effect(`compresses a conversation from the threshold on: ${rule}`, () =>
       Effect.gen(function* () {

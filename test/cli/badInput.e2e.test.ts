@@ -255,7 +255,7 @@ const cases: ReadonlyArray<Case> = [
     says: /half a line|cut off|incomplete/
   },
   {
-    name: "a home that is no folder",
+    name: "a home that is not a folder",
     damage: fileInPlaceOf(({ home }) => home),
     status: 1,
     says: /home/

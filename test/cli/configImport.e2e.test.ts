@@ -50,7 +50,7 @@ describe("config import gemini", () => {
         assert.strictEqual(settings.model, "gemini-2.5-pro")
         assert.strictEqual(settings.compressionThreshold, 0.6)
         assert.lengthOf(Object.keys(settings.hooks), 11)
-        // Nothing of the other program's was touched, and what came is the person's alone.
+        // Nothing of the other program's was touched, and what came is the user's alone.
         assert.deepStrictEqual(filesIn(where.user), before)
         assert.strictEqual(statSync(path.join(where.home, "settings.json")).mode & 0o077, 0)
 

@@ -267,7 +267,7 @@ describe("a hook", () => {
         assert.lengthOf(own, 1, `${name}:\n${stderr}`)
         assert.match(own[0] ?? "", expected)
       }
-      // Beside these there is only what two of them printed: a text is for the person.
+      // Beside these there is only what two of them printed: a text is for the user.
       assert.isAtMost(lines.length, bad.length + 3)
     })
   )

@@ -163,7 +163,7 @@ describe("settings in a run", () => {
     ],
     ["half a file", `{"window": `, 2, /settings\.json: [^\n]*line 1/],
     ["something else than an object", `[]`, 2, /settings\.json: expected an object/],
-    ["an event of hooks that is none", `{"hooks": {"BeforeToool": []}}`, 0, /BeforeToool/],
+    ["an unknown hook event", `{"hooks": {"BeforeToool": []}}`, 0, /BeforeToool/],
     ["hooks that are no list", `{"hooks": {"BeforeTool": {}}}`, 0, /hooks\.BeforeTool/]
   ] as const) {
     it.live(`${rule}: ${status === 0 ? "the run continues" : "status 2 and one line, nothing is sent"}`, () =>

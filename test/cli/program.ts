@@ -57,7 +57,7 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, aro
       env: {
         ...withoutKeys,
         PALIMPSEST_HOME: `${folder}-home`,
-        // What the person who runs the tests keeps in theirs is nothing to them.
+        // What the user who runs the tests keeps in theirs is nothing to them.
         GEMINI_CLI_HOME: `${folder}-user`,
         ...around.env
       },

@@ -85,7 +85,7 @@ describe("replay", () => {
   const refusals: ReadonlyArray<readonly [what: string, args: ReadonlyArray<string>, says: RegExp]> = [
     ["no window", [example], /--window/],
     ["a window of nothing", [example, "--window", "0"], /leaves no room/],
-    ["a window that is no number", [example, "--window", "big"], /a whole number, such as 64000/],
+    ["an invalid window", [example, "--window", "big"], /a whole number, such as 64000/],
     ["a strategy that does not exist", [example, "--window", "8k", "--strategy", "pi"], /of palimpsest, gemini/],
     ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
     ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/],

@@ -80,7 +80,7 @@ export const turnsOf = (fake: FakeGemini.FakeGemini) =>
 export interface Place {
   /** This program's home. */
   readonly home: string
-  /** The person's own folder. */
+  /** The user's own folder. */
   readonly user: string
   readonly cwd: string
 }

@@ -134,7 +134,7 @@ describe("sessions show, rename", () => {
     ["a title without words", ["rename", "1", " "], /the title is empty/],
     ["no such session to export", ["export", "9", "out.jsonl"], /no session 9/],
     ["no such session among those to delete", ["delete", "1", "nope", "--yes"], /no session nope/],
-    ["nobody to ask", ["delete", "1"], /--yes/],
+    ["no terminal to ask on", ["delete", "1"], /--yes/],
     ["no such file to import", ["import", "nope.jsonl"], /no such file/]
   ] as const) {
     it.effect(`rejects bad input with status 2 and one line, and changes nothing: ${rule}`, () =>

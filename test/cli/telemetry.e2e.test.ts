@@ -8,7 +8,7 @@ import { calls, jsonLines, place, runs, says } from "./scene.ts"
 
 /** Telemetry through the built program: numbers and names in a file and at a collector, and nobody's words. */
 
-/** Words that must not leave: of the person, the model, a tool, a file and its name. */
+/** Words that must not leave: of the user, the model, a tool, a file and its name. */
 const words = ["xylophone", "zeppelin", "marmalade", "quicksilver", "harlequin"] as const
 const [asked, answered, inFile, inName, inSummary] = words
 

@@ -137,7 +137,7 @@ describe("trust", () => {
   const wrong: ReadonlyArray<readonly [rule: string, args: ReadonlyArray<string>, told: RegExp]> = [
     ["two wishes", ["--no", "--forget"], /expected one of --no, --forget, --list/],
     ["a list of one", ["--list", "."], /--list takes no folder/],
-    ["a folder that is none", ["none-such"], /no such folder: \S+none-such$/]
+    ["a missing folder", ["none-such"], /no such folder: \S+none-such$/]
   ]
   for (const [rule, args, told] of wrong) {
     it.effect(`bad usage: ${rule}`, () =>

@@ -508,8 +508,8 @@ layer(NodeServices.layer)("a session after a crash", (it) => {
   )
 
   it.effect.each([
-    ["goes on at once", Effect.yieldNow],
-    ["goes on when all else is done", undefined]
+    ["continues at once", Effect.yieldNow],
+    ["continues after everything else", undefined]
   ] as const)("is old or new when it is interrupted while a call hangs that then %s", ([, moment]) =>
     Effect.gen(function* () {
       for (const { name, number } of yield* callsOf(real)) {

@@ -400,7 +400,7 @@ describe("the threshold", () => {
     ["without a word it is a half: below", 0.4, undefined, undefined, false],
     ["without a word it is a half: above", 0.6, undefined, undefined, true],
     ["what is set here counts", 0.4, 0.3, undefined, true],
-    ["what an experiment says counts", 0.4, undefined, 0.3, true],
+    ["an experiment's value applies", 0.4, undefined, 0.3, true],
     ["what is set here counts more than an experiment: higher", 0.4, 0.9, 0.3, false],
     ["what is set here counts more than an experiment: lower", 0.4, 0.3, 0.9, true],
     ["0 is not set: the experiment counts", 0.4, 0, 0.3, true],

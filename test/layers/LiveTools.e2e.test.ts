@@ -155,7 +155,7 @@ describe("the user's own files", () => {
           agents: agents.agents.filter(({ definition: { name } }) => name === "evil").length,
           skills: skills.skills.filter(({ name }) => name === "evil").length,
           told: [...agents.problems.map(agentProblemText), ...skills.problems.map(unusableSkillText)].filter((line) =>
-            line.includes(`it lies in ${top}/bad`)
+            line.includes(`it is in ${top}/bad`)
           ).length
         }
       })

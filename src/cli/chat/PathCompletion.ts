@@ -9,7 +9,7 @@ const maxCandidates = 200
  * Returns the files and folders that `fragment` may begin, relative to the folder `from`. Folders end in a slash. Names that
  * begin with a dot are included only when the fragment's name does. A folder that cannot be read has no candidates.
  */
-export const completePath = Effect.fn("PathCompletion.paths")(function* (
+export const completePath = Effect.fn("PathCompletion.completePath")(function* (
   fragment: string,
   from: string
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
@@ -36,7 +36,7 @@ export const completePath = Effect.fn("PathCompletion.paths")(function* (
 })
 
 /** Completes the path of an `@path` that ends at the cursor. Returns no candidates for any other word. */
-export const completeMention = Effect.fn("PathCompletion.mentions")(function* (
+export const completeMention = Effect.fn("PathCompletion.completeMention")(function* (
   line: string,
   from: string
 ): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {

@@ -29,7 +29,7 @@ const isOurs = ({ format }: Loaded): boolean => format === "palimpsest" || forma
  * chat would use. For an unknown model, prints the assumed window. `asks` allows a query to the provider, for Google's models
  * only.
  */
-export const windowOf = Effect.fn("FileWindow.of")(function* (
+export const windowOf = Effect.fn("FileWindow.windowOf")(function* (
   loaded: Loaded,
   settings: SettingsFile,
   { asks, hint }: { readonly asks: boolean; readonly hint: string }

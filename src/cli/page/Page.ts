@@ -253,7 +253,7 @@ const contents: ReadonlyArray<readonly [id: string, name: string]> = [
  * the transcript, and all text of the transcript is escaped. The HTML is well-formed Unicode and can be written as UTF-8. The
  * same conversation always gives the same page.
  */
-export const renderPage = Effect.fn("Page.render")(function* ({
+export const renderPage = Effect.fn("Page.renderPage")(function* ({
   conversation,
   report,
   survey

@@ -98,16 +98,16 @@ const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) =>
 export const lead = ({ compactions, kinds, reads, tokens, tools }: Report): string => {
   const [kind] = kinds
   const [tool] = tools
-  if (kind === undefined || tokens.all === 0) return "There is nothing in this conversation that was counted."
+  if (kind === undefined || tokens.all === 0) return "This conversation has no counted content."
   const sentences = [`${share(kind.tokens, tokens.all)} of all tokens are ${kindNames[kind.kind]}.`]
   if (tool !== undefined) {
     const spent = tool.arguments + tool.output
     sentences.push(
-      `The tool that took most is ${clipped(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and answers.`
+      `The largest tool is ${clipped(tool.tool, 60)}, with ${share(spent, tokens.all)} in calls and results.`
     )
   }
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
-  if (repeated > 0) sentences.push(`Reading files again took ${share(repeated, tokens.all)}.`)
+  if (repeated > 0) sentences.push(`Reading files again used ${share(repeated, tokens.all)}.`)
   sentences.push(
     compactions.length === 0
       ? `Nothing was compacted; ${number(tokens.view)} tokens are in the current view.`
@@ -151,7 +151,7 @@ export const facts = (report: Report, span: string): Html => {
     ["folder", report.cwd],
     ["time", span === "" ? null : span],
     ["size", `${plural(report.bytes, "byte")}, ${plural(report.messages, "message")}`],
-    ["beside", environment > 0 ? `${plural(environment, "token")} in the environment message, not counted here` : null]
+    ["not counted", environment > 0 ? `${plural(environment, "token")} in the environment message` : null]
   ]
   return markup`<dl class="facts">
     ${all.map(([name, value]) =>
@@ -180,7 +180,7 @@ export const composition = (report: Report): Html => {
         )}
       </ul>
     </figure>
-    <p class="note">In the bars below the full colour is what is in the current view; what has left it is pale.</p> `
+    <p class="note">In the bars below, full colour is content in the current view; pale is content no longer in it.</p> `
   const columns: ReadonlyArray<Column> = [
     chart,
     { head: "tokens", form: "n" },
@@ -267,7 +267,7 @@ export const growth = (report: Report, drawn: Drawn | undefined, largest: number
   const [shown, more] = first(rows, 40)
   const caption = markup`Tokens in the view after each message; at most ${number(largest)}, ${number(report.tokens.view)}
   now.${report.compactions.length > 0 ? markup` Dashed: ${plural(report.compactions.length, "compaction")}.` : none}
-  Circles mark the messages that added most; each leads to its message.`
+  Circles mark the largest messages and link to them.`
   const turns =
     rows.length < 2
       ? none
@@ -294,26 +294,26 @@ export const usage = (report: Report, drawn: Drawn | undefined): Html => {
   const { usage: recorded } = report
   if (recorded === null) return none
   const { answers, error, factor, overhead, recorded: sums } = recorded
-  const caption = markup`<span class="keyed"><i class="key"></i>our count of what was sent</span>
-<span class="keyed"><i class="key recorded"></i>as the provider counted it</span>`
-  const beside = overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that no transcript holds"
+  const caption = markup`<span class="keyed"><i class="key"></i>sent, by our count</span>
+<span class="keyed"><i class="key recorded"></i>sent, by the provider's count</span>`
+  const beside = overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that are not in the transcript"
   const fit =
     answers > 1 && Number.isFinite(factor)
       ? `The provider's count is about ${factor.toFixed(2)} times ours and ${rounded(Math.abs(overhead))} ${beside}: ${share(Math.min(1, Math.max(0, error)), 1)} off on average.`
       : ""
   const rows: ReadonlyArray<readonly [string, number]> = [
     ["sent, over all requests", sums.prompt],
-    ["of that from a cache", sums.cached],
-    ["of that written to a cache", sums.cacheWrite ?? 0],
-    ["answered", sums.answer],
-    ["thought", sums.thoughts]
+    ["of which read from a cache", sums.cached],
+    ["of which written to a cache", sums.cacheWrite ?? 0],
+    ["answers", sums.answer],
+    ["thoughts", sums.thoughts]
   ]
   return section(
     "usage",
     "Recorded use",
     markup`${drawn === undefined ? none : figure(drawn, caption)}${fit === "" ? none : markup`<p>${fit}</p>`}
       ${table(
-        `Sums over ${plural(answers, "answer")} that came with a count`,
+        `Totals over ${plural(answers, "answer")} with recorded counts`,
         [{ head: "what" }, { head: "tokens", form: "n" }],
         rows.map(([name, tokens]) => [name, number(tokens)])
       )}`
@@ -325,13 +325,13 @@ export const cost = ({ compressing, cost }: Report): Html => {
   if (cost.models.length === 0) return none
   const [shown, more] = first(cost.models, 25)
   const note = cost.estimated
-    ? "The agent recorded no counts: these are our own, and nothing is known of caches."
-    : "By the counts that the agent recorded."
+    ? "The agent recorded no counts: these are our estimates, without caching."
+    : "From the counts that the agent recorded."
   const { answered, requests, sent } = tokensOfCost(compressing)
   const summaries =
     requests === 0
       ? ""
-      : ` ${compressing.total === null ? "" : `${dollars(compressing.total)} of it for `}${plural(requests, "call")} that compressed, with ${number(sent)} tokens sent and ${number(answered)} answered.`
+      : ` ${compressing.total === null ? "" : `${dollars(compressing.total)} of it for `}${plural(requests, "compression call")}: ${number(sent)} tokens sent, ${number(answered)} answered.`
   return section(
     "cost",
     "Cost",
@@ -366,7 +366,7 @@ export const largest = ({ largest }: Report, link: Link): Html => {
     "largest",
     "Largest parts",
     table(
-      "Each leads to its message",
+      "Each links to its message",
       [
         { head: "entry" },
         { head: "kind" },
@@ -393,9 +393,9 @@ export const reads = ({ reads }: Report, link: Link): Html => {
   return section(
     "reads",
     "Read more than once",
-    markup`<p>Reading ${plural(reads.length, "file")} again took ${plural(repeated, "token")}.</p>
+    markup`<p>Reading ${plural(reads.length, "file")} again used ${plural(repeated, "token")}.</p>
       ${table(
-        "Files by the tokens of the repeats",
+        "Files by tokens in repeated reads",
         [
           { head: "file" },
           { head: "reads", form: "n" },
@@ -462,7 +462,7 @@ export const compactions = (report: Report, link: Link, recall: string): Html =>
     report.dropped.length === 0
       ? none
       : markup`${table(
-          "What compressions dropped, to be had whole by its handle",
+          "Dropped messages, recallable in full by handle",
           [{ head: "from" }, { head: "to" }, { head: "messages", form: "n" }, { head: "handle" }],
           ranges.map((range) => [
             link(range.from),
@@ -478,8 +478,8 @@ export const compactions = (report: Report, link: Link, recall: string): Html =>
     markup`${list}${more}${
       all.some((each) => each.facts !== null)
         ? markup`<p class="note">
-            Facts are the names, paths and numbers that weighed most in what was dropped; kept are those that still
-            stood in the view afterwards.
+            Facts are the most important names, paths and numbers in the dropped messages; the kept ones are still in the
+            view afterwards.
           </p>`
         : none
     }${dropped}`
@@ -492,7 +492,7 @@ export const next = ({ next }: Report): Html => {
     return section(
       "next",
       "The next compression",
-      markup`<p>It was not planned here: what the model sees is too much to be held.</p>`
+      markup`<p>Not computed: the current view is too large to hold in memory.</p>`
     )
   }
   const { forced, waits } = next
@@ -504,7 +504,7 @@ export const next = ({ next }: Report): Html => {
       ${
         forced === null
           ? "There is nothing to compress."
-          : `One that is asked for would put a snapshot in the place of ${plural(forced.messages, "message")}: ${number(forced.before)} → about ${number(forced.after)} tokens.`
+          : `A requested one would replace ${plural(forced.messages, "message")} by a snapshot: ${number(forced.before)} → about ${number(forced.after)} tokens.`
       }
     </p>`
   )
@@ -522,20 +522,20 @@ export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html =>
   const [shownRecords, moreRecords] = first(records, 30)
   return section(
     "rest",
-    "What does not fit in",
+    "Irregularities",
     markup`${
       pairs.length === 0
         ? none
         : markup`${table(
             "Broken pairs",
-            [{ head: "entry" }, { head: "tool" }, { head: "what it is" }],
+            [{ head: "entry" }, { head: "tool" }, { head: "problem" }],
             shownPairs.map(([entry, tool, what]) => [link(entry), name(tool), what])
           )}${morePairs}`
     }${
       records.length === 0
         ? none
         : markup`${table(
-            "Records of the file that are no part of the conversation",
+            "Records of the file that are not part of the conversation",
             [{ head: "kind" }, { head: "records", form: "n" }],
             shownRecords.map(([kind, count]) => [name(kind), number(count)])
           )}${moreRecords}`

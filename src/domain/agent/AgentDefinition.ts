@@ -104,7 +104,7 @@ const CardPlaces = fromJson(
 )
 const isPlace = Schema.is(Schema.Struct({ url: Schema.String }))
 
-const hostOf = (url: string): string => URL.parse(url)?.host || "an address that is none"
+const hostOf = (url: string): string => URL.parse(url)?.host || "an invalid address"
 
 /**
  * Where the agent's tasks are sent, for the approval question: the host of its card, which is the only host contacted, or the hosts in a card given
@@ -115,11 +115,11 @@ export const remotePlace = (definition: AgentDefinition): string | undefined => 
   const { card } = definition
   if ("url" in card) return hostOf(card.url)
   const read = Schema.decodeResult(CardPlaces)(card.json)
-  if (Result.isFailure(read)) return "an address that is none"
+  if (Result.isFailure(read)) return "an invalid address"
   const { additionalInterfaces, supportedInterfaces } = read.success
   const all = [read.success, supportedInterfaces, additionalInterfaces].flat().filter((each) => isPlace(each))
   const hosts = new Set(all.map(({ url }) => hostOf(url)))
-  return hosts.size === 0 ? "an address that is none" : [...hosts].join(", ")
+  return hosts.size === 0 ? "an invalid address" : [...hosts].join(", ")
 }
 
 /** The defaults of a local agent, as in Gemini CLI. */
@@ -282,7 +282,7 @@ export const definitionProblemText = (problem: DefinitionProblem): string => {
     case "InvalidFields":
       return problem.problems.map(fieldProblemText).join("; ")
     case "NoPrompt":
-      return "the text below the front matter: expected what the agent is told to be and do"
+      return "the text below the front matter: expected the agent's instructions"
     case "InList":
       return `agent ${problem.index + 1} of the list: ${definitionProblemText(problem.problem)}`
   }

@@ -37,7 +37,7 @@ import { type Action } from "./ToolCalls.ts"
  */
 export interface ExtractOptions {
   /** Tells whether the user wrote these words in that entry. Absent: decided from the summarised entries. */
-  readonly said?: UserWordsWitness | undefined
+  readonly userWords?: UserWordsWitness | undefined
   /** Secrets of the whole conversation. The snapshot shows none of their values. */
   readonly secrets?: ReadonlyArray<Secret> | undefined
   /** Upper bound for the rendered snapshot, in estimated tokens. */
@@ -52,7 +52,7 @@ export interface ExtractOptions {
     | {
         readonly original?: Span | undefined
         readonly latest?: Span | undefined
-        readonly asked?: ReadonlyArray<Span> | undefined
+        readonly pinned?: ReadonlyArray<Span> | undefined
       }
     | undefined
 }
@@ -275,7 +275,7 @@ const goalItems = ({ evidence, options, share }: Room): Array<SnapshotItem> => {
 const pinnedItems = ({ options }: Room): Array<SnapshotItem> => {
   const pinned: Array<SnapshotItem> = []
   let left = options.budget * 0.2
-  for (const span of newestFirst(options.pins?.asked ?? [])) {
+  for (const span of newestFirst(options.pins?.pinned ?? [])) {
     const items = spanItems(`pinned by the user (${span.entry}:${span.part}:${span.start})`, span, left)
     pinned.push(...items)
     left -= items.reduce((sum, each) => sum + cost(each), 0)
@@ -543,5 +543,5 @@ export function* extractSnapshot(
   entries: ReadonlyArray<Entry>,
   options: ExtractOptions
 ): SlicedWork<ExtractedSnapshot> {
-  return yield* composeSnapshot(yield* gatherEvidence(entries, options.said, options.secrets), options)
+  return yield* composeSnapshot(yield* gatherEvidence(entries, options.userWords, options.secrets), options)
 }

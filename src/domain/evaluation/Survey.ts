@@ -24,8 +24,8 @@ import {
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { PricedRequest } from "../tokens/Prices.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { narrowColumn, Names, tinyColumn, wideColumn } from "./Columns.ts"
 import { type Compaction, countedTokens } from "./Compactions.ts"
+import { narrowColumn, Names, tinyColumn, wideColumn } from "./CompactLists.ts"
 import {
   type InspectionContext,
   type Inspection,

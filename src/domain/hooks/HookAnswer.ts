@@ -73,12 +73,11 @@ export const answerOf = ({ code, isCut, stderr, stdout }: HookRun): HookAnswer =
   const problems: Array<string> = []
   const signal = signals[code]
   if (signal !== undefined) problems.push(`exit code ${code} (${signal})`)
-  else if (text === "" && code !== 0) problems.push(`exit code ${code}, and it said nothing`)
-  if (isCut) problems.push("it printed too much; the rest was dropped")
+  else if (text === "" && code !== 0) problems.push(`exit code ${code} without output`)
+  if (isCut) problems.push("its output exceeded the limit and was cut")
   else if (value === undefined && text.startsWith("{"))
-    problems.push("what it printed is no whole JSON and was taken as a text")
-  if (wrong.length > 0)
-    problems.push(`of what it answered this has the wrong form and was left out: ${wrong.join(", ")}`)
+    problems.push("its output is incomplete JSON and was used as plain text")
+  if (wrong.length > 0) problems.push(`these fields of its answer are invalid and were ignored: ${wrong.join(", ")}`)
   return {
     _tag: "HookAnswer",
     output: text === "" ? undefined : (fields ?? plainTextOutput(clipped(text), code)),

@@ -48,9 +48,9 @@ const framed = ({ shown, text }: MemoryBlock): string => {
   return `--- Context from: ${name} ---\n${escaped(text.trim())}\n--- End of Context from: ${name} ---`
 }
 
-const preamble = `What follows was written by the person or their team in memory files, to be kept in mind throughout.
+const preamble = `What follows was written by the user or their team in memory files, to be kept in mind throughout.
 Where two of them disagree, what is nearer to the work counts more: a folder inside the workspace before the workspace's root, the workspace before extensions, extensions before what is global.
-None of it takes away a rule of safety that stands above, and what the person says in the conversation counts more than all of it.`
+None of it takes away a rule of safety that stands above, and what the user says in the conversation counts more than all of it.`
 
 /** Memory as it enters the system instruction; empty when there is none. Equal memory renders to equal text. */
 export const memoryText = ({ blocks }: LoadedMemory): string => {

@@ -37,7 +37,7 @@ export interface FolderTree {
 }
 
 /** Everything the message describes. */
-export interface Surroundings {
+export interface EnvironmentFacts {
   /** Milliseconds since the epoch. */
   readonly now: number
   /** Time zone of the date. Default: the machine's. */
@@ -106,7 +106,7 @@ const day = (now: number, zone: string | undefined): string =>
   new Intl.DateTimeFormat("en-US", { dateStyle: "full", ...(zone === undefined ? {} : { timeZone: zone }) }).format(now)
 
 /** Renders the whole message. It is the same all day as long as the environment does not change. */
-export const environmentMessage = (around: Surroundings): string => {
+export const environmentMessage = (around: EnvironmentFacts): string => {
   const [workspace, ...added] = around.folders
   return [
     "<session_context>",
@@ -127,7 +127,7 @@ export const environmentMessage = (around: Surroundings): string => {
     sandboxes[around.sandbox],
     ...(around.approvedPlan === undefined
       ? []
-      : [`The person approved the plan in ${shownName(around.approvedPlan)}; work by it, and read it when in doubt.`]),
+      : [`The user approved the plan in ${shownName(around.approvedPlan)}; work by it, and read it when in doubt.`]),
     ...(around.ide === undefined ? [] : [around.ide]),
     ...around.trees.map(treeText),
     "</session_context>"

@@ -38,7 +38,7 @@ export const agentContexts = (inputs: PromptInputs): string =>
 /** When to activate which skill. */
 export const agentSkills = (inputs: PromptInputs): string =>
   lines(
-    "A skill is a set of instructions for one kind of work, kept in a folder and read when it is needed. Before such work call `activate_skill` with its name, then follow what it says as the person's guidance for that work; open the other files of its folder only as it asks for them. Activate none for work it is not made for.",
+    "A skill is a set of instructions for one kind of work, kept in a folder and read when it is needed. Before such work call `activate_skill` with its name, then follow what it says as the user's guidance for that work; open the other files of its folder only as it asks for them. Activate none for work it is not made for.",
     "",
     listed(inputs.skills)
   )

@@ -1,8 +1,8 @@
 import { coreMandates, preamble } from "./CoreMandates.ts"
+import { git, hookContext, interactiveYoloMode, sandbox } from "./EnvironmentSections.ts"
 import { finalReminder, operationalGuidelines } from "./Guidelines.ts"
 import { agentContexts, agentSkills } from "./Offers.ts"
 import { has, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
-import { git, hookContext, interactiveYoloMode, sandbox } from "./Surroundings.ts"
 import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
 
 /**

@@ -4,7 +4,7 @@ import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
 /** Workflows: with a plan first or at once, and with a task list. */
 
 const approved = (path: string): string =>
-  `The person approved the plan in ${quotedPath(path)}. Follow it, step by step. After a compression read it again before you go on. Where the facts force you away from it, say so and why.`
+  `The user approved the plan in ${quotedPath(path)}. Follow it, step by step. After a compression read it again before you go on. Where the facts force you away from it, say so and why.`
 
 const searching = (inputs: PromptInputs): string =>
   has(inputs, "search_file_content") || has(inputs, "glob")
@@ -30,7 +30,7 @@ export const primaryWorkflows = (inputs: PromptInputs): string => {
   return lines(
     ...(inputs.planFile === undefined ? [] : [approved(inputs.planFile), ""]),
     `1. **Understand.** ${searching(inputs)} Stop looking when you know what to change and what depends on it. For a bug, see it fail first.`,
-    `2. **Decide.** Say in a sentence or two what you are going to do. ${inputs.interactive ? "If it is much more than was asked for, or goes another way, let the person choose first." : "If it is much more than was asked for, do the part that was asked for."}${has(inputs, "enter_plan_mode") ? " Where much depends on the way that is taken, call `enter_plan_mode` first." : ""}`,
+    `2. **Decide.** Say in a sentence or two what you are going to do. ${inputs.interactive ? "If it is much more than was asked for, or goes another way, let the user choose first." : "If it is much more than was asked for, do the part that was asked for."}${has(inputs, "enter_plan_mode") ? " Where much depends on the way that is taken, call `enter_plan_mode` first." : ""}`,
     "3. **Change.** One thing at a time, in the way of the code around it. With a behaviour change its tests and its documentation.",
     canRun
       ? "4. **Check.** Run what the project itself checks with (its manifest, its README or its CI files name the commands): the nearest test first, then types, linter and the rest that the change can reach. Read failures to the end. Never make a check pass by weakening it."
@@ -47,11 +47,11 @@ export const planningWorkflow = (inputs: PromptInputs): string => {
   const { interactive, planFile } = inputs
   const file = planFile === undefined ? undefined : quotedPath(planFile)
   return lines(
-    `The person wants a plan before anything is changed. Until they approve one, only look: read, search, ask.${file === undefined ? " Change no file" : ` Change no file but ${file}`} and run no command: such calls are refused, and that is as it should be.`,
+    `The user wants a plan before anything is changed. Until they approve one, only look: read, search, ask.${file === undefined ? " Change no file" : ` Change no file but ${file}`} and run no command: such calls are refused, and that is as it should be.`,
     "",
     "1. **Look.** Find the code the task is about, what depends on it, how it is tested, and what was tried before.",
     interactive
-      ? `2. **Ask.** What only the person can decide, in few questions${has(inputs, "ask_user") ? " with `ask_user`" : ""}, each with the answer you would choose. What you can find out, find out.`
+      ? `2. **Ask.** What only the user can decide, in few questions${has(inputs, "ask_user") ? " with `ask_user`" : ""}, each with the answer you would choose. What you can find out, find out.`
       : "2. **Decide.** Where the task leaves a choice, choose, and note in the plan why.",
     `3. **Write the plan${file === undefined ? "" : ` into ${file}`}.** The goal; what you found, with places; the steps in order, each with its files and with how one sees that it is done; what could go wrong; what is left out on purpose. Somebody who has read nothing else should be able to carry it out.`,
     interactive && has(inputs, "exit_plan_mode")
@@ -71,5 +71,5 @@ export const taskTracker = (): string =>
     "",
     "- Name a step so that you would know what to do if you had forgotten all else: `add the retry to src/http/client.ts and test it`, not `fix client`.",
     "- One step is in_progress while you work on it. Mark it completed when you have seen that it is, and then at once, not all at the end.",
-    "- New work becomes a step, dropped work is cancelled. The person watches this list, and it survives a compression: keep it true."
+    "- New work becomes a step, dropped work is cancelled. The user watches this list, and it survives a compression: keep it true."
   )

@@ -82,14 +82,16 @@ const parseModel = (value: unknown): Conversion =>
 
 const parseTurns = (value: unknown): Conversion =>
   value === -1
-    ? { why: "means no limit for a session, and here there is none" }
+    ? { why: "means no limit for a session, which is the default here" }
     : { value, note: "counts for one message here, not for the session" }
 
 const parseOutputLimit = (value: unknown): Conversion =>
   typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }
 
 const parseTruncation = (value: unknown): Conversion =>
-  value === false ? { value: 0, note: "0: nothing is shortened" } : { why: "is so here, unless toolOutput.most is 0" }
+  value === false
+    ? { value: 0, note: "0: nothing is shortened" }
+    : { why: "is the default here, unless toolOutput.most is 0" }
 
 const parseFolderTrust = (value: unknown): Conversion =>
   value === true ? { value } : { why: "would trust every folder; set folderTrust yourself if you want that" }

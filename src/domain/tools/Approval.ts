@@ -116,5 +116,5 @@ export const planModeRefusal = (tool: string, planFile: string | undefined): str
   `${tool} was not run: while a plan is made, nothing may be changed or executed. ${
     planFile === undefined
       ? "Look at what you need, then give the plan as your answer"
-      : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the person`
+      : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the user`
   }`

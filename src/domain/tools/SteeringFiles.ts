@@ -21,10 +21,10 @@ export interface SteeringRule {
 }
 
 /** The reason shown for the folder of git hooks. */
-export const hooksReason = "git runs what stands here, or starts what it names"
+export const hooksReason = "git runs it, or programs that it names"
 
 /** The reason shown for memory files. */
-export const memoryReason = "it says what this or another agent is told, or runs"
+export const memoryReason = "it instructs this or another agent, or decides what it runs"
 
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
 
@@ -57,7 +57,7 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
   },
   {
     kind: "editors",
-    why: "an editor runs what it says when this folder is opened",
+    why: "an editor runs its commands when this folder is opened",
     folders: words(".vscode .idea .run .devcontainer .zed .fleet .vs .nova .helix .vim .nvim .emacs.d"),
     files: words(`
       *.code-workspace *.sublime-project .devcontainer.json .gitpod.yml .exrc .vimrc .lvimrc .nvimrc .nvim.lua
@@ -88,7 +88,7 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
   },
   {
     kind: "package managers and what they installed",
-    why: "it says what is installed and run, or programs are found there",
+    why: "it decides what is installed and run, or contains programs",
     folders: words("node_modules .venv venv site-packages .yarn .cargo .mvn .gradle .bundle .pip"),
     files: words(`
       .npmrc .yarnrc* .pnpmfile.* .pnp.* pnpm-workspace.yaml bunfig.toml .bunfig.toml package-lock.json
@@ -99,7 +99,7 @@ export const steeringRules: ReadonlyArray<SteeringRule> = [
   },
   {
     kind: "building, testing and installing",
-    why: "a build, a test run or an install runs what it says",
+    why: "a build, a test run or an install runs its commands",
     folders: [".storybook", ".vitepress", ".docusaurus"],
     files: words(`
       Makefile* GNUmakefile *.mk Justfile .justfile Taskfile*.y*ml Rakefile *.rake Gemfile* *.gemspec Dockerfile*
@@ -127,7 +127,7 @@ export const harmlessHidden: ReadonlyArray<string> = words(`
 const harmlessFolder = ".well-known"
 
 /** The reason shown for files that commands of the settings name. */
-export const commandReason = "a hook or an MCP server of your settings runs it"
+export const commandReason = "a hook or an MCP server in your settings runs it"
 
 /**
  * Returns the words of a command line that may be file paths: `node tools/check.js`, `"$GEMINI_PROJECT_DIR"/check.sh`. Files that such
@@ -141,13 +141,13 @@ export const hooksFolder = (config: string): string | undefined =>
   /^\s*hooksPath\s*=\s*"?([^"#;\n]+?)"?\s*(?:[#;].*)?$/im.exec(config)?.[1]
 
 /** The reason shown for hidden files that no rule names. */
-export const hiddenReason = "programs read hidden files as settings, without being asked to"
+export const hiddenReason = "programs read hidden files as settings on their own"
 
 /** The note shown with the first such question. */
 export const steeringNote =
   "Files that run by themselves are asked for whatever edits may run; docs/approval.md lists them"
 
-const shortNameReason = "on Windows it may be the short name of any file"
+const shortNameReason = "on Windows this can be the short name of another file"
 
 /** Settings of the user that affect the rules. */
 export interface SteeringOptions {
@@ -291,7 +291,7 @@ export const packageReason = (before: string | undefined, after: string): string
   const was = recordOf(before)
   const will = recordOf(after)
   if (was === undefined || will === undefined || hasDuplicateKeys(after)) {
-    return "it cannot be told whether what npm runs by it changes"
+    return "the effect on what npm runs cannot be determined"
   }
   const steering = changedKeys(was, will).filter((key) => {
     if (harmlessFields.includes(key)) return false
@@ -302,7 +302,7 @@ export const packageReason = (before: string | undefined, after: string): string
   })
   if (steering.length === 0) return undefined
   const more = steering.length > maxNamedFields ? " and more" : ""
-  return `its ${steering.slice(0, maxNamedFields).join(", ")}${more} would change, by which npm and other programs run something`
+  return `its ${steering.slice(0, maxNamedFields).join(", ")}${more} would change, and npm or other programs run them`
 }
 
 /** Returns whether a path is a package.json. */

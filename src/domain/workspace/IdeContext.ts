@@ -98,7 +98,7 @@ export const full = (state: IdeState): string | undefined => {
   if (state.openFiles.length === 0) return undefined
   const active = activeOf(state)
   const others = state.openFiles.filter((file) => file !== active).map(({ path }) => path)
-  return `Open in the person's editor, as the editor reports it:\n${fenced({
+  return `Open in the user's editor, as the editor reports it:\n${fenced({
     ...(active === undefined ? {} : { activeFile: detailsOf(active) }),
     ...(others.length === 0 ? {} : { otherOpenFiles: others })
   })}`
@@ -137,5 +137,5 @@ export const delta = (before: IdeState | undefined, after: IdeState | undefined)
   }
   return Object.keys(changes).length === 0
     ? undefined
-    : `What changed in the person's editor since, as the editor reports it:\n${fenced({ changes })}`
+    : `Changes in the user's editor since then, as the editor reports them:\n${fenced({ changes })}`
 }

@@ -129,7 +129,7 @@ const talk = Effect.fnUntraced(function* (
   const outcome = yield* Effect.result(listen({ agent, exchange: makeExchange(header), heard, activity }, text))
   const progress = yield* Ref.get(heard)
   if (Result.isFailure(outcome)) {
-    if (/no longer knows the task/.test(outcome.failure.message)) yield* forgetTask(agent)
+    if (/no longer has this task/.test(outcome.failure.message)) yield* forgetTask(agent)
     if (answerText(progress) === "") return yield* outcome.failure
   }
   return {

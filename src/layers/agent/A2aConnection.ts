@@ -131,7 +131,7 @@ const loadCard = Effect.fnUntraced(function* (
     return resolver(fetch).normalizeAgentCard(json)
   }
   const origin = originOf(where.url)
-  if (origin === undefined) return yield* wrong(`the address of agent ${name} is none: ${clip(where.url)}`)
+  if (origin === undefined) return yield* wrong(`the address of agent ${name} is invalid: ${clip(where.url)}`)
   const fetchImpl = guarded((other) => other === origin, signal, exchange)
   yield* check(endpoint, where.url)
   const isBare = new URL(where.url).pathname === "/"
@@ -207,8 +207,7 @@ const isOf = (error: unknown, name: string): boolean =>
 /** The error message for the user. */
 const errorText = (error: unknown, exchange: Exchange): string => {
   if (exchange.refusal !== undefined) return exchange.refusal
-  if (isOf(error, "TaskNotFoundError"))
-    return "it no longer knows the task that this goes on with; say it again to begin anew"
+  if (isOf(error, "TaskNotFoundError")) return "it no longer has this task; send the message again to start a new one"
   if (exchange.status === 401 || exchange.status === 403) {
     return exchange.header === undefined
       ? `it wants to know who asks (HTTP ${exchange.status}); give auth in the agent's definition`
@@ -217,7 +216,7 @@ const errorText = (error: unknown, exchange: Exchange): string => {
   if (exchange.status === 404) return "there is no agent at that address (HTTP 404); check its address"
   if (exchange.status === 429) return "it is asked too often (HTTP 429); try again later"
   if (exchange.status !== undefined && exchange.status >= 500) {
-    return `it has trouble of its own (HTTP ${exchange.status}); try again later`
+    return `the server failed (HTTP ${exchange.status}); try again later`
   }
   const message = messageOf(error)
   const code = codeOf(error)

@@ -92,7 +92,7 @@ const lines = (stream: Stream.Stream<Uint8Array, AgentFailure>): Stream.Stream<s
         length += first.length
         if (length > maxLineBytes) {
           return Effect.fail(
-            failed(`it wrote a line of more than ${maxLineBytes / 1024 / 1024} MiB, which is no event`)
+            failed(`it wrote a line of more than ${maxLineBytes / 1024 / 1024} MiB, which is not an event`)
           )
         }
         rest.push(first)
@@ -123,7 +123,7 @@ const eventOf = (line: string): Effect.Effect<ChatEvent | undefined, AgentFailur
   if (Option.isSome(event)) return Effect.succeed(event.value)
   const eventTags: ReadonlyArray<string> = Object.keys(ChatEvent.cases)
   return Option.match(readTagged(line), {
-    onNone: () => Effect.fail(failed(`it wrote what is no event: ${firstUnits(line, 200)}`)),
+    onNone: () => Effect.fail(failed(`it wrote an invalid event: ${firstUnits(line, 200)}`)),
     onSome: ({ _tag }) =>
       eventTags.includes(_tag)
         ? Effect.fail(failed(`it wrote a broken event ${_tag}: ${firstUnits(line, 200)}`))

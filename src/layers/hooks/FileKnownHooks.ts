@@ -19,7 +19,7 @@ const encode = Schema.encodeEffect(Stored)
  *
  * An unreadable record counts as empty; a record that cannot be written leads to the same hooks again.
  */
-export const noteHooks = Effect.fn("FileKnownHooks.note")(function* (
+export const noteHooks = Effect.fn("FileKnownHooks.noteHooks")(function* (
   file: string,
   folder: string,
   hooks: ReadonlyArray<CommandHook>

@@ -200,7 +200,7 @@ const onFile = <A, R>(
       const held = yield* pin(operation, place)
       const { type } = yield* statAt(held, method, place)
       if (type === "SymbolicLink") return yield* linked(method, place)
-      if (type !== "File") return yield* failure("BadResource", method, place, new Error("it is no regular file"))
+      if (type !== "File") return yield* failure("BadResource", method, place, new Error("it is not a regular file"))
       return yield* Effect.mapError(work(at(held)), named(place, at(held)))
     })
   )

@@ -80,7 +80,7 @@ export const textOf = Effect.fnUntraced(function* (
   if (place === undefined) return undefined
   const fs = yield* FileSystem.FileSystem
   const { size, type } = yield* fs.stat(place).pipe(Effect.mapError(diskError(file, "read")))
-  if (type !== "File") return yield* invalid(file, undefined, "expected a regular file of settings; it is none")
+  if (type !== "File") return yield* invalid(file, undefined, "expected a regular file")
   if (ByteSize.isGreaterThan(size, maxFileSize)) {
     return yield* invalid(file, undefined, "expected settings; it has more than 1 MiB")
   }

@@ -30,7 +30,7 @@ export const make = (file: string): Effect.Effect<Sink, never, FileSystem.FileSy
         Effect.mapError((error) => failed(`cannot be written: ${diskErrorText(error)}`)),
         Effect.filterOrFail(
           (type) => type === "File",
-          (type) => failed(type === "SymbolicLink" ? "is a link; name the file itself" : "is no file")
+          (type) => failed(type === "SymbolicLink" ? "is a link; name the file itself" : "is not a file")
         )
       )
     )

@@ -68,7 +68,7 @@ export const layer = ({
           .realPath(path.resolve(given))
           .pipe(Effect.mapError((error) => unavailable(diskErrorText(error))))
         const { type } = yield* fs.stat(place).pipe(Effect.mapError((error) => unavailable(diskErrorText(error))))
-        return type === "Directory" ? place : yield* unavailable("it is no folder")
+        return type === "Directory" ? place : yield* unavailable("it is not a folder")
       })
 
       const top = yield* folder(root)

@@ -202,7 +202,7 @@ const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boo
     return false
   }
   run.continued += 1
-  yield* hooked.say(`the work goes on, as a hook wants: ${shortLine(goesOn, maxReasonChars)}`)
+  yield* hooked.say(`a hook continues the work: ${shortLine(goesOn, maxReasonChars)}`)
   run.next = { message: [text(hookMessage(goesOn))], author: "program", attached: [] }
   // A prompt like any other, as in Gemini CLI: the BeforeAgent hooks run for it.
   return yield* admit(run, goesOn, true)

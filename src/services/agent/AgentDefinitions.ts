@@ -41,7 +41,7 @@ export interface AgentProblem {
 export const agentProblemText = ({ file, reason }: AgentProblem): string => {
   switch (reason._tag) {
     case "Untrusted":
-      return `${file}: it lies in ${reason.folder}, which is not trusted; it was left out`
+      return `${file}: it is in ${reason.folder}, which is not trusted; it was left out`
     case "Unreadable":
       return `${file}: cannot be read: ${reason.detail}`
     case "NoFile":

@@ -16,7 +16,7 @@ export type PromptDecision =
   | { readonly _tag: "Refused"; readonly why: string }
 
 /** Runs the BeforeAgent hooks of a message and attaches what they add to it. */
-export const beforeAgent = Effect.fn("AgentHooks.admitted")(function* (
+export const beforeAgent = Effect.fn("AgentHooks.beforeAgent")(function* (
   hooked: Hooked,
   prompt: string
 ): Effect.fn.Return<PromptDecision> {
@@ -39,7 +39,7 @@ export interface EndDecision {
 const done: EndDecision = { stopped: undefined, goesOn: undefined, clears: false }
 
 /** Runs the AfterAgent hooks. `isAgain`: hooks already continued this run before. */
-export const afterAgent = Effect.fn("AgentHooks.judged")(function* (
+export const afterAgent = Effect.fn("AgentHooks.afterAgent")(function* (
   hooked: Hooked,
   chat: Chat["Service"],
   prompt: string,

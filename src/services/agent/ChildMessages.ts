@@ -64,9 +64,7 @@ export const unansweredMessage = (id: string, why: string): string =>
 /** The message with a reply, by its number in the exchange. */
 export const replyMessage = (id: string, number: number, reply: string): string => {
   const last =
-    number === maxExchangeReplies
-      ? " This is the last of these that you are told; later ones are in sessions_history."
-      : ""
+    number === maxExchangeReplies ? " This is the last such message; later ones are in sessions_history." : ""
   return `${runtimeMark} The agent ${id} replies to your message (reply ${number} of ${maxExchangeReplies}; say ${replySkip} to it to end the exchange).${last} Its words:\n\n${quote(reply, id)}`
 }
 

@@ -20,8 +20,7 @@ const NotBlank = Schema.String.check(
 
 const defaultOutput: AgentOutput = {
   name: "result",
-  description:
-    "All that whoever gave you the task gets to read: what you found or did, complete, with names and places",
+  description: "The only text that your caller gets to read: what you found or did, complete, with names and places",
   schema: NotBlank
 }
 

@@ -42,7 +42,7 @@ export const silent: RunEnd = {
 const unfinished = (what: string, soFar: string): string =>
   soFar === ""
     ? `It ${what}. It wrote nothing that could be passed on.`
-    : `It ${what}. This is what it wrote last; it is no finished result:\n${soFar}`
+    : `It ${what}. This is what it wrote last; it is not a finished result:\n${soFar}`
 
 /**
  * The result of a run, from how it ended and from what was submitted. `end` is undefined if a result was submitted in time; with both, the result

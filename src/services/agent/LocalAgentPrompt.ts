@@ -59,4 +59,4 @@ export const warning = ({ words }: { readonly words: string }): string =>
 
 /** The task as the agent reads it, marked as the words of the agent that started it and not the user's. */
 export const assigned = (task: string): string =>
-  `${runtimeMark} Your task, in the words of whoever started you:\n\n${untrustedBlock(task)}`
+  `${runtimeMark} Your task, as written by the agent or user who started you:\n\n${untrustedBlock(task)}`

@@ -24,7 +24,7 @@ export type Stop =
 
 /** The text that the model receives for a call that was interrupted by this stop. */
 export const stopText = (stop: Stop): string =>
-  stop._tag === "Cancelled" ? "the person stopped this before it was done" : stop.message
+  stop._tag === "Cancelled" ? "the user stopped this before it was done" : stop.message
 
 /** The last event of a run that was stopped. */
 export const stopEvent = (stop: Stop): ChatEvent =>
@@ -69,7 +69,7 @@ const duration = (millis: number): string =>
 const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" }> => ({
   _tag: "Limit",
   limit,
-  message: `the agent ${what}, which is its limit; another message goes on with the work`
+  message: `the agent ${what}, which is its limit; send another message to continue`
 })
 
 /** The resources that a run has used so far. */

@@ -37,7 +37,7 @@ export interface Subagents {
   readonly sources: Effect.Effect<ReadonlyArray<RecallSource>>
 }
 
-const alike = `It works in a conversation of its own and sees nothing of this one: the task has to hold all that matters. Only its result comes back.`
+const alike = `It works in its own conversation and sees nothing of this one: the task must contain everything that matters. Only its result is returned.`
 
 const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
 

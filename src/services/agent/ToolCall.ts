@@ -118,7 +118,7 @@ export const runToolCall = Effect.fnUntraced(function* (
       decision.words === ""
         ? (otherwise ?? "do without it, or ask what to do")
         : `${otherwise === undefined ? "" : `${otherwise}; `}they say: ${decision.words}`
-    return failedAnswer("denied", `the person did not allow this call of ${tool.name}; ${word}`)
+    return failedAnswer("denied", `the user denied this call of ${tool.name}; ${word}`)
   })
 
   const running = Effect.fnUntraced(function* (

@@ -29,7 +29,7 @@ const groupsOf = (
  * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Calls that only read run in parallel; a call that
  * changes something runs alone, after all calls before it. However the run ends, the finished work stands in `answers`.
  */
-export const runToolCalls = Effect.fn("ToolRun.carryOut")(function* (
+export const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
   options: Omit<ToolRunOptions, "gate">

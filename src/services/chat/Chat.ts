@@ -231,6 +231,6 @@ const notHeld = (name: Handle) =>
     reason: new HandleNotHeld({
       name,
       advice:
-        "copy it exactly as it is shown; what a conversation in memory held ends with its process, so run again what gave it"
+        "copy it exactly as it is shown; what a conversation in memory held ends with its process, so repeat the call that returned it"
     })
   })

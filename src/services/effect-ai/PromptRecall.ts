@@ -28,7 +28,7 @@ export const within =
 type Messages = ReadonlyArray<Prompt.Message>
 
 const advice =
-  "copy a handle exactly as it is shown; if its message is no longer sent, send the whole history, or run again what gave it"
+  "copy a handle exactly as it is shown; if its message is no longer sent, send the whole history, or repeat the call that returned it"
 
 const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice }) })
 

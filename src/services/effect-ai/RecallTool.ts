@@ -44,11 +44,11 @@ const maxRecallTokens = 4_000
 /** The tool by which a model reads content that it sees only as a handle. */
 export const recallTool = Tool.make("recall", {
   description:
-    "Reads back exactly what left the conversation. Give a handle (h_…) as a snapshot or a shortened output shows it; of long texts ask for lines, or for lines that match.",
+    "Returns content that was removed from the conversation, exactly. Pass a handle (h_…) from a snapshot or a shortened output; for long texts, request lines or matching lines.",
   parameters: Schema.Struct({
     handle: Schema.String.annotate({ description: "The handle, for example h_abcdefghij" }),
-    from: Schema.optionalKey(Schema.Natural).annotate({ description: "The first line wanted, counted from 1" }),
-    to: Schema.optionalKey(Schema.Natural).annotate({ description: "The last line wanted" }),
+    from: Schema.optionalKey(Schema.Natural).annotate({ description: "The first line, counted from 1" }),
+    to: Schema.optionalKey(Schema.Natural).annotate({ description: "The last line" }),
     grep: Schema.optionalKey(Schema.String).annotate({ description: "A regular expression that the lines match" })
   }),
   success: Schema.String,
@@ -60,7 +60,7 @@ export const recallTool = Tool.make("recall", {
 export const recallToolkit = Toolkit.make(recallTool)
 
 /** Appended to a text from which secrets were removed. */
-const secretsNote = "\n(secrets in this text are left out; the program that keeps it can read them)"
+const secretsNote = "\n(secrets in this text are removed; the program that stores it can read them)"
 
 /**
  * Runs the tool by the `Recall` service of the context. Failures go to the model as text. Secrets are removed from what the model receives, unless
@@ -71,7 +71,7 @@ export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets:
     Effect.map(Recall, (service) =>
       recallToolkit.of({
         recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
-          if (!isHandle(handle)) return yield* Effect.fail(`${handle} is no handle`)
+          if (!isHandle(handle)) return yield* Effect.fail(`${handle} is not a handle`)
           const selection: Selection = {
             maxTokens: maxRecallTokens,
             ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
@@ -86,7 +86,7 @@ export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets:
           const note = redactSecrets && text.includes(markStart) ? secretsNote : ""
           return omittedLines === 0
             ? `${text}${note}`
-            : `${text}\n(${omittedLines} more lines; ask for them by number)${note}`
+            : `${text}\n(${omittedLines} more lines; request them by number)${note}`
         })
       })
     )

@@ -105,7 +105,7 @@ const isRefusal = (error: TurnError): error is ContextOverflow | ModelError =>
  * it. A later message that does not fit is left out, as when a user reads the refusal and goes on, and so is an exchange
  * whose calls are too large.
  */
-export const playRecording = Effect.fn("Replay.play")(
+export const playRecording = Effect.fn("Replay.playRecording")(
   function* (
     turns: ReadonlyArray<RecordedTurn>,
     options: ReplayOptions

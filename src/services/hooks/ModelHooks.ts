@@ -118,7 +118,7 @@ class RequestChanges {
     const words = added.map(({ content }) => hookMessage(content))
     // A token has at least one byte.
     const size = words.reduce((sum, each) => sum + encode(each).length, 0)
-    if (size > this.spare) this.problems.push("there is no room in the window for the messages that were added")
+    if (size > this.spare) this.problems.push("the window has no room for the added messages")
     else this.request = { ...this.request, contents: [...this.request.contents, user(...words.map(text))] }
   }
 

@@ -201,7 +201,7 @@ export const findImport = (
 ): Effect.Effect<Imported, ImportFailure> => {
   const { isTrusted, within } = origin
   if (isAddress(given)) return Effect.fail({ why: "only files can be imported, no addresses" })
-  if (given.includes("\0")) return Effect.fail({ why: "it is no path" })
+  if (given.includes("\0")) return Effect.fail({ why: "it is not a path" })
   const place = files.path.resolve(files.path.dirname(from), given)
   // Where the name alone leads out, existence is not revealed.
   if (!isWithinAny(files, within, place)) return Effect.fail({ why: leadsOut(files, within) })

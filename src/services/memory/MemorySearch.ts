@@ -209,7 +209,9 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
       return yield* decodeExtension(yield* fs.readFileString(file))
     })
     const described = yield* read.pipe(
-      Effect.catchTag("SchemaError", ({ message }) => Effect.succeed(message.split("\n")[0] ?? "it is no description")),
+      Effect.catchTag("SchemaError", ({ message }) =>
+        Effect.succeed(message.split("\n")[0] ?? "it is not a valid description")
+      ),
       Effect.catchIf(
         ({ reason }) => reason._tag === "NotFound" || reason._tag === "BadResource",
         () => Effect.undefined

@@ -59,7 +59,7 @@ export const resolveOffline = (name: string, own: WindowOverrides = {}): ModelWi
  * The window of a model: the one set for it (`own`, else `Overrides`), else the table's, else the provider's, else the assumed one.
  * Never fails.
  */
-export const resolve = Effect.fn("ModelWindows.of")(function* (
+export const resolve = Effect.fn("ModelWindows.resolve")(function* (
   name: string,
   own?: WindowOverrides
 ): Effect.fn.Return<ModelWindow, never, Model> {
@@ -79,7 +79,7 @@ export type Availability =
  * Determines whether a model exists. Google's models in the table and models with a configured window are known. The provider is asked about all
  * others, including other makers' models in the table: a gateway may serve them, Google does not.
  */
-export const availability = Effect.fn("ModelWindows.standing")(function* (
+export const availability = Effect.fn("ModelWindows.availability")(function* (
   name: string,
   own?: WindowOverrides
 ): Effect.fn.Return<Availability, never, Model> {

@@ -31,7 +31,7 @@ export const envNoticeText = (notice: EnvNotice): string => {
     case "TooLarge":
       return `${shown} has more than 64 KiB; it was left out`
     case "NoText":
-      return `${shown} is no text in UTF-8; it was left out`
+      return `${shown} is not UTF-8 text; it was left out`
     case "BrokenLine": {
       const { more, problem } = notice
       const others = more === 0 ? "the line was left out" : `this line and ${more} more were left out`

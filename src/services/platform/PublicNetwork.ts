@@ -23,7 +23,7 @@ const refusedInside = ({ host }: URL, what: string) =>
  * Resolves the host of a URL to its addresses, if all of them are allowed. Connect to one of these and not to the name again: a
  * name server could answer differently the second time.
  */
-export const publicAddresses = Effect.fn("PublicNetwork.targets")(function* (
+export const publicAddresses = Effect.fn("PublicNetwork.publicAddresses")(function* (
   url: URL
 ): Effect.fn.Return<ReadonlyArray<NetAddress.IpAddress>, AddressRefused, Dns.Dns> {
   const allowPrivate = yield* AllowPrivate

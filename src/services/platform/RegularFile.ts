@@ -35,7 +35,7 @@ const readError = (shown: string) => (error: PlatformError.PlatformError) =>
       })
 
 /** Checks that a path is a regular file, without opening it: opening a pipe would wait for a writer. */
-export const inspect = Effect.fn("RegularFile.look")(function* (
+export const inspect = Effect.fn("RegularFile.inspect")(function* (
   place: string,
   shown: string
 ): Effect.fn.Return<FileSystem.File.Info, FileReadError, FileSystem.FileSystem> {

@@ -167,7 +167,7 @@ const readCustomPrompt = Effect.fnUntraced(function* (
     )
   )
   const { text, valid } = decode(bytes)
-  if (!valid || text.includes("\0")) return yield* wrong(file, `the system prompt file ${shown} is no text in UTF-8`)
+  if (!valid || text.includes("\0")) return yield* wrong(file, `the system prompt file ${shown} is not UTF-8 text`)
   return { place, text: text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n") }
 })
 
@@ -193,7 +193,7 @@ const write = Effect.fnUntraced(function* (
     Effect.orElseSucceed(() => true)
   )
   if (!isFree) {
-    return yield* wrong(file, `${quotedPath(file)} is no regular file; let GEMINI_WRITE_SYSTEM_MD name another`)
+    return yield* wrong(file, `${quotedPath(file)} is not a regular file; let GEMINI_WRITE_SYSTEM_MD name another`)
   }
   yield* Effect.mapError(AtomicFile.writePrivate(target, `${text}\n`), (error) =>
     wrong(

@@ -124,7 +124,7 @@ const ignoredBy = Effect.fnUntraced(function* (resolver: Resolver, place: string
   const folder = workspace.folders.find((each) => isWithin(each, place, path.sep))
   const relative = folder === undefined ? "" : path.relative(folder, place).replaceAll(path.sep, "/")
   if (folder === undefined || relative === "") return undefined
-  if (relative.split("/").includes(".git")) return "it lies in .git"
+  if (relative.split("/").includes(".git")) return "it is in .git"
   if (!(yield* isIgnored(yield* rulesIn(resolver, folder, "all"), relative, isFolder))) return undefined
   const byGit = yield* isIgnored(yield* rulesIn(resolver, folder, "git"), relative, isFolder)
   const byOwn = yield* isIgnored(yield* rulesIn(resolver, folder, "own"), relative, isFolder)

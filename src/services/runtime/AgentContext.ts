@@ -9,7 +9,7 @@ import type { Chat } from "../chat/Chat.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
 import { Environment } from "../platform/Environment.ts"
-import * as Surroundings from "../prompt/Surroundings.ts"
+import * as EnvironmentMessage from "../prompt/EnvironmentMessage.ts"
 import * as SystemPrompt from "../prompt/SystemPrompt.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Plans } from "../tools/Plans.ts"
@@ -83,7 +83,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
   const { environment: environmentSettings, prompt: promptSettings } = withDefaults(options.settings)
   const ideUpdates: IdeUpdates | undefined =
     ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide)
-  const isGit = yield* Effect.cached(Surroundings.isGit(workspace.root))
+  const isGit = yield* Effect.cached(EnvironmentMessage.isGit(workspace.root))
   const made = yield* Ref.make<Built>({ instruction: undefined, plan: undefined })
 
   const approvedPlan = plans === undefined ? Effect.undefined : plans.approved
@@ -111,7 +111,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
 
   const environment = Effect.gen(function* () {
     if (promptSettings.size === "none") return undefined
-    return yield* Surroundings.make({
+    return yield* EnvironmentMessage.make({
       platform: options.platform,
       sandbox: sandboxOf((yield* variables)["SANDBOX"]),
       outputs: options.outputs,

@@ -82,7 +82,7 @@ const userPrompt = (answer: NonNullable<AgentHandlers["answer"]>): UserPrompt["S
     Effect.catchTag(
       answer(question),
       "Closed",
-      () => new ToolFailure({ message: "the user left without an answer", type: "nobody_there" })
+      () => new ToolFailure({ message: "the user closed the question without an answer", type: "nobody_there" })
     )
 })
 

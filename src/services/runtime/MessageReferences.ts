@@ -63,7 +63,7 @@ const notice = (message: string): ChatEvent => ({ _tag: "Notice", source: "files
 const agentHint = (names: ReadonlyArray<string>): Attachment => ({
   parts: [
     {
-      text: `The person names ${names.length === 1 ? "the agent" : "the agents"} ${names.join(", ")}: give the work to ${names.length === 1 ? "it" : "them"}.`
+      text: `The user names ${names.length === 1 ? "the agent" : "the agents"} ${names.join(", ")}: give the work to ${names.length === 1 ? "it" : "them"}.`
     }
   ]
 })

@@ -295,7 +295,7 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
       if (!isThere && !/[./]/.test(importPath)) continue
       if (isAddress(importPath)) skip(run, "memory", what, "is an address; only files are copied")
       else if (path.isAbsolute(importPath))
-        skip(run, "memory", what, "is no path below the file that names it; it is not copied")
+        skip(run, "memory", what, "is not below the file that names it; it is not copied")
       else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, "leads out of the folder")
       else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target))
         skip(run, "memory", what, "only texts are copied: .md, .mdx, .markdown, .txt")
@@ -324,7 +324,7 @@ const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
     for (const name of yield* namesIn(run, "agents")) {
       const file = joined("agents", name)
       if (!name.endsWith(".md")) {
-        skip(run, "agent", file, "is no definition of an agent, which ends in .md")
+        skip(run, "agent", file, "is not an agent definition, which ends in .md")
         continue
       }
       const source = yield* readSource(run, file)
@@ -356,7 +356,7 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
             run,
             "skill",
             file,
-            type === "Directory" ? "is not part of a skill" : "is no regular file; links are not followed"
+            type === "Directory" ? "is not part of a skill" : "is not a regular file; links are not followed"
           )
       }
     }
@@ -401,7 +401,7 @@ const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
     for (const name of yield* namesIn(run, "skills")) {
       const skill = joined("skills", name)
       if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
-      else skip(run, "skill", skill, "is no folder of a skill; links are not followed")
+      else skip(run, "skill", skill, "is not the folder of a skill; links are not followed")
     }
   }
 })

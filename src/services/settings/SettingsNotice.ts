@@ -32,7 +32,7 @@ export const leftOutText = (reason: LeftOutReason): string => {
   if (reason._tag === "TrustUnknown") return `it is not known whether the folder is trusted: ${reason.detail}`
   return reason.folder === undefined
     ? "the folder is not trusted"
-    : `it lies in ${quotedPath(reason.folder)}, which is not trusted`
+    : `it is in ${quotedPath(reason.folder)}, which is not trusted`
 }
 
 /** A notice in one line. */

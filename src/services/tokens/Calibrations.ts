@@ -140,7 +140,7 @@ export interface RequestCount {
  * Counts a whole request. The model counts the contents; if that fails, the upper bound is used, and the result holds the failure. A count by the
  * model is learned. Never fails; interruptible.
  */
-export const countRequest = Effect.fn("Calibrations.count")(function* (
+export const countRequest = Effect.fn("Calibrations.countRequest")(function* (
   request: ModelRequest
 ): Effect.fn.Return<RequestCount, never, Calibrations | Model> {
   const calibrations = yield* Calibrations

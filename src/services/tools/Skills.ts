@@ -37,7 +37,7 @@ export interface UnusableSkill {
 export const unusableSkillText = ({ file, reason }: UnusableSkill): string => {
   switch (reason._tag) {
     case "Untrusted":
-      return `${file}: it lies in ${reason.folder}, which is not trusted; it was left out`
+      return `${file}: it is in ${reason.folder}, which is not trusted; it was left out`
     case "Unreadable":
       return `${file}: ${reason.detail}`
     case "NoFile":

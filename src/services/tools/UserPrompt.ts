@@ -32,7 +32,7 @@ export class UserPrompt extends Context.Service<
     ask: () =>
       Effect.fail(
         new ToolFailure({
-          message: "nobody is there to answer; decide what is most sensible and say what you assumed",
+          message: "no user is available to answer; make the most sensible choice and state your assumption",
           type: "nobody_there"
         })
       )

@@ -36,7 +36,7 @@ const hooksIn = (text: string): ReadonlyArray<string> | undefined => {
 }
 
 /** Everything in a folder that trust decides about. Only settings are opened, to see whether they run commands. */
-export const offersOf = Effect.fn("FolderOffers.of")(function* (
+export const offersOf = Effect.fn("FolderOffers.offersOf")(function* (
   folder: string,
   memory: ReadonlyArray<string> = defaults.memory.fileNames
 ): Effect.fn.Return<ReadonlyArray<Offer>, never, FileSystem.FileSystem | Path.Path> {

@@ -26,7 +26,7 @@ const cases: ReadonlyArray<readonly [rule: string, text: string, plain: string, 
     "see\nhttps://example.com/a/long/path\nnow\n"
   ],
   ["line breaks stay", "a  \nb\n", "a\nb\n"],
-  ["of blank lines one stays, between others", "\n\na\n\n \nb\n\n", "a\n\nb\n"],
+  ["several blank lines become one, between others", "\n\na\n\n \nb\n\n", "a\n\nb\n"],
   ["blank lines of code stay", "```\n\n\na\n```\n\n\nb", "```\n\n\na\n```\n\nb\n"],
   ["a heading", "## Two *words* #", "## Two words #\n", "<b>Two</b> <b><i>words</i></b> <b>#</b>\n"],
   ["no heading without a space", "#1 is", "#1 is\n"],

@@ -19,9 +19,9 @@ layer(NodeServices.layer)("paths", (it) => {
     ["files and folders, no hidden ones", "", ["script.sh", "src/"]],
     ["by their beginning", "sr", ["src/"]],
     ["within a folder", "src/", ["src/a.ts", "src/b.ts", "src/cli/"]],
-    ["hidden ones when asked for", ".", [".hidden"]],
+    ["hidden ones after a dot", ".", [".hidden"]],
     ["up and down", "src/../src/a", ["src/../src/a.ts"]],
-    ["nothing in what is no folder", "none/", []]
+    ["nothing in what is not a folder", "none/", []]
   ]
   for (const [rule, fragment, candidates] of cases) {
     it.effect(rule, () =>

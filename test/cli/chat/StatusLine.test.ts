@@ -8,8 +8,8 @@ const long: Status = { ...status, session: "why the build of the package fails o
 const marked: Style = { ...plain, bold: (text) => `<b>${text}</b>`, warn: (text) => `<w>${text}</w>` }
 
 const cases: ReadonlyArray<readonly [rule: string, columns: number, status: Status, line: string]> = [
-  ["all where there is room", 80, status, "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %) · fix the build"],
-  ["rounded where there is less", 52, status, "gemini-2.5-flash · 12k of 1M (1 %) · fix the build"],
+  ["all in a wide terminal", 80, status, "gemini-2.5-flash · 12,345 of 1,048,576 tokens (1 %) · fix the build"],
+  ["rounded in a narrower one", 52, status, "gemini-2.5-flash · 12k of 1M (1 %) · fix the build"],
   ["the session is cut before more is left out", 48, long, "gemini-2.5-flash · 12k of 1M (1 %) · why the bu…"],
   ["forty columns", 40, long, "gemini-2.5-flash · 1 % · why the build…"],
   ["no session where it would say nothing", 29, status, "gemini-2.5-flash · 1 %"],

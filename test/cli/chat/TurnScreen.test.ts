@@ -148,7 +148,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "a call that is no success says why; what is long is cut",
     [
       answered("1", { status: "error", message: "there is no such file\nmore" }),
-      answered("2", { status: "denied", message: "the person did not allow it" }),
+      answered("2", { status: "denied", message: "the user did not allow it" }),
       answered("3", { status: "cancelled", message: "[Operation Cancelled] …" }),
       answered("4", { status: "timeout", message: "it did not end within ten minutes and was stopped" })
     ],

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { truncate, definitions } from "../../../src/cli/output/Columns.ts"
 
 const cuts: ReadonlyArray<readonly [rule: string, text: string, columns: number, cut: string]> = [
-  ["what fits stays", "one two", 7, "one two"],
+  ["a text that fits is unchanged", "one two", 7, "one two"],
   ["what does not is cut before white space", "one two three", 5, "one…"],
   ["wide characters take two columns", "文字文字", 6, "文字…"]
 ]

@@ -140,7 +140,7 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
     nothing("waiting for growth"),
     "Not compressed: waiting for the conversation to grow after a failure."
   ],
-  ["asked for in vain before", nothing("already tried"), "Not compressed: a model failed to summarize this before."],
+  ["requested in vain before", nothing("already tried"), "Not compressed: a model failed to summarize this before."],
   ["nothing became smaller", nothing("nothing shrank"), "Not compressed: nothing got smaller."],
   [
     "a hook prevented it, and why",

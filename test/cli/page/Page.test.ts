@@ -107,7 +107,7 @@ describe("a page", () => {
       }
       const facts = words(document.querySelector("dl.facts"))
       assert.include(facts, "2026-02-03 04:05:06 UTC to 2026-02-03 05:00:00 UTC")
-      assert.include(facts, "40 tokens in the environment message, not counted here")
+      assert.include(facts, "40 tokens in the environment message")
       assert.include(facts, "/home/me")
     })
   )

@@ -54,8 +54,8 @@ const rules: ReadonlyArray<readonly [rule: string, talk: Conversation, expected:
     conversation(ask("a"), model(call("ls", {})), user(response("ls", {})), says("b")),
     [" | a > ls", " | ls > b"]
   ],
-  ["answers that follow each other are one", conversation(ask("a"), says("b"), model(call("ls", {}))), [" | a > b+ls"]],
-  ["of several messages the last is sent", conversation(ask("a"), ask("b"), says("c")), ["a | b > c"]],
+  ["consecutive answers are joined", conversation(ask("a"), says("b"), model(call("ls", {}))), [" | a > b+ls"]],
+  ["the last of several messages is sent", conversation(ask("a"), ask("b"), says("c")), ["a | b > c"]],
   [
     "others than the user are never taken for the user",
     conversation([ask("env"), "environment"], ask("a"), [ask("note"), "program"], says("b")),
@@ -71,15 +71,15 @@ const rules: ReadonlyArray<readonly [rule: string, talk: Conversation, expected:
     conversation([ask("s"), "summary"], [says("ok"), "summary"], ask("a"), says("b")),
     ["s (summary), ok (summary) | a > b"]
   ],
-  ["an answer to nothing is taken over", conversation(says("hello"), ask("a"), says("b")), ["hello | a > b"]],
+  ["an answer without a message is kept", conversation(says("hello"), ask("a"), says("b")), ["hello | a > b"]],
   [
     "an answer that says nothing is taken over with its message",
     conversation(ask("a"), model(thought), ask("b"), says("c")),
     ["a, hm | b > c"]
   ],
   ["thoughts of an answer stay with it", conversation(ask("a"), model(thought, text("b"))), [" | a > hm+b"]],
-  ["what nobody answered is left out", conversation(ask("a"), says("b"), ask("c")), [" | a > b"]],
-  ["nothing said, nothing to replay", conversation(), []]
+  ["an unanswered message is left out", conversation(ask("a"), says("b"), ask("c")), [" | a > b"]],
+  ["an empty conversation has nothing to replay", conversation(), []]
 ]
 
 const handle = Handle.make("h_aaaaaaaaaa")

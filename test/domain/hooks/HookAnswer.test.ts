@@ -7,7 +7,7 @@ const json = { decision: "block", reason: "no", hookSpecificOutput: { additional
 
 describe("answerOf", () => {
   it.each<readonly [string, Partial<typeof run>, HookOutput | undefined]>([
-    ["an object is what it says", { stdout: JSON.stringify(json) }, json],
+    ["an object is decoded", { stdout: JSON.stringify(json) }, json],
     ["whatever the exit code", { stdout: JSON.stringify(json), code: 2 }, json],
     ["also written as JSON twice", { stdout: JSON.stringify(JSON.stringify(json)) }, json],
     ["blanks around it are nothing", { stdout: `\n ${JSON.stringify(json)}\n` }, json],
@@ -17,7 +17,7 @@ describe("answerOf", () => {
       { stdout: "out", stderr: JSON.stringify(json) },
       { decision: "allow", systemMessage: "out" }
     ],
-    ["exit 0: a text is told", { stdout: "fine\n" }, { decision: "allow", systemMessage: "fine" }],
+    ["exit 0: a text is a message", { stdout: "fine\n" }, { decision: "allow", systemMessage: "fine" }],
     ["exit 1: a text is a warning", { stderr: "hm", code: 1 }, { decision: "allow", systemMessage: "Warning: hm" }],
     ["exit 2: a text is why not", { stderr: "no", code: 2 }, { decision: "deny", reason: "no" }],
     ["exit 3 and all others too", { stdout: "no", code: 3 }, { decision: "deny", reason: "no" }],
@@ -26,7 +26,7 @@ describe("answerOf", () => {
     ["a list is a text", { stdout: "[1]", code: 2 }, { decision: "deny", reason: "[1]" }],
     ["null fields are absent", { stdout: '{"decision":null,"reason":"r"}' }, { reason: "r" }],
     ["unknown fields are nothing", { stdout: '{"decision":"ask","more":1}' }, { decision: "ask" }],
-    ["an empty object says nothing", { stdout: "{}" }, {}],
+    ["an empty object has no effect", { stdout: "{}" }, {}],
     ["nothing is no output", {}, undefined],
     ["nothing with exit 2 is no output either", { code: 2 }, undefined]
   ])("%s", (_rule, given, output) => {
@@ -38,11 +38,11 @@ describe("answerOf", () => {
     ["a refusal", { stderr: "no", code: 2 }, undefined],
     ["a warning", { stderr: "hm", code: 1 }, undefined],
     ["silence", {}, undefined],
-    ["silence that failed", { code: 1 }, /^exit code 1, and it said nothing$/],
+    ["a failure without output", { code: 1 }, /^exit code 1 without output$/],
     ["a killed program", { code: 137 }, /^exit code 137 \(SIGKILL\)$/],
-    ["a killed program that said something", { stdout: "half", code: 137 }, /^exit code 137 \(SIGKILL\)$/],
-    ["half a JSON", { stdout: '{"decision": "bl' }, /no whole JSON/],
-    ["too much", { stdout: "x".repeat(99), isCut: true }, /^it printed too much; the rest was dropped$/],
+    ["a killed program with output", { stdout: "half", code: 137 }, /^exit code 137 \(SIGKILL\)$/],
+    ["incomplete JSON", { stdout: '{"decision": "bl' }, /incomplete JSON/],
+    ["too much", { stdout: "x".repeat(99), isCut: true }, /^its output exceeded the limit and was cut$/],
     [
       "fields of the wrong form",
       { stdout: '{"continue":"no","decision":"DENY","reason":1}' },

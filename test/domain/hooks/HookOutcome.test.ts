@@ -20,7 +20,7 @@ describe("isMeant", () => {
     ["anywhere in the name", "file", tool("write_file"), true],
     ["which may not match", "^file", tool("write_file"), false],
     ["AfterTool as well", "^file", { _tag: "AfterTool", tool: "write_file", input: {}, response: {} }, false],
-    ["what is no regular expression is a name", "a(b", tool("a(b"), true],
+    ["what is not a regular expression is a name", "a(b", tool("a(b"), true],
     ["and no other", "a(b", tool("a"), false],
     ["a source exactly", "startup", { _tag: "SessionStart", source: "startup" }, true],
     ["no part of it", "start", { _tag: "SessionStart", source: "startup" }, false],
@@ -71,7 +71,7 @@ describe("outcomeOf", () => {
   const anyEvents = ["BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "SessionStart"] as const
 
   it.each<readonly [string, ReadonlyArray<HookOutput>, Expected]>([
-    ["nobody said anything", [], {}],
+    ["no answers", [], {}],
     ["one that allows is nothing", [{ decision: "allow" }, { decision: "approve" }], {}],
     [
       "any may stop, the reasons are joined",
@@ -152,9 +152,9 @@ describe("outcomeOf", () => {
       [specific({ focus: "a", snapshot: "s" }), specific({ focus: "b" })],
       { specific: { focus: "b" } }
     ],
-    ["and stays where nobody has another", [specific({ focus: "a" }), {}], { specific: { focus: "a" } }],
+    ["and stays without another value", [specific({ focus: "a" }), {}], { specific: { focus: "a" } }],
     [
-      "what the person is told is never dropped",
+      "what the user is told is never dropped",
       [{ systemMessage: "a" }, { systemMessage: "b" }],
       { messages: ["a", "b"] }
     ]
@@ -175,8 +175,8 @@ describe("outcomeOf", () => {
       ["ANY", "a", "b", "c"]
     ],
     ["no mode is AUTO", [choice(undefined, "b"), choice("AUTO", "a")], ["AUTO", "a", "b"]],
-    ["a mode that there is none of is AUTO", [choice("SOME")], ["AUTO"]],
-    ["nobody said anything", [{ decision: "block" }, specific({})], undefined]
+    ["an unknown mode is AUTO", [choice("SOME")], ["AUTO"]],
+    ["no answers", [{ decision: "block" }, specific({})], undefined]
   ])("BeforeToolSelection: %s", (_rule, outputs, expected) => {
     const found = outcome("BeforeToolSelection", ...outputs)
     assert.isUndefined(found.blocked)

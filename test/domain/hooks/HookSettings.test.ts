@@ -53,7 +53,7 @@ describe("hooksOf", () => {
   })
 
   it.each([
-    ["an event that there is none of", { BeforeTools: [] }, /no event BeforeTools; the events are BeforeTool, /],
+    ["an unknown event", { BeforeTools: [] }, /no event BeforeTools; the events are BeforeTool, /],
     ["a key that older settings have beside the events", { enabled: true }, /belongs into hooksConfig/],
     ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool was left out: it is no list$/],
     ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] was left out: it is no object$/],

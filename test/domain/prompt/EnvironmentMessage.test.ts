@@ -5,12 +5,12 @@ import {
   type Sandbox,
   sandboxOf,
   shownName,
-  type Surroundings,
+  type EnvironmentFacts,
   treeText
 } from "../../../src/domain/prompt/EnvironmentMessage.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 
-const plain: Surroundings = {
+const plain: EnvironmentFacts = {
   now: Date.UTC(2026, 10, 22, 15, 4, 5),
   zone: "UTC",
   platform: "linux",
@@ -38,9 +38,9 @@ describe("the sandbox named by its variable", () => {
 })
 
 describe("the environment message", () => {
-  const said: ReadonlyArray<readonly [rule: string, around: Partial<Surroundings>, line: RegExp]> = [
+  const said: ReadonlyArray<readonly [rule: string, around: Partial<EnvironmentFacts>, line: RegExp]> = [
     ["the day, long and without the time", {}, /^Today is Sunday, November 22, 2026\.$/m],
-    ["the day of the person's zone", { zone: "Asia/Tokyo" }, /^Today is Monday, November 23, 2026\.$/m],
+    ["the day of the user's zone", { zone: "Asia/Tokyo" }, /^Today is Monday, November 23, 2026\.$/m],
     ["the system", { platform: "darwin" }, /^System: macOS$/m],
     ["a system without a name of its own", { platform: "freebsd" }, /^System: freebsd$/m],
     ["the workspace", {}, /^Workspace: \/work; /m],
@@ -54,7 +54,7 @@ describe("the environment message", () => {
     [
       "the approved plan",
       { approvedPlan: "/home/plans/s.md" },
-      /^The person approved the plan in \/home\/plans\/s\.md; /m
+      /^The user approved the plan in \/home\/plans\/s\.md; /m
     ],
     ["the editor", { ide: "Open: x" }, /^Open: x$/m],
     ["a tree", { trees: [{ folder: "/work", entries: [], more: 0 }] }, /^\/work is empty\.$/m]

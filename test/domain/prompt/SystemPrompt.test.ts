@@ -260,7 +260,7 @@ describe("the whole prompt", () => {
         interactive: false,
         tools: tools.filter((name) => name !== "ask_user")
       })
-      assert.notMatch(text, /\bask(?:s)? the person\b|tell the person|let the person|so do not ask/)
+      assert.notMatch(text, /\bask(?:s)? the user\b|tell the user|let the user|so do not ask/)
     }
   })
 

@@ -117,7 +117,7 @@ describe("skipped keys and reasons", () => {
     [
       "no limit",
       { model: { maxSessionTurns: -1 } },
-      "model.maxSessionTurns: means no limit for a session, and here there is none"
+      "model.maxSessionTurns: means no limit for a session, which is the default here"
     ],
     [
       "a period that is none",

@@ -89,7 +89,7 @@ describe("values that no program receives", () => {
   }
   const cases: ReadonlyArray<readonly [rule: string, text: string, shown: string]> = [
     ["are not shown", "a abcdefgh b\0abcdefgh", "a [redacted: A_TOKEN] b\0[redacted: A_TOKEN]"],
-    ["the longer one is told before one that it holds", "xabcdefghx", "[redacted: B_TOKEN]"],
+    ["the longer value is replaced first", "xabcdefghx", "[redacted: B_TOKEN]"],
     ["short ones, and those that are given under another name, are", "1234567 /home/me/x", "1234567 /home/me/x"],
     ["what is named is", "$&-named plain-value", "$&-named plain-value"]
   ]

@@ -44,9 +44,9 @@ describe("a missing path", () => {
     PlatformError.systemError({ _tag, module: "FileSystem", method: "stat", cause: coded(code, code) })
   const cases: ReadonlyArray<readonly [rule: string, error: PlatformError.PlatformError, ReadonlyArray<boolean>]> = [
     ["no such file", said("NotFound", "ENOENT"), [true, true]],
-    ["a file in the place of a folder on the way", said("BadResource", "ENOTDIR"), [false, true]],
-    ["a folder in the place of the file is something", said("BadResource", "EISDIR"), [false, false]],
-    ["what may not be looked at may be there", said("PermissionDenied", "EACCES"), [false, false]]
+    ["a file in place of a parent folder", said("BadResource", "ENOTDIR"), [false, true]],
+    ["a folder in place of the file exists", said("BadResource", "EISDIR"), [false, false]],
+    ["an unreadable path may exist", said("PermissionDenied", "EACCES"), [false, false]]
   ]
   for (const [rule, error, expected] of cases) {
     it(rule, () => assert.deepStrictEqual([isNotFound(error), isMissingPath(error)], expected))

@@ -4,7 +4,7 @@ import { wrap } from "../../../src/domain/text/Wrap.ts"
 const cases: ReadonlyArray<readonly [rule: string, text: string, columns: number, lines: ReadonlyArray<string>]> = [
   ["what fits is one line", "one two", 7, ["one two"]],
   ["lines break at spaces", "one two three", 7, ["one two", "three"]],
-  ["a word that is too wide stays whole", "see https://a.example now", 6, ["see", "https://a.example", "now"]],
+  ["a word that is too wide is not split", "see https://a.example now", 6, ["see", "https://a.example", "now"]],
   ["nothing is one empty line", "", 10, [""]],
   ["without a limit nothing breaks", "one two three", Infinity, ["one two three"]]
 ]

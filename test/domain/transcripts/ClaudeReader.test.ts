@@ -438,8 +438,8 @@ describe("our own records", () => {
   it.each([
     ["a list", []],
     ["a text", "x"],
-    ["an author that is none", { author: "user" }],
-    ["a usage that is none", { usage: { prompt: -1 } }]
+    ["an invalid author", { author: "user" }],
+    ["an invalid usage", { usage: { prompt: -1 } }]
   ])("marks that are %s are not ours", (_, palimpsest) => {
     const [draft] = drafts(ok(readRecords([user("1", null, "x", { palimpsest })])))
     assert.deepStrictEqual(

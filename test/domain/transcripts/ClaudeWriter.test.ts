@@ -322,7 +322,7 @@ describe("counts what Claude Code will not show", () => {
       [message(model({ ...call("t"), thoughtSignature: "s" }, { text: "x", thoughtSignature: "s" }))],
       { signatures: 2 }
     ],
-    ["parts nobody knows", [message(model({ executableCode: {} }))], { "unknown parts": 1 }],
+    ["unknown parts", [message(model({ executableCode: {} }))], { "unknown parts": 1 }],
     [
       "media in results",
       [
@@ -547,7 +547,7 @@ describe("usage", () => {
     ["with thoughts apart", { prompt: 60, cached: 0, answer: 7, thoughts: 3 }, true],
     ["of nothing at all", { prompt: 0, cached: 0, answer: 0, thoughts: 0 }, true],
     ["that does not add up", { prompt: 1, cached: 5, answer: 7, thoughts: 0 }, true],
-    ["that nobody knows", undefined, false]
+    ["unknown", undefined, false]
   ])("%s comes back", (_, usage, marked) => {
     const draft = { ...model({ text: "x" }), ...(usage === undefined ? {} : { usage }) }
     assert.deepStrictEqual(draftsIn(read([message(draft)]))[0]?.usage, usage)

@@ -202,12 +202,12 @@ describe("wire shape", () => {
 
 describe("messages", () => {
   it.each<readonly [string, ReadonlyArray<object>, string]>([
-    ["what the model says in a row is one", [say("a"), call("1"), call("2"), say("b")], "m4"],
+    ["consecutive model messages are joined", [say("a"), call("1"), call("2"), say("b")], "m4"],
     ["answers in a row are one", [call("1"), call("2"), output("1", "x"), output("2", "y")], "m2 u2"],
     ["each message of the user is one", [user("a"), user("b"), say("c"), user("d")], "u1 u1 m1 u1"],
     ["answers and a message of the user are two", [call("1"), output("1", "x"), user("a")], "m1 u1 u1"],
     ["what is no item does not part them", [say("a"), event({ type: "agent_message" }), context("m"), call("1")], "m2"],
-    ["a count of tokens ends what the model said", [say("a"), tokenCount(counts(9, 1)), call("1")], "m1 m1"],
+    ["a token count ends a model message", [say("a"), tokenCount(counts(9, 1)), call("1")], "m1 m1"],
     [
       "a count that says nothing new ends nothing",
       [say("a"), tokenCount(counts(9, 1)), say("b"), tokenCount(counts(9, 1)), say("c")],
@@ -253,7 +253,7 @@ describe("authors", () => {
       item(message("user", text("<skill>x</skill>"), { type: "input_image", image_url: "data:image/png;base64,AA" })),
       undefined
     ],
-    ["a person who says nothing", item(message("user")), undefined]
+    ["an empty user message", item(message("user")), undefined]
   ])("%s", (_, record, author) => {
     assert.deepStrictEqual(
       drafts(ok(readRecords([meta(), record]))).map((draft) => draft.author),
@@ -586,8 +586,8 @@ describe("rollbacks", () => {
       ["program: <environment_context>x</environment_context>"],
       2
     ],
-    ["what a program said right before", [user("a"), environment, user("b"), back(1)], ["user: a"], 2],
-    ["nothing, where nobody spoke", [say("a"), back(1)], ["model: a"], 0],
+    ["a program's message right before", [user("a"), environment, user("b"), back(1)], ["user: a"], 2],
+    ["nothing, without a user message", [say("a"), back(1)], ["model: a"], 0],
     ["twice", [user("a"), user("b"), user("c"), back(1), back(1)], ["user: a"], 2],
     ["over a compaction", [user("a"), say("b"), user("c"), compacted("s"), back(1)], ["user: a", "model: b"], 1]
   ])("%s", (_, records, expected, count) => {
@@ -637,7 +637,7 @@ describe("problems have their position", () => {
     ["an item without type", item({ role: "user" }), "payload.type: expected"],
     ["a message without role", item({ type: "message", content: [] }), "payload.role: expected"],
     ["a message without content", item({ type: "message", role: "user" }), "payload.content: expected"],
-    ["a block that is none", item(message("user", "text")), "payload.content[0]: expected a block"],
+    ["an invalid block", item(message("user", "text")), "payload.content[0]: expected a block"],
     [
       "a block without text",
       item(message("user", text("a"), { type: "input_text" })),
@@ -678,7 +678,7 @@ describe("problems have their position", () => {
     ],
     ["a compaction without message", wrapped("compacted", {}), "payload.message: expected"],
     ["a replacement that is no list", compacted("s", {}), "payload.replacement_history: expected"],
-    ["an item of a replacement that is none", compacted("s", [null]), "payload.replacement_history[0]: expected"],
+    ["an invalid item of a replacement", compacted("s", [null]), "payload.replacement_history[0]: expected"],
     [
       "a broken item of a replacement",
       compacted("s", [message("user"), { type: "function_call" }]),

@@ -572,7 +572,7 @@ describe("what Codex does not show", () => {
     ["an answer of the model", { content: model(response("f", {}, "c")) }, { "answer in the model's role": 1 }],
     ["a thought of the user", { content: user({ text: "a", thought: true }) }, { "thought in the user's role": 1 }],
     ["an answer to no call", { content: user(response("f", {}, "c")) }, { "answer without a call": 1 }],
-    ["a key that nobody knows", { content: user({ text: "a", hint: 1 }) }, { "key of a part": 1 }],
+    ["an unknown key", { content: user({ text: "a", hint: 1 }) }, { "key of a part": 1 }],
     ["a key beside the parts", { content: { ...user(text("a")), hint: 1 } }, { "key of a message": 1 }]
   ])("%s", (_, draft, unheld) => {
     const written = write([said(draft)])

@@ -96,13 +96,13 @@ describe("authors", () => {
     ["behind our mark", [context, marked, model("x")], 1],
     ["with another answer", [snapshot, model("ok")], undefined],
     ["with the answer in the user's role", [snapshot, user("Got it. Thanks for the additional context!")], undefined],
-    ["after something else was said", [user("hello"), snapshot, thanks], undefined],
+    ["after another message", [user("hello"), snapshot, thanks], undefined],
     [
       "after a result",
       [model("x"), { role: "user", parts: [{ functionResponse: { name: "f" } }] }, snapshot, thanks],
       undefined
     ],
-    ["behind our mark, after something else was said", [user("hello"), marked], undefined]
+    ["behind our mark, after another message", [user("hello"), marked], undefined]
   ])("a snapshot %s", (_, contents, summary) => {
     assert.deepStrictEqual(
       authors(...contents).map((author) => author === "summary"),
@@ -243,7 +243,7 @@ describe("exact parts beside a record", () => {
   it.each<readonly [string, unknown, string]>([
     ["no list", 5, "palimpsest.parts: expected"],
     ["a number in it", [{ text: "a" }, 5], "palimpsest.parts[1]: expected"],
-    ["a part that is none", [{ text: 1 }], "palimpsest.parts[0]: expected"],
+    ["an invalid part", [{ text: 1 }], "palimpsest.parts[0]: expected"],
     ["a text that is no JSON", ["{"], "palimpsest.parts[0]: expected"],
     ["a text of something else", ['"x"'], "palimpsest.parts[0]: expected"]
   ])("%s is said", (_, parts, says) => {
@@ -272,7 +272,7 @@ describe("parts round-trip", () => {
     ["a thought and a text", [piece({ text: "a", thought: true })], [piece({ text: "a" })], false],
     ["another order of keys", [piece({ text: "a", b: 1 })], [piece({ b: 1, text: "a" })], false],
     ["the same text spelled otherwise", [piece({ later: "a" })], [piece({ later: "a" }, '{"later":"\\u0061"}')], false],
-    ["a source that says nothing more", [piece({ text: "a" })], [piece({ text: "a" }, '{ "text":"a"}')], true],
+    ["a source with the same content", [piece({ text: "a" })], [piece({ text: "a" }, '{ "text":"a"}')], true],
     [
       "bytes and a surrogate spelled out",
       [piece({ text: "\uDC80" })],
@@ -309,7 +309,7 @@ describe("a note at the beginning names the author", () => {
   it.each<readonly [string, Part]>([
     ["a thought", { text: foreignNotes.summary, thought: true }],
     ["a text with a signature", { text: foreignNotes.summary, thoughtSignature: "s" }],
-    ["a text that goes on", { text: `${foreignNotes.summary} ` }],
+    ["a text that continues", { text: `${foreignNotes.summary} ` }],
     ["a call", { functionCall: { name: foreignNotes.summary } }]
   ])("%s is no note", (_, part) => {
     const pieces = [{ part, source: undefined }]

@@ -115,7 +115,7 @@ describe("messages, in both forms", () => {
       [],
       { command: 2, "blank message": 3 }
     ],
-    ["a command is told by its first words", [user("1", [{ text: "a" }, { text: "/b" }])], ["user: a | /b"]],
+    ["a command is recognized by its first words", [user("1", [{ text: "a" }, { text: "/b" }])], ["user: a | /b"]],
     [
       "a picture before a slash",
       [user("1", [{ inlineData: { data: "AA==" } }, { text: "/b" }])],
@@ -267,12 +267,12 @@ describe("messages, in both forms", () => {
       { command: 1 }
     ],
     [
-      "context after the person's words is a program's",
+      "context after the user's words is a program's",
       [user("1", "hi"), user("2", "<session_context>y")],
       ["user: hi", "program: <session_context>y"]
     ],
     [
-      "what a hook says is a program's, unless the person goes on",
+      "what a hook says is a program's, unless the user goes on",
       [user("1", "<hook_context>x</hook_context>\n"), user("2", "<hook_context>x</hook_context>\n\nplease")],
       ["program: <hook_context>x</hook_context>\n", "user: <hook_context>x</hook_context>\n\nplease"]
     ],
@@ -855,13 +855,13 @@ describe("problems", () => {
     ["no content", { id: "1", type: "user" }, /^content: expected a text or a list of parts$/],
     ["content null", user("1", null), /^content: expected/],
     ["content a number", gemini("1", 5), /^content: expected/],
-    ["a part that is none", user("1", ["a", 5]), /^content\[1\]: expected a text or a part/],
+    ["an invalid part", user("1", ["a", 5]), /^content\[1\]: expected a text or a part/],
     ["a part of wrong types", user("1", [{ text: 5 }]), /^content\[0\]: expected/],
     ["a call without a name", gemini("1", [{ functionCall: {} }]), /^content\[0\]: expected/],
     ["thoughts that are no list", gemini("1", "a", { thoughts: {} }), /^thoughts: expected a list/],
-    ["a thought that is none", gemini("1", "a", { thoughts: [{}, "x"] }), /^thoughts\[1\]: expected/],
+    ["an invalid thought", gemini("1", "a", { thoughts: [{}, "x"] }), /^thoughts\[1\]: expected/],
     ["calls that are no list", gemini("1", "a", { toolCalls: {} }), /^toolCalls: expected a list/],
-    ["a call that is none", gemini("1", "a", { toolCalls: [null] }), /^toolCalls\[0\]: expected/],
+    ["an invalid call", gemini("1", "a", { toolCalls: [null] }), /^toolCalls\[0\]: expected/],
     ["a tool without a name", gemini("1", "a", { toolCalls: [{ id: "c" }] }), /^toolCalls\[0\]\.name: expected/],
     [
       "a response of wrong types",
@@ -883,7 +883,7 @@ describe("problems", () => {
     ["a $set of a list", { $set: [] }, /^\$set: expected an object/],
     ["messages that are no list", { $set: { messages: {} } }, /^\$set\.messages: expected a list/],
     ["messages null", { $set: { messages: null } }, /^\$set\.messages: expected a list/],
-    ["a message that is none", set(user("1", "a"), "x"), /^\$set\.messages\[1\]: expected a message/],
+    ["an invalid message", set(user("1", "a"), "x"), /^\$set\.messages\[1\]: expected a message/],
     ["a message in a $set that is wrong", set(user("1", [null])), /^\$set\.messages\[0\]\.content\[0\]: expected/]
   ]
   it.each(cases)("an invalid record is reported in one line: %s", (_, record, expected) => {
@@ -906,9 +906,9 @@ describe("problems", () => {
     ["null", null, /"messages", a list/],
     ["no messages", metadata, /"messages", a list/],
     ["messages that are no list", { ...metadata, messages: { 0: user("1", "a") } }, /"messages", a list/],
-    ["a message that is none", { messages: [user("1", "a"), []] }, /^messages\[1\]: expected a message/],
-    ["content that is none", { messages: [user("1", "a"), user("2", 5)] }, /^messages\[1\]\.content: expected a text/],
-    ["a part that is none", { messages: [gemini("2", [{ text: null }])] }, /^messages\[0\]\.content\[0\]: expected/]
+    ["an invalid message", { messages: [user("1", "a"), []] }, /^messages\[1\]: expected a message/],
+    ["invalid content", { messages: [user("1", "a"), user("2", 5)] }, /^messages\[1\]\.content: expected a text/],
+    ["an invalid part", { messages: [gemini("2", [{ text: null }])] }, /^messages\[0\]\.content\[0\]: expected/]
   ])("a document that is wrong is told in one line: %s", (_, value, expected) => {
     const problem = bad(readText(JSON.stringify(value)))
     assert.match(problemText(problem), expected)

@@ -163,7 +163,7 @@ describe("versions", () => {
 
   it.each<readonly [string, ReadonlyArray<unknown>, number, string]>([
     ["a newer version", [header(4)], 1, "version 4"],
-    ["a version that is none", [{ ...header(), version: "x" }], 1, "version: expected"],
+    ["an invalid version", [{ ...header(), version: "x" }], 1, "version: expected"],
     ["no header", [user("a")], 1, "header"],
     ["an entry without id in a tree", [header(3), user("a")], 2, "id: expected"],
     ["no message", [header(), { type: "message", timestamp }], 2, "message: expected"],
@@ -243,7 +243,7 @@ describe("recorded use", () => {
       { prompt: 1_707, answer: 191, thoughts: 0, cached: 20, cacheWrite: 1_684 }
     ],
     ["nothing, because it was aborted", usage(0, 0, 0, 0), undefined],
-    ["nobody knows what", {}, undefined],
+    ["unknown", {}, undefined],
     ["a text", usage("3", 1, 0, 0), undefined]
   ])("%s", (_, rest, expected) => {
     assert.deepStrictEqual(draft(rest)?.usage, expected)

@@ -168,7 +168,7 @@ describe("entries", () => {
     ["GPT", "gpt-5.1-codex", "openai", "openai-responses"],
     ["Gemini", "gemini-2.5-pro", "google", "google-generative-ai"],
     ["another", "llama-4", "unknown", "unknown"],
-    ["nobody knows which", undefined, "unknown", "unknown"]
+    ["unknown", undefined, "unknown", "unknown"]
   ])("the model is %s", (_, name, provider, api) => {
     const draft = { content: model({ text: "x" }).content, ...(name === undefined ? {} : { model: name }) }
     const all = records([message(draft)])
@@ -186,9 +186,9 @@ describe("entries", () => {
   })
 
   it.each<readonly [string, Draft, string]>([
-    ["that says something", model({ text: "x" }), "stop"],
+    ["with text", model({ text: "x" }), "stop"],
     ["that calls", model({ text: "x" }, call("1")), "toolUse"],
-    ["that says nothing", model(), "aborted"]
+    ["without text", model(), "aborted"]
   ])("an answer %s stopped for that reason", (_, draft, reason) => {
     assert.strictEqual(messagesIn(records([message(draft)]))[0]?.stopReason, reason)
   })
@@ -312,7 +312,7 @@ describe("content that Pi will not show is counted", () => {
       [message(model({ ...call("t"), thoughtSignature: "s" }, { text: "x", thoughtSignature: "s" }))],
       { signatures: 1 }
     ],
-    ["parts nobody knows", [message(model({ executableCode: {} }))], { "unknown parts": 1 }],
+    ["unknown parts", [message(model({ executableCode: {} }))], { "unknown parts": 1 }],
     [
       "media in results",
       [
@@ -520,8 +520,8 @@ describe("usage", () => {
   it.each<readonly [string, Draft["usage"], boolean]>([
     ["as Pi counts", { prompt: 60, cached: 20, cacheWrite: 30, answer: 7, thoughts: 0 }, false],
     ["with thoughts apart", { prompt: 60, cached: 0, cacheWrite: 0, answer: 7, thoughts: 3 }, true],
-    ["where nobody counts what is written to a cache", { prompt: 60, cached: 0, answer: 7, thoughts: 0 }, true],
-    ["that nobody knows", undefined, false]
+    ["without counts of cache writes", { prompt: 60, cached: 0, answer: 7, thoughts: 0 }, true],
+    ["unknown", undefined, false]
   ])("%s comes back", (_, usage, marked) => {
     const draft = { ...model({ text: "x" }), ...(usage === undefined ? {} : { usage }) }
     assert.deepStrictEqual(draftsIn(read([message(draft)]))[0]?.usage, usage)

@@ -108,8 +108,8 @@ describe("agents from files", () => {
         ["good", "three"]
       )
       assert.deepStrictEqual(problems.map(agentProblemText), [
-        `${top}/work/.gemini/agents/one.md: it lies in ${top}/bad, which is not trusted; it was left out`,
-        `${top}/work/.palimpsest/agents: it lies in ${top}/bad/agents, which is not trusted; it was left out`
+        `${top}/work/.gemini/agents/one.md: it is in ${top}/bad, which is not trusted; it was left out`,
+        `${top}/work/.palimpsest/agents: it is in ${top}/bad/agents, which is not trusted; it was left out`
       ])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -147,9 +147,9 @@ describe("an agent as a process", () => {
   )
 
   const bad: ReadonlyArray<readonly [name: string, script: string, says: ReadonlyArray<string>]> = [
-    ["prints garbage", `say("hello world\\n"); setInterval(() => {}, 1000)`, ["what is no event: hello world"]],
+    ["prints garbage", `say("hello world\\n"); setInterval(() => {}, 1000)`, ["an invalid event: hello world"]],
     ["prints a broken event", `say('{"_tag":"Content"}\\n')`, ["a broken event Content"]],
-    ["ends within a line", `say(${JSON.stringify(model + content("x").slice(0, 12))})`, ["what is no event"]],
+    ["ends within a line", `say(${JSON.stringify(model + content("x").slice(0, 12))})`, ["an invalid event"]],
     ["prints nothing", "", ["ended without an answer"]],
     ["ends before it is done", `say(${JSON.stringify(model + content("x"))})`, ["ended without an answer"]],
     [

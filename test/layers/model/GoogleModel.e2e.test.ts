@@ -318,7 +318,7 @@ describe("failures", () => {
     ["JSON of another kind", "generate", Fake.json(["a"])],
     ["null", "generate", Fake.json(null)],
     ["parts that are none", "generate", Fake.json({ candidates: [{ content: { parts: [{ text: 1 }] } }] })],
-    ["a count that is none", "countTokens", Fake.json({ totalTokens: "many" })],
+    ["an invalid count", "countTokens", Fake.json({ totalTokens: "many" })],
     ["no count", "countTokens", Fake.json({})],
     [
       "trap: a clean close without a finish reason",

@@ -73,8 +73,8 @@ describe("choosing the file", () => {
     ["then the plain one", ["me/work/app/src/.env", "me/work/app/.gemini/.env"], all, "me/work/app/src/.env"],
     ["then those above", ["me/work/.env", "me/.gemini/.env"], all, "me/work/.env"],
     ["then our home", ["kept/.env", "me/.gemini/.env"], all, "kept/.env"],
-    ["then the person's folder of Gemini CLI", ["me/.gemini/.env", "me/.env"], all, "me/.gemini/.env"],
-    ["last the person's", ["me/.env", ".env"], all, "me/.env"],
+    ["then the user's folder of Gemini CLI", ["me/.gemini/.env", "me/.env"], all, "me/.gemini/.env"],
+    ["last the user's", ["me/.env", ".env"], all, "me/.env"],
     ["one that is not trusted is passed over", ["me/work/app/src/.env", "me/.env"], {}, "me/.env"],
     [
       "the nearest answer counts",
@@ -191,7 +191,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       true
     ],
     [
-      "with a key that does not count, as the person has one, it is left out",
+      "with a key that does not count, as the user has one, it is left out",
       "me/work/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
@@ -199,7 +199,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       false
     ],
     [
-      "whichever of the two the person has",
+      "whichever of the two the user has",
       "me/work/.env",
       `${url}\nGOOGLE_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
@@ -214,7 +214,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       () => [],
       true
     ],
-    ["in a file of the person's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
+    ["in a file of the user's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
   ]
   for (const [rule, file, text, environment, told, isTaken] of cases) {
     it.effect(`an address: ${rule}`, () =>
@@ -273,7 +273,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     ["one above", (at) => at("me/own.md"), false],
     ["one above by dots", () => " ../../../own.md ", false],
     ["one above that is not there", () => "../../../none.md", false],
-    ["one of the person's home", () => "~/own.md", false],
+    ["one of the user's home", () => "~/own.md", false],
     ["one that a link leads to", () => "link.md", false],
     ["one that a link to its folder leads to", () => "out/own.md", false],
     ["one in a part that was refused", (at) => at("me/work/vendor/own.md"), false],

@@ -190,7 +190,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       assert.deepStrictEqual({ ...found.settings }, {})
       const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
       assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
-        `${root}/here/.palimpsest/settings.json was left out: it lies in ${bad}, which is not trusted`
+        `${root}/here/.palimpsest/settings.json was left out: it is in ${bad}, which is not trusted`
       ])
     })
   )
@@ -359,13 +359,9 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   )
 
   for (const [rule, make, message] of [
-    ["a folder", (file: string) => ["mkdir", file], "expected a regular file of settings; it is none"],
-    [
-      "a pipe, which is never opened",
-      (file: string) => ["mkfifo", file],
-      "expected a regular file of settings; it is none"
-    ],
-    ["a device", (file: string) => ["ln", "-s", "/dev/zero", file], "expected a regular file of settings; it is none"],
+    ["a folder", (file: string) => ["mkdir", file], "expected a regular file"],
+    ["a pipe, which is never opened", (file: string) => ["mkfifo", file], "expected a regular file"],
+    ["a device", (file: string) => ["ln", "-s", "/dev/zero", file], "expected a regular file"],
     ["a link in a circle", (file: string) => ["ln", "-s", file, file], "cannot be read: "],
     ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
     ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]

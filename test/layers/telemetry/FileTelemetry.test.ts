@@ -22,8 +22,8 @@ describe("the telemetry file", () => {
       )
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       const { message } = yield* Effect.flip((yield* FileTelemetry.make(folder))(record))
-      assert.include(message, "is no file")
-      // What a link leads to is another file of the person's.
+      assert.include(message, "is not a file")
+      // What a link leads to is another file of the user's.
       yield* fs.writeFileString(path.join(folder, "notes"), "mine")
       yield* fs.symlink(path.join(folder, "notes"), path.join(folder, "link.jsonl"))
       yield* fs.symlink(path.join(folder, "made"), path.join(folder, "nowhere.jsonl"))

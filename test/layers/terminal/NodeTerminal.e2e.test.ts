@@ -78,7 +78,7 @@ describe("typed input", () => {
   const cases: ReadonlyArray<readonly [rule: string, typed: ReadonlyArray<string>, messages: ReadonlyArray<string>]> = [
     ["a line is a message", ["hello\r"], ["hello"]],
     ["blank lines are none", ["\r", "  \r", "a \r"], ["a"]],
-    ["a backslash at the end goes on", ["a\\\r", "b\\\r", "c\r"], ["a\nb\nc"]],
+    ["a final backslash continues the line", ["a\\\r", "b\\\r", "c\r"], ["a\nb\nc"]],
     ["two backslashes do not", ["a\\\\\r"], ["a\\\\"]],
     ["three quotes begin and end a block", ['"""\r', "a\\\r", "\r", "  b\r", '"""\r'], ["a\\\n\n  b"]],
     ["several lines pasted are one message", [paste("one\ntwo\r\nthree"), "\r"], ["one\ntwo\nthree"]],

@@ -109,9 +109,9 @@ layer(NodeServices.layer)("FileSkills", (it) => {
       assert.deepStrictEqual(
         problems.map(unusableSkillText).toSorted(),
         [
-          `${at("work/.gemini/skills/linked/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,
-          `${at("work/.gemini/skills/one/SKILL.md")}: it lies in ${bad}/one, which is not trusted; it was left out`,
-          `${at("work/.palimpsest/skills")}: it lies in ${bad}/.palimpsest/skills, which is not trusted; it was left out`
+          `${at("work/.gemini/skills/linked/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
+          `${at("work/.gemini/skills/one/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
+          `${at("work/.palimpsest/skills")}: it is in ${bad}/.palimpsest/skills, which is not trusted; it was left out`
         ].toSorted()
       )
       assert.isUndefined(yield* skills.load("two"))

@@ -97,7 +97,7 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
   )
 
   const wrong: ReadonlyArray<readonly [what: string, text: string]> = [
-    ["half a JSON", `{"workspaceState": {"openFi`],
+    ["incomplete JSON", `{"workspaceState": {"openFi`],
     ["no JSON", "hello"],
     ["nothing", ""],
     ["a list", "[]"],

@@ -36,7 +36,7 @@ describe("the meaning of decisions", () => {
       means: TrustState
     ]
   > = [
-    ["nobody was asked", {}, "/home/me/a", false, "unknown"],
+    ["no decision", {}, "/home/me/a", false, "unknown"],
     ["a folder's own answer", { "/home/me/a": "trusted" }, "/home/me/a", false, "trusted"],
     ["it counts for what lies below", { "/home/me/a": "trusted" }, "/home/me/a/b/c", false, "trusted"],
     ["it does not count for one that begins alike", { "/home/me/a": "trusted" }, "/home/me/ab", false, "unknown"],
@@ -136,7 +136,7 @@ describe("decisions in a file", () => {
 
   for (const [what, text] of [
     ["half a document", `{"version": 1, "fold`],
-    ["an answer that is none", `{"version": 1, "folders": {"/a": "maybe"}}`],
+    ["an invalid decision", `{"version": 1, "folders": {"/a": "maybe"}}`],
     ["another version", `{"version": 2, "folders": {}}`],
     ["a list", "[]"],
     ["nothing", ""]

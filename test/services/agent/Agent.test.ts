@@ -122,7 +122,7 @@ describe("Agent", () => {
           asking("bad", "x"),
           /"error":"no such file"/
         ],
-        ["a tool that nobody offers", upper, asking("write", "x"), /there is no tool write; there are: read/],
+        ["an unknown tool", upper, asking("write", "x"), /there is no tool write; there are: read/],
         [
           "arguments of a wrong shape",
           upper,
@@ -194,7 +194,7 @@ describe("Agent", () => {
         })
         const { events } = yield* taken(run("go"))
         assert.strictEqual(yield* Ref.get(ran), 0)
-        assert.match((yield* transcript(chat))[2] ?? "", /did not allow this call of edit/)
+        assert.match((yield* transcript(chat))[2] ?? "", /denied this call of edit/)
         assert.deepStrictEqual(
           events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
           ["denied"]

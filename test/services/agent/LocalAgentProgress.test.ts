@@ -33,7 +33,7 @@ describe("the result of an agent", () => {
       undefined,
       "I looked at a.ts",
       {
-        text: "It reached its limit of 3 turns. This is what it wrote last; it is no finished result:\nI looked at a.ts",
+        text: "It reached its limit of 3 turns. This is what it wrote last; it is not a finished result:\nI looked at a.ts",
         reason: "MAX_TURNS"
       }
     ],

@@ -29,8 +29,8 @@ describe("the summary of an output", () => {
   const unchanged: ReadonlyArray<readonly [rule: string, asked: Partial<typeof question> | { budget: undefined }]> = [
     ["a tool without a budget is never summarised", { budget: undefined }],
     ["nor with a budget of nothing", { budget: 0 }],
-    ["an empty output stays", { text: "" }],
-    ["an output of exactly its budget stays", { budget: estimateText(output) }],
+    ["an empty output is kept", { text: "" }],
+    ["an output of exactly its budget is kept", { budget: estimateText(output) }],
     ["it is tokens that count, not characters", { text: "word ".repeat(190), budget: 200 }]
   ]
   for (const [rule, asked] of unchanged) {
@@ -44,7 +44,7 @@ describe("the summary of an output", () => {
 
   const failing: ReadonlyArray<readonly [rule: string, step: ScriptedModel.Step]> = [
     ["the model fails", new ModelError({ reason: new NetworkError({ detail: "none" }) })],
-    ["the model says nothing", " \n"]
+    ["the model's answer is blank", " \n"]
   ]
   for (const [rule, step] of failing) {
     it.effect(`is not made where ${rule}`, () =>

@@ -160,7 +160,7 @@ describe("a subagent without a result", () => {
       const { contents } = yield* told([agent("talker")])
       assert.match(
         answersOf(contents, "talker")[0] ?? "",
-        /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without handing in a result with complete_task\. This is what it wrote last; it is no finished result:\nStill thinking\.$/
+        /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without handing in a result with complete_task\. This is what it wrote last; it is not a finished result:\nStill thinking\.$/
       )
     }).pipe(
       Effect.provide(
@@ -621,7 +621,7 @@ describe("messages to an agent", () => {
       const words = said().map((one) => one.text)
       assert.strictEqual(
         words[0],
-        `${runtimeMark} Your task, in the words of whoever started you:\n\n&#x5b;${forged.slice(1)}`
+        `${runtimeMark} Your task, as written by the agent or user who started you:\n\n&#x5b;${forged.slice(1)}`
       )
       assert.match(words[1] ?? "", /You stopped without handing in a result/)
       assert.include(words[2] ?? "", "And the rest?")
@@ -749,7 +749,9 @@ describe("messages to an agent", () => {
       const made = yield* Script.use((script) => script.calls)
       // What the model counts is asked once, as nothing was known of it.
       const all = made.filter(({ method }) => method !== "countTokens")
-      const isTold = all.map(({ request }) => saidIn(request).includes("whoever started you:\n\nFind the lost key"))
+      const isTold = all.map(({ request }) =>
+        saidIn(request).includes("the agent or user who started you:\n\nFind the lost key")
+      )
       assert.strictEqual(all.length, 61)
       // The request with which it was compressed has left by then; the next one has it again.
       assert.isTrue(isTold.includes(false))

@@ -54,7 +54,7 @@ describe("the title of a session", () => {
 
   for (const [rule, step] of [
     ["the model fails", new ModelError({ reason: new NetworkError({ detail: "none" }) })],
-    ["the model says nothing", " \n "]
+    ["the model's answer is blank", " \n "]
   ] as const) {
     it.effect(`is the first prompt where ${rule}`, () =>
       Effect.gen(function* () {

@@ -108,7 +108,7 @@ describe("tool results are bounded on arrival", () => {
       { toolOutput: { most: 0 } },
       (shown) => assert.strictEqual(shown.length, 90_000)
     ],
-    ["what a person says is not cut", text(long(90_000)), {}, (shown) => assert.strictEqual(shown.length, 90_000)]
+    ["the user's text is not cut", text(long(90_000)), {}, (shown) => assert.strictEqual(shown.length, 90_000)]
   ]
   for (const [rule, part, settings, check] of rows) {
     it.effect(rule, () =>

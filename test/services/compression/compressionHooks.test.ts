@@ -145,8 +145,8 @@ describe("strategy palimpsest", () => {
   )
 
   for (const [rule, change, expected] of [
-    ["a focus is taken from a hook where the person gave none", {}, "error texts"],
-    ["the person's own focus comes first", { focus: "paths" }, "paths"]
+    ["a focus is taken from a hook where the user gave none", {}, "error texts"],
+    ["the user's own focus comes first", { focus: "paths" }, "paths"]
   ] as const) {
     it.effect(rule, () =>
       Effect.gen(function* () {

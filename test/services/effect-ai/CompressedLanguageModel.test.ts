@@ -560,7 +560,7 @@ describe("a continued conversation", () => {
   )
 
   for (const [what, bounds] of [
-    ["held whole no longer", { conversations: 1 }],
+    ["no longer held in memory", { conversations: 1 }],
     ["forgotten", { conversations: 1, remembered: 1 }]
   ] as const) {
     it.effect(`continues when it is ${what}, and its handles stay valid`, () =>
@@ -620,7 +620,7 @@ describe("a compression without effect", () => {
     readonly [string, Messages, Messages, Effect.Effect<void, never, HookSystem | Scope.Scope>]
   > = [
     ["because there was nothing to compress", [request], [says(`beta ${wordsOf([request])}`)], Effect.void],
-    ["because a hook did not want it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
+    ["because a hook vetoed it", conversation("alpha", 14), [says(`beta ${wordsOf([request])}`)], vetoing]
   ]
   for (const [why, first, other, prepared] of ways) {
     it.effect(`leaves the conversation complete when its session is dropped, ${why}`, () =>
@@ -1058,7 +1058,7 @@ describe("recall", () => {
       assert.isFalse(failed)
       assert.match(String(text), /^alpha question 0/)
       assert.deepStrictEqual(yield* call({ handle, grep: "nowhere" }), [false, ""])
-      assert.deepStrictEqual(yield* call({ handle: "nothing" }), [true, "nothing is no handle"])
+      assert.deepStrictEqual(yield* call({ handle: "nothing" }), [true, "nothing is not a handle"])
       const [bad, why] = yield* call({ handle, grep: "(" })
       assert.isTrue(bad)
       assert.isNotEmpty(why)
@@ -1125,7 +1125,7 @@ describe("the recall tool", () => {
         toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)
       const [all] = yield* told({ handle: "h_aaaaaaaaaa" })
       assert.isBelow(String(all?.result).length, 40_000)
-      assert.match(String(all?.result), /\(\d+ more lines; ask for them by number\)$/)
+      assert.match(String(all?.result), /\(\d+ more lines; request them by number\)$/)
       const [some] = yield* told({ handle: "h_aaaaaaaaaa", from: 2_001, to: 2_002 })
       assert.include(String(some?.result), "line 2000 of")
       assert.notInclude(String(some?.result), "more lines")

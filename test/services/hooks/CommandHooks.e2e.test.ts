@@ -204,7 +204,7 @@ describe("a command's answer", () => {
     ["a text", { command: "echo fine" }, telling("fine")],
     ["exit 1", { command: "echo hm >&2; exit 1" }, telling("Warning: hm")],
     ["exit 2", { command: "echo no >&2; exit 2" }, { ...emptyOutcome, blocked: "no" }],
-    ["exit 1 and silence", { command: "exit 1" }, failing("exit code 1, and it said nothing")],
+    ["exit 1 without output", { command: "exit 1" }, failing("exit code 1 without output")],
     ["exit 137", { command: "exit 137" }, failing("exit code 137 (SIGKILL)")],
     [
       "exit 137 with a text",
@@ -217,17 +217,17 @@ describe("a command's answer", () => {
       { command: `printf '{"decision": "de'` },
       {
         ...telling('{"decision": "de'),
-        failures: [{ hook: "hook", message: "what it printed is no whole JSON and was taken as a text" }]
+        failures: [{ hook: "hook", message: "its output is incomplete JSON and was used as plain text" }]
       }
     ],
-    ["no such program", { command: "no-such-program-here 2>/dev/null" }, failing("exit code 127, and it said nothing")],
+    ["no such program", { command: "no-such-program-here 2>/dev/null" }, failing("exit code 127 without output")],
     ["bash", { command: "[[ -n $BASH_VERSION ]] && echo bash" }, telling("bash")],
     ["its own variables", { command: 'echo "$MODE $PLAIN"', env: { MODE: "strict" } }, telling("strict seen")],
     ["keys are not handed on", { command: 'echo "[$MY_API_KEY]"; env | grep -c hidden-; true' }, telling("[]\n0")],
     ["unless they are named", { command: 'echo "$NAMED_TOKEN"' }, telling("passed-1")],
     ["the session", { command: 'echo "$GEMINI_SESSION_ID $GEMINI_PLANS_DIR"' }, telling("s1 /plans")],
     ["the transcript", { command: "grep -o '/sessions/[^\"]*'" }, telling("/sessions/s1.jsonl")],
-    ["a stdin that nobody reads", { command: "exec 0<&-; echo deaf" }, telling("deaf")]
+    ["an unread stdin", { command: "exec 0<&-; echo deaf" }, telling("deaf")]
   ])("%s", ([, fields, expected]) =>
     live(
       Effect.gen(function* () {
@@ -378,7 +378,7 @@ describe("a misbehaving command", () => {
         assert.match(outcome.blocked ?? "", /^x{1000}/)
         assert.isBelow(outcome.blocked?.length ?? Infinity, 10_000)
         assert.deepStrictEqual(outcome.failures, [
-          { hook: "hook", message: "it printed too much; the rest was dropped" }
+          { hook: "hook", message: "its output exceeded the limit and was cut" }
         ])
       })
     )
@@ -453,11 +453,11 @@ describe("fromSettings", () => {
 
   it.effect.each<readonly [string, HooksConfigSettings, HooksConfigSettings, ReadonlyArray<string>]>([
     ["nothing is set", {}, {}, ["echo theirs", "echo both", "echo own"]],
-    ["the person's off switch is for all", { enabled: false }, { enabled: true }, []],
+    ["the user's off switch is for all", { enabled: false }, { enabled: true }, []],
     ["the folder's for its own only", {}, { enabled: false }, ["echo both", "echo own"]],
-    ["the person's names are for all", { disabled: ["echo theirs", "echo own"] }, { disabled: [] }, ["echo both"]],
+    ["the user's names are for all", { disabled: ["echo theirs", "echo own"] }, { disabled: [] }, ["echo both"]],
     [
-      "the folder's for its own only: of twins the person's runs",
+      "the folder's for its own only: of twins the user's runs",
       {},
       { disabled: ["echo theirs", "echo both", "echo own"] },
       ["echo both", "echo own"]

@@ -73,7 +73,7 @@ describe("BeforeModel", () => {
 
   const changes: ReadonlyArray<readonly [rule: string, llm: Readonly<Record<string, unknown>>, Partial<ModelRequest>]> =
     [
-      ["the same again changes nothing", { model: request.model, messages: told, config: { temperature: 0.5 } }, {}],
+      ["equal values change nothing", { model: request.model, messages: told, config: { temperature: 0.5 } }, {}],
       ["another model whose window holds it", { model: "gemini-2.5-pro" }, { model: "gemini-2.5-pro" }],
       [
         "settings, beside those that hooks do not see",
@@ -107,12 +107,12 @@ describe("BeforeModel", () => {
     ["a model whose window may not hold it", { model: "gemma-4-27b" }, "may not fit the window of gemma"],
     ["a model without a name", { model: 7 }, "has to be a name"],
     ["a setting of a wrong type", { config: { temperature: "hot" } }, "wrong value (temperature)"],
-    ["a setting that is none of these", { config: { seed: 1 } }, "only temperature, topP, topK, maxOutputTokens"],
-    ["what was said before", { messages: [{ role: "user", content: "stop" }] }, "only be added at the end"],
+    ["an unknown setting", { config: { seed: 1 } }, "only temperature, topP, topK, maxOutputTokens"],
+    ["an earlier message", { messages: [{ role: "user", content: "stop" }] }, "only be added at the end"],
     ["fewer messages", { messages: [] }, "only be added at the end"],
     ["a message of the model", { messages: [...told, { role: "model", content: "yes" }] }, "no message of the model"],
     ["messages of a wrong shape", { messages: "all" }, "list of role and content"],
-    ["more than the window has room for", { messages: [...told, { role: "user", content: "x" }] }, "no room", 10]
+    ["more than fits the window", { messages: [...told, { role: "user", content: "x" }] }, "no room", 10]
   ]
   for (const [rule, llm, why, spare] of refusals) {
     it.effect(`may not change, and reports: ${rule}`, () =>
@@ -177,7 +177,7 @@ describe("BeforeToolSelection", () => {
     ["ANY of these", { mode: "ANY", allowedFunctionNames: ["edit"] }, declared("edit"), true],
     ["AUTO of these", { mode: "AUTO", allowedFunctionNames: ["read", "what"] }, declared("read"), undefined],
     ["names alone", { allowedFunctionNames: ["read"] }, declared("read"), undefined],
-    ["names of none that there is", { mode: "ANY", allowedFunctionNames: ["what"] }, undefined, undefined],
+    ["names of unknown tools", { mode: "ANY", allowedFunctionNames: ["what"] }, undefined, undefined],
     ["AUTO changes nothing", { mode: "AUTO" }, request.tools, undefined],
     ["no names change nothing", { allowedFunctionNames: [] }, request.tools, undefined]
   ]
@@ -209,7 +209,7 @@ describe("AfterModel", () => {
     AfterModel: { hookSpecificOutput: { llm_response: { text: words } } }
   })
   const rows: ReadonlyArray<readonly [rule: string, answers: Answers, parts: ModelChunk["parts"]]> = [
-    ["says nothing: the piece as it is", {}, chunk.parts],
+    ["is empty: the chunk unchanged", {}, chunk.parts],
     ["the same text: the piece as it is", saying("ab"), chunk.parts],
     [
       "another text: calls, thoughts and signatures stay",

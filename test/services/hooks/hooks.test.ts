@@ -190,8 +190,8 @@ describe("AfterAgent", () => {
   )
 
   for (const [rule, output, lines] of [
-    ["refuses its reason: nothing more is asked, and the user's message stays", { decision: "block", reason: "no" }, 2],
-    ["stops at its reason: that is recorded, nothing more is asked", { continue: false, stopReason: "no" }, 3]
+    ["refuses its reason: no further request, and the user's message stays", { decision: "block", reason: "no" }, 2],
+    ["stops at its reason: that is recorded, without a further request", { continue: false, stopReason: "no" }, 3]
   ] as const) {
     it.effect(`blocks, and BeforeAgent ${rule}`, () =>
       Effect.gen(function* () {
@@ -306,7 +306,7 @@ describe("BeforeTool and AfterTool", () => {
       ends: true
     },
     {
-      rule: "blocks before: the tool does not run, the model is told why and goes on",
+      rule: "blocks before: the tool does not run, and the model gets the reason",
       hooks: { BeforeTool: { decision: "deny", reason: "secrets" } },
       answer: /^{"error":"a hook did not let read run: secrets"}$/,
       ran: []
@@ -318,7 +318,7 @@ describe("BeforeTool and AfterTool", () => {
       ran: ["b"]
     },
     {
-      rule: "gives the same arguments: nothing is said of that",
+      rule: "returns the same arguments: no notice",
       hooks: { BeforeTool: { hookSpecificOutput: { tool_input: { word: "a" } } } },
       answer: /^{"output":"A"}$/,
       ran: ["a"]
@@ -330,7 +330,7 @@ describe("BeforeTool and AfterTool", () => {
       ran: []
     },
     {
-      rule: "a call that was not understood is none that hooks are told of",
+      rule: "an invalid call fires no hook",
       hooks: { BeforeTool: { decision: "deny", reason: "secrets" } },
       call: { functionCall: { name: "read", args: { word: 1 } } },
       answer: /read was called wrongly/,
@@ -380,7 +380,7 @@ describe("BeforeTool and AfterTool", () => {
       ran: ["a", "b"]
     },
     {
-      rule: "has a tool run that nobody knows: the answer says so",
+      rule: "names an unknown tool: the response says so",
       hooks: { AfterTool: { hookSpecificOutput: { tailToolCallRequest: { name: "what", args: {} } } } },
       answer: /there is no tool what/,
       ran: ["a"]
@@ -545,7 +545,7 @@ describe("BeforeTool and AfterTool", () => {
 describe("the user", () => {
   for (const [rule, kind, mode] of [
     ["is asked about a tool that only reads", "read", "none"],
-    ["is asked where everything runs unasked", "edit", "all"]
+    ["is asked in mode all", "edit", "all"]
   ] as const) {
     it.effect(`${rule} because a hook requires it, each time, and hooks are informed`, () =>
       Effect.gen(function* () {
@@ -588,7 +588,7 @@ describe("the user", () => {
         { BeforeTool: { decision: "ask" } }
       )
       yield* Stream.runDrain(run("go"))
-      assert.include((yield* transcript(chat))[2], "did not allow this call of read")
+      assert.include((yield* transcript(chat))[2], "denied this call of read")
     })
   )
 

@@ -36,7 +36,7 @@ describe("the router", () => {
     ["flash", `{"reasoning": "small", "model_choice": "flash"}`, "the fast one"],
     ["pro", `{"reasoning": "large", "model_choice": "pro"}`, "the strong one"],
     ["a choice in a fence", 'Here:\n```json\n{"model_choice": "pro"}\n```', "the strong one"],
-    ["a choice that is none keeps the conversation's model", `{"reasoning": "?", "model_choice": "ultra"}`, undefined],
+    ["an invalid choice keeps the conversation's model", `{"reasoning": "?", "model_choice": "ultra"}`, undefined],
     ["words keep the conversation's model", "I would take pro.", undefined],
     ["silence keeps the conversation's model", "", undefined],
     [

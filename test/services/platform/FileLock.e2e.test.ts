@@ -299,8 +299,8 @@ describe("a file lock", () => {
     ["one in another container, long ago", { pid: 8, start: "1", machine: "boot1_c2_host2" }, "11 minutes", true],
     ["one on another machine, lately", { pid: 8, start: "1", machine: "boot2_c1_host2" }, "9 minutes", false],
     ["one of an older version that runs", { pid: 7 }, "9 days", false],
-    ["nobody who can be told, lately", {}, "9 seconds", false],
-    ["nobody who can be told, long ago", {}, "11 seconds", true]
+    ["an unknown owner, recent", {}, "9 seconds", false],
+    ["an unknown owner, old", {}, "11 seconds", true]
   ]
   for (const [rule, owner, age, isFree] of standings) {
     it.effect(`the lock of ${rule} is ${isFree ? "broken" : "respected"}`, () =>

@@ -223,7 +223,7 @@ layer(NodeServices.layer)("the system prompt", (it) => {
           const { notices, text } = yield* made({}, {}, { variables, folder })
           assert.strictEqual(text, isTaken ? "in the folder\n\nUse tabs." : (yield* made({})).text)
           assert.lengthOf(notices, isTaken ? 0 : 1)
-          // The person may name what they like, in the environment and in files of their own.
+          // The user may name what they like, in the environment and in files of their own.
           assert.deepStrictEqual((yield* made({}, {}, { variables, folder: undefined })).notices, [])
           const own = yield* made(variables, {}, { variables: { GEMINI_SYSTEM_MD: "own.md" }, folder })
           assert.deepStrictEqual(own.notices, [])
@@ -234,12 +234,12 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     const bad: ReadonlyArray<
       readonly [rule: string, value: string, files: Readonly<Record<string, string | Uint8Array>>, expected: RegExp]
     > = [
-      ["there is none", "none.md", {}, /^missing system prompt file '\S+\/work\/none\.md'; [^\n]+$/],
-      ["there is no usual one", "1", {}, /^missing system prompt file '\S+\/work\/\.palimpsest\/system\.md'; /],
+      ["the file is missing", "none.md", {}, /^missing system prompt file '\S+\/work\/none\.md'; [^\n]+$/],
+      ["the default file is missing", "1", {}, /^missing system prompt file '\S+\/work\/\.palimpsest\/system\.md'; /],
       ["it is a folder", "own", { "work/own/a.md": "" }, /own is a folder; GEMINI_SYSTEM_MD has to name a file$/],
       ["it is more than 1 MiB", "big.md", { "work/big.md": "x".repeat(1_048_577) }, /big\.md has more than 1 MiB/],
-      ["it is no text", "a.bin", { "work/a.bin": new Uint8Array([0xff, 0xfe, 0x00]) }, /a\.bin is no text in UTF-8$/],
-      ["it holds a null", "a.bin", { "work/a.bin": "a\0b" }, /a\.bin is no text in UTF-8$/]
+      ["it is no text", "a.bin", { "work/a.bin": new Uint8Array([0xff, 0xfe, 0x00]) }, /a\.bin is not UTF-8 text$/],
+      ["it holds a null", "a.bin", { "work/a.bin": "a\0b" }, /a\.bin is not UTF-8 text$/]
     ]
     for (const [rule, value, those, expected] of bad) {
       it.effect(`reports in one line where ${rule}`, () =>
@@ -397,8 +397,8 @@ layer(NodeServices.layer)("the system prompt", (it) => {
     )
 
     const bad: ReadonlyArray<readonly [rule: string, value: string, expected: RegExp]> = [
-      ["it is a folder", "folder", /folder is no regular file; let GEMINI_WRITE_SYSTEM_MD name another$/],
-      ["it is a device", "/dev/null", /^\/dev\/null is no regular file/],
+      ["it is a folder", "folder", /folder is not a regular file; let GEMINI_WRITE_SYSTEM_MD name another$/],
+      ["it is a device", "/dev/null", /^\/dev\/null is not a regular file/],
       [
         "a file is in the way",
         "a.txt/p.md",

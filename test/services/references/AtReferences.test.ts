@@ -87,8 +87,8 @@ describe("resolving a reference", () => {
     ["a pattern that names images", "@src/*.png", ["src/logo.png"], []],
     ["a pattern that matches nothing", "@src/*.rs", [], ["src/*.rs: no file matches"]],
     ["an image by its name", "@src/logo.png", ["src/logo.png"], []],
-    ["what is binary is told", "@src/blob.dat2", [], ["src/blob.dat2: binary"]],
-    ["an empty file is told to be empty", "@empty.txt", ["empty.txt"], []],
+    ["a binary file is reported", "@src/blob.dat2", [], ["src/blob.dat2: binary"]],
+    ["an empty file is reported as empty", "@empty.txt", ["empty.txt"], []],
     ["an empty folder", "@void", [], ["void: no files in it"]],
     ["a colon behind it", "@src/a.ts: why?", ["src/a.ts"], []],
     ["a line behind it", "@src/a.ts:12", ["src/a.ts"], []],
@@ -107,7 +107,7 @@ describe("resolving a reference", () => {
     ["in an ignored folder", "@secret/key", [], ["secret/key: ignored by .geminiignore"]],
     ["an ignored folder", "@secret", [], ["secret: ignored by .geminiignore"]],
     ["a pattern in an ignored folder", "@secret/*", [], ["secret/*: ignored by .geminiignore"]],
-    ["what belongs to git", "@.git/HEAD", [], [".git/HEAD: it lies in .git"]],
+    ["what belongs to git", "@.git/HEAD", [], [".git/HEAD: it is in .git"]],
     ["keys", "@.env", [], [".env: it may hold keys"]],
     [
       "what is hardly ever meant, when it is named",
@@ -576,7 +576,7 @@ describe("the report", () => {
   )
 
   const shownAs: ReadonlyArray<readonly [rule: string, message: string, status: string, display: RegExp]> = [
-    ["what the references say is not said again", "@README.md", "success", /^1 file, \d+ tokens$/],
+    ["what the references report is not repeated", "@README.md", "success", /^1 file, \d+ tokens$/],
     [
       "the files of a folder are listed before the sum",
       "@src/deep",

@@ -85,7 +85,7 @@ describe("the editor's state", () => {
           JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
         )
       const newsIn = (texts: ReadonlyArray<string>) =>
-        texts.filter((text) => text.includes("changed in the person's editor"))
+        texts.filter((text) => text.includes("changed in the user's editor"))
       yield* said("Nothing is open yet.")
       editor("a.ts", "b.ts")
       yield* said("Now something is.")
@@ -99,12 +99,12 @@ describe("the editor's state", () => {
       const texts = requests.map(textsOf)
       const [one, two, three, four, five, six] = texts
       assert.isFalse(one?.some((text) => text.includes("editor")))
-      assert.match(two?.join("\n") ?? "", /Open in the person's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/)
-      assert.strictEqual(three?.join("\n").split("Open in the person's editor").length, 2)
+      assert.match(two?.join("\n") ?? "", /Open in the user's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/)
+      assert.strictEqual(three?.join("\n").split("Open in the user's editor").length, 2)
       assert.lengthOf(newsIn(three ?? []), 0)
       const [changed = ""] = newsIn(four ?? [])
       assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
-      assert.match(environmentOf(requests[4]), /Open in the person's editor[^]*"c\.ts"[^]*"a\.ts"/)
+      assert.match(environmentOf(requests[4]), /Open in the user's editor[^]*"c\.ts"[^]*"a\.ts"/)
       assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
       assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
       assert.strictEqual(

@@ -218,7 +218,7 @@ describe("memory", () => {
       "absolute",
       { "GEMINI.md": "@/etc/passwd" },
       ["GEMINI.md"],
-      ["GEMINI.md: @/etc/passwd: is no path below the file that names it; it is not copied"]
+      ["GEMINI.md: @/etc/passwd: is not below the file that names it; it is not copied"]
     ],
     [
       "an address",
@@ -279,9 +279,9 @@ describe("nothing outside of the folder is read", () => {
         "GEMINI.md: @./link.md: leads out of the folder",
         "GEMINI.md: @./pipe.md: it is a named pipe; only regular files can be read",
         "GEMINI.md: @./zero.md: leads out of the folder",
-        "skills/s/link.md: is no regular file; links are not followed",
-        "skills/s/pipe: is no regular file; links are not followed",
-        "skills/t: is no folder of a skill; links are not followed",
+        "skills/s/link.md: is not a regular file; links are not followed",
+        "skills/s/pipe: is not a regular file; links are not followed",
+        "skills/t: is not the folder of a skill; links are not followed",
         "agents: means nothing here"
       ])
     }).pipe(Effect.provide(NodeServices.layer))
@@ -302,9 +302,9 @@ describe("skipped files", () => {
       assert.deepStrictEqual(rowsOf(report.taken), ["agent agents/_draft.md"])
       assert.deepStrictEqual(whys(report.notTaken), [
         "agents/a.md: expected front matter: a line ---, fields in YAML, a line ---",
-        "agents/notes.txt: is no definition of an agent, which ends in .md",
+        "agents/notes.txt: is not an agent definition, which ends in .md",
         "skills/empty: SKILL.md: there is no such file",
-        "skills/file: is no folder of a skill; links are not followed"
+        "skills/file: is not the folder of a skill; links are not followed"
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )

@@ -47,11 +47,7 @@ describe("the hooks of an untrusted folder", () => {
       [hooks("SessionEnd: 'touch x'")]
     ],
     ["but none that would not run", `{ "hooks": { "AfterTool": [{ "hooks": [] }], "Some": 1 } }`, []],
-    [
-      "and no servers, which count in the person's own settings only",
-      `{ "mcpServers": { "s": { "command": "x" } } }`,
-      []
-    ]
+    ["and no servers, which count in the user's own settings only", `{ "mcpServers": { "s": { "command": "x" } } }`, []]
   ]
   for (const [rule, settings, lines] of readable) {
     it.effect(`are shown ${rule}`, () =>

@@ -113,7 +113,7 @@ const answersTo = Effect.fnUntraced(function* (
     focus: policy.focus === undefined ? undefined : redact(policy.focus),
     cwd: request.cwd,
     pins: { original: undefined, latest: undefined },
-    said: witnessOf(entries(request.conversation), secrets),
+    userWords: witnessOf(entries(request.conversation), secrets),
     secrets,
     verify: false,
     by: policy.summarizer,

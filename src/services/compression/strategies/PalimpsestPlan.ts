@@ -84,7 +84,7 @@ export const carryOut = Effect.fn("Compression.attempt")(
       focus: policy.focus === undefined ? undefined : redact(policy.focus),
       cwd: request.cwd,
       pins: pinsOf(plan, conversation, strongSecrets(telling)),
-      said: witnessOf(log, secretsOfAll),
+      userWords: witnessOf(log, secretsOfAll),
       secrets: secretsOfAll,
       verify: summarize.verify,
       // Above the first rung, the model has had its chance.
@@ -228,7 +228,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: Readonly
   return {
     original: spans("original request")[0],
     latest: spans("latest request")[0],
-    asked: spans("pinned by the user")
+    pinned: spans("pinned by the user")
   }
 }
 

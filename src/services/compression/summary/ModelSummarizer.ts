@@ -45,7 +45,7 @@ const answerText = (answer: ModelAnswer): string =>
     .join("")
 
 const focusLine = (focus: string | undefined): string =>
-  focus === undefined ? "" : `\n\nThe person who asked for this snapshot wants above all this to be kept: ${focus}`
+  focus === undefined ? "" : `\n\nThe user who requested this snapshot wants this kept above all: ${focus}`
 
 /** Returns the messages to summarise: legal, and without any shortening. */
 const slice = (request: SummaryRequest): ReadonlyArray<Content> =>
@@ -198,7 +198,7 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
   Effect.gen(function* () {
     const context = Context.pick(Model, Calibrations)(yield* Effect.context<Model | Calibrations>())
     return {
-      summarize: Effect.fn("Summarizer.model")(function* (
+      summarize: Effect.fn("ModelSummarizer.summarize")(function* (
         request: SummaryRequest
       ): Effect.fn.Return<Summary, SummarizerError> {
         if (request.by === "extractive") return yield* extractiveSummary(request)

@@ -30,14 +30,14 @@ export interface SummaryRequest {
   readonly budget: number
   readonly focus: string | undefined
   readonly cwd: string | undefined
-  /** The user's words that have to be shown exactly. `asked`: the user pinned them. */
+  /** The user's words that have to be shown exactly. `pinned`: pinned by the user. */
   readonly pins: {
     readonly original: Span | undefined
     readonly latest: Span | undefined
-    readonly asked?: ReadonlyArray<Span> | undefined
+    readonly pinned?: ReadonlyArray<Span> | undefined
   }
   /** Tells whether the user wrote these words in that entry, from the whole log. Claims of earlier snapshots are not proof. */
-  readonly said: UserWordsWitness
+  readonly userWords: UserWordsWitness
   /** Secrets of the whole conversation. The snapshot shows none of their values. */
   readonly secrets?: ReadonlyArray<Secret> | undefined
   readonly verify: boolean

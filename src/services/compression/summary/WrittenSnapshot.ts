@@ -46,11 +46,11 @@ const checked = Effect.fn("WrittenSnapshot.checked")(function* (
   snapshot: Snapshot,
   request: SummaryRequest
 ): Effect.fn.Return<Pick<VerifiedSnapshot, "text" | "audit" | "doubts">> {
-  const evidence = yield* Work.run(gatherEvidence(request.entries, request.said, request.secrets))
+  const evidence = yield* Work.run(gatherEvidence(request.entries, request.userWords, request.secrets))
   // In an oversized answer, only the beginning of each section is checked.
   const bounded = fitToBudget(snapshot, request.budget * 4)
   const { doubts, snapshot: clean } = yield* Work.run(
-    checkFacts(attributeWords(bounded, request.said), request.entries)
+    checkFacts(attributeWords(bounded, request.userWords), request.entries)
   )
   const { audit, text } = yield* Work.run(completeSnapshot(clean, evidence, request))
   return { text, audit, doubts }
@@ -64,7 +64,7 @@ function* safe(text: string, { secrets = [] }: SummaryRequest): Work.SlicedWork<
 const maxSnapshotChars = 1_000_000
 
 /** Verifies a summarizer's result. An unreadable result is a failure, or code writes the snapshot if the request allows it. */
-export const verifySnapshot = Effect.fn("WrittenSnapshot.verified")(function* (
+export const verifySnapshot = Effect.fn("WrittenSnapshot.verifySnapshot")(function* (
   summary: Summary,
   request: SummaryRequest
 ): Effect.fn.Return<VerifiedSnapshot, SummarizerError> {
@@ -87,7 +87,7 @@ export const verifySnapshot = Effect.fn("WrittenSnapshot.verified")(function* (
 })
 
 /** Verifies the snapshot that a hook supplied. */
-export const snapshotFromHook = Effect.fn("WrittenSnapshot.given")(function* (
+export const snapshotFromHook = Effect.fn("WrittenSnapshot.snapshotFromHook")(function* (
   text: string,
   request: SummaryRequest
 ): Effect.fn.Return<Result.Result<VerifiedSnapshot, Degraded>> {

@@ -27,7 +27,7 @@ const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
     type: "skill_not_found",
     message:
       skills.length === 0
-        ? `there is no skill ${name}: there are none here; go on without`
+        ? `there is no skill ${name}: there are none here; continue without one`
         : `there is no skill ${name}; there are: ${skills
             .slice(0, maxListedSkills)
             .map((skill) => firstUnits(skill.name, maxNameChars))

@@ -7,8 +7,8 @@ import { UserPrompt, type UserQuestion } from "../UserPrompt.ts"
 const maxQuestions = 4
 
 const AskedQuestion = Schema.Struct({
-  question: Schema.String.annotate({ description: "The question, whole and clear by itself" }),
-  header: Schema.optionalKey(Schema.String.annotate({ description: "What it is about, in a word or two" })),
+  question: Schema.String.annotate({ description: "The question, complete and self-contained" }),
+  header: Schema.optionalKey(Schema.String.annotate({ description: "Its topic, in a word or two" })),
   type: Schema.optionalKey(
     Schema.Literals(["choice", "text", "yesno"]).annotate({
       description:
@@ -21,7 +21,7 @@ const AskedQuestion = Schema.Struct({
         label: Schema.String.annotate({ description: "The answer, in a few words" }),
         description: Schema.optionalKey(Schema.String.annotate({ description: "What it would mean" }))
       })
-    ).annotate({ description: "Answers to choose from; the person may always answer in other words" })
+    ).annotate({ description: "Suggested answers; the user may always answer freely" })
   ),
   multiSelect: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether several options may be chosen" }))
 })
@@ -67,7 +67,7 @@ export const askUser: Effect.Effect<Tool, never, UserPrompt> = Effect.gen(functi
   return make({
     name: "ask_user",
     description:
-      "Asks the person a question, or a few, and waits for the answers. For what only they can decide or know; not for leave to use a tool, which is asked for by itself.",
+      "Asks the user one or more questions and waits for the answers. Use it for what only the user can decide or know, not for permission to use a tool, which the program requests itself.",
     parameters: Schema.Struct({
       questions: Schema.Array(AskedQuestion).annotate({ description: "One to four questions" })
     }),

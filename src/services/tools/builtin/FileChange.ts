@@ -193,7 +193,7 @@ const questionOf = Effect.fnUntraced(function* (
     because,
     grants: [fileGrant(place)],
     covers: `edits of ${shown}`,
-    otherwise: "leave this file as it is, and say in your answer what should be changed in it"
+    otherwise: "leave this file unchanged, and say in your answer what to change in it"
   }
 })
 
@@ -218,7 +218,7 @@ const write = Effect.fn("FileChange.write")(
     const now = yield* look(edited, seen.given)
     if (now.path !== seen.path || now.text !== seen.text) {
       return yield* new ToolFailure({
-        message: `${seen.shown} was changed by somebody else meanwhile, so it was not written; read it again`,
+        message: `${seen.shown} was changed by another program meanwhile, so it was not written; read it again`,
         type: "file_changed"
       })
     }

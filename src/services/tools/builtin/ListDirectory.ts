@@ -57,8 +57,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
 
     return make({
       name: "list_directory",
-      description:
-        "Names what lies in one folder, folders first, files with their sizes. Files that the ignore rules leave out are counted only.",
+      description: "Lists one folder: folders first, files with their sizes. Ignored files are only counted.",
       parameters,
       result: Schema.String,
       kind: "read",
@@ -73,7 +72,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
               ? new ToolFailure({ message: `there is no folder ${shown}`, type: "file_not_found" })
               : error.reason._tag === "BadResource"
                 ? new ToolFailure({
-                    message: `${shown} is no folder; read_file reads a file`,
+                    message: `${shown} is not a folder; read_file reads a file`,
                     type: "path_is_not_a_directory"
                   })
                 : new ToolFailure({

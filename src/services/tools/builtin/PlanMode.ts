@@ -16,15 +16,15 @@ const maxPlanBytes = 262_144
 
 /** What the model may do in each mode. */
 const modeAfterPlan: Readonly<Record<ApprovalMode, string>> = {
-  none: "What changes something is asked for as usual.",
-  edits: "Edits of files in the workspace run without asking; all else that changes something is asked for.",
+  none: "The user approves each change, as before.",
+  edits: "Edits of files in the workspace run without asking; the user approves all other changes.",
   all: "Everything runs without asking.",
   plan: "Nothing may be changed yet."
 }
 
 /** Instructions to the model when planning begins. */
 const planInstructions = (file: string): string =>
-  `Nothing may be changed or executed until the person has approved a plan. Look at what you need, ask what only they can decide, and write the plan to ${quotedPath(file)}: that file alone may be written. Then call exit_plan_mode.`
+  `Do not change or execute anything until the user has approved a plan. Read what you need, ask what only the user can decide, and write the plan to ${quotedPath(file)}, the only file you may write. Then call exit_plan_mode.`
 
 /** The `enter_plan_mode` tool: lets a model begin a plan. Asks the user, unless the mode is already `plan`. */
 export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effect.gen(function* () {
@@ -33,10 +33,10 @@ export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effec
   return make({
     name: "enter_plan_mode",
     description:
-      "Begins a plan: from then on you only read, and write one plan file, until the person has approved the plan. For work of many steps, or where it is not clear what is wanted. Not for a question or a small change.",
+      "Starts planning: you may only read, and write one plan file, until the user has approved the plan. Use it for work of many steps or for an unclear request, not for a question or a small change.",
     parameters: Schema.Struct({
       reason: Schema.optionalKey(
-        Schema.String.annotate({ description: "Why this should be planned first, in a sentence for the person" })
+        Schema.String.annotate({ description: "Why to plan first, in one sentence for the user" })
       )
     }),
     result: Schema.String,
@@ -49,11 +49,11 @@ export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effec
         mode === "plan"
           ? undefined
           : {
-              detail: `${reason === "" ? "" : `${reason}\n`}A plan comes first; until you approve it nothing is changed or executed.`,
+              detail: `${reason === "" ? "" : `${reason}\n`}The agent plans first; nothing is changed or executed until you approve the plan.`,
               grants: [],
               covers: "this plan",
               mustBeSeen: true,
-              otherwise: "go on without a plan"
+              otherwise: "continue without a plan"
             }
       ),
     run: () =>
@@ -61,7 +61,7 @@ export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effec
         const wasOn = (yield* approval.mode) === "plan"
         yield* approval.setMode("plan")
         return {
-          value: `${wasOn ? "A plan is being made already." : "The plan begins."} ${planInstructions(file)}`,
+          value: `${wasOn ? "You are already planning." : "Planning has started."} ${planInstructions(file)}`,
           display: textDisplay("planning: nothing is changed until the plan is approved")
         }
       })
@@ -110,13 +110,13 @@ export const exitPlanMode: Effect.Effect<
       Effect.catchTag("FileReadError", (error) => Effect.fail(fileReadFailure(error)))
     )
     const { text } = decode(bytes)
-    if (text.includes("\0")) return yield* missing(file, `${shown} is no text`)
+    if (text.includes("\0")) return yield* missing(file, `${shown} is not a text file`)
     return text.trim() === "" ? yield* missing(file, `${shown} is empty`) : text
   })
 
   const tooLong = (what: string) =>
     new ToolFailure({
-      message: `${what} has more than ${maxPlanBytes / 1_024} KiB, which nobody reads before they approve it; make the plan shorter`,
+      message: `${what} has more than ${maxPlanBytes / 1_024} KiB, too much to review; make the plan shorter`,
       type: "file_too_large"
     })
 
@@ -126,7 +126,7 @@ export const exitPlanMode: Effect.Effect<
   }): Effect.fn.Return<string, ToolFailure> {
     if ((yield* approval.mode) !== "plan") {
       return yield* new ToolFailure({
-        message: "no plan is being made now, so there is none to approve; enter_plan_mode begins one",
+        message: "there is no plan to approve; start one with enter_plan_mode",
         type: "no_plan_mode"
       })
     }
@@ -138,13 +138,13 @@ export const exitPlanMode: Effect.Effect<
   return makePrepared({
     name: "exit_plan_mode",
     description:
-      "Shows the person the plan and asks whether it may be carried out. Call it when the plan is written and whole, and only while one is made. They may approve it, or say what should be different.",
+      "Shows the plan to the user for approval. Call it while planning, when the plan is complete. The user approves it or says what to change.",
     parameters: Schema.Struct({
       plan_path: Schema.optionalKey(
-        Schema.String.annotate({ description: "The file that holds the plan; without it, the plan file" })
+        Schema.String.annotate({ description: "The file with the plan (default: the plan file)" })
       ),
       plan: Schema.optionalKey(
-        Schema.String.annotate({ description: "The whole plan as a text, where it was not written to a file" })
+        Schema.String.annotate({ description: "The whole plan as text, if it is not in a file" })
       )
     }),
     result: Schema.String,
@@ -160,13 +160,13 @@ export const exitPlanMode: Effect.Effect<
             grants: [editGrant],
             covers: "the plan, and edits of files from then on",
             mustBeSeen: true,
-            otherwise: "go on planning and call exit_plan_mode again when the plan is as they want it"
+            otherwise: "revise the plan and call exit_plan_mode again"
           })),
           run: Effect.gen(function* () {
             const kept = yield* plans.approve(yield* plan)
             const mode = yield* approval.leavePlan
             return {
-              value: `The person approved the plan. It is kept in ${quotedPath(kept)}: read it again whenever you are not sure of it. Carry it out now. ${modeAfterPlan[mode]}`,
+              value: `The user approved the plan. It is stored in ${quotedPath(kept)}: read it again when in doubt. Carry it out now. ${modeAfterPlan[mode]}`,
               display: textDisplay("the plan is approved")
             }
           }).pipe(Effect.uninterruptible)

@@ -12,7 +12,7 @@ const parameters = Schema.Struct({
   ),
   old_string: Schema.String.annotate({
     description:
-      "The text to be replaced, as it stands in the file, with enough lines around it to be found once. Empty: a new file is made"
+      "The text to replace, exactly as in the file, with enough lines around it to be unique. Empty: creates a new file"
   }),
   new_string: Schema.String.annotate({ description: "The text to put in its place" }),
   allow_multiple: Schema.optionalKey(
@@ -33,18 +33,18 @@ const failureOf = ({ found, type }: EditFault, shown: string, { places: wanted }
     case "edit_no_change":
       return new ToolFailure({
         type,
-        message: `this replacement would leave ${shown} as it is; give a new_string that differs from what stands there`
+        message: `this replacement would not change ${shown}; give a new_string that differs from the text in the file`
       })
     case "edit_no_occurrence_found":
       return new ToolFailure({
         type,
-        message: `old_string was not found in ${shown}, which was left as it is; read the file again and give the text exactly as it stands there`
+        message: `old_string was not found in ${shown}, which was not changed; read the file again and give the text exactly as it is there`
       })
     case "edit_expected_occurrence_mismatch":
       return new ToolFailure({
         type,
         message:
-          `old_string stands in ${places(found)} of ${shown}, and not in ${wanted}, so it was left as it is; ` +
+          `old_string occurs in ${places(found)} of ${shown}, not in ${wanted}, so the file was not changed; ` +
           (wanted === 1
             ? "give more of the lines around the one that is meant, or set allow_multiple to replace all"
             : "give the right expected_replacements, or set allow_multiple to replace all")
@@ -82,7 +82,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
         const why = correction.explanation === "" ? "" : `: ${correction.explanation}`
         return yield* new ToolFailure({
           type: "edit_no_change_llm_judgement",
-          message: `${shown} seems to hold this change already, so it was left as it is${why}`
+          message: `${shown} seems to have this change already, so it was not changed${why}`
         })
       }
       const again = edit(text, { ...replacement, oldText: correction.search, newText: correction.replace })
@@ -98,19 +98,19 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
         if (text === undefined) return new_string
         return yield* new ToolFailure({
           type: "attempt_to_create_existing_file",
-          message: `${shown} exists already; give the text to be replaced as old_string, or use write_file to replace all of it`
+          message: `${shown} already exists; give the text to replace as old_string, or use write_file to replace all of it`
         })
       }
       if (text === undefined) {
         return yield* new ToolFailure({
           type: "file_not_found",
-          message: `there is no file ${shown}; an empty old_string makes it`
+          message: `there is no file ${shown}; an empty old_string creates it`
         })
       }
       if (text.includes("\0")) {
         return yield* new ToolFailure({
           type: "read_content_failure",
-          message: `${shown} is no text in UTF-8, so nothing in it is replaced`
+          message: `${shown} is not UTF-8 text, so nothing was replaced`
         })
       }
       const replacement: Replacement = {

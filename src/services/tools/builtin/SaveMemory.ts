@@ -36,7 +36,7 @@ export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool,
     const tool = makePrepared({
       name: "save_memory",
       description:
-        "Remembers one fact for good: from then on it is part of what every conversation begins with. For what the person asks to have remembered, or what they would not want to say twice; not for the task at hand, and not for what the code itself tells.",
+        "Stores one fact permanently: every later conversation begins with it. Use it for what the user asks you to remember, or would not want to repeat; not for the current task, nor for what the code itself shows.",
       parameters: Schema.Struct({
         fact: Schema.String.check(
           Schema.makeFilter((fact: string) => fact.trim() !== "" || "there is nothing in it; say the fact")
@@ -44,7 +44,7 @@ export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool,
         scope: Schema.optionalKey(
           MemoryScope.annotate({
             description:
-              "Where it holds: project for this project alone, global for all that the person does. Leave it out where that is not clear; the person is asked then"
+              "Its scope: project for this project alone, global for all of the user's work. Leave it out when unclear; the user is then asked"
           })
         )
       }),
@@ -60,7 +60,7 @@ export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool,
           if (scope !== undefined) return yield* plan(scope)
           if (ask === undefined) {
             return yield* failure(
-              `nobody is there to say where this belongs; call save_memory again with scope "project" or "global"`,
+              `no user is available to choose the scope; call save_memory again with scope "project" or "global"`,
               "invalid_tool_params"
             )
           }
@@ -78,7 +78,7 @@ export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool,
           const said = scopeOf(answer)
           return said === undefined
             ? yield* failure(
-                `the person chose neither this project nor everywhere, so nothing was remembered; they said: ${answer}`
+                `the user chose neither this project nor everywhere, so nothing was saved; the answer was: ${answer}`
               )
             : yield* plan(said)
         }).pipe(

@@ -73,11 +73,11 @@ const patternOf = (args: Parameters): Result.Result<SearchPattern, ToolFailure> 
   const isCaseSensitive = args.case_sensitive ?? false
   const included = Result.mapError(
     parseSearch(args.pattern, { isCaseSensitive, isFixed: args.fixed_strings ?? false }),
-    (problem) => invalidPattern("the pattern is no regular expression", problem)
+    (problem) => invalidPattern("the pattern is not a regular expression", problem)
   )
   if (args.exclude_pattern === undefined || Result.isFailure(included)) return included
   return Result.mapError(parseSearch(args.exclude_pattern, { isCaseSensitive, isFixed: false }), (problem) =>
-    invalidPattern("exclude_pattern is no regular expression", problem)
+    invalidPattern("exclude_pattern is not a regular expression", problem)
   ).pipe(
     Result.flatMap((excluded) =>
       Result.mapError(excluding(included.success, excluded), (problem) =>

@@ -162,7 +162,7 @@ const thrown = (defect: unknown): ToolFailure => {
     message.includes("E2BIG")
       ? "it is too long for the system; write it into a file and run that"
       : message.includes("ENOTDIR")
-        ? "dir_path is no folder"
+        ? "dir_path is not a folder"
         : message
   )
 }
@@ -208,7 +208,7 @@ export const startCommand = Effect.fnUntraced(function* (
     })
   const handle = yield* workspace.held(cwd).pipe(
     Effect.mapError((error) =>
-      notStarted(error.reason._tag === "BadResource" ? "dir_path is no folder" : diskErrorText(error))
+      notStarted(error.reason._tag === "BadResource" ? "dir_path is not a folder" : diskErrorText(error))
     ),
     Effect.flatMap((held) => Effect.mapError(Scope.provide(spawner.spawn(commandIn(held)), scope), failureOf)),
     Effect.scoped,

@@ -7,7 +7,7 @@ const wrong = (todos: ReadonlyArray<Todo>): string | undefined => {
   const blank = todos.findIndex(({ description }) => description.trim() === "")
   if (blank >= 0) return `step ${blank + 1} has no description; give each step one`
   const active = todos.filter(({ status }) => status === "in_progress").length
-  return active > 1 ? `${active} steps are in_progress, and at most one may be; the list was left as it was` : undefined
+  return active > 1 ? `${active} steps are in_progress, and at most one may be; the list was not changed` : undefined
 }
 
 /** The list as the model sees it: numbered, with statuses. */
@@ -20,7 +20,7 @@ const echo = (todos: ReadonlyArray<Todo>): string =>
 export const writeTodos: Tool = make({
   name: "write_todos",
   description:
-    "Keeps a list of the steps of longer work, for you and for the person who watches. Each call replaces the whole list. Mark the step you work on as in_progress, never more than one, and each as completed when it is done.",
+    "Keeps a list of the steps of longer work, for you and the user. Each call replaces the whole list. Mark the current step as in_progress, never more than one, and each step as completed when it is done.",
   parameters: Schema.Struct({
     todos: Schema.Array(Todo.annotate({ description: "A step: what is to be done, and how far it is" })).annotate({
       description: "All steps, in order"

@@ -154,7 +154,7 @@ const cases: Readonly<Record<string, Case>> = {
   "an empty first answer": { ...base, answers: ["", "a better one"] },
   "two empty answers": { ...base, answers: ["", ""] },
   "an inflated result": { ...base, promptTokens: 10, forced: true, answers: ["long ".repeat(9_000), ""] },
-  "an inflated result that nobody forced": {
+  "an inflated result of an automatic compression": {
     ...base,
     promptTokens: 600_000,
     answers: ["short", "long ".repeat(900_000)]

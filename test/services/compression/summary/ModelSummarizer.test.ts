@@ -93,7 +93,7 @@ const requestFor = Effect.fnUntraced(function* (overrides: Partial<SummaryReques
     focus: undefined,
     cwd: undefined,
     pins: { original, latest: undefined },
-    said: witnessOf(entries),
+    userWords: witnessOf(entries),
     verify: true,
     by: "model",
     fallback: false,

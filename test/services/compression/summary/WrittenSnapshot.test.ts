@@ -141,7 +141,7 @@ describe("the answer of another program's summarizer", () => {
             text: text.replace('<user_words entry="e1">Fix', '<user_words entry="e1">Break')
           }))
         )
-        const other = yield* compressedBy((request) => extractiveSummary({ ...request, said: () => true }))
+        const other = yield* compressedBy((request) => extractiveSummary({ ...request, userWords: () => true }))
         assert.deepInclude(own.outcome, { by: "extractive" })
         assert.deepInclude(changed.outcome, { by: "model" })
         assert.notMatch(changed.snapshot, /<user_words entry="e1">Break/)

@@ -114,7 +114,7 @@ describe("ask_user", () => {
   it.effect("informs the model when no terminal is attached", () =>
     Effect.gen(function* () {
       const tool = yield* Effect.provide(askUser, UserPrompt.layerUnavailable)
-      assert.match((yield* failureOf(tool, one)) ?? "", /^nobody_there: nobody is there to answer/)
+      assert.match((yield* failureOf(tool, one)) ?? "", /^nobody_there: no user is available to answer/)
     })
   )
 

@@ -32,7 +32,7 @@ describe("glob", () => {
       ["/work/src/.hidden/deep.ts", "/work/src/Main.test.ts", "/work/src/main.ts"]
     ],
     ["case does not count", { pattern: "SRC/MAIN*" }, ["/work/src/Main.test.ts", "/work/src/main.ts"]],
-    ["case counts when asked for", { pattern: "src/main*", case_sensitive: true }, ["/work/src/main.ts"]],
+    ["case matters on request", { pattern: "src/main*", case_sensitive: true }, ["/work/src/main.ts"]],
     ["looks in a folder", { pattern: "*.ts", path: "src" }, ["/work/src/Main.test.ts", "/work/src/main.ts"]],
     ["takes an absolute pattern", { pattern: "/work/src/m*.ts", case_sensitive: true }, ["/work/src/main.ts"]],
     ["takes a name that looks like a pattern", { pattern: "app/[id]/page.tsx" }, ["/work/app/[id]/page.tsx"]],

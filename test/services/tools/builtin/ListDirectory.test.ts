@@ -54,7 +54,7 @@ describe("list_directory", () => {
   )
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
-    ["a file", { dir_path: "b.txt" }, "b.txt is no folder; read_file reads a file"],
+    ["a file", { dir_path: "b.txt" }, "b.txt is not a folder; read_file reads a file"],
     ["a folder that is not there", { dir_path: "none" }, "there is no folder none"],
     ["a folder outside", { dir_path: "/" }, "/ lies outside the workspace"],
     ["no folder", {}, "list_directory was called wrongly: dir_path:"],

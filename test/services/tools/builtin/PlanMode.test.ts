@@ -87,7 +87,7 @@ describe("a plan from draft to approval", () => {
         assert.isFalse(yield* fs.exists(`${root}/a.ts`))
         yield* call(write, { file_path: plans.file, content: "1. Do it.\n" })
         assert.strictEqual(asked.length, 1)
-        // It is the person's alone from the beginning, with all folders that had to be made.
+        // It is the user's alone from the beginning, with all folders that had to be made.
         const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
         assert.strictEqual(yield* rights(plans.file), 0o600)
         assert.strictEqual(yield* rights(`${top}/real/home/plans`), 0o700)
@@ -126,17 +126,17 @@ describe("a plan from draft to approval", () => {
 
   inScene("a no leaves things as they were", [{ _tag: "No", words: "just do it" }], ({ approval, call, enter }) =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* call(enter, {}), "denied: go on without a plan just do it")
+      assert.strictEqual(yield* call(enter, {}), "denied: continue without a plan just do it")
       assert.strictEqual(yield* approval.mode, "none")
     })
   )
 
   inScene(
-    "a plan that is not approved goes on, with the person's words",
+    "a plan that is not approved goes on, with the user's words",
     [{ _tag: "No", words: "tests first" }],
     ({ approval, call, exit, plans }) =>
       Effect.gen(function* () {
-        assert.match(yield* call(exit, { plan: "Code first." }), /^denied: go on planning .* tests first$/)
+        assert.match(yield* call(exit, { plan: "Code first." }), /^denied: revise the plan .* tests first$/)
         assert.strictEqual(yield* approval.mode, "plan")
         assert.strictEqual(yield* plans.approved, undefined)
       }),
@@ -208,14 +208,19 @@ describe("a plan that cannot be shown", () => {
   const cases: ReadonlyArray<
     readonly [rule: string, file: string | Uint8Array | undefined, args: unknown, failure: RegExp]
   > = [
-    ["there is none", undefined, {}, /^plan_missing: there is no plan in .*s1\.md; write the plan to .*write_file/],
+    [
+      "the file is missing",
+      undefined,
+      {},
+      /^plan_missing: there is no plan in .*s1\.md; write the plan to .*write_file/
+    ],
     ["it is empty", " \n", {}, /^plan_missing: .* is empty; write the plan/],
-    ["it is no text", "a\0b", {}, /^plan_missing: .* is no text/],
+    ["it is no text", "a\0b", {}, /^plan_missing: .* is not a text file/],
     ["it is too long", "x".repeat(300_000), {}, /^file_too_large: .*make the plan shorter/],
     ["it is too long as an argument", undefined, { plan: "x".repeat(300_000) }, /^file_too_large: the plan has/],
     ["it lies elsewhere", undefined, { plan_path: "/etc/passwd" }, /^path_not_in_workspace: /],
     ["it is a folder", undefined, { plan_path: "." }, /^target_is_directory: /],
-    ["an empty text is none", undefined, { plan: " ", plan_path: "s1.md" }, /^plan_missing: /]
+    ["blank text counts as missing", undefined, { plan: " ", plan_path: "s1.md" }, /^plan_missing: /]
   ]
   for (const [rule, file, args, expected] of cases) {
     inScene(

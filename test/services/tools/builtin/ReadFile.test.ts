@@ -57,7 +57,7 @@ describe("read_file", () => {
     Array.from({ length: last - first + 1 }, (_, i) => `line ${first + i}`).join("\n")
 
   const cases: ReadonlyArray<readonly [rule: string, args: object, answer: string]> = [
-    ["a whole text is given as it is", { file_path: "short.txt" }, "one\ntwo\n"],
+    ["a complete text is returned unchanged", { file_path: "short.txt" }, "one\ntwo\n"],
     ["an absolute path is taken", { file_path: "/work/short.txt" }, "one\ntwo\n"],
     ["2,000 lines are a whole text", { file_path: "exact.txt" }, files["exact.txt"]],
     [
@@ -92,7 +92,7 @@ describe("read_file", () => {
       `This is only part of wide.txt: lines 1-2 of 2. Lines of more than 2,000 characters are cut.\n\n--- CONTENT ---\n${"x".repeat(2_000)}... [truncated]\nshort\n`
     ],
     ["a line of 2,000 is whole", { file_path: "edge.txt" }, files["edge.txt"]],
-    ["an empty file is told to be", { file_path: "empty.txt" }, "(empty.txt is empty)"],
+    ["an empty file is reported as empty", { file_path: "empty.txt" }, "(empty.txt is empty)"],
     ["line breaks become plain", { file_path: "crlf.txt" }, "one\ntwo\n"],
     ["the mark of UTF-8 is no text", { file_path: "bom.txt" }, "hi"],
     ["UTF-16 is read by its mark, little end first", { file_path: "utf16le.txt" }, "hi\n"],

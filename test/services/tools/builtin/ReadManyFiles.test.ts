@@ -76,7 +76,7 @@ describe("read_many_files", () => {
       { include: ["ignored.ts"] },
       "No files matching ignored.ts were found."
     ],
-    ["says when there is none", { include: ["*.rs", "empty"] }, "No files matching *.rs, empty were found."]
+    ["reports that nothing matched", { include: ["*.rs", "empty"] }, "No files matching *.rs, empty were found."]
   ]
   for (const [rule, args, answer] of cases) {
     it.effect(rule, () =>

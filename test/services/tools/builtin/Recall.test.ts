@@ -77,7 +77,7 @@ describe("recall", () => {
     Effect.gen(function* () {
       const { chat, handle } = yield* conversation("short")
       const failure = yield* failureOf(recall(chat), { handle, grep: "(" })
-      assert.match(failure ?? "", /^invalid_tool_params: grep is no regular expression/)
+      assert.match(failure ?? "", /^invalid_tool_params: grep is not a regular expression/)
     }))
 
   test("accepts handles of other agents' sessions, named or not", () =>

@@ -69,7 +69,7 @@ layer(NodeServices.layer)("replace", (it) => {
       yield* callTool(tool, { file_path: "new/b.txt", old_string: "", new_string: "hello\n" })
       assert.strictEqual(yield* read("new/b.txt"), "hello\n")
       const failure = yield* failureOf(tool, { file_path: "a.txt", old_string: "", new_string: "x" })
-      assert.match(failure ?? "", /^attempt_to_create_existing_file: a\.txt exists already/)
+      assert.match(failure ?? "", /^attempt_to_create_existing_file: a\.txt already exists/)
     })
   )
 
@@ -85,11 +85,11 @@ layer(NodeServices.layer)("replace", (it) => {
         ],
         [
           { file_path: "a.txt", old_string: "one", new_string: "b" },
-          /^edit_expected_occurrence_mismatch: old_string stands in 2 places of a\.txt, and not in 1, .*allow_multiple/
+          /^edit_expected_occurrence_mismatch: old_string occurs in 2 places of a\.txt, not in 1, .*allow_multiple/
         ],
         [
           { file_path: "a.txt", old_string: "one", new_string: "b", expected_replacements: 3 },
-          /^edit_expected_occurrence_mismatch: .* 2 places of a\.txt, and not in 3.*expected_replacements/
+          /^edit_expected_occurrence_mismatch: .* 2 places of a\.txt, not in 3.*expected_replacements/
         ],
         [{ file_path: "a.txt", old_string: "two", new_string: "two" }, /^edit_no_change: /],
         [{ file_path: "b.bin", old_string: "x", new_string: "y" }, /^read_content_failure: /],

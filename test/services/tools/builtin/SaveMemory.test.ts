@@ -89,9 +89,9 @@ describe("save_memory", () => {
       "nobody can be asked",
       { fact: "x" },
       undefined,
-      /^invalid_tool_params: nobody is there .* scope "project" or "global"/
+      /^invalid_tool_params: no user is available .* scope "project" or "global"/
     ],
-    ["the person chose neither", { fact: "x" }, "no idea", /^memory_tool_execution_error: .* they said: no idea$/],
+    ["the user chose neither", { fact: "x" }, "no idea", /^memory_tool_execution_error: .* the answer was: no idea$/],
     ["a blank fact", { fact: " \n", scope: "global" }, undefined, /^invalid_tool_params: .*say the fact/],
     ["no fact", { scope: "global" }, undefined, /^invalid_tool_params: .*fact/],
     ["another scope", { fact: "x", scope: "team" }, undefined, /^invalid_tool_params: .*scope/],

@@ -181,7 +181,7 @@ describe("search_file_content", () => {
   ] as const) {
     for (const [engine, tool] of [
       ["its own engine", byHand],
-      ["ripgrep, where there is one", byRipgrep]
+      ["ripgrep, if installed", byRipgrep]
     ] as const) {
       const rules = `those of git ${git ? "count" : "do not"}, the workspace's own ${own ? "count" : "do not"}`
       it.effect(`applies ignore rules by settings, with ${engine}: ${rules}`, () =>
@@ -223,11 +223,11 @@ describe("search_file_content", () => {
   )
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
-    ["a pattern that is none", { pattern: "a(b" }, "the pattern is no regular expression: /a(b/"],
+    ["an invalid pattern", { pattern: "a(b" }, "the pattern is not a regular expression: /a(b/"],
     [
       "an exclusion that is none",
       { pattern: "a", exclude_pattern: "[" },
-      "exclude_pattern is no regular expression: /[/"
+      "exclude_pattern is not a regular expression: /[/"
     ],
     ["a folder that is not there", { pattern: "a", dir_path: "none" }, "there is no file or folder none"],
     ["a folder outside", { pattern: "a", dir_path: ".." }, ".. lies outside the workspace"],

@@ -180,7 +180,7 @@ describe("run_shell_command", () => {
     ["bytes that are no UTF-8", String.raw`printf 'caf\xe9 and more text'`, { Stdout: "caf\ufffd and more text" }],
     ["binary output", String.raw`head -c 5000 /dev/zero`, { Stdout: "(binary output, 5,000 bytes)" }],
     ["colours", String.raw`printf '\033[31mred\033[0m\n'`, { Stdout: "red\n" }],
-    ["stream 3 is nobody's", "echo forged >&3", { "Exit Code": "1", Stdout: "(empty)" }]
+    ["stream 3 is closed", "echo forged >&3", { "Exit Code": "1", Stdout: "(empty)" }]
   ] as const)("%s", ([, command, expected]) =>
     live(
       Effect.gen(function* () {
@@ -204,7 +204,7 @@ describe("run_shell_command", () => {
           ["../..", /outside the workspace/],
           ["absent", /could not be started/],
           ["ab\nsent", /^the command could not be started: "[^\n]*ab\\nsent[^\n]*"$/],
-          ["file", /no folder/]
+          ["file", /not a folder/]
         ] as const) {
           const failure = yield* Effect.flip(answer({ command: "pwd", dir_path: dir }))
           assert.match(failure.message, expected)

@@ -184,7 +184,7 @@ layer(NodeServices.layer)("write_file", (it) => {
       const tool = yield* Effect.provide(writeFile, here)
       const args = { file_path: "a.txt", content: "two\n" }
       const failure = yield* failureOf(tool, args, () => write("a.txt", "a person's\n"))
-      assert.match(failure ?? "", /^file_changed: a\.txt was changed by somebody else meanwhile/)
+      assert.match(failure ?? "", /^file_changed: a\.txt was changed by another program meanwhile/)
       assert.strictEqual(yield* read("a.txt"), "a person's\n")
       const made = yield* failureOf(tool, { file_path: "b.txt", content: "x" }, () => write("b.txt", "a person's\n"))
       assert.match(made ?? "", /^file_changed/)

@@ -4,10 +4,10 @@ import { Effect, Layer, Path } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import * as FileWorkspace from "../../../src/layers/workspace/FileWorkspace.ts"
-import * as Surroundings from "../../../src/services/prompt/Surroundings.ts"
+import * as EnvironmentMessage from "../../../src/services/prompt/EnvironmentMessage.ts"
 import { inMemory, temporaryFolder, writeFiles } from "../../support/workspaces.ts"
 
-const plain: Surroundings.SurroundingsOptions = {
+const plain: EnvironmentMessage.EnvironmentOptions = {
   platform: "linux",
   sandbox: "none",
   tree: true,
@@ -19,7 +19,7 @@ describe("the environment of a conversation", () => {
   it.effect("is current", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2026, 10, 22))
-      const text = yield* Surroundings.make({
+      const text = yield* EnvironmentMessage.make({
         ...plain,
         outputs: "/home/out",
         approvedPlan: Effect.succeed("/home/plan.md"),
@@ -37,7 +37,7 @@ describe("the environment of a conversation", () => {
           "Outputs that were too long for the conversation are kept in /home/out, to be read there.",
           "The workspace belongs to the git repository in /work.",
           "There is no sandbox: commands run on the machine itself.",
-          "The person approved the plan in /home/plan.md; work by it, and read it when in doubt.",
+          "The user approved the plan in /home/plan.md; work by it, and read it when in doubt.",
           "Open in the editor: a.ts",
           "In /work there are (… stands for what is not shown here):",
           "  .git/…",
@@ -46,14 +46,14 @@ describe("the environment of a conversation", () => {
         ].join("\n")
       )
       yield* TestClock.adjust("25 hours")
-      assert.include(yield* Surroundings.make(plain), "Monday, November 23")
+      assert.include(yield* EnvironmentMessage.make(plain), "Monday, November 23")
     }).pipe(Effect.provide(inMemory({ ".git/HEAD": "", "a.ts": "" })))
   )
 
   it.effect("omits trees when they are disabled", () =>
     Effect.gen(function* () {
-      assert.notInclude(yield* Surroundings.make({ ...plain, tree: false }), "a.ts")
-      assert.notInclude(yield* Surroundings.make({ ...plain, items: 0 }), "a.ts")
+      assert.notInclude(yield* EnvironmentMessage.make({ ...plain, tree: false }), "a.ts")
+      assert.notInclude(yield* EnvironmentMessage.make({ ...plain, items: 0 }), "a.ts")
     }).pipe(Effect.provide(inMemory({ "a.ts": "" })))
   )
 
@@ -63,7 +63,7 @@ describe("the environment of a conversation", () => {
       const six = Object.fromEntries(["1", "2", "3", "4", "5", "6"].map((name) => [name, ""]))
       yield* Effect.forEach(["work", "more"], (name) => writeFiles(`${top}/${name}`, six))
       const here = FileWorkspace.layer({ root: `${top}/work`, added: [`${top}/more`] })
-      const text = yield* Effect.provide(Surroundings.make({ ...plain, items: 8 }), here)
+      const text = yield* Effect.provide(EnvironmentMessage.make({ ...plain, items: 8 }), here)
       assert.include(text, `Also part of the workspace: ${top}/more\n`)
       assert.strictEqual(text.match(/^ {2}\d$/gm)?.length, 8)
       assert.strictEqual(text.match(/^ {2}… 2 more$/gm)?.length, 2)
@@ -86,8 +86,8 @@ describe("a git repository", () => {
       Effect.gen(function* () {
         const folder = `/${from}`
         const expected = found === undefined ? undefined : `/${found}`
-        assert.strictEqual(yield* Surroundings.repositoryOf(folder), expected)
-        assert.strictEqual(yield* Surroundings.isGit(folder), found !== undefined)
+        assert.strictEqual(yield* EnvironmentMessage.repositoryOf(folder), expected)
+        assert.strictEqual(yield* EnvironmentMessage.isGit(folder), found !== undefined)
       }).pipe(
         Effect.provide(
           Layer.merge(

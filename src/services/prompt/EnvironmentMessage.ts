@@ -6,7 +6,7 @@ import { Workspace } from "../workspace/Workspace.ts"
 /** Collects the environment of a conversation. */
 
 /** The inputs that are not detected. */
-export interface SurroundingsOptions {
+export interface EnvironmentOptions {
   /** The platform as Node names it: `linux`, `darwin`, `win32`. */
   readonly platform: string
   readonly sandbox: Sandbox
@@ -24,7 +24,7 @@ export interface SurroundingsOptions {
 }
 
 /** The Git repository that contains a folder: where `.git` is, as a folder or a file. */
-export const repositoryOf = Effect.fn("Surroundings.repositoryOf")(function* (
+export const repositoryOf = Effect.fn("EnvironmentMessage.repositoryOf")(function* (
   folder: string
 ): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
@@ -39,9 +39,9 @@ export const repositoryOf = Effect.fn("Surroundings.repositoryOf")(function* (
 export const isGit = (folder: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(repositoryOf(folder), (root) => root !== undefined)
 
-/** Builds the environment message from the current state (domain/prompt/EnvironmentMessage.ts). */
-export const make = Effect.fn("Surroundings.make")(function* (
-  options: SurroundingsOptions
+/** Builds the environment message from the current state (the text is in `domain`). */
+export const make = Effect.fn("EnvironmentMessage.make")(function* (
+  options: EnvironmentOptions
 ): Effect.fn.Return<string, never, FileSystem.FileSystem | Path.Path | Workspace> {
   const { folders, root } = yield* Workspace
   const added = folders.filter((folder) => folder !== root)
