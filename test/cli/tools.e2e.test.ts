@@ -89,7 +89,7 @@ describe("ask with tools", () => {
       assert.isFalse(existsSync(path.join(where.cwd, "new.txt")))
       assert.isFalse(existsSync(path.join(where.cwd, "ran")))
       const [, second] = yield* turnsOf(fake)
-      for (const response of results(second)) assert.include(String(response["error"]), "did not allow")
+      for (const response of results(second)) assert.include(String(response["error"]), "denied this call")
     })
   )
 

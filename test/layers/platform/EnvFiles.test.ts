@@ -322,7 +322,7 @@ describe("unreadable files", () => {
     [
       "what is no text",
       (file) => execFileSync("sh", ["-c", `printf 'A=\\377' > '${file}'`]),
-      /no text in UTF-8; it was left out$/
+      /not UTF-8 text; it was left out$/
     ]
   ]
   for (const [what, make, told] of cases) {

@@ -172,7 +172,7 @@ needs("Linux")("files by descriptors", () => {
         const open = () => readdirSync("/proc/self/fd").filter(isHere).length
         const before = open()
         for (let i = 0; i < 50; i += 1) {
-          assert.match(yield* told(Effect.scoped(files.open(`${top}/pipe`))), /no regular file/)
+          assert.match(yield* told(Effect.scoped(files.open(`${top}/pipe`))), /not a regular file/)
           yield* told(files.stat(`${top}/none`))
           yield* Effect.timeoutOption(files.readDirectory(top), i % 5)
         }
