@@ -48,7 +48,7 @@ describe("ask --approve plan", () => {
       assert.match(String(answers[0]?.["error"]), /plan/)
       assert.match(String(answers[1]?.["error"]), /plan/)
       assert.isUndefined(answers[2]?.["error"])
-      assert.match(String(results(three)[0]?.["error"]), /did not|no/)
+      assert.match(String(results(three)[0]?.["error"]), /denied/)
     })
   )
 })
