@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { extractSnapshot } from "../../src/domain/compression/Extractive.ts"
+import { extractSnapshot } from "../../src/domain/compression/handover/Extractive.ts"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { isText, plainText } from "../../src/domain/content/Content.ts"
 import { type Conversation, type Entry, entries, view } from "../../src/domain/conversation/Conversation.ts"

@@ -10,11 +10,11 @@ import { estimateText } from "../tokens/Tokens.ts"
 export const sectionNames = [
   "overall_goal",
   "active_constraints",
-  "key_knowledge",
+  "task_state",
+  "recent_actions",
   "artifact_trail",
   "file_system_state",
-  "recent_actions",
-  "task_state"
+  "key_knowledge"
 ] as const
 /** The name of a section, which is its tag. */
 export type SectionName = (typeof sectionNames)[number]
@@ -55,15 +55,33 @@ const wordsTag = "user_words"
 export interface UserWords {
   readonly entry: string
   readonly text: string
+  /** When they were written, in milliseconds since 1970. */
+  readonly at?: number | undefined
 }
 
+/** The date and the minute in UTC: `2026-02-11 14:03`. */
+const dated = (at: number | undefined): string =>
+  at === undefined ? "" : ` at="${new Date(at).toISOString().slice(0, 16).replace("T", " ")}"`
+
+const quoted = ({ at, entry, text }: UserWords): string =>
+  `<${wordsTag} entry="${entry}"${dated(at)}>${protect(text)}</${wordsTag}>`
+
 /** Makes a statement that shows the user's exact words. The words cannot close their own tag. */
-export const userWordsItem = (key: string, words: UserWords): SnapshotItem => ({
+export const userWordsItem = (key: string, words: UserWords): SnapshotItem => ({ key, text: itemText(quoted(words)) })
+
+/** Makes a statement that shows the beginning and the end of the user's words, and between them what is left out. */
+export const clippedWordsItem = (key: string, words: UserWords, leftOut: string, ending: string): SnapshotItem => ({
   key,
-  text: itemText(`<${wordsTag} entry="${words.entry}">${protect(words.text)}</${wordsTag}>`)
+  text: itemText(
+    [
+      quoted(words),
+      `- … ${line(leftOut)} …`,
+      ...(ending === "" ? [] : [quoted({ entry: words.entry, text: ending })])
+    ].join("\n")
+  )
 })
 
-const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)">([\\s\\S]*?)</${wordsTag}>`, "g")
+const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")
 
 /** Returns every span that a snapshot shows as the user's words. */
 export const userWordsIn = (snapshotText: string): Array<UserWords> =>
@@ -201,9 +219,13 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
 }
 
 /** Makes an item under its own heading, in the form that `itemsOf` reads. */
-export const labelledWordsItem = (label: string, words: UserWords): SnapshotItem => ({
+export const labelledWordsItem = (label: string, words: UserWords): SnapshotItem =>
+  labelled(label, userWordsItem(label, words))
+
+/** Puts an item of the user's words under a heading, in the form that `itemsOf` reads. */
+export const labelled = (label: string, { text }: SnapshotItem): SnapshotItem => ({
   key: label,
-  text: itemText(`${label}:\n${userWordsItem(label, words).text}`)
+  text: itemText(`${label}:\n${text}`)
 })
 
 /** Reads a text without sections as a snapshot: each line becomes a statement of `key_knowledge`. */
@@ -287,11 +309,11 @@ export const mergeSnapshots = (older: Snapshot, newer: Snapshot): Snapshot => {
   return merged
 }
 
-/** Renders a snapshot as text. All seven sections are always present, so readers find each in its place. */
+/** Renders a snapshot as text. Sections without statements are left out. */
 export const renderSnapshot = (snapshot: Snapshot): string => {
-  const sections = sectionNames.map((name) => {
+  const sections = sectionNames.flatMap((name) => {
     const body = snapshot[name].map((item) => item.text).join("\n")
-    return `  <${name}>\n${body === "" ? nothing : body}\n  </${name}>`
+    return body === "" ? [] : [`<${name}>\n${body}\n</${name}>`]
   })
   return `<${rootTag}>\n${sections.join("\n")}\n</${rootTag}>`
 }

@@ -2,8 +2,9 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { gunzipSync } from "node:zlib"
-import { type Evidence, gatherEvidence, type RecentCall, witnessOf } from "../../../src/domain/compression/Evidence.ts"
-import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/Extractive.ts"
+import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
+import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
+import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -107,7 +108,7 @@ const gatherTwice = (log: ReadonlyArray<Entry>): Evidence => {
     handles: [Handle.make("h_aaaaaaaaaa")]
   }
   // What the snapshot quotes is looked up in the whole log, as the workflow does.
-  return Work.runSync(gatherEvidence([summary, ...log.slice(cut)], witnessOf(log)))
+  return Work.runSync(gatherEvidence([summary, ...log.slice(cut)], { userWords: witnessOf(log) }))
 }
 
 const gatheredLogs = new WeakMap<ReadonlyArray<Entry>, Evidence>()

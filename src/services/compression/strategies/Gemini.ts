@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
-import { witnessOf } from "../../../domain/compression/Evidence.ts"
+import { witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
 import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
 import {

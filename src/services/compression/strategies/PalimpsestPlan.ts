@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
-import { type Span, witnessOf } from "../../../domain/compression/Evidence.ts"
+import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { responseText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
@@ -10,6 +10,8 @@ import {
   type Conversation,
   entries,
   type Entry,
+  type EntryId,
+  sequenceOf,
   entryId,
   itemParts,
   type Patch,
@@ -83,6 +85,9 @@ export const carryOut = Effect.fn("Compression.attempt")(
       budget: summarize.budget,
       focus: policy.focus === undefined ? undefined : redact(policy.focus),
       cwd: request.cwd,
+      messages: yield* Work.run(
+        messagesOf(log, summarize.to, policy.redactSecrets === false ? undefined : secretsOfAll)
+      ),
       pins: pinsOf(plan, conversation, strongSecrets(telling)),
       userWords: witnessOf(log, secretsOfAll),
       secrets: secretsOfAll,
@@ -199,6 +204,21 @@ const shortened = Effect.fnUntraced(function* (
   }
   return parts
 })
+
+/** Returns what the user wrote up to an entry, without these secrets, whatever earlier compressions dropped. */
+function* messagesOf(
+  log: ReadonlyArray<Entry>,
+  to: EntryId,
+  secrets: ReadonlyArray<Secret> | undefined
+): Work.SlicedWork<ReadonlyArray<Span>> {
+  const last = sequenceOf(to)
+  const said = log.filter(
+    ({ author, content, id }) => content.role === "user" && author === undefined && sequenceOf(id) <= last
+  )
+  yield log.length
+  const clean = secrets === undefined ? said : (yield* redactedEntries(said, secrets)).entries
+  return clean.flatMap(requestSpans)
+}
 
 const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: ReadonlyArray<Secret>) => {
   const pins = plan.steps.filter((step) => step._tag === "Pin")

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
-import type { UserWordsWitness, Span } from "../../../domain/compression/Evidence.ts"
-import { type AnchorAudit, extractSnapshot } from "../../../domain/compression/Extractive.ts"
+import type { UserWordsWitness, Span } from "../../../domain/compression/evidence/UserRequests.ts"
+import { type AnchorAudit, extractSnapshot } from "../../../domain/compression/handover/Extractive.ts"
 import type { Content } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
@@ -30,6 +30,8 @@ export interface SummaryRequest {
   readonly budget: number
   readonly focus: string | undefined
   readonly cwd: string | undefined
+  /** Every message of the user up to the end of the entries, oldest first, from the whole log. Absent: those in the entries. */
+  readonly messages?: ReadonlyArray<Span> | undefined
   /** The user's words that have to be shown exactly. `pinned`: pinned by the user. */
   readonly pins: {
     readonly original: Span | undefined

@@ -1,8 +1,8 @@
 import { Effect, Result } from "effect"
 import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
-import { gatherEvidence } from "../../../domain/compression/Evidence.ts"
-import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/Extractive.ts"
+import { gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import { checkFacts } from "../../../domain/compression/FactCheck.ts"
+import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -46,7 +46,7 @@ const checked = Effect.fn("WrittenSnapshot.checked")(function* (
   snapshot: Snapshot,
   request: SummaryRequest
 ): Effect.fn.Return<Pick<VerifiedSnapshot, "text" | "audit" | "doubts">> {
-  const evidence = yield* Work.run(gatherEvidence(request.entries, request.userWords, request.secrets))
+  const evidence = yield* Work.run(gatherEvidence(request.entries, request))
   // In an oversized answer, only the beginning of each section is checked.
   const bounded = fitToBudget(snapshot, request.budget * 4)
   const { doubts, snapshot: clean } = yield* Work.run(

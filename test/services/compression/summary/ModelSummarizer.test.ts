@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { requestSpans, witnessOf } from "../../../../src/domain/compression/Evidence.ts"
+import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { removedMark } from "../../../../src/domain/compression/FactCheck.ts"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { compressionInstruction, snapshotRequest } from "../../../../src/domain/compression/SummaryPrompts.ts"

@@ -1,5 +1,5 @@
 import { type Conversation, entries, sequenceOf } from "../../../conversation/Conversation.ts"
-import { requestSpans, type Span } from "../../Evidence.ts"
+import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 
 /** Whether a message states a request: "hi", "yes" and "continue" do not; a sentence of a script without spaces may. */
 const asks = ({ text }: Span): boolean => text.trim().split(/\s+/).length >= 3 || /\P{ASCII}/u.test(text)

@@ -1,0 +1,196 @@
+import type { Part } from "../../content/Content.ts"
+import { Handle } from "../../content/Handle.ts"
+import { EntryId } from "../../conversation/Conversation.ts"
+import { unprotect } from "../../text/UntrustedText.ts"
+import type { Snapshot } from "../Snapshot.ts"
+import { type Action, answerText, printedText } from "../ToolCalls.ts"
+import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
+import { failureText, lastLine, shortSubject } from "./ToolFailures.ts"
+
+/** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
+
+/** The last run of a command, and the number of runs. */
+export interface CommandRun {
+  readonly exit: number | undefined
+  /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
+  readonly ok: boolean | undefined
+  readonly times: number
+  readonly entry: EntryId
+  readonly handle: Handle | undefined
+  /** The last line of the output. */
+  readonly ending: string
+}
+
+/** The last run of a check. */
+export interface CheckRun extends Pick<CommandRun, "ok" | "entry" | "handle"> {
+  readonly command: string
+}
+
+/** A commit, as git confirmed it. */
+export interface Commit {
+  readonly hash: string
+  readonly subject: string
+  readonly entry: EntryId
+}
+
+/** A command that failed, its first telling line, and the files that changed before it succeeded. */
+export interface Lesson {
+  readonly entry: EntryId
+  readonly command: string
+  readonly error: string
+  readonly files: ReadonlyArray<string>
+}
+
+/** A tool call that failed. */
+export interface ToolFailureEvidence {
+  readonly entry: EntryId
+  /** The lines that state the error, verbatim. */
+  readonly text: string
+  readonly handle: Handle | undefined
+}
+
+/** A failure that no success has ended yet. */
+interface OpenFailure {
+  readonly lesson: Lesson
+  /** The program whose success ends it. */
+  readonly program: string | undefined
+  readonly files: Set<string>
+}
+
+/** The commands so far. */
+export interface CommandHistory {
+  readonly commands: Map<string, CommandRun>
+  readonly checks: Map<CheckKind, CheckRun>
+  readonly commits: Array<Commit>
+  readonly lessons: Array<Lesson>
+  /** Failures that no later call resolved, by subject. */
+  readonly errors: Map<string, ToolFailureEvidence>
+  /** Commands that failed and have not succeeded since. */
+  readonly failing: Map<string, OpenFailure>
+  /** Background commands, by the id under which the agent asks for their output. */
+  readonly background: Map<string, string>
+}
+
+/** Returns a history without commands. */
+export const emptyCommands = (): CommandHistory => ({
+  commands: new Map(),
+  checks: new Map(),
+  commits: [],
+  lessons: [],
+  errors: new Map(),
+  failing: new Map(),
+  background: new Map()
+})
+
+/** A response, and its handle. */
+export interface Answer {
+  readonly part: Part
+  readonly handle: Handle | undefined
+}
+
+const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
+
+/** Records a run of a command. */
+export const run = (
+  history: CommandHistory,
+  entry: EntryId,
+  { command, exit }: Extract<Action, { readonly _tag: "Command" }>,
+  answer: Answer | undefined
+): void => {
+  const output = answerText(answer?.part)
+  const ok = succeeded(command, exit, output)
+  const { background, checks, commands, commits } = history
+  const times = (commands.get(command)?.times ?? 0) + 1
+  commands.delete(command)
+  commands.set(command, { exit, ok, times, entry, handle: answer?.handle, ending: lastLine(output) })
+  for (const kind of checksOf(command)) {
+    checks.delete(kind)
+    checks.set(kind, { command, ok, entry, handle: answer?.handle })
+  }
+  if (exit === 0 && makesCommit.test(command)) {
+    for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
+  }
+  if (ok === false) fail(history, entry, command, output)
+  else if (ok === true) pass(history, command)
+  const id = /running in background with ID: (\w+)/.exec(output.slice(0, 500))?.[1]
+  if (id !== undefined) background.set(id, command)
+}
+
+const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, output: string): void => {
+  const error = failureText(output).split("\n")[0] ?? ""
+  failing.set(command, {
+    lesson: { entry, command, error, files: [] },
+    // What comes before the last program succeeded, or is run again with it.
+    program: programsOf(command).at(-1),
+    files: failing.get(command)?.files ?? new Set()
+  })
+}
+
+/** A command that succeeds ends the failures of its programs. What was changed in between is a lesson. */
+const pass = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
+  const programs = new Set(programsOf(command))
+  for (const [name, { files, lesson, program }] of failing) {
+    if (name !== command && (program === undefined || !programs.has(program))) continue
+    failing.delete(name)
+    errors.delete(name)
+    errors.delete(shortSubject(name))
+    if (files.size > 0) lessons.push({ ...lesson, files: [...files] })
+  }
+}
+
+/** Notes that a file changed, for the lessons of the commands that fail. */
+export const changed = ({ failing }: CommandHistory, path: string): void => {
+  for (const { files } of failing.values()) files.add(path)
+}
+
+/** A request for the output of a background command may show how it ended. */
+export const ended = ({ background, commands }: CommandHistory, call: Part, answer: Answer): void => {
+  if (background.size === 0) return
+  const args = call.functionCall?.args
+  const named = typeof args === "object" && args !== null ? Object.values(args) : []
+  const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
+  const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
+  const before = command === undefined ? undefined : commands.get(command)
+  if (command === undefined || before === undefined || exit === undefined) return
+  commands.set(command, { ...before, exit: Number(exit), ok: Number(exit) === 0 })
+}
+
+/** The result of a call: what it was about, what it did, and whether it failed. */
+interface CallResult {
+  readonly entry: EntryId
+  readonly subject: string
+  readonly actions: ReadonlyArray<Action>
+  readonly answer: Answer
+  readonly failed: boolean
+}
+
+/** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
+export const judge = ({ errors }: CommandHistory, { actions, answer, entry, failed, subject }: CallResult): void => {
+  errors.delete(subject)
+  errors.delete(shortSubject(subject))
+  if (failed) {
+    errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
+    return
+  }
+  for (const action of actions) {
+    if (!("path" in action)) continue
+    for (const other of errors.keys()) if (other.endsWith(` ${action.path}`)) errors.delete(other)
+  }
+}
+
+/** Matches an unresolved failure in a snapshot: `subject (entry handle):` and the verbatim lines. */
+export const failureLine = /^- unresolved failure of ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):\n([\s\S]*)$/
+
+/** Takes over the unresolved failures of an earlier snapshot. */
+export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Snapshot): void => {
+  for (const { text } of [...snapshot.task_state].reverse()) {
+    const [, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
+    if (shown === undefined || id === undefined) continue
+    const subject = unprotect(shown)
+    const entry = EntryId.make(id)
+    const error = unprotect(lines.replace(/^ {4}/gm, ""))
+    errors.set(subject, { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) })
+    const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }
+    failing.set(subject, { lesson, program: programsOf(subject).at(-1), files: new Set() })
+  }
+}

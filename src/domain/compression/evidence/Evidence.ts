@@ -1,0 +1,319 @@
+import { Predicate } from "effect"
+import {
+  type Content,
+  isCall,
+  isErrorResponse,
+  isResponse,
+  isText,
+  isThought,
+  type Part
+} from "../../content/Content.ts"
+import type { Handle } from "../../content/Handle.ts"
+import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/Conversation.ts"
+import { redactedEntries } from "../../conversation/RedactedEntries.ts"
+import type { Secret } from "../../text/Redaction.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { agentTexts, eachAnchor, toolTexts } from "../Anchors.ts"
+import { emptySnapshot, isSnapshot, mergeSnapshots, parseSnapshot, type Snapshot, attributeWords } from "../Snapshot.ts"
+import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
+import {
+  type Answer,
+  changed,
+  type CheckRun,
+  type CommandHistory,
+  type CommandRun,
+  type Commit,
+  emptyCommands,
+  ended,
+  judge,
+  type Lesson,
+  resumeFailures,
+  run,
+  type ToolFailureEvidence
+} from "./CommandHistory.ts"
+import type { CheckKind } from "./Commands.ts"
+import { type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
+import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
+import { taskSource } from "./TaskTexts.ts"
+import { follow, type TodoHistory } from "./TodoHistory.ts"
+import { isFailure, subjectOf } from "./ToolFailures.ts"
+import { constraintsIn, requestSpans, sentence, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
+
+/**
+ * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
+ * failures, decisions. The extractive snapshot is written from it.
+ */
+export interface Evidence {
+  /** The user's requests, oldest first, without commands to a program (`/mode`). */
+  readonly requests: ReadonlyArray<Span>
+  /** Sentences in which the user constrains how the work is done. */
+  readonly constraints: ReadonlyArray<Span>
+  /** The last known state of each file, by path: below the working directory relative to it. */
+  readonly files: ReadonlyMap<string, FileState>
+  /** Shell commands, each with its last result. */
+  readonly commands: ReadonlyMap<string, CommandRun>
+  /** Failures that no later call resolved, by subject. */
+  readonly errors: ReadonlyMap<string, ToolFailureEvidence>
+  readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  /** The last result of each kind of check. */
+  readonly checks: ReadonlyMap<CheckKind, CheckRun>
+  /** Commits, oldest first. */
+  readonly commits: ReadonlyArray<Commit>
+  /** Commands that failed, and the files that were changed before they succeeded. */
+  readonly lessons: ReadonlyArray<Lesson>
+  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
+  readonly tasks: ReadonlyArray<TaskText>
+  /** The agent's latest texts, oldest first. */
+  readonly lastWords: ReadonlyArray<QuotedText>
+  /** Sentences in which the agent states a decision and its reason. */
+  readonly decisions: ReadonlyArray<QuotedText>
+  /** The agent's latest calls, oldest first. */
+  readonly recent: ReadonlyArray<RecentCall>
+  readonly anchors: ReadonlyMap<string, Anchor>
+  /** By name: the file in which it was seen last. */
+  readonly places: ReadonlyMap<string, string>
+  /** The names of the tools' parameters, which every request declares. */
+  readonly declared: ReadonlySet<string>
+  /** Snapshots of earlier compressions, merged, without superseded statements. */
+  readonly previous: Snapshot | undefined
+  /** Summaries that are not in snapshot format, verbatim. */
+  readonly summaries: ReadonlyArray<QuotedText>
+}
+
+/** A verbatim text, and the entry that holds it. */
+export interface QuotedText {
+  readonly entry: EntryId
+  readonly text: string
+  readonly handle: Handle | undefined
+}
+
+/** The text of a task, and the command, tool or file that it was read from. */
+export interface TaskText extends QuotedText {
+  readonly source: string
+}
+
+/** One of the latest tool calls. */
+export interface RecentCall {
+  readonly entry: EntryId
+  readonly tool: string
+  readonly action: Action
+  readonly failed: boolean
+}
+
+/** Characters of tool output that are searched for names, newest first. */
+const maxScanned = 1_000_000
+const maxRecentCalls = 40
+const maxLastWords = 12
+const maxTasks = 3
+/** The task is stated in the first messages. */
+const taskSearchEntries = 60
+
+const settled =
+  /\b(?:decided|decision|I'll (?:use|go with|keep|switch|take)|going with|instead of|because|root cause|the (?:issue|problem|bug|cause|fix) (?:is|was)|turns out|chose|opted|rather than|the approach|trade-?off)\b/i
+
+/** Code, headings and announcements are no decisions. */
+const noDecision = /:\**$|^(?:\/\/|#|\||[-+]{3})/
+
+/** Returns the sentences of the agent that state a decision. */
+const decisionsIn = (text: string): ReadonlyArray<string> =>
+  [...text.slice(0, 20_000).matchAll(sentence)]
+    .map(([match]) => match.trim())
+    .filter((piece) => piece.length >= 40 && piece.length <= 400 && !noDecision.test(piece) && settled.test(piece))
+
+/** Whether a text of the agent says more than that a call follows ("Let me read the file:"). */
+const isTelling = (text: string): boolean => text.length >= 120 || (text.length >= 40 && !/[:…]$/.test(text))
+
+/** Everything that is gathered, in the order of the entries. */
+interface Gathering {
+  readonly requests: Array<Span>
+  readonly constraints: Array<Span>
+  readonly decisions: Array<QuotedText>
+  readonly summaries: Array<QuotedText>
+  readonly tasks: Array<TaskText>
+  readonly lastWords: Array<QuotedText>
+  readonly recent: Array<RecentCall>
+  readonly places: Map<string, string>
+  readonly declared: Set<string>
+  readonly files: FileHistory
+  readonly commands: CommandHistory
+  readonly todos: TodoHistory
+  readonly weights: NameWeights
+  previous: Snapshot | undefined
+}
+
+/** Notes for each name in a file that was read or changed where it stands. */
+const place = ({ files, places }: Gathering, call: Part, actions: ReadonlyArray<Action>, answer: Answer): void => {
+  const action = actions.find(({ _tag }) => _tag === "Read" || _tag === "Write" || _tag === "Edit")
+  if (action === undefined || !("path" in action)) return
+  const file = nameOf(files, action.path)
+  const note = (text: string) =>
+    eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
+      if (kind === "symbol") places.set(name, file)
+    })
+  if (action._tag === "Read") note(answerText(answer.part))
+  else agentTexts(call, note)
+}
+
+const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
+  if (action._tag === "Command") run(state.commands, id, action, answer)
+  else if ("path" in action) {
+    touch(state.files, { entry: id, call, action, handle: answer?.handle })
+    if (action._tag !== "Read") changed(state.commands, nameOf(state.files, action.path))
+  }
+}
+
+/** Gathers what a call did, from its arguments and its response. */
+const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
+  const { commands, declared, recent, tasks } = state
+  const actions = actionsOf(call, answer?.part)
+  const tool = call.functionCall?.name ?? ""
+  const args: unknown = call.functionCall?.args
+  if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  for (const action of actions) act(state, entry, call, action, answer)
+  follow(state.todos, entry.id, call, actions, answer?.part)
+  const failed = answer !== undefined && isFailure(actions, answer.part)
+  const subject = subjectOf(call, actions)
+  const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
+  for (const action of performed) recent.push({ entry: entry.id, tool, action, failed })
+  recent.splice(0, recent.length - maxRecentCalls)
+  if (answer === undefined) return
+  ended(commands, call, answer)
+  judge(commands, { entry: entry.id, subject, actions, answer, failed })
+  place(state, call, actions, answer)
+  const source = index < taskSearchEntries && tasks.length < maxTasks ? taskSource(call) : undefined
+  if (source === undefined || isErrorResponse(answer.part)) return
+  const text = printedText(answerText(answer.part)).trim()
+  if (text.length >= 80) tasks.push({ entry: entry.id, text, handle: answer.handle, source })
+}
+
+/** Gathers a text of the agent: what it decided, and its latest words. */
+const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): void => {
+  const text = words.text.trim()
+  if (text === "") return
+  // The latest text is kept whatever it says, and makes room for the next one when it says little.
+  const latest = lastWords.at(-1)
+  if (latest !== undefined && !isTelling(latest.text)) lastWords.pop()
+  lastWords.push({ ...words, text })
+  if (lastWords.length > maxLastWords) lastWords.shift()
+  for (const piece of decisionsIn(text)) decisions.push({ ...words, text: piece })
+}
+
+/** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
+const gatherSummary = (state: Gathering, said: UserWordsWitness, role: Content["role"], words: QuotedText): void => {
+  const snapshot = parseSnapshot(words.text)
+  if (isSnapshot(snapshot)) {
+    const known = attributeWords(snapshot, said)
+    state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
+    for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
+    resumeFailures(state.commands, known)
+  } else if (role === "user") state.summaries.push(words)
+  use(state.weights, words.text, ranking.earlierIndex)
+}
+
+/** Returns the index of the first entry whose tool outputs are searched, at about four characters a token. */
+const firstScanned = (entries: ReadonlyArray<Entry>): number => {
+  let left = maxScanned / 4
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const entry = entries[index]
+    if (entry === undefined) continue
+    for (const [at, part] of entry.content.parts.entries()) {
+      if (isResponse(part)) left -= Math.min(entry.tokens[at] ?? 0, maxScannedChars / 4)
+    }
+    if (left < 0) return index
+  }
+  return 0
+}
+
+/** Options of `gatherEvidence`. */
+export interface GatherOptions {
+  /** Tells whether the user wrote these words in that entry. Absent: decided from the entries. */
+  readonly userWords?: UserWordsWitness | undefined
+  readonly secrets?: ReadonlyArray<Secret> | undefined
+  /** The working directory: paths below it are relative to it. */
+  readonly cwd?: string | undefined
+}
+
+/** Gathers evidence from entries, oldest first, without any secrets. */
+export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
+  const { cwd, userWords = witnessOf(whole), secrets = [] } = options
+  const { entries } = yield* redactedEntries(whole, secrets)
+  const weights: NameWeights = { names: new Map(), now: 0 }
+  const commands = emptyCommands()
+  const state: Gathering = {
+    requests: [],
+    constraints: [],
+    decisions: [],
+    summaries: [],
+    tasks: [],
+    lastWords: [],
+    recent: [],
+    places: new Map(),
+    declared: new Set(),
+    files: { cwd, files: new Map() },
+    commands,
+    todos: { list: undefined, items: new Map() },
+    weights,
+    previous: undefined
+  }
+  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
+  const answerOf = (item: number, part: number): Answer | undefined => {
+    const at = responseOf.get(placeKey({ item, part }))
+    const entry = at === undefined ? undefined : entries[at.item]
+    const answer = at === undefined ? undefined : entry?.content.parts[at.part]
+    return at === undefined || answer === undefined ? undefined : { part: answer, handle: entry?.handles[at.part] }
+  }
+  const scannedFrom = firstScanned(entries)
+  yield entries.length * 20
+  for (const [index, entry] of entries.entries()) {
+    const { author, content, id } = entry
+    if (content.role === "user" && author === undefined) {
+      for (const span of requestSpans(entry)) {
+        state.requests.push(span)
+        state.constraints.push(...constraintsIn(span))
+      }
+    }
+    for (const [at, part] of content.parts.entries()) {
+      weights.now += 1
+      let cost = 200
+      const handle = entry.handles[at]
+      if (author === "summary" && isText(part)) {
+        gatherSummary(state, userWords, content.role, { entry: id, text: part.text, handle })
+        cost += part.text.length * 8
+      } else if (content.role === "user" && isText(part) && author === undefined) {
+        for (const span of state.requests.slice(-8)) {
+          if (span.entry === id && span.part === at) use(weights, span.text, ranking.person)
+        }
+        cost += part.text.length * 10
+      } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
+        agentTexts(part, (text) => {
+          use(weights, text, 1)
+          cost += text.length * 8
+        })
+        if (isCall(part)) {
+          use(weights, part.functionCall.name, 1)
+          gatherCall(state, entry, index, part, answerOf(index, at))
+        } else if (isText(part)) gatherWords(state, { entry: id, text: part.text, handle })
+      } else if (author === "program" && isText(part)) {
+        use(weights, part.text.slice(0, maxScannedChars), ranking.program)
+        cost += Math.min(part.text.length, maxScannedChars) * 8
+      } else if (isResponse(part) && index >= scannedFrom) {
+        toolTexts(part, (text) => {
+          show(weights, text)
+          cost += Math.min(text.length, maxScannedChars) * 8
+        })
+      }
+      yield cost
+    }
+  }
+  const anchors = weighed(weights)
+  yield anchors.size * 20
+  const { previous, summaries } = state
+  return {
+    ...state,
+    ...commands,
+    files: state.files.files,
+    todos: state.todos.list,
+    anchors,
+    previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)
+  }
+}

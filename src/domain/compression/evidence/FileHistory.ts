@@ -1,0 +1,125 @@
+import type { Part } from "../../content/Content.ts"
+import { type Handle, mentions } from "../../content/Handle.ts"
+import { EntryId } from "../../conversation/Conversation.ts"
+import { visibleLine } from "../../text/InvisibleCharacters.ts"
+import { unprotect } from "../../text/UntrustedText.ts"
+import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
+import type { Action } from "../ToolCalls.ts"
+import { changedNames } from "./ChangedNames.ts"
+
+/** The files that calls read, changed, created and deleted, the file touched last at the end. */
+
+/** The state of a file after the last call that touched it. */
+export interface FileState {
+  readonly state: "read" | "created" | "modified" | "deleted"
+  readonly reads: number
+  /** Number of writes and edits. */
+  readonly changes: number
+  readonly entry: EntryId
+  /** The handle of the last response that showed the content of the file. */
+  readonly handle: Handle | undefined
+  /** What the edits added (`+`), removed (`-`) or changed, newest first. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** The files by path, below the working directory relative to it. */
+export interface FileHistory {
+  readonly cwd: string | undefined
+  readonly files: Map<string, FileState>
+}
+
+const maxFileNames = 12
+
+/** Returns a path below a folder relative to it, and any other path unchanged. */
+export const relativePath = (path: string, folder: string | undefined): string => {
+  if (folder === undefined || folder === "" || folder === "/") return path
+  const root = folder.endsWith("/") ? folder : `${folder}/`
+  return path.startsWith(root) && path.length > root.length ? path.slice(root.length) : path
+}
+
+/** Returns the form in which a history and a snapshot name a file. */
+export const nameOf = ({ cwd }: FileHistory, path: string): string => visibleLine(relativePath(path, cwd))
+
+const nextState = (before: FileState | undefined, action: Action): FileState["state"] => {
+  const existed = before !== undefined && before.state !== "deleted"
+  switch (action._tag) {
+    case "Delete":
+      return "deleted"
+    case "Write":
+      if (before?.state === "created") return "created"
+      return (action.created ?? !existed) ? "created" : "modified"
+    case "Edit":
+      return before?.state === "created" ? "created" : "modified"
+    default:
+      return existed ? before.state : "read"
+  }
+}
+
+/** What a call did to files. */
+interface Touch {
+  readonly entry: EntryId
+  readonly call: Part
+  readonly action: Action & { readonly path: string }
+  readonly handle: Handle | undefined
+}
+
+const record = ({ files }: FileHistory, path: string, { action, call, entry, handle }: Touch): void => {
+  const before = files.get(path)
+  const isChange = action._tag === "Write" || action._tag === "Edit"
+  const names = isChange ? [...changedNames(call), ...(before?.names ?? [])] : (before?.names ?? [])
+  // Inserted again, so that the file touched last comes last.
+  files.delete(path)
+  files.set(path, {
+    state: nextState(before, action),
+    reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
+    changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
+    entry,
+    handle: action._tag === "Read" ? (handle ?? before?.handle) : before?.handle,
+    names: [...new Set(names)].slice(0, maxFileNames)
+  })
+}
+
+/** Records what a call did to a file. Deleting a folder deletes the files in it. */
+export const touch = (history: FileHistory, done: Touch): void => {
+  const path = nameOf(history, done.action.path)
+  record(history, path, done)
+  if (done.action._tag !== "Delete") return
+  for (const inside of Array.from(history.files.keys())) {
+    if (inside.startsWith(`${path}/`)) record(history, inside, done)
+  }
+}
+
+/** The statement that lists files that were read and not changed. */
+export const readHeading = "read, but not changed:"
+const readList = `- ${readHeading}\n`
+
+/** Whether an item lists files that were read. */
+export const isReadList = ({ text }: SnapshotItem): boolean => text.startsWith(readList)
+
+const isState = (state: string): state is FileState["state"] =>
+  state === "read" || state === "created" || state === "modified" || state === "deleted"
+
+const stateIn = (state: FileState["state"], notes: string): FileState => {
+  const count = (noun: string) => Number(new RegExp(`(\\d+) ${noun}`).exec(notes)?.[1] ?? 0)
+  return {
+    state,
+    reads: count("read"),
+    changes: count("change"),
+    entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
+    handle: mentions(notes)[0],
+    names: /: ([^;]*);/.exec(notes)?.[1]?.split(", ") ?? []
+  }
+}
+
+/** Returns the files that a snapshot lists, oldest first. */
+export const filesIn = (snapshot: Snapshot): Array<readonly [path: string, state: FileState]> =>
+  [...snapshot.file_system_state, ...snapshot.artifact_trail].reverse().flatMap((item) => {
+    if (isReadList(item)) {
+      const paths = item.text.slice(readList.length).split("\n").reverse()
+      return paths.map((line) => [unprotect(line.trim()), stateIn("read", "1 read")] as const)
+    }
+    const [, path, state, notes = ""] = fileLine.exec(item.text) ?? []
+    return path === undefined || state === undefined || !isState(state)
+      ? []
+      : [[unprotect(path), stateIn(state, notes)] as const]
+  })

@@ -1,0 +1,72 @@
+import { type AnchorKind, eachAnchor } from "../Anchors.ts"
+
+/** How much the names, paths and numbers of a conversation were used, recent uses counting more. */
+
+/** An exact fact and its weight. */
+export interface Anchor {
+  readonly kind: AnchorKind
+  /**
+   * Weight by uses: those of the agent and the user count fully and recent ones more; a fact that only tools showed counts a
+   * little.
+   */
+  readonly weight: number
+  /** Whether the agent or the user used it. False when only a tool showed it. */
+  readonly used: boolean
+}
+
+/**
+ * Fitted on recorded conversations: the number of parts after which a use counts half, and the weight of a mention by the
+ * user, a program or a tool.
+ */
+export const ranking = { agentHalfLife: 100, toolHalfLife: 50, person: 2, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
+
+/** Characters of one tool output that are searched. */
+export const maxScannedChars = 100_000
+
+interface Weighing {
+  kind: AnchorKind
+  used: number
+  usedAt: number
+  shown: number
+  shownAt: number
+}
+
+/** The names so far. `now` counts parts. */
+export interface NameWeights {
+  readonly names: Map<string, Weighing>
+  now: number
+}
+
+/** Counts the names that somebody used. */
+export const use = ({ names, now }: NameWeights, text: string, amount: number): void =>
+  eachAnchor(text, (name, kind) => {
+    const known = names.get(name)
+    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, shown: 0, shownAt: now })
+    else {
+      known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
+      known.usedAt = now
+    }
+  })
+
+/** Counts the names that a tool showed. */
+export const show = ({ names, now }: NameWeights, text: string): void =>
+  eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
+    const known = names.get(name)
+    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, shown: 1, shownAt: now })
+    else {
+      known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
+      known.shownAt = now
+    }
+  })
+
+/** Returns the names with their weights at the end. */
+export const weighed = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
+  const anchors = new Map<string, Anchor>()
+  for (const [name, { kind, shown, shownAt, used, usedAt }] of names) {
+    const weight =
+      used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
+      ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
+    anchors.set(name, { kind, weight, used: used > 0 })
+  }
+  return anchors
+}

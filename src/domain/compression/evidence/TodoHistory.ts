@@ -1,0 +1,39 @@
+import { Predicate } from "effect"
+import { isErrorResponse, type Part } from "../../content/Content.ts"
+import type { EntryId } from "../../conversation/Conversation.ts"
+import { type Action, answerText, type Todo } from "../ToolCalls.ts"
+
+/** The agent's todo list: written whole by some agents, item by item by others (Claude Code's task tools). */
+export interface TodoHistory {
+  list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  /** Items that are kept one by one, by number. */
+  readonly items: Map<string, Todo>
+}
+
+/** Records a todo list, or the change of one item. */
+export const follow = (
+  history: TodoHistory,
+  entry: EntryId,
+  call: Part,
+  actions: ReadonlyArray<Action>,
+  answer: Part | undefined
+): void => {
+  for (const action of actions) if (action._tag === "Todos") history.list = { entry, todos: action.todos }
+  const name = call.functionCall?.name.toLowerCase() ?? ""
+  const args: unknown = call.functionCall?.args
+  if ((name !== "taskcreate" && name !== "taskupdate") || !Predicate.isObject(args)) return
+  if (answer === undefined || isErrorResponse(answer)) return
+  const { items } = history
+  if (name === "taskcreate") {
+    const id = /#(\d+)/.exec(answerText(answer).slice(0, 200))?.[1]
+    if (id !== undefined) items.set(id, { text: String(args.subject ?? args.description ?? ""), status: "pending" })
+  } else {
+    const id = String(args.taskId ?? "")
+    const before = items.get(id)
+    const text = typeof args.subject === "string" ? args.subject : (before?.text ?? `task ${id}`)
+    const status = typeof args.status === "string" ? args.status : (before?.status ?? "pending")
+    if (status === "deleted") items.delete(id)
+    else items.set(id, { text, status })
+  }
+  history.list = { entry, todos: [...items.values()] }
+}

@@ -1,0 +1,226 @@
+import type { Entry } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { estimateText } from "../../tokens/Tokens.ts"
+import { type Evidence, gatherEvidence } from "../evidence/Evidence.ts"
+import {
+  emptySnapshot,
+  renderSnapshot,
+  type SectionName,
+  type Snapshot,
+  type SnapshotItem,
+  snapshotTokens
+} from "../Snapshot.ts"
+import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames } from "./NameIndex.ts"
+import { cost, type ExtractOptions, focusWords, touchesFocus } from "./Room.ts"
+import { sectionsAt } from "./Sections.ts"
+
+/**
+ * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
+ * learned), then an index of names.
+ */
+
+/** The audit of a snapshot's exact facts: their number, and where they are. */
+export interface AnchorAudit {
+  /** Anchors of the summarised messages that were checked: the 1,000 with the highest weight, or all. */
+  readonly anchors: number
+  readonly inSnapshot: number
+  readonly inTail: number
+  /** Anchors that code added to the summary. */
+  readonly restored: number
+}
+
+/** A snapshot, its text within the budget, and the audit of its facts. */
+export interface ExtractedSnapshot {
+  readonly snapshot: Snapshot
+  readonly text: string
+  readonly audit: AnchorAudit
+}
+
+/** The largest share of the index. */
+const indexShare = 0.4
+
+/** Writes a snapshot from the evidence that `gatherEvidence` returned. */
+export function* composeSnapshot(evidence: Evidence, options: ExtractOptions): SlicedWork<ExtractedSnapshot> {
+  const focus = focusWords(options.focus)
+  const budget = options.budget * (1 - indexShare)
+  // The largest scale at which the sections leave the index its room.
+  let [low, high] = [0.05, 12]
+  let best = sectionsAt(low, evidence, options, focus)
+  for (let round = 0; round < 9; round += 1) {
+    const middle = Math.sqrt(low * high)
+    const sections = sectionsAt(middle, evidence, options, focus)
+    yield options.budget * 40
+    if (snapshotTokens(sections) <= budget) {
+      low = middle
+      best = sections
+    } else high = middle
+  }
+  return yield* withIndex(fitToBudget(best, options.budget), evidence, options, focus)
+}
+
+/** The order in which sections lose items: the least informative first. */
+const dropOrder: ReadonlyArray<SectionName> = [
+  "file_system_state",
+  "recent_actions",
+  "key_knowledge",
+  "artifact_trail",
+  "active_constraints",
+  "task_state",
+  "overall_goal"
+]
+
+/** Drops items from the ends of sections, in `dropOrder`, until the snapshot fits its budget. */
+export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
+  const fitted: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
+  const sizes = new Map(dropOrder.map((name) => [name, snapshot[name].map(cost)]))
+  let total = snapshotTokens(emptySnapshot)
+  for (const costs of sizes.values()) for (const tokens of costs) total += tokens
+  for (const name of dropOrder) {
+    const costs = sizes.get(name) ?? []
+    let kept = costs.length
+    for (; total > budget && kept > 0; kept -= 1) total -= costs[kept - 1] ?? 0
+    fitted[name] = snapshot[name].slice(0, kept)
+  }
+  // The estimate adds up single items; rendered together they may take slightly more.
+  for (const name of dropOrder) {
+    while (snapshotTokens(fitted) > budget && fitted[name].length > 0) fitted[name] = fitted[name].slice(0, -1)
+  }
+  return fitted
+}
+
+/** The search for more names stops after this many that did not fit. */
+const maxAuditRounds = 100
+
+/** Number of anchors, highest weight first, that an audit checks. */
+const audited = 1_000
+
+/** Adds the index: the best names that fit its share of the budget, without those that stay in the window. */
+function* withIndex(
+  snapshot: Snapshot,
+  evidence: Evidence,
+  options: ExtractOptions,
+  focus: ReadonlyArray<string>
+): SlicedWork<ExtractedSnapshot> {
+  const text = renderSnapshot(snapshot)
+  const candidates = rankedNames(evidence, (name) => focus.length > 0 && touchesFocus(name, focus))
+  yield candidates.length * 200
+  const inSnapshot = namesIn(text)
+  const inTail = new Set<string>()
+  for (const kept of options.kept) {
+    for (const name of namesIn(kept)) inTail.add(name)
+    yield kept.length * 8
+  }
+  let left = Math.min(options.budget - estimateText(text) - 32, options.budget * indexShare)
+  // Of the characters, the index has at most 40 %: two thirds of what stands before it.
+  let room = text.length * (2 / 3) - 60
+  const names: Array<IndexedName> = []
+  const files = new Set<string>()
+  let misses = 0
+  for (const { file, name } of earlierNamesFirst(candidates, evidence)) {
+    if (left < 3 || room < 8) break
+    if (inSnapshot.has(name) || inTail.has(name)) continue
+    const group = file === undefined ? undefined : shortest(file, text)
+    // Names in a row share their rounding; the first of a file brings the file's name.
+    const tokens = estimateText(name) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
+    if (tokens > left) misses += 1
+    if (misses > maxAuditRounds) break
+    const chars = name.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
+    if (tokens > left || chars > room) continue
+    room -= chars
+    names.push({ name, file: group })
+    if (group !== undefined) files.add(group)
+    left -= tokens
+    yield 2_000
+  }
+  const { final, restored } = shrunkIndex(snapshot, names, options.budget)
+  const rendered = renderSnapshot(final)
+  const checked = candidates.slice(0, audited)
+  let held = 0
+  let tail = 0
+  const shown = namesIn(rendered)
+  for (const name of checked) {
+    if (shown.has(name)) held += 1
+    else if (inTail.has(name)) tail += 1
+    yield 100
+  }
+  return {
+    snapshot: final,
+    text: rendered,
+    audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored }
+  }
+}
+
+/** A file that the text names is known by its last segment. */
+const shortest = (file: string, text: string): string => {
+  const name = file.slice(file.lastIndexOf("/") + 1)
+  return text.includes(file) && name.length > 4 ? name : file
+}
+
+/** Returns the candidates by rank. The names of an earlier index are among them, because they were used before. */
+const earlierNamesFirst = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
+  const earlier = indexedNames(evidence.previous)
+  const place = (name: string): IndexedName => ({ name, file: evidence.places.get(name) })
+  if (earlier.length === 0) return candidates.map(place)
+  const merged = new Map<string, IndexedName>()
+  for (let i = 0; i < Math.max(candidates.length, earlier.length); i += 1) {
+    const name = candidates[i]
+    const old = earlier[Math.floor(i / 2)]
+    if (name !== undefined) merged.set(name, place(name))
+    if (old !== undefined && i % 2 === 0 && !merged.has(old.name)) merged.set(old.name, old)
+  }
+  return [...merged.values()]
+}
+
+/** Returns the snapshot with as many of the names as its budget allows. */
+const shrunkIndex = (
+  snapshot: Snapshot,
+  names: ReadonlyArray<IndexedName>,
+  budget: number
+): { readonly final: Snapshot; readonly restored: number } => {
+  for (let count = names.length; count > 0; count = Math.floor(count * 0.97) - 1) {
+    const final = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...indexItems(names.slice(0, count))] }
+    if (snapshotTokens(final) <= budget) return { final, restored: count }
+  }
+  return { final: snapshot, restored: 0 }
+}
+
+/**
+ * Completes a snapshot that a model wrote. The user's requests and constraints go to the front verbatim, open todos and
+ * failures are added, the text is cut to its share of the budget, and the names that the model omitted form an index.
+ */
+export function* completeSnapshot(
+  written: Snapshot,
+  evidence: Evidence,
+  options: ExtractOptions
+): SlicedWork<ExtractedSnapshot> {
+  const own = sectionsAt(1, evidence, options, focusWords(options.focus))
+  const inFront = (exact: ReadonlyArray<SnapshotItem>, name: SectionName): ReadonlyArray<SnapshotItem> => {
+    const keys = new Set(exact.map((known) => known.key))
+    const texts = new Set(exact.map((known) => known.text))
+    return [...exact, ...written[name].filter(({ key, text }) => !keys.has(key) && !texts.has(text))]
+  }
+  const snapshot: Snapshot = {
+    ...written,
+    overall_goal: inFront(own.overall_goal, "overall_goal"),
+    active_constraints: inFront(own.active_constraints, "active_constraints"),
+    task_state: inFront(own.task_state, "task_state")
+  }
+  yield options.budget * 40
+  return yield* withIndex(
+    fitToBudget(snapshot, Math.floor(options.budget * modelShare)),
+    evidence,
+    options,
+    focusWords(options.focus)
+  )
+}
+
+/** The largest share of the budget for the model's own words. The rest is for exact facts that it omitted. */
+const modelShare = 0.75
+
+/** Writes the extractive snapshot of some entries. */
+export function* extractSnapshot(
+  entries: ReadonlyArray<Entry>,
+  options: ExtractOptions
+): SlicedWork<ExtractedSnapshot> {
+  return yield* composeSnapshot(yield* gatherEvidence(entries, options), options)
+}

@@ -1,0 +1,113 @@
+import { estimateText } from "../../tokens/Tokens.ts"
+import { anchorKindOf, type AnchorKind, anchorsOf } from "../Anchors.ts"
+import type { Evidence } from "../evidence/Evidence.ts"
+import { type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
+
+/** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
+
+/** A name of the index. */
+export interface IndexedName {
+  readonly name: string
+  /** The file in which it was seen last. */
+  readonly file: string | undefined
+}
+
+/** Modules of the standard libraries of common languages: every program has them, and no agent needs to be told. */
+const standard =
+  /^(?:(?:fmt|os|io|bufio|bytes|strings|strconv|errors|context|time|sync|sort|math|json|http|filepath|path|log|slog|regexp|reflect|testing|exec|rand|utf8|t|b|cmd|err|ctx|self|this|cls|sys|re|collections|itertools|functools|typing|datetime|logging|subprocess|unittest|np|pd|plt|console|process|window|document|navigator|localStorage|module|exports|require|import|Math|Object|Array|String|Number|Boolean|Promise|JSON|Date|Map|Set|RegExp|Symbol|Reflect|Buffer|Error|Enum|Stream|Keyword|List|IO|File|System|Path|Process|GenServer|Supervisor|Agent|Task|Logger|Regex|Integer|Float|Atom|Tuple|Code|Macro|Module|Kernel|Access|Base|Application|DateTime|NaiveDateTime|Time|URI|std|core|alloc|vec|Vec|Option|Result|Some|Ok|Err|Box|Rc|Arc)\.[\w.?!]+|(?:std|core|alloc)::[\w:]+|(?:get|set)(?:Item|State|Attribute)|use(?:State|Effect|Memo|Ref|Callback|Context)|(?:add|remove)EventListener|querySelector(?:All)?|className|innerHTML|textContent|forEach|toString|toLowerCase|toUpperCase|indexOf|includes|startsWith|endsWith|parseInt|parseFloat|isArray|stringify|hasOwnProperty|async\/await|and\/or|dev\/null|\/dev\/null|usr\/bin\/env|__init__|__name__|__main__|__file__|isinstance|TypeError|ValueError|KeyError|ReferenceError|SyntaxError|RuntimeError|ArgumentError|FunctionClauseError|readOnly|undefined|NaN)$/
+
+/** A path of one segment without an extension is a closing tag (`/div`) or a command (`/help`). */
+const tagLike = /^\/[A-Za-z][\w-]*$/
+
+/** Two sentences without a blank between them look like one name: `runs.But`, `detectedLet`. */
+const joinedSentences =
+  /[a-z\d)][.!?]?(?:Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
+
+/** Whether a name tells an agent something in an index. */
+const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
+  if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
+  if (declared.has(name) || standard.test(name)) return false
+  if (tagLike.test(name) || joinedSentences.test(name)) return false
+  if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
+  return !/^[\d_.,:/-]+$/.test(name)
+}
+
+/** Fitted on recorded conversations: the weight by kind, and how much the length of a name reduces its rank. */
+const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
+const lengthPenalty = 0.7
+
+/** Returns what a name says beyond the variable before it (`point.ToolUseID`); undefined when that is nothing. */
+const withoutReceiver = (name: string): string | undefined => {
+  if (!/^[a-z_$][\w$]*\./.test(name)) return name
+  const own = name.slice(name.lastIndexOf(".") + 1)
+  return anchorKindOf(own) === "symbol" ? own : undefined
+}
+
+/** Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. */
+export const rankedNames = (evidence: Evidence, isWanted: (name: string) => boolean): ReadonlyArray<string> => {
+  const weights = new Map<string, { kind: AnchorKind; weight: number }>()
+  for (const [whole, { kind, used, weight }] of evidence.anchors) {
+    const name = kind === "symbol" ? withoutReceiver(whole) : whole
+    if (name === undefined || !isTelling(name, kind, used, evidence.declared)) continue
+    const known = weights.get(name)
+    weights.set(name, { kind, weight: weight + (known?.weight ?? 0) })
+  }
+  const scores: Array<readonly [name: string, score: number]> = []
+  for (const [name, { kind, weight }] of weights) {
+    const tokens = estimateText(name) + 1
+    scores.push([name, (weight * kindWeight[kind] * (isWanted(name) ? 20 : 1)) / tokens ** lengthPenalty])
+  }
+  return scores.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name)
+}
+
+const indexKey = "names"
+const heading = "names, by the file where they stand:"
+const indexLine = /^- names, by the file where they stand:/
+const elsewhere = "elsewhere"
+
+/** Whether an item of an earlier snapshot is its index. */
+export const isIndex = ({ text }: SnapshotItem): boolean =>
+  indexLine.test(text) || /^- names (?:used|shown by tools)/.test(text)
+
+/** Returns the names in the index of an earlier snapshot. */
+export const indexedNames = (snapshot: Snapshot | undefined): ReadonlyArray<IndexedName> =>
+  (snapshot?.key_knowledge ?? []).filter(isIndex).flatMap(({ text }) =>
+    text
+      .split("\n")
+      .slice(indexLine.test(text) ? 1 : 0)
+      .flatMap((group) => {
+        const [, file = "", names = ""] = /^\s*(?:- )?([^:]+): (.*)$/.exec(group) ?? []
+        return names
+          .split(" ")
+          .filter((name) => name !== "")
+          .map((name) => ({ name, file: file === elsewhere || file.startsWith("names ") ? undefined : file }))
+      })
+  )
+
+/** Returns the item of the index; none for no names. */
+export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<SnapshotItem> => {
+  if (names.length === 0) return []
+  const groups = new Map<string, Array<string>>()
+  for (const { file = elsewhere, name } of names) {
+    const group = groups.get(file)
+    if (group === undefined) groups.set(file, [name])
+    else group.push(name)
+  }
+  const rest = groups.get(elsewhere)
+  groups.delete(elsewhere)
+  const lines = [...groups].map(([file, group]) => `${file}: ${group.join(" ")}`)
+  return [statement(indexKey, heading, rest === undefined ? lines : [...lines, `${elsewhere}: ${rest.join(" ")}`])]
+}
+
+/** Returns the names of a text, and what they show besides: a path its folders and its file, a field its own name. */
+export const namesIn = (text: string): ReadonlySet<string> => {
+  const names = new Set<string>()
+  for (const name of anchorsOf(text).keys()) {
+    names.add(name)
+    const separator = name.includes("/") ? "/" : "."
+    const pieces = name.split(separator)
+    for (let at = 1; at < pieces.length; at += 1) names.add(pieces.slice(0, at).join(separator))
+    names.add(pieces.at(-1) ?? name)
+  }
+  return names
+}

@@ -1,0 +1,140 @@
+import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import type { Secret } from "../../text/Redaction.ts"
+import { estimateText } from "../../tokens/Tokens.ts"
+import type { Evidence } from "../evidence/Evidence.ts"
+import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
+import { type SnapshotItem, statement } from "../Snapshot.ts"
+
+/**
+ * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
+ * gives the same text. Each section has a share of one budget.
+ */
+export interface ExtractOptions {
+  /** Tells whether the user wrote these words in that entry. Absent: decided from the summarised entries. */
+  readonly userWords?: UserWordsWitness | undefined
+  /** Secrets of the whole conversation. The snapshot shows none of their values. */
+  readonly secrets?: ReadonlyArray<Secret> | undefined
+  /** Upper bound for the rendered snapshot, in estimated tokens. */
+  readonly budget: number
+  /** What the user wants kept. Names and sentences that mention it come first. */
+  readonly focus?: string | undefined
+  /** Texts that stay in the window. Their names are not indexed again. */
+  readonly kept: ReadonlyArray<string>
+  readonly cwd?: string | undefined
+  /** Every message of the user up to the end of the entries, oldest first. Absent: those in the entries. */
+  readonly messages?: ReadonlyArray<Span> | undefined
+  /** Spans to show verbatim: the original request, the latest request and the user's pins. */
+  readonly pins?:
+    | {
+        readonly original?: Span | undefined
+        readonly latest?: Span | undefined
+        readonly pinned?: ReadonlyArray<Span> | undefined
+      }
+    | undefined
+}
+
+/**
+ * Shares of the budget. They grow or shrink together, so that sections and index fill the budget; a section that has less to
+ * say leaves its share to the others.
+ */
+const shares = {
+  messages: 0.22,
+  pinned: 0.2,
+  constraints: 0.05,
+  now: 0.1,
+  failures: 0.05,
+  todos: 0.06,
+  commits: 0.05,
+  commands: 0.1,
+  changed: 0.14,
+  read: 0.07,
+  lessons: 0.04,
+  decisions: 0.05,
+  task: 0.05,
+  summary: 0.06,
+  carried: 0.04
+}
+/** A section or a part of one. */
+export type Share = keyof typeof shares
+
+/** Returns the tokens of a share. */
+export const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
+
+/** What a snapshot is written from. `share` gives the tokens of a section at the present scale. */
+export interface Room {
+  readonly evidence: Evidence
+  readonly options: ExtractOptions
+  readonly focus: ReadonlyArray<string>
+  readonly share: (name: Share) => number
+  /** Shows paths below the working directory relative to it. */
+  readonly short: (text: string) => string
+}
+
+/** Returns the tokens of an item in a snapshot. */
+export const cost = (entry: SnapshotItem): number => estimateText(entry.text) + 1
+
+/** Returns as many items as fit the budget, in the given order. */
+export const within = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
+  const kept: Array<SnapshotItem> = []
+  let left = budget
+  for (const candidate of items) {
+    const tokens = cost(candidate)
+    if (tokens > left) continue
+    left -= tokens
+    kept.push(candidate)
+  }
+  return kept
+}
+
+/** Returns where something is: its entry, and its handle if it has one. */
+export const ofEntry = (entry: string, handle: string | undefined): string =>
+  handle === undefined ? entry : `${entry} ${handle}`
+
+/** Whether a text mentions one of the words. */
+export const touchesFocus = (text: string, focus: ReadonlyArray<string>): boolean => {
+  const lower = text.toLowerCase()
+  return focus.some((word) => lower.includes(word))
+}
+
+/** Returns the words of a focus that can be looked for. */
+export const focusWords = (focus: string | undefined): Array<string> =>
+  (focus ?? "")
+    .toLowerCase()
+    .match(/[\p{L}\p{N}_./-]{3,}/gu)
+    ?.filter((word) => !/^(?:the|and|keep|for|with|that|this)$/.test(word)) ?? []
+
+/** Returns the values in reverse order. */
+export const newestFirst = <A>(values: Iterable<A>): Array<A> => [...values].reverse()
+
+/** Moves texts that mention the focus to the front. */
+export const focused = <A extends { readonly text: string }>(
+  focus: ReadonlyArray<string>,
+  all: ReadonlyArray<A>
+): Array<A> => [
+  ...all.filter(({ text }) => touchesFocus(text, focus)),
+  ...all.filter(({ text }) => !touchesFocus(text, focus))
+]
+
+/** Returns a text on one line, its middle left out when it is longer. */
+export const byEnds = (text: string, length: number): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  if (line.length <= length) return line
+  return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
+}
+
+/** Returns one statement with as many of the lines as fit the budget; none for no lines. */
+export const listing = (
+  key: string,
+  heading: string,
+  lines: ReadonlyArray<string>,
+  budget: number
+): Array<SnapshotItem> => {
+  let left = budget - estimateText(heading) - 2
+  const fitting = lines.filter((line) => {
+    const tokens = estimateText(line) + 2
+    if (tokens > left) return false
+    left -= tokens
+    return true
+  })
+  return fitting.length === 0 ? [] : [statement(key, heading, fitting)]
+}
