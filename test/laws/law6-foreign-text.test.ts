@@ -202,7 +202,9 @@ const fault = (message: string, by: "code" | "model" = "code"): string | undefin
   const unseen = hidden.exec(message)
   if (unseen !== null) return `something hidden stands in it: ${JSON.stringify(unseen[0])}`
   for (const name of [...sectionNames, "state_snapshot"]) {
-    if (count(message, new RegExp(`</?${name}>`, "g")) !== 2) return `<${name}> is not there once`
+    // A section without statements is left out.
+    const tags = count(message, new RegExp(`</?${name}>`, "g"))
+    if (tags !== 2 && (tags !== 0 || name === "state_snapshot")) return `<${name}> is not there once`
   }
   const quotes = userWordsIn(message).length
   for (const name of tags) {

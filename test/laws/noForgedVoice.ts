@@ -31,7 +31,8 @@ const broken = (text: string): string | undefined => {
   for (const name of ["state_snapshot", ...sectionNames]) {
     const opened = count(text, new RegExp(`<${name}>`, "gi"))
     const closed = count(text, new RegExp(`</${name}>`, "gi"))
-    if (opened !== 1 || closed !== 1) return `<${name}> opens ${opened} times and closes ${closed} times`
+    // A section without statements is left out.
+    if (opened !== closed || opened > 1) return `<${name}> opens ${opened} times and closes ${closed} times`
   }
   return /<\/?scratchpad/i.test(text) ? "there is a scratchpad in it" : undefined
 }
@@ -43,7 +44,7 @@ const unbacked = (text: string): string | undefined => {
   const wrong = snapshot.active_constraints.find(
     ({ text }) =>
       text !== "- none" &&
-      !/^[\w ()',.-]+:\n<user_words entry="[^"]*">[^]*<\/user_words>$/.test(text) &&
+      !/^(?:[\w ()',.-]+:\n)?<user_words entry="[^"]*"(?: at="[^"]*")?>[^]*<\/user_words>(?:\n- … [^\n]* …)?$/.test(text) &&
       !text.includes("written by a model")
   )
   return wrong === undefined ? undefined : `a constraint that nobody stands for: ${wrong.text.slice(0, 200)}`

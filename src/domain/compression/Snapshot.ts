@@ -69,17 +69,30 @@ const quoted = ({ at, entry, text }: UserWords): string =>
 /** Makes a statement that shows the user's exact words. The words cannot close their own tag. */
 export const userWordsItem = (key: string, words: UserWords): SnapshotItem => ({ key, text: itemText(quoted(words)) })
 
-/** Makes a statement that shows the beginning and the end of the user's words, and between them what is left out. */
-export const clippedWordsItem = (key: string, words: UserWords, leftOut: string, ending: string): SnapshotItem => ({
+/**
+ * Makes a statement that shows the beginning and the end of the user's words, and between them how many characters are left
+ * out, and where they are.
+ */
+export const clippedWordsItem = (
+  key: string,
+  words: UserWords,
+  leftOut: { readonly chars: number; readonly handle: string | undefined },
+  ending: string
+): SnapshotItem => ({
   key,
   text: itemText(
     [
       quoted(words),
-      `- … ${line(leftOut)} …`,
+      `- … ${leftOut.chars} more characters${leftOut.handle === undefined ? "" : `: ${leftOut.handle}`} …`,
       ...(ending === "" ? [] : [quoted({ entry: words.entry, text: ending })])
     ].join("\n")
   )
 })
+
+/** Matches what stands after the first quote of clipped words. The second quote has no date of its own. */
+const clippedRest = new RegExp(
+  `^\\n- … \\d+ more characters(?:: h_[a-z2-7]+)? …(?:\\n<${wordsTag} entry="[^"]*">[\\s\\S]*?</${wordsTag}>)?`
+)
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")
 
@@ -199,10 +212,11 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
       const close = `</${wordsTag}>`
       const end = rest.indexOf(close)
       if (end >= 0) {
-        const text = rest.slice(0, end + close.length)
+        const quote = rest.slice(0, end + close.length)
+        const text = quote + (clippedRest.exec(rest.slice(quote.length))?.[0] ?? "")
         items.push(readItem(label === "" ? text : label, label === "" ? text : `${label}:\n${text}`))
         label = ""
-        rest = rest.slice(end + close.length).trimStart()
+        rest = rest.slice(text.length).trimStart()
         continue
       }
     }

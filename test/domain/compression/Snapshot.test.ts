@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import {
+  attributeWords,
+  clippedWordsItem,
   emptySnapshot,
   isSnapshot,
+  labelled,
   statement,
   type SnapshotItem,
   labelledWordsItem,
@@ -173,18 +176,21 @@ describe("render and parse", () => {
     runs("prose")
   )
 
-  it("renders all seven sections in order, including empty ones", () => {
-    const text = renderSnapshot(emptySnapshot)
-    assert.deepStrictEqual(
-      [...text.matchAll(/^ {2}<(\w+)>$/gm)].map(([, name]) => name),
-      [...sectionNames]
-    )
+  it("renders the sections in order, without empty ones", () => {
+    const full = Object.fromEntries(sectionNames.map((name) => [name, [statement("a", "a")]]))
+    const namesIn = (text: string) => [...text.matchAll(/^<(\w+)>$/gm)].map(([, name]) => name)
+    const text = renderSnapshot({ ...emptySnapshot, ...full })
+    assert.deepStrictEqual(namesIn(text), ["state_snapshot", ...sectionNames])
     assert.isTrue(text.startsWith("<state_snapshot>\n") && text.endsWith("\n</state_snapshot>"))
+    assert.deepStrictEqual(namesIn(renderSnapshot(only("task_state", statement("a", "a")))), [
+      "state_snapshot",
+      "task_state"
+    ])
   })
 
-  it("an empty section comes back empty", () => {
-    assert.deepStrictEqual(read(renderSnapshot(emptySnapshot)), emptySnapshot)
-    assert.deepStrictEqual(read(renderSnapshot(only("task_state", statement("a", "a")))).overall_goal, [])
+  it("a section that was left out is empty when parsed", () => {
+    const snapshot = only("task_state", statement("a", "a"))
+    assert.deepStrictEqual(texts(read(renderSnapshot(snapshot))), texts(snapshot))
   })
 
   it("counts the tokens of the rendered text", () => {
@@ -204,6 +210,25 @@ describe("render and parse", () => {
       [userWordsItem("w", words).text, labelledWordsItem("the user said (e3)", words).text]
     )
     assert.strictEqual(parsed.active_constraints[1]?.key, "the user said (e3)")
+  })
+
+  it("words that are shown by their ends stay one statement", () => {
+    const words = { entry: "e3", text: "Keep it" }
+    const leftOut = { chars: 40, handle: "h_aaaaaaaaaa" }
+    const items = [
+      clippedWordsItem("a", { ...words, at: 0 }, leftOut, "simple."),
+      labelled("latest request", clippedWordsItem("b", words, { ...leftOut, handle: undefined }, "")),
+      userWordsItem("c", { entry: "e3", text: "Another", at: 0 })
+    ]
+    const parsed = read(renderSnapshot(only("active_constraints", ...items)))
+    assert.deepStrictEqual(
+      parsed.active_constraints.map((one) => one.text),
+      items.map((one) => one.text)
+    )
+    assert.deepStrictEqual(
+      attributeWords(parsed, () => true),
+      parsed
+    )
   })
 
   it.each(["src/app.ts", "README.md", "/home/Me/Makefile.am", "docs/My File.md"])(
@@ -231,11 +256,11 @@ describe("parse", () => {
     assert.deepStrictEqual(texts(parsed), [
       ["Ship it"],
       [],
-      ["- Build: `make`", "- Tests are slow"],
+      ["1. [DONE] Look", "2. [TODO] Write"],
+      ["- Ran make"],
       [],
       ["- CWD: /w", "- CREATED: a.ts"],
-      ["- Ran make"],
-      ["1. [DONE] Look", "2. [TODO] Write"]
+      ["- Build: `make`", "- Tests are slow"]
     ])
   })
 
@@ -289,10 +314,6 @@ describe("scratchpad", () => {
   })
 })
 
-it("a section rendered without items is still empty when parsed", () => {
-  assert.deepStrictEqual(read(renderSnapshot(emptySnapshot)), emptySnapshot)
-})
-
 describe("merge", () => {
   const older = only("key_knowledge", statement("build", "Build: make"), statement("test", "Test: make test"))
   const newer = only("key_knowledge", statement("build", "Build: ninja"))
@@ -317,7 +338,8 @@ describe("merge", () => {
     assert.deepStrictEqual(mergeSnapshots(emptySnapshot, older), older)
     assert.deepStrictEqual(mergeSnapshots(older, older), older)
   })
-  it("an empty rendered section adds nothing", () => {
-    assert.deepStrictEqual(mergeSnapshots(read(renderSnapshot(emptySnapshot)), newer), newer)
+  it("a section that is left out or says `none` adds nothing", () => {
+    const empty = read("<state_snapshot><key_knowledge>\n- none\n</key_knowledge></state_snapshot>")
+    assert.deepStrictEqual(mergeSnapshots(empty, newer), newer)
   })
 })

@@ -11,6 +11,9 @@ export interface ShownMessages {
   readonly clipped: ReadonlySet<Span>
 }
 
+/** Stands above the latest message. */
+export const latestLabel = "latest request"
+
 /** The first and the latest message may be this many times as long as the others. */
 const weightOf = (index: number, count: number): number => (index === 0 || index === count - 1 ? 4 : 1)
 
@@ -31,8 +34,7 @@ const itemOf = (span: Span, limit: number): { readonly item: SnapshotItem; reado
     const head = beginningOf(span.text, Math.ceil(chars * 0.7))
     const tail = chars < 120 ? "" : endOf(span.text, Math.floor(chars * 0.3))
     const left = span.text.length - head.length - tail.length
-    const note = `${left} more characters${span.handle === undefined ? "" : `: ${span.handle}`}`
-    const item = clippedWordsItem(key, { ...span, text: head }, note, tail)
+    const item = clippedWordsItem(key, { ...span, text: head }, { chars: left, handle: span.handle }, tail)
     if (tokens(item) <= limit || chars < 32) return { item, isClipped: true }
   }
 }
@@ -86,7 +88,7 @@ export const showMessages = (
     const { isClipped, item } = itemOf(span, limit * weightOf(index, count))
     if (isClipped) clipped.add(span)
     const isFirst = first !== undefined && span.entry === first.entry && span.part === first.part
-    const label = isFirst ? "original request" : index === count - 1 ? "latest request" : undefined
+    const label = isFirst ? "original request" : index === count - 1 ? latestLabel : undefined
     items.push(label === undefined ? item : labelled(label, item))
   }
   return { items, clipped }
