@@ -165,10 +165,18 @@ interface CallResult {
 }
 
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
-export const judge = ({ errors }: CommandHistory, { actions, answer, entry, failed, subject }: CallResult): void => {
+export const judge = (
+  history: CommandHistory,
+  { actions, answer, entry, failed, subject }: CallResult
+): void => {
+  const { errors, failing } = history
   errors.delete(subject)
   errors.delete(shortSubject(subject))
   if (failed) {
+    // A command that was stopped or denied has no exit code, and still a later success ends its failure.
+    if (actions.some(({ _tag }) => _tag === "Command") && !failing.has(subject)) {
+      fail(history, entry, subject, answerText(answer.part))
+    }
     errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
     return
   }
