@@ -19,7 +19,8 @@ The rules, which are those of a careful reader:
 - `how` names what touched a file: the file tools of the agent, `>`, `rm`, `mv`, and `cp`, `sed -i`, `tee`, `touch`.
 - A command that went on in the background has no exit code, unless its task was asked for later and told one.
   A command that a signal ended has none either.
-- A failure is resolved when the same tool did the same thing (same command, same file, same query) without failing.
+- A failure is resolved when the same tool did the same thing (same command, same file, same query) without failing,
+  when a later call reached the same file, or when a later command ran the program that failed, with its subcommand.
 - What a program put in the user's place (reminders, task notices, local command output, commands to the program) is
   not what the person said.
 """
@@ -285,11 +286,31 @@ def shell_effects(command):
     return effects
 
 
+QUIET = {"cd", "echo", "cat", "head", "tail", "grep", "sed", "ls", "sleep", "find", "wc", "sort"}
+SPEAKING = {"git", "npm", "mix", "bd", "go", "cargo", "make", "npx", "gh"}
+
+
+def shell_programs(command, seen=False):
+    """The programs of a command line, those with subcommands as two words: `git add`. `seen`: only those whose exit
+    code the shell passes on."""
+    found, words = [], []
+    for kind, value, _ in [*shell_words(command), ("op", ";", True)]:
+        if kind == "word":
+            words.append(value)
+        elif value in ("&&", "||", "|", ";", "\n"):
+            words = [w for w in words if not re.match(r"^\w+=|^-|^(run|exec)$", w)]
+            if words and words[0] not in QUIET and not (seen and value in ("|", "||")):
+                found.append(" ".join(words[:2]) if words[0] in SPEAKING else words[0])
+            words = []
+    return found
+
+
 # --- agents' tools ----------------------------------------------------------------------------------------------------
 
 READ = {"Read": "file_path", "read": "path", "read_file": "file_path"}
 WRITE = {"Write": "file_path", "write": "path", "write_file": "file_path"}
 EDIT = {"Edit": "file_path", "edit": "path", "replace": "file_path"}
+FILES = {*READ, *WRITE, *EDIT}
 SHELL = {"Bash", "bash", "run_shell_command"}
 TODOS = {"write_todos"}
 
@@ -398,6 +419,13 @@ def analyse(events):
             failures[what] = [line.strip() for line in text.split("\n") if line.strip() != ""]
         elif answer is not None:
             failures.pop(what, None)
+            for tool, subject in list(failures):
+                if name in SHELL:
+                    resolved = exit_code == 0 and tool in SHELL and shell_programs(subject)[-1:] in [[p] for p in shell_programs(target, seen=True)]
+                else:
+                    resolved = name in FILES and tool in FILES and subject == target
+                if resolved:
+                    failures.pop((tool, subject))
         actions.append({"tool": name, "target": target if name in SHELL or name in READ or name in WRITE or name in EDIT else None, "failed": failed})
 
     return {

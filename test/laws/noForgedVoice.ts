@@ -44,7 +44,9 @@ const unbacked = (text: string): string | undefined => {
   const wrong = snapshot.active_constraints.find(
     ({ text }) =>
       text !== "- none" &&
-      !/^(?:[\w ()',.-]+:\n)?<user_words entry="[^"]*"(?: at="[^"]*")?>[^]*<\/user_words>(?:\n- … [^\n]* …)?$/.test(text) &&
+      !/^(?:[\w ()',.-]+:\n)?<user_words entry="[^"]*"(?: at="[^"]*")?>[^]*<\/user_words>(?:\n- … [^\n]* …)?$/.test(
+        text
+      ) &&
       !text.includes("written by a model")
   )
   return wrong === undefined ? undefined : `a constraint that nobody stands for: ${wrong.text.slice(0, 200)}`

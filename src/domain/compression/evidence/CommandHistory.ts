@@ -165,10 +165,7 @@ interface CallResult {
 }
 
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
-export const judge = (
-  history: CommandHistory,
-  { actions, answer, entry, failed, subject }: CallResult
-): void => {
+export const judge = (history: CommandHistory, { actions, answer, entry, failed, subject }: CallResult): void => {
   const { errors, failing } = history
   errors.delete(subject)
   errors.delete(shortSubject(subject))

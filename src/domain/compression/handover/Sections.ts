@@ -5,6 +5,7 @@ import { type FileState, readHeading } from "../evidence/FileHistory.ts"
 import { oneLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import {
+  changeItem,
   fileLine,
   labelledWordsItem,
   type SectionName,
@@ -27,7 +28,7 @@ import {
   within,
   type ExtractOptions
 } from "./Room.ts"
-import { showMessages } from "./UserMessages.ts"
+import { latestLabel, showMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
@@ -88,10 +89,12 @@ const goalItems = ({ evidence, options, share }: Room): { items: Array<SnapshotI
   }
   const shown = new Set(messages.map(({ entry }): string => entry))
   // What the log still has is shown from the log.
-  const older = carried(evidence, "overall_goal", items).filter(
-    ({ text }) => !userWordsIn(text).some(({ entry }) => shown.has(entry))
-  )
-  return { items: [...items, ...within(older, share("messages") / 2)], clipped }
+  const older = carried(evidence, "overall_goal", []).flatMap((item) => {
+    if (userWordsIn(item.text).some(({ entry }) => shown.has(entry))) return []
+    const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
+    return [wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item]
+  })
+  return { items: [...within(older, share("messages") / 2), ...items], clipped }
 }
 
 /** Writes the user's pins, newest first. */
@@ -197,7 +200,9 @@ const nowItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
 const taskItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, share, short } = room
   const list = [...(evidence.todos?.todos ?? [])].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-  const failures = newestFirst(evidence.errors).map(([what, failure]) =>
+  // A search that found nothing says less than a program that failed.
+  const errors = newestFirst(evidence.errors).toSorted(([a], [b]) => Number(isLook(a)) - Number(isLook(b)))
+  const failures = errors.map(([what, failure]) =>
     statement(
       what,
       `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
