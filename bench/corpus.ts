@@ -1,6 +1,6 @@
 /** Generates the same conversations in every run, of any length: prompts, tool calls, outputs of very different sizes. */
 
-import { seededRandom } from "../src/layers/testing/SeededRandom.ts"
+import { seededRandom } from "../src/domain/evaluation/SeededRandom.ts"
 
 const words =
   "the request handler returns early when cache entry expired so parser keeps token offset and error path src service layer stream value config default timeout retry session window compress snapshot".split(

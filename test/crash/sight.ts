@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import { type Entry, itemParts, itemTokens, view, viewTokens } from "../../src/domain/conversation/Conversation.ts"
+import { seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
 import * as Chain from "../../src/domain/text/PersistentList.ts"
-import { seededRandom } from "../../src/layers/testing/SeededRandom.ts"
 
 /** What a process that is killed says before, and how its words are compared with what is on the disk. */
 

@@ -1,5 +1,5 @@
 import type { Content, Part } from "../../src/domain/content/Content.ts"
-import { type Random, seededRandom } from "../../src/layers/testing/SeededRandom.ts"
+import { type Random, seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 
 /** A conversation to be compressed, and what the model and the API say to it. JSON, so that another process can read it. */
 export interface GeminiCase {

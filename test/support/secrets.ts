@@ -1,4 +1,4 @@
-import { seededRandom } from "../../src/layers/testing/SeededRandom.ts"
+import { seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 
 /**
  * Generates secrets of thirty kinds from a seed, with the right alphabet and length, and valid nowhere. They are assembled here

@@ -8,9 +8,9 @@ import {
   plainText,
   text
 } from "../../domain/content/Content.ts"
+import { type Random, seededRandom } from "../../domain/evaluation/SeededRandom.ts"
 import { Model, type ModelAnswer, type ModelRequest } from "../../services/model/Model.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
-import { type Random, seededRandom } from "./SeededRandom.ts"
 
 /** A share from 0, nothing, to 1, everything. */
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
+import { type Random, seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import * as Calibration from "../../../src/domain/tokens/Calibration.ts"
 import * as TextFeatures from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
-import { type Random, seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
 const pick = <A>(random: Random, from: ReadonlyArray<A>, fallback: A): A =>

@@ -16,9 +16,9 @@ import {
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import type { ShellCommand, SyntaxNode } from "../../../src/domain/tools/ShellCommand.ts"
 import { usages } from "../../../src/domain/tools/ShellPrograms.ts"
-import { seededRandom } from "../../../src/layers/testing/SeededRandom.ts"
 import { needs, programOf } from "../../support/machine.ts"
 import { judged, treeOf } from "../../support/shellGrammar.ts"
 
