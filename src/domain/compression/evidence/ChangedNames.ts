@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { eachAnchor } from "../Anchors.ts"
+import { isStandardName, ownName } from "./StandardNames.ts"
 
 /** Which functions, types and fields an edit added, changed or removed, read from the texts of the call. */
 
@@ -25,13 +26,17 @@ const maxNames = 8
 const symbolsIn = (text: string): ReadonlySet<string> => {
   const names = new Set<string>()
   eachAnchor(text.slice(0, maxChars), (name, kind) => {
-    if (kind === "symbol" && !name.includes("/")) names.add(name)
+    const own = kind === "symbol" && !name.includes("/") ? ownName(name) : undefined
+    if (own !== undefined && !isStandardName(own)) names.add(own)
   })
   return names
 }
 
 /** Returns the texts that a call replaces, with what stands in their place. */
-const replacements = (args: unknown): ReadonlyArray<readonly [before: string, after: string]> => {
+export const replacements = (call: Part): ReadonlyArray<readonly [before: string, after: string]> =>
+  replaced(call.functionCall?.args)
+
+const replaced = (args: unknown): ReadonlyArray<readonly [before: string, after: string]> => {
   if (!Predicate.isObject(args)) return []
   const text = (value: unknown) => (typeof value === "string" ? value : "")
   const own =
@@ -43,14 +48,14 @@ const replacements = (args: unknown): ReadonlyArray<readonly [before: string, af
   const several = args.edits
   return [
     ...(own === "" && made === "" ? [] : [[own, made] as const]),
-    ...(Array.isArray(several) ? several.flatMap(replacements) : [])
+    ...(Array.isArray(several) ? several.flatMap(replaced) : [])
   ]
 }
 
 /** Returns the names that a call to an editing tool added (`+`), removed (`-`) or changed, the definitions first. */
 export const changedNames = (call: Part): ReadonlyArray<string> => {
   const names = new Set<string>()
-  for (const [before, after] of replacements(call.functionCall?.args)) {
+  for (const [before, after] of replacements(call)) {
     const [old, fresh] = [definedIn(before), definedIn(after)]
     for (const name of fresh) if (!old.has(name)) names.add(`+${name}`)
     for (const name of old) names.add(fresh.has(name) ? name : `-${name}`)

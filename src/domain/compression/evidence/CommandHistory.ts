@@ -54,6 +54,8 @@ interface OpenFailure {
   readonly lesson: Lesson
   /** The program whose success ends it. */
   readonly program: string | undefined
+  /** The checks that it ran: when all of them have passed, it has ended too. */
+  readonly checks: Set<CheckKind>
   readonly files: Set<string>
 }
 
@@ -122,6 +124,7 @@ const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, outp
     lesson: { entry, command, error, files: [] },
     // What comes before the last program succeeded, or is run again with it.
     program: programsOf(command).at(-1),
+    checks: new Set(checksOf(command)),
     files: failing.get(command)?.files ?? new Set()
   })
 }
@@ -129,8 +132,13 @@ const fail = ({ failing }: CommandHistory, entry: EntryId, command: string, outp
 /** A command that succeeds ends the failures of its programs. What was changed in between is a lesson. */
 const pass = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
-  for (const [name, { files, lesson, program }] of failing) {
-    if (name !== command && (program === undefined || !programs.has(program))) continue
+  const passed = checksOf(command)
+  for (const [name, { checks, files, lesson, program }] of failing) {
+    const isCheck = checks.size > 0
+    for (const kind of passed) checks.delete(kind)
+    const isEnded =
+      name === command || (program !== undefined && programs.has(program)) || (isCheck && checks.size === 0)
+    if (!isEnded) continue
     failing.delete(name)
     errors.delete(name)
     errors.delete(shortSubject(name))
@@ -170,10 +178,11 @@ export const judge = (history: CommandHistory, { actions, answer, entry, failed,
   errors.delete(subject)
   errors.delete(shortSubject(subject))
   if (failed) {
+    const command = actions.find((action) => action._tag === "Command")
+    // What only looks at something fails without consequences.
+    if (command !== undefined && programsOf(command.command).length === 0) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
-    if (actions.some(({ _tag }) => _tag === "Command") && !failing.has(subject)) {
-      fail(history, entry, subject, answerText(answer.part))
-    }
+    if (command !== undefined && !failing.has(subject)) fail(history, entry, subject, answerText(answer.part))
     errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
     return
   }
@@ -196,6 +205,11 @@ export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Sn
     const error = unprotect(lines.replace(/^ {4}/gm, ""))
     errors.set(subject, { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) })
     const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }
-    failing.set(subject, { lesson, program: programsOf(subject).at(-1), files: new Set() })
+    failing.set(subject, {
+      lesson,
+      program: programsOf(subject).at(-1),
+      checks: new Set(checksOf(subject)),
+      files: new Set()
+    })
   }
 }

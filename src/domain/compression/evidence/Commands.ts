@@ -55,7 +55,7 @@ export const succeeded = (command: string, exit: number | undefined, output: str
 
 /** Programs that only prepare, print or filter: what they do says nothing of a failure. */
 const auxiliary = new Set(
-  "cd echo true false export source set sleep cat head tail grep rg sed awk sort uniq wc tee ls pwd mkdir xargs time env which printf test [ cut tr find timeout sudo".split(
+  "cd echo cp mv rm touch true false export source set sleep cat head tail grep rg sed awk sort uniq wc tee ls pwd mkdir xargs time env which printf test [ cut tr find timeout sudo".split(
     " "
   )
 )

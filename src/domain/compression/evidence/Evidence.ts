@@ -32,7 +32,7 @@ import {
   type ToolFailureEvidence
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
-import { type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
+import { type Edit, type FileHistory, filesIn, type FileState, nameOf, touch } from "./FileHistory.ts"
 import { type Anchor, maxScannedChars, type NameWeights, ranking, show, use, weighed } from "./NameWeights.ts"
 import { taskSource } from "./TaskTexts.ts"
 import { follow, type TodoHistory } from "./TodoHistory.ts"
@@ -50,6 +50,8 @@ export interface Evidence {
   readonly constraints: ReadonlyArray<Span>
   /** The last known state of each file, by path: below the working directory relative to it. */
   readonly files: ReadonlyMap<string, FileState>
+  /** The latest changes of files, oldest first. */
+  readonly edits: ReadonlyArray<Edit>
   /** Shell commands, each with its last result. */
   readonly commands: ReadonlyMap<string, CommandRun>
   /** Failures that no later call resolved, by subject. */
@@ -117,7 +119,7 @@ const noDecision = /:\**$|^(?:\/\/|#|\||[-+]{3})/
 /** Returns the sentences of the agent that state a decision. */
 const decisionsIn = (text: string): ReadonlyArray<string> =>
   [...text.slice(0, 20_000).matchAll(sentence)]
-    .map(([match]) => match.trim())
+    .map(([match]) => match.replace(/^[\s*-]+/, "").trim())
     .filter((piece) => piece.length >= 40 && piece.length <= 400 && !noDecision.test(piece) && settled.test(piece))
 
 /** Whether a text of the agent says more than that a call follows ("Let me read the file:"). */
@@ -249,7 +251,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     recent: [],
     places: new Map(),
     declared: new Set(),
-    files: { cwd, files: new Map() },
+    files: { cwd, files: new Map(), edits: [] },
     commands,
     todos: { list: undefined, items: new Map() },
     weights,
@@ -312,6 +314,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     ...state,
     ...commands,
     files: state.files.files,
+    edits: state.files.edits,
     todos: state.todos.list,
     anchors,
     previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)

@@ -5,7 +5,7 @@ import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
 import type { Action } from "../ToolCalls.ts"
-import { changedNames } from "./ChangedNames.ts"
+import { changedNames, replacements } from "./ChangedNames.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
@@ -26,7 +26,20 @@ export interface FileState {
 export interface FileHistory {
   readonly cwd: string | undefined
   readonly files: Map<string, FileState>
+  /** The latest edits, oldest first. */
+  readonly edits: Array<Edit>
 }
+
+/** One change of a file, and the text that it wrote. */
+export interface Edit {
+  readonly path: string
+  readonly entry: EntryId
+  readonly text: string
+}
+
+const maxEdits = 60
+/** Only this much of a text is kept. */
+const maxEditChars = 2_000
 
 const maxFileNames = 12
 
@@ -63,6 +76,16 @@ interface Touch {
   readonly handle: Handle | undefined
 }
 
+/** Returns each name once, as the newest edit marks it. */
+const latest = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const marked = new Map<string, string>()
+  for (const name of names) {
+    const plain = name.replace(/^[+-]/, "")
+    if (!marked.has(plain)) marked.set(plain, name)
+  }
+  return [...marked.values()].slice(0, maxFileNames)
+}
+
 const record = ({ files }: FileHistory, path: string, { action, call, entry, handle }: Touch): void => {
   const before = files.get(path)
   const isChange = action._tag === "Write" || action._tag === "Edit"
@@ -75,7 +98,7 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     entry,
     handle: action._tag === "Read" ? (handle ?? before?.handle) : before?.handle,
-    names: [...new Set(names)].slice(0, maxFileNames)
+    names: latest(names)
   })
 }
 
@@ -83,6 +106,12 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
 export const touch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
+  if (done.action._tag === "Write" || done.action._tag === "Edit") {
+    for (const [, text] of replacements(done.call)) {
+      if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
+    }
+    history.edits.splice(0, history.edits.length - maxEdits)
+  }
   if (done.action._tag !== "Delete") return
   for (const inside of Array.from(history.files.keys())) {
     if (inside.startsWith(`${path}/`)) record(history, inside, done)

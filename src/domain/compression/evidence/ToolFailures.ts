@@ -10,7 +10,11 @@ const telling =
 
 /** Returns the lines of a failed response that state the reason, verbatim. */
 export const failureText = (answer: string): string => {
-  const linesOf = (text: string) => text.split("\n").filter((line) => line.trim() !== "")
+  const linesOf = (text: string) =>
+    text
+      .replaceAll("\t", " ")
+      .split("\n")
+      .filter((line) => line.trim() !== "" && !/^Exit code:? -?\d+$/i.test(line.trim()))
   const text = answer.slice(0, 200_000)
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)

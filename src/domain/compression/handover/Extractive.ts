@@ -11,7 +11,7 @@ import {
   snapshotTokens
 } from "../Snapshot.ts"
 import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames } from "./NameIndex.ts"
-import { cost, type ExtractOptions, focusWords, touchesFocus } from "./Room.ts"
+import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
 
 /**
@@ -39,23 +39,31 @@ export interface ExtractedSnapshot {
 /** The largest share of the index. */
 const indexShare = 0.4
 
+/** Returns what a snapshot of this evidence is written from. */
+const materialOf = (evidence: Evidence, options: ExtractOptions): Material => {
+  const focus = focusWords(options.focus)
+  const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
+  return { evidence, options, focus, names: rankedNames(evidence, isWanted, options.cwd) }
+}
+
 /** Writes a snapshot from the evidence that `gatherEvidence` returned. */
 export function* composeSnapshot(evidence: Evidence, options: ExtractOptions): SlicedWork<ExtractedSnapshot> {
-  const focus = focusWords(options.focus)
+  const material = materialOf(evidence, options)
+  yield evidence.anchors.size * 200
   const budget = options.budget * (1 - indexShare)
   // The largest scale at which the sections leave the index its room.
   let [low, high] = [0.05, 12]
-  let best = sectionsAt(low, evidence, options, focus)
+  let best = sectionsAt(low, material)
   for (let round = 0; round < 9; round += 1) {
     const middle = Math.sqrt(low * high)
-    const sections = sectionsAt(middle, evidence, options, focus)
+    const sections = sectionsAt(middle, material)
     yield options.budget * 40
     if (snapshotTokens(sections) <= budget) {
       low = middle
       best = sections
     } else high = middle
   }
-  return yield* withIndex(fitToBudget(best, options.budget), evidence, options, focus)
+  return yield* withIndex(fitToBudget(best, options.budget), material)
 }
 
 /** The order in which sections lose items: the least informative first. */
@@ -97,13 +105,10 @@ const audited = 1_000
 /** Adds the index: the best names that fit its share of the budget, without those that stay in the window. */
 function* withIndex(
   snapshot: Snapshot,
-  evidence: Evidence,
-  options: ExtractOptions,
-  focus: ReadonlyArray<string>
+  { evidence, names: candidates, options }: Material
 ): SlicedWork<ExtractedSnapshot> {
   const text = renderSnapshot(snapshot)
-  const candidates = rankedNames(evidence, (name) => focus.length > 0 && touchesFocus(name, focus))
-  yield candidates.length * 200
+  yield text.length * 8
   const inSnapshot = namesIn(text)
   const inTail = new Set<string>()
   for (const kept of options.kept) {
@@ -193,7 +198,8 @@ export function* completeSnapshot(
   evidence: Evidence,
   options: ExtractOptions
 ): SlicedWork<ExtractedSnapshot> {
-  const own = sectionsAt(1, evidence, options, focusWords(options.focus))
+  const material = materialOf(evidence, options)
+  const own = sectionsAt(1, material)
   const inFront = (exact: ReadonlyArray<SnapshotItem>, name: SectionName): ReadonlyArray<SnapshotItem> => {
     const keys = new Set(exact.map((known) => known.key))
     const texts = new Set(exact.map((known) => known.text))
@@ -206,12 +212,7 @@ export function* completeSnapshot(
     task_state: inFront(own.task_state, "task_state")
   }
   yield options.budget * 40
-  return yield* withIndex(
-    fitToBudget(snapshot, Math.floor(options.budget * modelShare)),
-    evidence,
-    options,
-    focusWords(options.focus)
-  )
+  return yield* withIndex(fitToBudget(snapshot, Math.floor(options.budget * modelShare)), material)
 }
 
 /** The largest share of the budget for the model's own words. The rest is for exact facts that it omitted. */

@@ -1,6 +1,8 @@
 import { estimateText } from "../../tokens/Tokens.ts"
-import { anchorKindOf, type AnchorKind, anchorsOf } from "../Anchors.ts"
+import { type AnchorKind, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
+import { relativePath } from "../evidence/FileHistory.ts"
+import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
 
 /** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
@@ -12,10 +14,6 @@ export interface IndexedName {
   readonly file: string | undefined
 }
 
-/** Modules of the standard libraries of common languages: every program has them, and no agent needs to be told. */
-const standard =
-  /^(?:(?:fmt|os|io|bufio|bytes|strings|strconv|errors|context|time|sync|sort|math|json|http|filepath|path|log|slog|regexp|reflect|testing|exec|rand|utf8|t|b|cmd|err|ctx|self|this|cls|sys|re|collections|itertools|functools|typing|datetime|logging|subprocess|unittest|np|pd|plt|console|process|window|document|navigator|localStorage|module|exports|require|import|Math|Object|Array|String|Number|Boolean|Promise|JSON|Date|Map|Set|RegExp|Symbol|Reflect|Buffer|Error|Enum|Stream|Keyword|List|IO|File|System|Path|Process|GenServer|Supervisor|Agent|Task|Logger|Regex|Integer|Float|Atom|Tuple|Code|Macro|Module|Kernel|Access|Base|Application|DateTime|NaiveDateTime|Time|URI|std|core|alloc|vec|Vec|Option|Result|Some|Ok|Err|Box|Rc|Arc)\.[\w.?!]+|(?:std|core|alloc)::[\w:]+|(?:get|set)(?:Item|State|Attribute)|use(?:State|Effect|Memo|Ref|Callback|Context)|(?:add|remove)EventListener|querySelector(?:All)?|className|innerHTML|textContent|forEach|toString|toLowerCase|toUpperCase|indexOf|includes|startsWith|endsWith|parseInt|parseFloat|isArray|stringify|hasOwnProperty|async\/await|and\/or|dev\/null|\/dev\/null|usr\/bin\/env|__init__|__name__|__main__|__file__|isinstance|TypeError|ValueError|KeyError|ReferenceError|SyntaxError|RuntimeError|ArgumentError|FunctionClauseError|readOnly|undefined|NaN)$/
-
 /** A path of one segment without an extension is a closing tag (`/div`) or a command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
@@ -26,7 +24,7 @@ const joinedSentences =
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
-  if (declared.has(name) || standard.test(name)) return false
+  if (declared.has(name) || isStandardName(name)) return false
   if (tagLike.test(name) || joinedSentences.test(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
@@ -36,18 +34,15 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
 const lengthPenalty = 0.7
 
-/** Returns what a name says beyond the variable before it (`point.ToolUseID`); undefined when that is nothing. */
-const withoutReceiver = (name: string): string | undefined => {
-  if (!/^[a-z_$][\w$]*\./.test(name)) return name
-  const own = name.slice(name.lastIndexOf(".") + 1)
-  return anchorKindOf(own) === "symbol" ? own : undefined
-}
-
 /** Returns the names of the evidence, best first. `isWanted`: the user asked for what mentions it. */
-export const rankedNames = (evidence: Evidence, isWanted: (name: string) => boolean): ReadonlyArray<string> => {
+export const rankedNames = (
+  evidence: Evidence,
+  isWanted: (name: string) => boolean,
+  cwd?: string | undefined
+): ReadonlyArray<string> => {
   const weights = new Map<string, { kind: AnchorKind; weight: number }>()
   for (const [whole, { kind, used, weight }] of evidence.anchors) {
-    const name = kind === "symbol" ? withoutReceiver(whole) : whole
+    const name = kind === "symbol" ? ownName(whole) : kind === "path" ? relativePath(whole, cwd) : whole
     if (name === undefined || !isTelling(name, kind, used, evidence.declared)) continue
     const known = weights.get(name)
     weights.set(name, { kind, weight: weight + (known?.weight ?? 0) })

@@ -47,7 +47,9 @@ const shares = {
   commits: 0.05,
   commands: 0.1,
   changed: 0.14,
+  edits: 0.06,
   read: 0.07,
+  seen: 0.04,
   lessons: 0.04,
   decisions: 0.05,
   task: 0.05,
@@ -60,11 +62,19 @@ export type Share = keyof typeof shares
 /** Returns the tokens of a share. */
 export const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
 
-/** What a snapshot is written from. `share` gives the tokens of a section at the present scale. */
-export interface Room {
+/** What a snapshot is written from. */
+export interface Material {
   readonly evidence: Evidence
   readonly options: ExtractOptions
+  /** The words of the user's focus. */
   readonly focus: ReadonlyArray<string>
+  /** The names of the conversation, best first. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** The material of a section, and the tokens that it may take. */
+export interface Room extends Material {
+  /** Returns the tokens of a share at the present scale. */
   readonly share: (name: Share) => number
   /** Shows paths below the working directory relative to it. */
   readonly short: (text: string) => string
@@ -117,7 +127,11 @@ export const focused = <A extends { readonly text: string }>(
 
 /** Returns a text on one line, its middle left out when it is longer. */
 export const byEnds = (text: string, length: number): string => {
-  const line = text.replace(/\s+/g, " ").trim()
+  // Emphasis and headings of Markdown say nothing on one line.
+  const line = text
+    .replace(/\*\*|^#+ /gm, "")
+    .replace(/\s+/g, " ")
+    .trim()
   if (line.length <= length) return line
   return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
 }

@@ -23,6 +23,7 @@ import {
   listing,
   newestFirst,
   ofEntry,
+  type Material,
   type Room,
   shareOf,
   within,
@@ -31,6 +32,11 @@ import {
 import { latestLabel, showMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
+
+/** More items of a kind than fit into any snapshot are not looked at. */
+const maxItems = 400
+/** Names among which the paths that results showed are looked for. */
+const maxSeenNames = 4_000
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
@@ -48,7 +54,7 @@ const open = (status: string): boolean => !/^(?:completed|done|cancelled|cancele
 
 /** Lines of an earlier snapshot that code writes anew each time. */
 const rewritten =
-  /^- (?:commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
+  /^- (?:seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
 
 /**
  * Returns what an earlier snapshot says in a section and the new items do not cover, newest first. Files, failures and what
@@ -122,7 +128,9 @@ const constraintItems = (room: Room, clipped: ReadonlySet<Span>): Array<Snapshot
   ]
   const constraints = pinnedItems(room)
   const said = within(
-    focused(focus, newestFirst(distinct)).map((span) => labelledWordsItem(`the user said (${span.entry})`, span)),
+    focused(focus, newestFirst(distinct))
+      .slice(0, maxItems)
+      .map((span) => labelledWordsItem(`the user said (${span.entry})`, span)),
     share("constraints")
   )
   constraints.push(...said)
@@ -188,9 +196,12 @@ const nowItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
       statement(kind, `${kind} ${resultOf(ok)}: ${oneLine(short(command), 80)} (${entry})`)
     ),
     ...before
-      .slice(0, 8)
+      .slice(0, 11)
       .map(({ entry, text }) =>
-        statement(`before that ${entry}`, `before that (${entry}): ${byEnds(short(text), 260)}`)
+        statement(
+          `before that ${entry}`,
+          `before that (${entry}): ${byEnds(short(text), Math.max(160, Math.floor(budget * 0.5)))}`
+        )
       )
   ]
   return within(items, budget)
@@ -200,15 +211,15 @@ const nowItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
 const taskItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, share, short } = room
   const list = [...(evidence.todos?.todos ?? [])].sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
-  // A search that found nothing says less than a program that failed.
-  const errors = newestFirst(evidence.errors).toSorted(([a], [b]) => Number(isLook(a)) - Number(isLook(b)))
-  const failures = errors.map(([what, failure]) =>
-    statement(
-      what,
-      `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
-      failure.text.split("\n").map(short)
+  const failures = newestFirst(evidence.errors)
+    .slice(0, maxItems)
+    .map(([what, failure]) =>
+      statement(
+        what,
+        `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
+        failure.text.split("\n").map(short)
+      )
     )
-  )
   const task = [
     ...nowItems(room),
     ...within(
@@ -221,24 +232,30 @@ const taskItems = (room: Room): Array<SnapshotItem> => {
   return task
 }
 
+/** A here-document is input; what it says stands in the file or the commit that it became. */
+const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
+
 const commandsHeading = "commands, latest first; they succeeded where no exit code stands:"
 
 /** Writes the commits, then the commands with their last results, milestones and then the newest first. */
 const actionItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
-  const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) =>
-    statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
-  )
-  const runs = newestFirst(evidence.commands)
+  const commits = newestFirst(evidence.commits)
+    .slice(0, maxItems)
+    .map(({ entry, hash, subject }) =>
+      statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
+    )
+  const runs = newestFirst(evidence.commands).slice(0, maxItems)
   const worth = ([command, { ok }]: (typeof runs)[number]): number =>
     ok === true && isMilestone(command) ? 2 : isLook(command) ? 0 : 1
   const commands = runs
     .toSorted((a, b) => worth(b) - worth(a))
     .map(([command, run]) => {
+      const hidden = run.ok === undefined ? "exit 0 behind a pipe" : "failed behind a pipe"
       const result =
         run.ok === true
           ? ""
-          : ` → ${run.exit === undefined ? "no exit code" : `exit ${run.exit}`} (${ofEntry(run.entry, run.handle)})`
-      return `${oneLine(short(command), 160)}${result}`
+          : ` → ${run.exit === undefined ? "no exit code" : run.exit === 0 ? hidden : `exit ${run.exit}`} (${ofEntry(run.entry, run.handle)})`
+      return `${oneLine(withoutInput(short(command)), 160)}${result}`
     })
   const actions = [
     ...within(commits, share("commits")),
@@ -256,9 +273,41 @@ const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyA
         [path, file, (1 + file.changes + file.reads / 2) * (0.3 + (index + 1) / files.length)] as const
     )
     .sort((a, b) => b[2] - a[2])
+    .slice(0, maxItems)
     .map(([path, file]) => [path, file] as const)
 
-const artifactItems = ({ evidence, options, share }: Room): Array<SnapshotItem> => {
+/** Lines of an edit that are shown, and characters of each. */
+const shownEdit = { lines: 10, chars: 140 }
+
+/** Writes what the latest edits wrote: the latest of each file first, then those before. */
+const editItems = ({ evidence }: Room): ReadonlyArray<SnapshotItem> => {
+  const counts = new Map<string, number>()
+  return newestFirst(evidence.edits)
+    .map((edit) => {
+      const rank = counts.get(edit.path) ?? 0
+      counts.set(edit.path, rank + 1)
+      return { ...edit, rank }
+    })
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ entry, path, text }, index) => {
+      const lines = text.replaceAll("\t", "  ").split("\n")
+      const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)
+      const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
+      return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
+        ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
+        ...more
+      ])
+    })
+}
+
+/** Returns a line with its indentation, clipped. */
+const oneLineKeeping = (line: string, length: number): string => {
+  const indent = /^ */.exec(line)?.[0].length ?? 0
+  return `${" ".repeat(Math.min(indent, 8))}${oneLine(line, length)}`
+}
+
+const artifactItems = (room: Room): Array<SnapshotItem> => {
+  const { evidence, options, share } = room
   const artifacts = within(
     [
       ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
@@ -268,13 +317,32 @@ const artifactItems = ({ evidence, options, share }: Room): Array<SnapshotItem> 
     ],
     share("changed")
   )
+  artifacts.push(...within(editItems(room), share("edits")))
   artifacts.push(...within(carried(evidence, "artifact_trail", artifacts), share("carried")))
   return artifacts
 }
 
-const fileItems = ({ evidence, share }: Room): Array<SnapshotItem> => {
+const seenHeading = "seen, but not read:"
+
+/** Returns the paths that results showed, best first, without the files that are listed above. */
+const seenPaths = ({ evidence, names }: Room): ReadonlyArray<string> =>
+  names
+    .slice(0, maxSeenNames)
+    .filter(
+      (name) =>
+        evidence.anchors.get(name)?.kind === "path" &&
+        /\/.*\.\w+$/.test(name) &&
+        !evidence.files.has(name) &&
+        !/^(?:https?:|[\w-]+\.\w+\/)/.test(name)
+    )
+
+const fileItems = (room: Room): Array<SnapshotItem> => {
+  const { evidence, share } = room
   const paths = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path]) => path)
-  const files = listing("read", readHeading, paths, share("read"))
+  const files = [
+    ...listing("read", readHeading, paths, share("read")),
+    ...listing("seen", seenHeading, seenPaths(room), share("seen"))
+  ]
   files.push(...within(carried(evidence, "file_system_state", files), share("carried")))
   return files
 }
@@ -287,14 +355,18 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
       `task text, ${short(source)} (${ofEntry(entry, handle)}): ${byEnds(short(text), Math.floor(share("task") * 3))}`
     )
   )
-  const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
-    statement(
-      `lesson ${entry}`,
-      `${oneLine(short(command), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+  const lessons = newestFirst(evidence.lessons)
+    .slice(0, maxItems)
+    .map(({ command, entry, error, files }) =>
+      statement(
+        `lesson ${entry}`,
+        `${oneLine(short(command), 60)} failed (${entry}): ${oneLine(short(error), 140)}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      )
     )
-  )
   const latest = new Set(evidence.lastWords.slice(-4).map(({ entry }) => entry))
-  const stated = newestFirst(evidence.decisions).filter(({ entry }) => !latest.has(entry))
+  const stated = newestFirst(evidence.decisions)
+    .slice(0, maxItems)
+    .filter(({ entry }) => !latest.has(entry))
   const decisions = focused(focus, stated).map((said) =>
     statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text), 300)}`)
   )
@@ -315,20 +387,14 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
 }
 
 /** Writes all sections. The shares of the budget grow with the scale. */
-export const sectionsAt = (
-  scale: number,
-  evidence: Evidence,
-  options: ExtractOptions,
-  focus: ReadonlyArray<string>
-): Snapshot => {
-  const root = options.cwd === undefined || options.cwd.length < 3 ? undefined : options.cwd.replace(/\/+$/, "")
+export const sectionsAt = (scale: number, material: Material): Snapshot => {
+  const { cwd = "" } = material.options
+  const root = cwd.replace(/\/+$/, "")
   const room: Room = {
-    evidence,
-    options,
-    focus,
-    share: (name) => shareOf(options.budget * scale, name),
+    ...material,
+    share: (name) => shareOf(material.options.budget * scale, name),
     short: (text) =>
-      root === undefined ? text : text.replaceAll(`${root}/`, "").replaceAll(`cd ${root} && `, "").replaceAll(root, ".")
+      root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
   }
   const { clipped, items } = goalItems(room)
   return {
