@@ -118,13 +118,13 @@ describe("ask with tools", () => {
       assert.strictEqual(readFileSync(packageFile, "utf8"), `{"version": "1.0.1", "scripts": {"test": "vitest"}}`)
       const lines = ended.stderr.split("\n")
       assert.deepStrictEqual(lines.slice(0, 3), [
-        "palimpsest: write_file .husky/pre-commit needs approval, because git runs what stands here, or starts what it names. Files that run by themselves are asked for whatever edits may run; docs/approval.md lists them; --approve all runs it without asking",
+        "palimpsest: write_file .husky/pre-commit needs approval, because git runs it, or programs that it names. Files that run by themselves are asked for whatever edits may run; docs/approval.md lists them; --approve all runs it without asking",
         "palimpsest: ✗ write_file .husky/pre-commit · not allowed; allow it with --approve",
-        "palimpsest: write_file .git/config needs approval, because git runs what stands here, or starts what it names; --approve all runs it without asking"
+        "palimpsest: write_file .git/config needs approval, because git runs it, or programs that it names; --approve all runs it without asking"
       ])
       assert.include(
         ended.stderr,
-        "replace package.json needs approval, because its scripts would change, by which npm and other programs run something"
+        "replace package.json needs approval, because its scripts would change, and npm or other programs run them"
       )
       const [, second] = yield* turnsOf(fake)
       assert.include(String(results(second)[0]?.["error"]), "leave this file as it is, and say in your answer")
@@ -151,11 +151,11 @@ describe("ask with tools", () => {
       assert.isFalse(existsSync(path.join(where.cwd, "PWNED")))
       assert.include(
         ended.stderr,
-        "write_file check.sh needs approval, because a hook or an MCP server of your settings"
+        "write_file check.sh needs approval, because a hook or an MCP server in your settings runs it"
       )
       assert.include(
         ended.stderr,
-        "write_file docs/rules.txt needs approval, because it says what this or another agent"
+        "write_file docs/rules.txt needs approval, because it instructs this or another agent"
       )
     })
   )

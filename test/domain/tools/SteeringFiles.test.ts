@@ -250,7 +250,7 @@ describe("package.json", () => {
   it("names what changes", () =>
     assert.strictEqual(
       judged({ ...before, scripts: {}, bin: {}, overrides: {}, jest: {} }),
-      "its scripts, bin, overrides and more would change, by which npm and other programs run something"
+      "its scripts, bin, overrides and more would change, and npm or other programs run them"
     ))
 
   it("is recognized under any spelling", () => {

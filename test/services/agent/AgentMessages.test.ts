@@ -369,7 +369,7 @@ describe("sessions_send", () => {
         for (let turn = 0; turn < 5; turn += 1) yield* Effect.yieldNow
         const letters = yield* mail
         counts.push(letters.length)
-        if (message === "5") assert.include(letters[0] ?? "", "the last of these")
+        if (message === "5") assert.include(letters[0] ?? "", "the last such message")
       }
       assert.deepStrictEqual(counts, [1, 1, 1, 1, 1, 0])
       assert.include(String((yield* call("sessions_history", { session: "scout-1" })).value), "> heard 6")

@@ -295,7 +295,7 @@ describe("recall", () => {
         assert.strictEqual((yield* alpha.recall(handle)).text, secret)
         const refused = yield* Effect.flip(beta.recall(handle))
         assert.strictEqual(refused._tag === "TempStoreError" ? refused.reason._tag : "", "HandleNotHeld")
-        assert.match(refused.message, /^this conversation holds nothing under h_.*run again what gave it$/)
+        assert.match(refused.message, /^this conversation holds nothing under h_.*repeat the call that returned it$/)
         // What leaves the window and comes back by an undo stays its own.
         yield* alpha.compress(forced)
         assert.strictEqual((yield* alpha.recall(handle)).text, secret)

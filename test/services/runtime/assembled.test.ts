@@ -85,7 +85,7 @@ describe("the editor's state", () => {
           JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
         )
       const newsIn = (texts: ReadonlyArray<string>) =>
-        texts.filter((text) => text.includes("changed in the user's editor"))
+        texts.filter((text) => text.includes("Changes in the user's editor"))
       yield* said("Nothing is open yet.")
       editor("a.ts", "b.ts")
       yield* said("Now something is.")

@@ -26,8 +26,7 @@ import {
   type Material,
   type Room,
   shareOf,
-  within,
-  type ExtractOptions
+  within
 } from "./Room.ts"
 import { latestLabel, showMessages } from "./UserMessages.ts"
 
