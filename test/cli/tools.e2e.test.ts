@@ -127,7 +127,7 @@ describe("ask with tools", () => {
         "replace package.json needs approval, because its scripts would change, and npm or other programs run them"
       )
       const [, second] = yield* turnsOf(fake)
-      assert.include(String(results(second)[0]?.["error"]), "leave this file as it is, and say in your answer")
+      assert.include(String(results(second)[0]?.["error"]), "leave this file unchanged, and say in your answer")
     })
   )
 
