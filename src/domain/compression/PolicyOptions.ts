@@ -23,6 +23,11 @@ export const PolicyOptions = Schema.Struct({
   summarizer: Schema.Literals(["extractive", "model"]),
   /** The summarizing model. Absent: a model of the conversation's family. */
   model: Schema.optionalKey(Schema.String),
+  /**
+   * Upper bound for what a summarizing model is sent of the messages, in tokens. Longer messages are sent as a digest. Absent: a
+   * quarter of the model's window, at most 40,000.
+   */
+  digestBudget: Schema.optionalKey(TokenCount),
   /** What the user wants kept. */
   focus: Schema.optionalKey(Schema.String),
   /** Whether secrets are left out of the request to a summarizing model. Absent: yes. Snapshots never contain secrets. */

@@ -13,6 +13,7 @@ import {
 import { type IndexedName, indexedNames, indexItems, namesIn, rankedNames } from "./NameIndex.ts"
 import { cost, type ExtractOptions, focusWords, type Material, touchesFocus } from "./Room.ts"
 import { sectionsAt } from "./Sections.ts"
+import { mergeWritten } from "./WrittenSections.ts"
 
 /**
  * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
@@ -46,17 +47,29 @@ const materialOf = (evidence: Evidence, options: ExtractOptions): Material => {
   return { evidence, options, focus, names: rankedNames(evidence, isWanted, options.cwd) }
 }
 
-/** Writes a snapshot from the evidence that `gatherEvidence` returned. */
-export function* composeSnapshot(evidence: Evidence, options: ExtractOptions): SlicedWork<ExtractedSnapshot> {
+/** The largest share of a model's own words. The rest is for what the log knows. */
+const writtenShare = 0.3
+
+/**
+ * Writes a snapshot from the evidence that `gatherEvidence` returned. `written`: what a model wrote, verified; it is merged into
+ * the sections.
+ */
+export function* composeSnapshot(
+  evidence: Evidence,
+  options: ExtractOptions,
+  written: Snapshot = emptySnapshot
+): SlicedWork<ExtractedSnapshot> {
   const material = materialOf(evidence, options)
   yield evidence.anchors.size * 200
   const budget = options.budget * (1 - indexShare)
+  const bounded = fitToBudget(written, options.budget * writtenShare)
+  const sectionsOf = (scale: number) => mergeWritten(sectionsAt(scale, material), bounded, evidence)
   // The largest scale at which the sections leave the index its room.
   let [low, high] = [0.05, 12]
-  let best = sectionsAt(low, material)
+  let best = sectionsOf(low)
   for (let round = 0; round < 9; round += 1) {
     const middle = Math.sqrt(low * high)
-    const sections = sectionsAt(middle, material)
+    const sections = sectionsOf(middle)
     yield options.budget * 40
     if (snapshotTokens(sections) <= budget) {
       low = middle
@@ -64,6 +77,16 @@ export function* composeSnapshot(evidence: Evidence, options: ExtractOptions): S
     } else high = middle
   }
   return yield* withIndex(fitToBudget(best, options.budget), material)
+}
+
+/** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */
+const knownSections = ["task_state", "recent_actions", "artifact_trail"] as const
+
+/** Writes what code knows without a model's help and a digest does not say: the state of the work, within a budget. */
+export const knownState = (evidence: Evidence, options: ExtractOptions): string => {
+  const sections = sectionsAt(1, materialOf(evidence, options))
+  const known = Object.fromEntries(knownSections.map((name) => [name, sections[name]]))
+  return renderSnapshot(fitToBudget({ ...emptySnapshot, ...known }, options.budget))
 }
 
 /** The order in which sections lose items: the least informative first. */
@@ -188,35 +211,6 @@ const shrunkIndex = (
   }
   return { final: snapshot, restored: 0 }
 }
-
-/**
- * Completes a snapshot that a model wrote. The user's requests and constraints go to the front verbatim, open todos and
- * failures are added, the text is cut to its share of the budget, and the names that the model omitted form an index.
- */
-export function* completeSnapshot(
-  written: Snapshot,
-  evidence: Evidence,
-  options: ExtractOptions
-): SlicedWork<ExtractedSnapshot> {
-  const material = materialOf(evidence, options)
-  const own = sectionsAt(1, material)
-  const inFront = (exact: ReadonlyArray<SnapshotItem>, name: SectionName): ReadonlyArray<SnapshotItem> => {
-    const keys = new Set(exact.map((known) => known.key))
-    const texts = new Set(exact.map((known) => known.text))
-    return [...exact, ...written[name].filter(({ key, text }) => !keys.has(key) && !texts.has(text))]
-  }
-  const snapshot: Snapshot = {
-    ...written,
-    overall_goal: inFront(own.overall_goal, "overall_goal"),
-    active_constraints: inFront(own.active_constraints, "active_constraints"),
-    task_state: inFront(own.task_state, "task_state")
-  }
-  yield options.budget * 40
-  return yield* withIndex(fitToBudget(snapshot, Math.floor(options.budget * modelShare)), material)
-}
-
-/** The largest share of the budget for the model's own words. The rest is for exact facts that it omitted. */
-const modelShare = 0.75
 
 /** Writes the extractive snapshot of some entries. */
 export function* extractSnapshot(

@@ -97,6 +97,7 @@ export const carryOut = Effect.fn("Compression.attempt")(
       fallback: policy.ladder,
       model: policy.model,
       family: request.family,
+      digestBudget: policy.digestBudget,
       promptId: request.promptId
     }
     const summary = yield* summaryOf(request, plan, summaryRequest)

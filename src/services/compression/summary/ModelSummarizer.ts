@@ -5,13 +5,25 @@ import {
   summarizerRole,
   type SummaryCall
 } from "../../../domain/compression/Compression.ts"
+import { corrected } from "../../../domain/compression/Corrections.ts"
+import { digestOf } from "../../../domain/compression/handover/Digest.ts"
+import { knownState } from "../../../domain/compression/handover/Extractive.ts"
 import { modelFor } from "../../../domain/compression/ModelPurpose.ts"
-import { isSnapshot, parseSnapshot } from "../../../domain/compression/Snapshot.ts"
-import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../../domain/compression/SummaryPrompts.ts"
+import { isSnapshot, parseSnapshot, renderSnapshot } from "../../../domain/compression/Snapshot.ts"
+import {
+  correctionRequest,
+  digestHeading,
+  knownHeading,
+  repeatRequest,
+  summaryInstruction,
+  summaryRequest
+} from "../../../domain/compression/SummaryPrompts.ts"
 import { type Content, isText, model as modelSays, plainText, text, user } from "../../../domain/content/Content.ts"
-import { type Entry, viewItem } from "../../../domain/conversation/Conversation.ts"
-import { projectItems } from "../../../domain/conversation/Projection.ts"
+import { type Entry, entryTokens, viewItem } from "../../../domain/conversation/Conversation.ts"
+import { projecting } from "../../../domain/conversation/Projection.ts"
 import { redact } from "../../../domain/text/Redaction.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
+import { estimateText } from "../../../domain/tokens/Tokens.ts"
 import {
   Model,
   type ModelAnswer,
@@ -26,6 +38,7 @@ import {
   type SummaryAnswers,
   type AnswersRequest,
   type CountRequest,
+  evidenceOf,
   extractiveSummary,
   type Summary,
   Summarizer,
@@ -34,8 +47,9 @@ import {
 } from "./Summarizer.ts"
 
 /**
- * A summarizer that has a model write the snapshot in two calls, generate and verify. When the model fails or gives nothing
- * usable, code writes the snapshot if the request allows it, and the summary reports that (`degraded`).
+ * A summarizer that has a model write what needs judgement, in two calls: its part of the snapshot, then corrections to it. The
+ * model sees a digest of a long conversation. When it fails or gives nothing usable, code writes the snapshot if the request
+ * allows it, and the summary reports that (`degraded`).
  */
 
 const answerText = (answer: ModelAnswer): string =>
@@ -44,12 +58,29 @@ const answerText = (answer: ModelAnswer): string =>
     .map((part) => part.text)
     .join("")
 
-const focusLine = (focus: string | undefined): string =>
-  focus === undefined ? "" : `\n\nThe user who requested this snapshot wants this kept above all: ${focus}`
+/** What is sent of the entries: at most this share of the model's window and this many tokens, digested if it is longer. */
+const digestSize = { share: 0.25, maxTokens: 40_000 }
+/** Entries up to this share of the budget are sent as they are: a digest would save little. */
+const wholeShare = 0.25
+/** Tokens of what the snapshot states already, beside a digest. */
+const knownTokens = 1_500
 
-/** Returns the messages to summarise: legal, and without any shortening. */
-const slice = (request: SummaryRequest): ReadonlyArray<Content> =>
-  projectItems(request.entries.map(viewItem)).map(({ content }) => content)
+/** Returns the messages that show the entries to the model: legal and unshortened, or their digest. */
+const recordOf = Effect.fnUntraced(function* (
+  request: SummaryRequest,
+  name: string
+): Effect.fn.Return<ReadonlyArray<Content>, never, Model> {
+  const { window } = yield* ModelWindows.resolve(name)
+  const budget = request.digestBudget ?? Math.min(digestSize.maxTokens, window * digestSize.share)
+  const tokens = request.entries.reduce((sum, entry) => sum + entryTokens(entry), 0)
+  if (tokens <= budget * wholeShare) {
+    const sent = yield* Work.run(projecting(request.entries.map(viewItem)))
+    return sent.map(({ content }) => content)
+  }
+  const known = knownState(yield* evidenceOf(request), { ...request, budget: Math.min(knownTokens, budget / 4) })
+  const digest = yield* Work.run(digestOf(request.entries, budget - estimateText(known)))
+  return [user(text(`${digestHeading}\n\n${digest}`), text(`${knownHeading}\n\n${known}`))]
+})
 
 /** Tokens of the summarizing model's window reserved for its answer, thoughts included; in a small window, a quarter. */
 const reserve = { tokens: 16_384, share: 0.25 }
@@ -90,10 +121,6 @@ class Unusable {
     this.error = error
   }
 }
-
-/** Returns the usable one of two answers: the verified one, else the first. */
-const chosen = (answers: ReadonlyArray<string>): string | undefined =>
-  answers.findLast((said) => isSnapshot(parseSnapshot(said)))
 
 /** Asks a model and records the call. A failure carries the calls made so far. */
 const asking = (name: string, system: string, calls: Array<SummaryCall>, of = "compress") =>
@@ -161,36 +188,39 @@ const write = Effect.fn("ModelSummarizer.write")(function* (
   request: SummaryRequest
 ): Effect.fn.Return<Written, Unusable, Model | Calibrations> {
   const name = modelOf(request)
-  const contents = slice(request)
   const calls: Array<SummaryCall> = []
-  const ask = asking(name, compressionInstruction, calls, request.promptId)
-  const instruction = snapshotRequest(holdsSnapshot(request.entries) ? "merge" : "create")
-  const first = yield* ask("generate", [...contents, user(text(`${instruction}${focusLine(request.focus)}`))])
-  const second = request.verify
-    ? yield* ask("verify", [...contents, modelSays(text(first)), user(text(critiqueRequest))]).pipe(
-        // The first answer is used when only its check fails.
-        Effect.catch((failure: Unusable) =>
-          isSnapshot(parseSnapshot(first)) ? Effect.succeed("") : Effect.fail(failure)
-        )
-      )
-    : ""
-  const usable = chosen([first, second])
-  if (usable === undefined) {
-    const empty = first.trim() === "" && second.trim() === ""
-    return yield* Effect.fail(
-      new Unusable(
-        empty
-          ? { reason: "EmptySummary", message: "the model returned an empty summary" }
-          : {
-              reason: "InvalidOutputError",
-              message: `the model returned no usable snapshot (${String(parseSnapshot(second === "" ? first : second))})`
-            },
-        calls
-      )
+  const ask = asking(name, summaryInstruction, calls, request.promptId)
+  const prompt = holdsSnapshot(request.entries) ? "merge" : "create"
+  const contents = [...(yield* recordOf(request, name)), user(text(summaryRequest(prompt, request.focus)))]
+  const first = yield* ask("generate", contents)
+  const snapshot = parseSnapshot(first)
+  if (!request.verify) return isSnapshot(snapshot) ? { text: first, calls } : yield* unusable([first], calls)
+  const again = (question: string) => ask("verify", [...contents, modelSays(text(first)), user(text(question))])
+  if (isSnapshot(snapshot)) {
+    const corrections = yield* again(correctionRequest).pipe(
+      // The first answer is used when only its check fails.
+      Effect.catch(() => Effect.succeed(""))
     )
+    return { text: renderSnapshot(corrected(snapshot, corrections)), calls }
   }
-  return { text: usable, calls }
+  const second = yield* again(repeatRequest(snapshot))
+  return isSnapshot(parseSnapshot(second)) ? { text: second, calls } : yield* unusable([first, second], calls)
 })
+
+const unusable = (
+  answers: ReadonlyArray<string>,
+  calls: ReadonlyArray<SummaryCall>
+): Effect.Effect<never, Unusable> => {
+  const last = answers.findLast((answer) => answer.trim() !== "")
+  const degraded =
+    last === undefined
+      ? { reason: "EmptySummary", message: "the model returned an empty summary" }
+      : {
+          reason: "InvalidOutputError",
+          message: `the model returned no usable snapshot (${String(parseSnapshot(last))})`
+        }
+  return Effect.fail(new Unusable(degraded, calls))
+}
 
 /** Summarizes with the provided `Model`, and reports the usage of its calls to `Calibrations`. */
 export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer.effect(

@@ -1,7 +1,8 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { type Evidence, gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import type { UserWordsWitness, Span } from "../../../domain/compression/evidence/UserRequests.ts"
-import { type AnchorAudit, extractSnapshot } from "../../../domain/compression/handover/Extractive.ts"
+import { type AnchorAudit, composeSnapshot } from "../../../domain/compression/handover/Extractive.ts"
 import type { Content } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
@@ -50,6 +51,8 @@ export interface SummaryRequest {
   readonly model: string | undefined
   /** The conversation's own model. Its family decides when no model was named. */
   readonly family: string | undefined
+  /** Upper bound for what the model is sent of the entries, in tokens. Absent: derived from the model's window. */
+  readonly digestBudget?: number | undefined
   /** The id of the calls in telemetry. Absent: `compress`. */
   readonly promptId?: string | undefined
 }
@@ -68,6 +71,15 @@ export interface Summary {
   readonly degraded?: Degraded | null | undefined
 }
 
+const gathered = new WeakMap<SummaryRequest, Evidence>()
+
+/** Returns the evidence in the entries of a request. It is gathered once a request. */
+export const evidenceOf = Effect.fnUntraced(function* (request: SummaryRequest): Effect.fn.Return<Evidence> {
+  const evidence = gathered.get(request) ?? (yield* Work.run(gatherEvidence(request.entries, request)))
+  gathered.set(request, evidence)
+  return evidence
+})
+
 /** Summaries that code wrote from the evidence, with the request that they were written for. */
 const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; readonly audit: AnchorAudit }>()
 
@@ -76,7 +88,7 @@ export const extractiveSummary = Effect.fnUntraced(function* (
   request: SummaryRequest,
   rest: Pick<Summary, "degraded" | "calls"> = {}
 ): Effect.fn.Return<Summary> {
-  const { audit, text } = yield* Work.run(extractSnapshot(request.entries, request))
+  const { audit, text } = yield* Work.run(composeSnapshot(yield* evidenceOf(request), request))
   const summary: Summary = Object.freeze({ ...rest, text })
   writtenByCode.set(summary, { request, audit })
   return summary

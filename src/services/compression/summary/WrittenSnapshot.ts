@@ -1,8 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
-import { gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import { checkFacts } from "../../../domain/compression/FactCheck.ts"
-import { type AnchorAudit, completeSnapshot, fitToBudget } from "../../../domain/compression/handover/Extractive.ts"
+import { type AnchorAudit, composeSnapshot, fitToBudget } from "../../../domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -14,6 +13,7 @@ import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/te
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import {
   auditOfOwnSummary,
+  evidenceOf,
   extractiveSummary,
   type Summary,
   SummarizerError,
@@ -46,13 +46,13 @@ const checked = Effect.fn("WrittenSnapshot.checked")(function* (
   snapshot: Snapshot,
   request: SummaryRequest
 ): Effect.fn.Return<Pick<VerifiedSnapshot, "text" | "audit" | "doubts">> {
-  const evidence = yield* Work.run(gatherEvidence(request.entries, request))
+  const evidence = yield* evidenceOf(request)
   // In an oversized answer, only the beginning of each section is checked.
   const bounded = fitToBudget(snapshot, request.budget * 4)
   const { doubts, snapshot: clean } = yield* Work.run(
     checkFacts(attributeWords(bounded, request.userWords), request.entries)
   )
-  const { audit, text } = yield* Work.run(completeSnapshot(clean, evidence, request))
+  const { audit, text } = yield* Work.run(composeSnapshot(evidence, request, clean))
   return { text, audit, doubts }
 })
 

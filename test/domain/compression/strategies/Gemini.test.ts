@@ -18,6 +18,11 @@ import {
   thresholdOf
 } from "../../../../src/domain/compression/strategies/gemini/Decision.ts"
 import { plan } from "../../../../src/domain/compression/strategies/gemini/Plan.ts"
+import {
+  compressionInstruction,
+  critiqueRequest,
+  snapshotRequest
+} from "../../../../src/domain/compression/strategies/gemini/Prompts.ts"
 import { splitting } from "../../../../src/domain/compression/strategies/gemini/Split.ts"
 import { estimate, needsApiCount } from "../../../../src/domain/compression/strategies/gemini/TokenEstimate.ts"
 import {
@@ -27,11 +32,6 @@ import {
   truncating
 } from "../../../../src/domain/compression/strategies/gemini/ToolOutputs.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
-import {
-  compressionInstruction,
-  critiqueRequest,
-  snapshotRequest
-} from "../../../../src/domain/compression/SummaryPrompts.ts"
 import { call, type Content, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import {

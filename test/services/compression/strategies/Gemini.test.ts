@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Ref, Stream } from "effect"
 import { patchOf, statusOf, tokensOf } from "../../../../src/domain/compression/Compression.ts"
-import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import {
   compressionInstruction,
   critiqueRequest,
   snapshotRequest
-} from "../../../../src/domain/compression/SummaryPrompts.ts"
+} from "../../../../src/domain/compression/strategies/gemini/Prompts.ts"
+import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { projectMessages } from "../../../../src/domain/conversation/Projection.ts"
 import { emptySession, type SessionEvent } from "../../../../src/domain/session/Session.ts"

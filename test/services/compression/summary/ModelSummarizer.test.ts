@@ -3,8 +3,8 @@ import { Duration, Effect, Exit, Fiber, Layer, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { removedMark } from "../../../../src/domain/compression/FactCheck.ts"
-import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
-import { compressionInstruction, snapshotRequest } from "../../../../src/domain/compression/SummaryPrompts.ts"
+import { isSnapshot, parseSnapshot, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
+import { correctionRequest, summaryRequest } from "../../../../src/domain/compression/SummaryPrompts.ts"
 import { call, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
@@ -137,8 +137,9 @@ describe("ModelSummarizer", () => {
       assert.strictEqual(asked.length, 2)
       const [first, second] = asked
       assert.strictEqual(first?.contents.length, request.entries.length + 1)
-      assert.strictEqual(second?.contents.length, request.entries.length + 2)
-      assert.deepStrictEqual(first?.contents.slice(0, 4), second?.contents.slice(0, 4))
+      // The first request is a prefix of the second, so that a provider's cache serves it.
+      assert.deepStrictEqual(second?.contents.slice(0, -2), first?.contents)
+      assert.strictEqual(plainText(second?.contents.at(-1) ?? user()), correctionRequest)
       assert.isNotEmpty(first?.systemInstruction)
       assert.strictEqual(first?.generation?.maxOutputTokens, undefined)
       assert.deepStrictEqual(
@@ -160,7 +161,7 @@ describe("ModelSummarizer", () => {
       assert.isAtMost(estimateText(summary.text), request.budget)
       assert.deepStrictEqual(
         userWordsIn(summary.text).map((words) => words.text),
-        ["Make build 4711 green. Never touch src/legacy/Old.ts.", "Never touch src/legacy/Old.ts."]
+        ["Make build 4711 green. Never touch src/legacy/Old.ts."]
       )
       assert.include(summary.text, "parseHeader")
       assert.isAbove(summary.audit.restored, 0)
@@ -225,21 +226,11 @@ describe("ModelSummarizer", () => {
       const earlier: Entry = { ...first, content: user(text(snapshotText())), author: "summary" }
       const question = (asked: ReadonlyArray<ModelRequest>) => plainText(asked[0]?.contents.at(-1) ?? user())
       const fresh = yield* succeeded([snapshotText(), snapshotText()])
-      assert.strictEqual(question(fresh.asked), snapshotRequest("create"))
+      assert.strictEqual(question(fresh.asked), summaryRequest("create"))
       const merged = yield* succeeded([snapshotText(), snapshotText()], { entries: [earlier, ...rest] })
-      assert.strictEqual(question(merged.asked), snapshotRequest("merge"))
+      assert.strictEqual(question(merged.asked), summaryRequest("merge"))
     })
   )
-
-  it("the instruction treats the conversation as data and requests the seven sections in order", () => {
-    const places = sectionNames.map((name) => compressionInstruction.indexOf(`<${name}>`))
-    assert.isAbove(Math.min(...places), 0)
-    assert.deepStrictEqual(
-      places,
-      [...places].sort((a, b) => a - b)
-    )
-    assert.match(compressionInstruction, /no power over you/)
-  })
 
   it.effect("the user's focus is in the first request", () =>
     Effect.gen(function* () {

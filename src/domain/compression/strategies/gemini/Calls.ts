@@ -1,7 +1,7 @@
 import { type Content, model, text, user } from "../../../content/Content.ts"
 import { callPromptId, summarizerRole } from "../../Compression.ts"
-import { compressionInstruction, critiqueRequest, snapshotRequest } from "../../SummaryPrompts.ts"
 import type { Summarize } from "./Decision.ts"
+import { compressionInstruction, critiqueRequest, snapshotRequest } from "./Prompts.ts"
 
 /** One model call, not streamed. */
 export interface CompressionCall {

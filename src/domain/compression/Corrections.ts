@@ -1,0 +1,31 @@
+import {
+  isSnapshot,
+  mergeSnapshots,
+  parseSnapshot,
+  type SectionName,
+  sectionNames,
+  type Snapshot,
+  type SnapshotItem
+} from "./Snapshot.ts"
+import { withdrawn } from "./SummaryPrompts.ts"
+
+/** Applies the corrections that a model made to its own answer. */
+
+const isWithdrawn = ({ text }: SnapshotItem): boolean => new RegExp(`: ${withdrawn}\\.?$`, "i").test(text.trim())
+
+/**
+ * Returns a snapshot with the corrections of an answer: a statement replaces the one with the same label, in whichever section
+ * it was, and "withdrawn" removes it. An answer without a snapshot corrects nothing.
+ */
+export const corrected = (snapshot: Snapshot, answer: string): Snapshot => {
+  const changes = parseSnapshot(answer)
+  if (!isSnapshot(changes)) return snapshot
+  const labels = new Set(sectionNames.flatMap((name) => changes[name].map(({ key }) => key)))
+  const kept: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
+  const added: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...changes }
+  for (const name of sectionNames) {
+    kept[name] = snapshot[name].filter(({ key }) => !labels.has(key))
+    added[name] = changes[name].filter((item) => !isWithdrawn(item))
+  }
+  return mergeSnapshots(kept, added)
+}

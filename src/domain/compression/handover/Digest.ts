@@ -1,0 +1,179 @@
+import { type Content, isCall, isText, isThought, type Part } from "../../content/Content.ts"
+import { type Entry, pairing, placeKey } from "../../conversation/Conversation.ts"
+import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import { visibleBlock, visibleLine } from "../../text/InvisibleCharacters.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { protect } from "../../text/UntrustedText.ts"
+import { estimateText } from "../../tokens/Tokens.ts"
+import { changedNames } from "../evidence/ChangedNames.ts"
+import { isFailure, oneLine, subjectOf } from "../evidence/ToolFailures.ts"
+import { requestSpans } from "../evidence/UserRequests.ts"
+import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
+import { actionsOf, answerText, printedText } from "../ToolCalls.ts"
+import { isIndex } from "./NameIndex.ts"
+import { byEnds } from "./Room.ts"
+
+/**
+ * A digest of messages for a model that summarises them: what the user and the agent said whole, each call on one line with
+ * the ends of its result, failures whole. Only the head of a record stands at the margin, so that no text in it can pass for
+ * another record.
+ */
+
+/** The kinds of records, the first to be left out first. */
+const kinds = ["call", "program", "agent", "failure", "earlier", "user"] as const
+type Kind = (typeof kinds)[number]
+
+interface DigestRecord {
+  readonly kind: Kind
+  /** Who and what, on one line. */
+  readonly head: string
+  readonly body: string
+}
+
+/** Characters of a record's body at scale 1. All grow and shrink together until the digest fits its budget. */
+const charsAtScale: Readonly<Record<Kind, number>> = {
+  user: 4_000,
+  earlier: 4_000,
+  agent: 1_000,
+  failure: 1_000,
+  program: 160,
+  call: 160
+}
+/** Of what succeeded, the ends of the result say enough, whatever room there is. */
+const maxCallChars = 240
+const maxSubjectChars = 240
+
+const scales = { least: 0.04, largest: 64 }
+
+const limitOf = (kind: Kind, scale: number): number => {
+  const chars = Math.floor(charsAtScale[kind] * scale)
+  return kind === "call" || kind === "program" ? Math.min(maxCallChars, chars) : chars
+}
+
+/** What an earlier snapshot says besides the user's words and the index, which come from the log. */
+const earlierText = (text: string): string => {
+  const snapshot = parseSnapshot(text)
+  if (!isSnapshot(snapshot)) return text
+  return renderSnapshot({
+    ...snapshot,
+    overall_goal: snapshot.overall_goal.filter(({ text }) => !text.includes("<user_words")),
+    active_constraints: [],
+    artifact_trail: [],
+    file_system_state: [],
+    recent_actions: [],
+    key_knowledge: snapshot.key_knowledge.filter((item) => !isIndex(item))
+  })
+}
+
+/** Calls whose result is the content of a file, or says no more than that a change was made. */
+const fileActions: ReadonlySet<string> = new Set(["Read", "Write", "Edit"])
+
+const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRecord => {
+  const actions = actionsOf(call, answer)
+  const tool = call.functionCall?.name ?? ""
+  const subject = oneLine(subjectOf(call, actions), maxSubjectChars)
+  const names = changedNames(call).join(", ")
+  const what = `${subject.startsWith(tool) ? "" : `${tool} `}${subject}${names === "" ? "" : ` (${oneLine(names, 160)})`}`
+  if (answer === undefined) return { kind: "call", head: `[${id}] call: ${what} → no result`, body: "" }
+  const result = printedText(answerText(answer)).trim()
+  if (isFailure(actions, answer)) return { kind: "failure", head: `[${id}] failed call: ${what}`, body: result }
+  const isFileAction = actions.length > 0 && actions.every(({ _tag }) => fileActions.has(_tag))
+  return { kind: "call", head: `[${id}] call: ${what}`, body: isFileAction ? "" : result.replace(/\s+/g, " ") }
+}
+
+/** Returns the records of the entries, oldest first. */
+function* recordsOf(entries: ReadonlyArray<Entry>): SlicedWork<Array<DigestRecord>> {
+  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
+  const records: Array<DigestRecord> = []
+  for (const [item, entry] of entries.entries()) {
+    const { author, content, id } = entry
+    for (const { text } of requestSpans(entry)) records.push({ kind: "user", head: `[${id}] user:`, body: text })
+    for (const [at, part] of content.parts.entries()) {
+      yield 200 + (part.text?.length ?? 0)
+      if (isCall(part)) {
+        const place = responseOf.get(placeKey({ item, part: at }))
+        const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
+        records.push(callRecord(id, part, answer))
+      } else if (!isText(part) || isThought(part) || part.text.trim() === "") continue
+      else if (author === "summary") {
+        if (content.role === "user")
+          records.push({ kind: "earlier", head: `[${id}] earlier handover:`, body: earlierText(part.text) })
+      } else if (content.role === "model") records.push({ kind: "agent", head: `[${id}] agent:`, body: part.text })
+      else if (author === "program") records.push({ kind: "program", head: `[${id}] program:`, body: part.text })
+    }
+  }
+  return records
+}
+
+/** Returns a text whole, or its beginning and its end. */
+const clipped = (text: string, limit: number): string =>
+  text.length <= limit
+    ? text
+    : `${firstUnits(text, Math.floor(limit * 0.6)).trimEnd()}\n… ${text.length - limit} characters …\n${lastUnits(text, Math.floor(limit * 0.4)).trimStart()}`
+
+const rendered = ({ body, head, kind }: DigestRecord, scale: number): string => {
+  const limit = limitOf(kind, scale)
+  const title = protect(visibleLine(head))
+  if (body === "" || limit < 8) return title
+  if (kind === "call" || kind === "program") return `${title} → ${protect(visibleLine(byEnds(body, limit)))}`
+  const lines = protect(visibleBlock(clipped(body.trim(), limit))).split(/[\n\r\u2028\u2029]/)
+  return lines.length === 1 ? `${title} ${lines[0]}` : [title, ...lines.map((line) => `  ${line}`)].join("\n")
+}
+
+/** Returns the number of leading records of a kind to leave out, so that this many characters are saved. */
+const surplus = (records: ReadonlyArray<DigestRecord>, kind: Kind, chars: number): number => {
+  let saved = 0
+  let count = 0
+  for (const record of records) {
+    if (saved >= chars) break
+    if (record.kind !== kind) continue
+    saved += rendered(record, scales.least).length + 1
+    count += 1
+  }
+  return count
+}
+
+/** Leaves out old records until the rest fits so many characters; the calls go first, the user's messages last. */
+const withoutOldest = (records: ReadonlyArray<DigestRecord>, chars: number): ReadonlyArray<DigestRecord> => {
+  let kept = records
+  for (const kind of kinds) {
+    const excess = kept.reduce((sum, record) => sum + rendered(record, scales.least).length + 1, 0) - chars
+    if (excess <= 0) break
+    let left = surplus(kept, kind, excess)
+    kept = kept.filter((record) => record.kind !== kind || (left -= 1) < 0)
+  }
+  return kept
+}
+
+/** A token has at least about this many characters in what agents write. */
+const charsPerToken = 3
+
+/** Writes the digest of some entries, without secrets that were not redacted before, within a budget in estimated tokens. */
+export function* digestOf(entries: ReadonlyArray<Entry>, budget: number): SlicedWork<string> {
+  const all = yield* recordsOf(entries)
+  // Heads are as long as they are; the bodies share the rest.
+  const sizeAt = (records: ReadonlyArray<DigestRecord>, scale: number): number =>
+    records.reduce(
+      (sum, { body, head, kind }) => sum + head.length + 2 + Math.min(body.length * 1.03, limitOf(kind, scale)),
+      0
+    )
+  let room = budget * charsPerToken * 1.2
+  for (;;) {
+    const records = withoutOldest(all, room)
+    let [low, high] = [scales.least, scales.largest]
+    for (let round = 0; round < 12; round += 1) {
+      const middle = Math.sqrt(low * high)
+      if (sizeAt(records, middle) <= room) low = middle
+      else high = middle
+    }
+    yield all.length * 400
+    const left = all.length - records.length
+    const text = [
+      ...(left === 0 ? [] : [`… ${left} older records …`]),
+      ...records.map((record) => rendered(record, low))
+    ].join("\n")
+    yield text.length * 8
+    if (estimateText(text) <= budget || records.length === 0) return text
+    room *= 0.85
+  }
+}
