@@ -120,7 +120,7 @@ export const withoutForgedWords = (text: string, said: (words: UserWords) => boo
   return checked + withoutWordsTags(text.slice(from))
 }
 
-const line = (text: string): string => protect(visibleLine(text.trim()))
+const visible = (text: string): string => visibleLine(text.trim())
 
 /**
  * Makes a statement by code or a model: one line, followed by its detail lines. Each detail stays on one line whatever it
@@ -128,14 +128,14 @@ const line = (text: string): string => protect(visibleLine(text.trim()))
  */
 export const statement = (key: string, text: string, details: ReadonlyArray<string> = []): SnapshotItem => ({
   key,
-  // An indented line is not an item of its own.
-  text: itemText([`- ${line(text)}`, ...details.map((detail) => `    ${line(detail)}`)].join("\n"))
+  // An indented line is not an item of its own. Escaped as a whole, because an element may span lines.
+  text: itemText(protect([`- ${visible(text)}`, ...details.map((detail) => `    ${visible(detail)}`)].join("\n")))
 })
 
 /** Makes a statement that lists names after a heading. */
 export const listItem = (key: string, heading: string, names: ReadonlyArray<string>): SnapshotItem => ({
   key,
-  text: itemText([`- ${heading}`, ...names.map(line)].join(" "))
+  text: itemText(protect([`- ${heading}`, ...names.map(visible)].join(" ")))
 })
 
 /** Makes text from another author safe for a snapshot and keeps its line breaks. Applying it twice changes nothing. */

@@ -113,10 +113,10 @@ const clipped = (text: string, limit: number): string =>
 
 const rendered = ({ body, head, kind }: DigestRecord, scale: number): string => {
   const limit = limitOf(kind, scale)
-  const title = protect(visibleLine(head))
+  const title = visibleLine(head)
   if (body === "" || limit < 8) return title
-  if (kind === "call" || kind === "program") return `${title} → ${protect(visibleLine(byEnds(body, limit)))}`
-  const lines = protect(visibleBlock(clipped(body.trim(), limit))).split(/[\n\r\u2028\u2029]/)
+  if (kind === "call" || kind === "program") return `${title} → ${visibleLine(byEnds(body, limit))}`
+  const lines = visibleBlock(clipped(body.trim(), limit)).split(/[\n\r\u2028\u2029]/)
   return lines.length === 1 ? `${title} ${lines[0]}` : [title, ...lines.map((line) => `  ${line}`)].join("\n")
 }
 
@@ -168,10 +168,8 @@ export function* digestOf(entries: ReadonlyArray<Entry>, budget: number): Sliced
     }
     yield all.length * 400
     const left = all.length - records.length
-    const text = [
-      ...(left === 0 ? [] : [`… ${left} older records …`]),
-      ...records.map((record) => rendered(record, low))
-    ].join("\n")
+    const lines = records.map((record) => rendered(record, low))
+    const text = protect([...(left === 0 ? [] : [`… ${left} older records …`]), ...lines].join("\n"))
     yield text.length * 8
     if (estimateText(text) <= budget || records.length === 0) return text
     room *= 0.85

@@ -164,7 +164,6 @@ describe("ModelSummarizer", () => {
         ["Make build 4711 green. Never touch src/legacy/Old.ts."]
       )
       assert.include(summary.text, "parseHeader")
-      assert.isAbove(summary.audit.restored, 0)
     })
   )
 
