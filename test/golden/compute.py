@@ -21,6 +21,7 @@ The rules, which are those of a careful reader:
   A command that a signal ended has none either.
 - A failure is resolved when the same tool did the same thing (same command, same file, same query) without failing,
   when a later call reached the same file, or when a later command ran the program that failed, with its subcommand.
+- A search with exit code 1 and without output found nothing, which is no failure.
 - What a program put in the user's place (reminders, task notices, local command output, commands to the program) is
   not what the person said.
 """
@@ -345,6 +346,19 @@ def made_new(name, text):
     return None
 
 
+def last_program(command):
+    words = [" " if kind == "op" and value not in (">", ">>", "<") else value for kind, value, _ in shell_words(command)]
+    while words and words[-1] == " ":
+        words.pop()
+    return words[len(words) - words[::-1].index(" ")] if " " in words else next(iter(words), "")
+
+
+def found_nothing(text):
+    """Whether a search printed nothing but how it ended."""
+    rest = re.sub(r"^(Exit code 1|Command exited with code 1|\(no output\)|Exit Code: 1|Output: \(empty\)|(Command|Directory|Error|Signal|Background PIDs|Process Group PGID): .*)$", "", text, flags=re.M)
+    return rest.strip() == ""
+
+
 def analyse(events):
     answers = {e[1]: e for e in events if e[0] == "answer"}
     said = [e[1] for e in events if e[0] == "said"]
@@ -384,6 +398,8 @@ def analyse(events):
             target = args["command"]
             exit_code = exit_of(name, failed, text) if answer else None
             failed = failed or (exit_code is not None and exit_code != 0) or (answer is not None and exit_code is None and name == "run_shell_command")
+            if exit_code == 1 and last_program(target) in ("grep", "rg", "diff") and found_nothing(text):
+                failed = False
             times = commands.pop(target, {"times": 0})["times"] + 1
             commands[target] = {"exit": exit_code, "times": times}
             task = re.match(r"Command running in background with ID: (\w+)", text)

@@ -5,40 +5,116 @@ import { lastUnits } from "../../text/Bytes.ts"
 /** A kind of check that projects run over and over; its last result is part of a handover. */
 export type CheckKind = "tests" | "types" | "lint" | "build"
 
-const checkForms: ReadonlyArray<readonly [CheckKind, RegExp]> = [
-  [
-    "tests",
-    /\b(?:(?:npm|pnpm|yarn|bun|deno|mise|make|just|task|rake|mix|go|cargo|swift|dotnet|gradle|\.\/gradlew|mvn|bazel|composer|uv|poetry|bundle|nx|turbo)\s+(?:run\s+|exec\s+)?[\w:.-]*test[\w:.-]*|vitest|jest|pytest|rspec|phpunit|ctest|tox|nox|mocha|playwright\s+test|cypress\s+run|node\s+--test|unittest)\b/
-  ],
-  [
-    "types",
-    /\b(?:tsc|tsgo|vue-tsc|dialyzer|mypy|pyright|pyre|typecheck|type-check|check-types|(?:run|mise|make)\s+types)\b/
-  ],
-  [
-    "lint",
-    /\b(?:eslint|oxlint|biome|ruff|flake8|pylint|golangci-lint|clippy|credo|rubocop|shellcheck|[\w:.-]*lint[\w:.-]*)\b/
-  ],
-  [
-    "build",
-    /\b(?:go\s+build|cargo\s+(?:build|check)|mix\s+compile|(?:npm|pnpm|yarn|bun|mise|make|just)\s+(?:run\s+)?[\w:.-]*(?:build|compile)[\w:.-]*|make(?=\s*(?:$|&&|;|2>|\|)))/
-  ]
-]
-
-/** Returns the kinds of checks that a command runs. */
-export const checksOf = (command: string): ReadonlyArray<CheckKind> =>
-  checkForms.flatMap(([kind, form]) => (form.test(withoutQuotes(command)) ? [kind] : []))
-
 /** Text in quotes is an argument (a commit message, a script), and here-documents are input. */
 const withoutQuotes = (command: string): string =>
   command
     .slice(0, 4_000)
-    .replace(/<<-?\s*['"]?(\w+)['"]?[\s\S]*?\n\1\b/g, "")
-    .replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, "''")
+    .replace(/\\\n/g, " ")
+    .replace(/<<-?\s*['"]?([A-Za-z_]\w*)['"]?(?:[\s\S]*?\n\s*\1\b|[\s\S]*$)/g, "")
+    .replace(/"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)/g, "''")
+
+/** One program of a command line. */
+interface SimpleCommand {
+  /** The program, without its folder. */
+  readonly program: string
+  readonly isPath: boolean
+  /** The operands, without `run`, options and their values. */
+  readonly operands: ReadonlyArray<string>
+  /** Whether the exit code of the whole line tells nothing of this program. */
+  readonly isHidden: boolean
+}
+
+/** Words before a program that only say how it is run. */
+const wrappers =
+  /^(?:sudo|time|nohup|command|env|then|do|else|if|while|!|[({]|npx|bunx|pnpx|uvx|(?:(?:pnpm|npm|bundle|yarn|poetry|uv|mise|bun) (?:exec|x|dlx))|(?:uv|poetry|hatch|pdm) run|(?:timeout|nice)(?: -\S+)*(?: \d\S*)?|(?:\S*\/)?python[\d.]* -m|(?:ba|z)?sh(?= [^-\s])|\w+=\S*)\s+/
+/** Options of runners that take a value. */
+const valued = /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package))$/
+
+const simpleCommand = (text: string, after: string, isPiped: boolean): SimpleCommand => {
+  let rest = text.trim().replace(/\d?(?:>>?|<)&?\s*\S+/g, "")
+  for (let shorter = rest; ; rest = shorter) {
+    shorter = rest.replace(wrappers, "")
+    if (shorter === rest) break
+  }
+  const [path = "", ...words] = rest.split(/\s+/).filter((word) => word !== "")
+  const operands = words.filter(
+    (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
+  )
+  const isHidden = after === ";" || after === "\n" || after === "||" || (after === "|" && !isPiped)
+  return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, isHidden }
+}
+
+/** Returns the programs of a command line, in order. */
+const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> => {
+  const isPiped = /\bpipefail\b/.test(command)
+  const pieces = withoutQuotes(command)
+    .trim()
+    .split(/(&&|\|\||[;|\n])/)
+  return pieces.flatMap((text, at) =>
+    at % 2 === 1 || text.trim() === "" ? [] : [simpleCommand(text, pieces[at + 1] ?? "", isPiped)]
+  )
+}
+
+/** Programs that are a check whatever their arguments are. */
+const checkPrograms: ReadonlyArray<readonly [CheckKind, RegExp]> = [
+  ["tests", /^(?:vitest|jest|pytest|rspec|phpunit|ctest|tox|nox|mocha|ava|unittest|karma|bats|nextest)$/],
+  ["types", /^(?:tsc|tsgo|vue-tsc|svelte-check|mypy|pyright|pyre|dialyzer)$/],
+  [
+    "lint",
+    /^(?:eslint|oxlint|biome|ruff|flake8|pylint|golangci-lint|rubocop|shellcheck|stylelint|ktlint|clippy|credo)$/
+  ]
+]
+/** Tasks of a runner, and scripts, that are a check by their name. */
+const checkTasks: ReadonlyArray<readonly [CheckKind, RegExp]> = [
+  ["tests", /\btests?(?![a-z])|[_\d]tests?\b|[a-z]Test|^t$|^e2e\b/],
+  ["types", /\b(?:types?|typecheck|type-check|check-types)\b/],
+  ["lint", /lint|^vet$/],
+  ["build", /\b(?:build|compile|package|assemble(?:\b|[A-Z]))/]
+]
+/** Runners whose operands name what is run. */
+const runners =
+  /^(?:npm|pnpm|yarn|bun|deno|mise|make|just|task|rake|rails|mix|go|cargo|swift|dotnet|gradlew?|mvnw?|bazel|composer|bundle|nx|turbo|git|gh|docker|kubectl|systemctl|bd|uv|poetry|playwright|cypress)$/
+/** Runners that take several tasks. */
+const severalTasks = /^(?:make|just|mise|task|rake|gradlew?|mvnw?|nx|turbo)$/
+/** Tasks of any runner that are no check, whatever they are named after. */
+const noCheck = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
+
+const kindsOf = ({ isPath, operands, program }: SimpleCommand): ReadonlyArray<CheckKind> => {
+  const among = (forms: ReadonlyArray<readonly [CheckKind, RegExp]>, names: ReadonlyArray<string>) =>
+    forms.flatMap(([kind, form]) => (names.some((name) => form.test(name)) ? [kind] : []))
+  const direct = among(checkPrograms, [program])
+  if (direct.length > 0) return direct
+  if (program === "make" && operands.length === 0) return ["build"]
+  if (program === "cargo" && operands[0] === "check") return ["build"]
+  if (/^python[\d.]*$/.test(program) && operands[0] === "manage.py") return among(checkTasks, operands.slice(1, 2))
+  if (runners.test(program)) {
+    if (noCheck.test(program)) return []
+    if (program === "cypress") return ["tests"]
+    const tasks = severalTasks.test(program) ? operands : operands.slice(0, 1)
+    return [...new Set([...among(checkPrograms, tasks), ...among(checkTasks, tasks)])]
+  }
+  // `scripts/test.sh` is a script; `test` is the shell's own.
+  return isPath || /\.(?:sh|py|rb|mjs|js|ts)$/.test(program) ? among(checkTasks, [program]) : []
+}
+
+const everyKind: ReadonlyArray<CheckKind> = ["tests", "types", "lint", "build"]
+
+/** Returns the kinds of checks that a command runs. */
+export const checksOf = (command: string): ReadonlyArray<CheckKind> => {
+  const kinds = new Set(simpleCommands(command).flatMap(kindsOf))
+  if (/\bnode\s(?:\S+\s)*?--test\b/.test(withoutQuotes(command))) kinds.add("tests")
+  return everyKind.filter((kind) => kinds.has(kind))
+}
 
 const failed =
-  /\b[1-9]\d* (?:tests? )?(?:failed|failures?|failing|errors?)\b|^(?:\s*(?:✗|✘|×|FAIL\b|--- FAIL|FAILED\b|ERRORS?!|error(?:\[\w+\])?:|Error:)|.*\b(?:ERROR task failed|npm ERR!|Build FAILED|make: \*\*\*|error Command failed))/m
+  /\b[1-9]\d* (?:tests? )?(?:failed|failures?|failing|errors?)\b|\berror TS\d+:|\bELIFECYCLE\b|\bBUILD FAIL|\b(?:Failures|Errors): [1-9]|^(?:\s*(?:✗|✘|×|FAIL(?:URE|URES)?\b|--- FAIL|FAILED\b|ERRORS?!|error(?:\[\w+\])?:|Error:)|[1-9]\d* issues?:|npm (?:ERR!|error)|.*\b(?:ERROR task failed|Build FAILED|make(?:\[\d+\])?: \*\*\*|error Command failed))/m
 const passed =
-  /\b(?:[1-9]\d* (?:tests?(?: passed)?|passed|passing|examples?)|0 (?:failures|failed|errors|issues|problems|warnings)|all (?:checks|tests) passed|found no issues|no issues found|success(?:fully)?|test result: ok)\b|^(?:ok\s|PASS\b|OK\b)|✓|✔/im
+  /\b(?:[1-9]\d* (?:tests?(?: passed)?|passed|passing|examples?)|0 (?:failures|failed|errors|issues|problems|warnings)|all (?:checks|tests) passed|found no issues|no issues found|success(?:ful|fully)?|test result: ok)\b|^(?:ok\s|PASS\b|OK\b)|✓|✔/im
+/** The line of a test that passed, whose name may speak of errors. */
+const passedLine = /^\s*(?:✓|✔|√|ok\b|PASS\b|--- PASS).*$/gm
+const colours = /\u001b\[[\d;]*m/g
+/** What stands in the place of an output by tools that print something for nothing. */
+const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
 
 /**
  * Tells whether a command succeeded. A pipe hides the exit code of all but its last program, so the output decides then:
@@ -46,41 +122,45 @@ const passed =
  */
 export const succeeded = (command: string, exit: number | undefined, output: string): boolean | undefined => {
   if (exit === undefined) return undefined
+  if (foundNothing(command, exit, output)) return undefined
   if (exit !== 0) return false
-  if (!/\|(?!\|)|\|\||;/.test(withoutQuotes(command))) return true
-  const end = lastUnits(output, 4_000)
-  if (failed.test(end)) return false
-  return checksOf(command).length === 0 || passed.test(end) ? true : undefined
+  const hidden = simpleCommands(command).filter(({ isHidden, program }) => isHidden && !auxiliary.has(program))
+  if (hidden.length === 0) return true
+  const end = lastUnits(output, 4_000).replace(colours, "").replaceAll("\r\n", "\n")
+  // `npm test; echo $?`
+  const status = /\$\?|PIPESTATUS/.test(command) ? /(\d+)\s*$/.exec(end)?.[1] : undefined
+  if (status !== undefined) return status === "0"
+  if (failed.test(end.replace(passedLine, ""))) return false
+  const kinds = checksOf(command)
+  if (kinds.length === 0 || passed.test(end)) return true
+  // Checks but for tests are silent when they find nothing.
+  return !kinds.includes("tests") && printedNothing.test(end) ? true : undefined
 }
+
+/** Whether the exit code 1 of a command says that its search found nothing, which is no failure. */
+export const foundNothing = (command: string, exit: number | undefined, output: string): boolean =>
+  exit === 1 &&
+  /^(?:e?grep|rg|diff|which|test|\[)$/.test(simpleCommands(command).at(-1)?.program ?? "") &&
+  printedNothing.test(output.replace(/^(?:Exit code:?|Command exited with code) 1$/gm, ""))
 
 /** Programs that only prepare, print or filter: what they do says nothing of a failure. */
 const auxiliary = new Set(
-  "cd echo cp mv rm touch true false export source set sleep cat head tail grep rg sed awk sort uniq wc tee ls pwd mkdir xargs time env which printf test [ cut tr find timeout sudo".split(
+  "cd echo cp mv rm touch true false export source set sleep cat head tail grep egrep rg sed awk sort uniq wc tee ls pwd mkdir xargs which printf test [ cut tr find".split(
     " "
   )
 )
-/** Runners whose first operand names what is run. */
-const runners =
-  /^(?:npm|pnpm|yarn|bun|mise|make|just|task|mix|go|cargo|git|gh|docker|kubectl|bd|uv|poetry|bundle|npx|deno|dotnet|rake|composer)$/
 
-/** Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm run test`. */
+/** Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. */
 export const programsOf = (command: string): ReadonlyArray<string> => {
-  const programs: Array<string> = []
-  for (const simple of withoutQuotes(command).split(/&&|\|\||[;|\n]/)) {
-    const words = simple
-      .trim()
-      .split(/\s+/)
-      .filter((word) => !/^(?:\w+=|\d*>|&)/.test(word))
-    const [program = "", ...rest] = words
-    if (program === "" || auxiliary.has(program)) continue
-    const named = rest.filter((word) => !word.startsWith("-") && word !== "run" && word !== "exec")
-    programs.push(runners.test(program) && named[0] !== undefined ? `${program} ${named[0]}` : program)
-  }
+  const programs = simpleCommands(command).flatMap(({ operands, program }) => {
+    if (program === "" || auxiliary.has(program)) return []
+    return [runners.test(program) && operands[0] !== undefined ? `${program} ${operands[0]}` : program]
+  })
   return [...new Set(programs)]
 }
 
 /** Matches the line with which git confirms a commit. */
-const committed = /^\[[^\]\n]*? ?([0-9a-f]{7,12})\] (.+)$/gm
+const committed = /^\[[^\]\n]+ ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
 
 /** Returns the commits that the output of a command confirms. */
 export const commitsIn = (output: string): ReadonlyArray<{ readonly hash: string; readonly subject: string }> =>

@@ -2,6 +2,7 @@ import { isErrorResponse, type Part } from "../../content/Content.ts"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { type Action, answerText, printedText } from "../ToolCalls.ts"
+import { foundNothing } from "./Commands.ts"
 
 /** Whether a call failed, what it was about, and the lines that say why. */
 
@@ -30,10 +31,14 @@ export const lastLine = (text: string): string => {
 
 const signalled = /(?:^|\n)Signal: (?!\(none\))\S/
 
-/** Whether a call failed: its response is an error, or its command ended by a signal or with an exit code other than 0. */
+/**
+ * Whether a call failed: its response is an error, or its command ended by a signal or with an exit code other than 0. A
+ * search that found nothing did not.
+ */
 export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean => {
-  if (isErrorResponse(answer)) return true
   const command = actions.find((action) => action._tag === "Command")
+  if (command?.exit === 1 && foundNothing(command.command, 1, printedText(answerText(answer)))) return false
+  if (isErrorResponse(answer)) return true
   if (command === undefined) return false
   return command.exit === undefined ? signalled.test(lastUnits(answerText(answer), 2_000)) : command.exit !== 0
 }
