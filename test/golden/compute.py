@@ -21,6 +21,7 @@ The rules, which are those of a careful reader:
   A command that a signal ended has none either.
 - A failure is resolved when the same tool did the same thing (same command, same file, same query) without failing,
   when a later call reached the same file, or when a later command ran the program that failed, with its subcommand.
+- A command of nothing but `ls`, `grep`, `cp` and the like leaves no failure behind.
 - A search with exit code 1 and without output found nothing, which is no failure.
 - What a program put in the user's place (reminders, task notices, local command output, commands to the program) is
   not what the person said.
@@ -287,7 +288,7 @@ def shell_effects(command):
     return effects
 
 
-QUIET = {"cd", "echo", "cat", "head", "tail", "grep", "sed", "ls", "sleep", "find", "wc", "sort"}
+QUIET = {"cd", "echo", "cat", "head", "tail", "grep", "sed", "ls", "sleep", "find", "wc", "sort", "cp", "mv", "rm", "touch", "mkdir"}
 SPEAKING = {"git", "npm", "mix", "bd", "go", "cargo", "make", "npx", "gh"}
 
 
@@ -430,7 +431,9 @@ def analyse(events):
             if ended and of in commands:
                 commands[of]["exit"] = int(ended.group(1))
         what = (name, target)
-        if failed:
+        if failed and name in SHELL and not shell_programs(target):
+            failures.pop(what, None)
+        elif failed:
             failures.pop(what, None)
             failures[what] = [line.strip() for line in text.split("\n") if line.strip() != ""]
         elif answer is not None:

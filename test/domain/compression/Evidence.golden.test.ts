@@ -196,13 +196,17 @@ const sectionsOf = (text: string): Readonly<Record<SectionName, string>> => {
 
 const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
 /** A command in the list of commands, with its result unless it succeeded. */
-const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code) \(e\d[^)]*\))?$/gm
+const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no exit code|failed) (?:behind a pipe )?\(e\d[^)]*\))?$/gm
+
+/** A command as the list shows it: here-documents are left out. */
+const commandShown = (command: string): string => oneLine(command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…"), 160)
+
 const readHeading = "- read, but not changed:\n"
 
 /** Every file that the text lists, with its state. */
 const filesShown = (sections: Readonly<Record<SectionName, string>>): Array<readonly [path: string, state: string]> => [
   ...[...sections.artifact_trail.matchAll(fileLine)].map(([, path = "", state = ""]) => [path, state] as const),
-  ...(sections.file_system_state.split(readHeading)[1] ?? "")
+  ...(sections.file_system_state.split(readHeading)[1]?.split("\n- ")[0] ?? "")
     .split("\n")
     .flatMap((line) => (line.startsWith("    ") ? [[line.trim(), "read"] as const] : []))
 ]
@@ -222,7 +226,7 @@ const contradictions = (text: string, golden: Golden): Array<string> => {
   ] of sections.recent_actions.matchAll(commandLine)) {
     // Long commands may share the beginning that is shown.
     const codes = golden.commands
-      .filter(({ command }) => shown.replace(/…$/, "") === oneLine(command, 160))
+      .filter(({ command }) => [commandShown(command), `${commandShown(command)}…`].includes(shown))
       .map((command) => (command.exit === null ? undefined : String(command.exit)))
     if (codes.length === 0) wrong.push(`nobody ran ${shown}`)
     else if (!codes.includes(exit)) wrong.push(`${shown} ended with ${codes.join()}, not ${exit}`)
@@ -399,7 +403,7 @@ layer(services)((it) => {
         const { evidence, golden } = yield* gathered(name)
         const section = sectionsOf(composed(evidence, ample).text).recent_actions
         for (const { command, exit } of golden.commands) {
-          const shown = `\n    ${oneLine(command, 160)}`
+          const shown = `\n    ${commandShown(command)}`
           assert.include(section, shown)
           if (exit === null || exit === 0) continue
           const line = section.split("\n").find((each) => `\n${each}`.startsWith(shown) && each.includes(" → exit "))

@@ -112,7 +112,7 @@ const passed =
   /\b(?:[1-9]\d* (?:tests?(?: passed)?|passed|passing|examples?)|0 (?:failures|failed|errors|issues|problems|warnings)|all (?:checks|tests) passed|found no issues|no issues found|success(?:ful|fully)?|test result: ok)\b|^(?:ok\s|PASS\b|OK\b)|✓|✔/im
 /** The line of a test that passed, whose name may speak of errors. */
 const passedLine = /^\s*(?:✓|✔|√|ok\b|PASS\b|--- PASS).*$/gm
-const colours = /\u001b\[[\d;]*m/g
+const colours = new RegExp(`${String.fromCodePoint(27)}\\[[\\d;]*m`, "g")
 /** What stands in the place of an output by tools that print something for nothing. */
 const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
 
