@@ -302,33 +302,45 @@ describe("compress", () => {
 })
 
 describe("eval", () => {
-  it.effect("finds at least 0.95 of what the agent used again in the snapshot, where a model's summary held 0.61", () =>
+  it.effect("says of more actions than the recorded summary that the names they need are there, at the same size", () =>
     Effect.gen(function* () {
       const { status, stdout } = yield* run(["eval", sessionFile("claude-code-1512-lines"), "--json"])
       assert.strictEqual(status, 0)
-      const { files } = JSON.parse(String(stdout))
-      const [point] = files[0].points
-      assert.isBelow(point.recorded.held / point.used, 0.65)
-      const [trial] = point.trials
-      assert.isAtMost(trial.snapshotTokens, point.recorded.tokens)
-      assert.isAtLeast(trial.inSnapshot / point.used, 0.95)
-      assert.strictEqual(trial.inContext + trial.behindHandle, point.used)
-      assert.strictEqual(trial.lost, 0)
+      const { files, sums } = JSON.parse(String(stdout))
+      const [recorded, alone, kept] = files[0].points[0].rows
+      assert.deepStrictEqual(
+        [recorded, alone, kept].map(({ preserve, writer }) => [writer, preserve]),
+        [
+          ["recorded", null],
+          ["palimpsest", 0],
+          ["palimpsest", 0.3]
+        ]
+      )
+      assert.isAtMost(alone.snapshotTokens, recorded.snapshotTokens)
+      const { actionsGrounded } = alone.figures
+      assert.isAbove(actionsGrounded.part, recorded.figures.actionsGrounded.part)
+      assert.strictEqual(actionsGrounded.whole, recorded.figures.actionsGrounded.whole)
+      assert.deepStrictEqual(sums[1].figures.actionsGrounded, {
+        ...actionsGrounded,
+        value: actionsGrounded.part / actionsGrounded.whole,
+        interval: null
+      })
     })
   )
 
-  it.effect("loses nothing on another agent's conversation, and keeps more in a larger window", () =>
+  it.effect("measures a recording without a compaction at its quarters, and more is there in a larger snapshot", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* run(["eval", sessionFile("pi-1019-lines"), "--json"])
-      const { files } = JSON.parse(String(stdout))
+      const { stdout } = yield* run(["eval", sessionFile("pi-1019-lines"), "--strategy", "palimpsest", "--json"])
+      const { files, sums } = JSON.parse(String(stdout))
       assert.strictEqual(files[0].points.length, 3)
-      for (const { trials, used } of files[0].points) {
-        assert.isAbove(used, 10)
-        for (const trial of trials) assert.strictEqual(trial.lost, 0)
-        assert.isAtLeast(trials[1].inContext / used, 0.95)
-        assert.isAtLeast(trials[2].inSnapshot / used, 0.95)
-        assert.isAtLeast(trials[2].inSnapshot, trials[0].inSnapshot)
-      }
+      const alone = sums.filter(({ preserve }: { preserve: number }) => preserve === 0)
+      assert.deepStrictEqual(
+        alone.map(({ size }: { size: string }) => size),
+        ["2000", "4000", "8000"]
+      )
+      const kept = alone.map(({ figures }: { figures: { factsKept: { value: number } } }) => figures.factsKept.value)
+      assert.isAbove(kept[1], kept[0])
+      assert.isAbove(kept[2], kept[1])
     })
   )
 })

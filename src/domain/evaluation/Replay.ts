@@ -15,7 +15,8 @@ import type { Session } from "../session/Session.ts"
 import * as Chain from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
-import { measureRetention, entryText, reusedAnchors } from "./Retention.ts"
+import { entryText } from "./RecordedNames.ts"
+import { measureRetention, reusedAnchors } from "./Retention.ts"
 
 /**
  * Splits a recorded conversation into exchanges that can be replayed, and measures a replay: the size of each request, the

@@ -1,18 +1,12 @@
-import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import { type AnchorKind, eachAnchor } from "../compression/Anchors.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { eachText } from "./RecordedNames.ts"
 
 /**
  * Measures whether a compression kept what the agent needed: of the names, paths and numbers that had occurred before and
  * that the agent used again before another message showed them, how many were in the context of the agent.
  */
-
-const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
-  for (const part of entry.content.parts) {
-    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
-    toolTexts(part, (text) => visit(text, false))
-  }
-}
 
 /** Whether an entry is dialogue or tool output, and not a summary that a compression inserted. */
 const isRecorded = (entry: Entry): boolean => entry.author !== "summary"
@@ -98,11 +92,4 @@ export function* measureRetention(
     else totals.lost += 1
   }
   return { used: used.size, ...totals, byKind: Object.fromEntries(kinds) }
-}
-
-/** Returns all text of an entry in which anchors are searched. */
-export const entryText = (entry: Entry): string => {
-  const texts: Array<string> = []
-  eachText(entry, (text) => texts.push(text))
-  return texts.join("\n")
 }

@@ -1,0 +1,61 @@
+import type { EvaluationReport, MeasuredRow, MeasuredSum } from "../../domain/evaluation/EvaluationReport.ts"
+import { type Figure, type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import * as Output from "./Output.ts"
+
+/** The table of `eval`: a row for each text that was measured, then the sums over all files. */
+
+const cell = ({ unit }: Figure, value: number | undefined | null): string =>
+  value === undefined || value === null ? "–" : unit === "mean" ? Output.number(Math.round(value)) : value.toFixed(2)
+
+const writerOf = ({ preserve, size, writer }: Pick<MeasuredRow, "writer" | "preserve" | "size">): string =>
+  preserve === null
+    ? "recorded summary"
+    : `${writer} ${preserve === 0 ? "alone" : `keep ${preserve}`}${/^\d+$/.test(size) ? ` ${Output.number(Number(size))}` : ""}`
+
+const ratios = (figures: ReadonlyArray<Figure>, of: Readonly<Record<string, Ratio>>): ReadonlyArray<string> =>
+  figures.map((figure) => cell(figure, valueOf(of[figure.key] ?? { part: 0, whole: 0 })))
+
+const sumRows = (sum: MeasuredSum, figures: ReadonlyArray<Figure>): ReadonlyArray<ReadonlyArray<string>> => {
+  const values = figures.map((figure) => cell(figure, sum.figures[figure.key]?.value))
+  const intervals = figures.map((figure) => {
+    const interval = sum.figures[figure.key]?.interval
+    return interval === undefined || interval === null ? "" : interval.map((end) => cell(figure, end)).join("–")
+  })
+  const row = [
+    `  ${writerOf(sum)} (${sum.points})`,
+    Output.number(sum.snapshotTokens),
+    Output.number(sum.contextTokens)
+  ]
+  return intervals.some((text) => text !== "")
+    ? [
+        [...row, ...values],
+        ["", "", "", ...intervals]
+      ]
+    : [[...row, ...values]]
+}
+
+/** Returns the report as text. */
+export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyArray<Figure>): string => {
+  const rows: Array<ReadonlyArray<string>> = [["", "snapshot", "context", ...figures.map(({ title }) => title)]]
+  /** By the number of the row below them: lines that are wider than a column. */
+  const headings = new Map<number, Array<string>>()
+  const heading = (line: string) => headings.set(rows.length, [...(headings.get(rows.length) ?? []), line])
+  for (const { file, points } of report.files) {
+    heading(printableLine(file))
+    if (points.length === 0) heading("  too short to measure")
+    for (const point of points) {
+      const counts = [Output.number(point.entriesBefore), Output.number(point.entriesAfter)]
+      heading(`  after ${point.after}: ${counts[0]} messages before, ${counts[1]} after`)
+      for (const row of point.rows) {
+        const sizes = [Output.number(row.snapshotTokens), Output.number(row.contextTokens)]
+        const status = row.isMeasured ? "" : `: ${row.status}`
+        rows.push([`    ${writerOf(row)}${status}`, ...sizes, ...ratios(figures, row.figures)])
+      }
+    }
+  }
+  heading(`all files, with 95 % intervals by file`)
+  rows.push(...report.sums.flatMap((sum) => sumRows(sum, figures)))
+  const lines = Output.table(rows, `l${"r".repeat(figures.length + 2)}`).split("\n")
+  return lines.flatMap((line, index) => [...(headings.get(index) ?? []), line]).join("\n")
+}

@@ -1,0 +1,111 @@
+import { Schema } from "effect"
+import { estimate } from "./Interval.ts"
+import { type Figure, sumRatios } from "./Measure.ts"
+
+/** The report of `eval`, and its sums. */
+
+const RatioOf = Schema.Struct({ part: Schema.Finite, whole: Schema.Finite })
+
+/** One text that replaced a conversation, and what it gave the agent. */
+export const MeasuredRow = Schema.Struct({
+  /** The strategy that wrote it, or `recorded`: the summary of the recording. */
+  writer: Schema.String,
+  /** The share of the conversation's end that was kept; null for a recorded summary. */
+  preserve: Schema.NullOr(Schema.Finite),
+  /** The limit of the snapshot in tokens, and whether it is the recorded summary's size or a given one. */
+  budget: Schema.Natural,
+  size: Schema.String,
+  status: Schema.String,
+  /** False when the strategy changed nothing: then there is nothing to measure. */
+  isMeasured: Schema.Boolean,
+  /** Tokens of the snapshot, and of the whole context. */
+  snapshotTokens: Schema.Natural,
+  contextTokens: Schema.Natural,
+  figures: Schema.Record(Schema.String, RatioOf)
+})
+export type MeasuredRow = typeof MeasuredRow.Type
+
+/** One point of a recording. */
+export const MeasuredPoint = Schema.Struct({
+  /** The last entry before the point. */
+  after: Schema.String,
+  entriesBefore: Schema.Natural,
+  entriesAfter: Schema.Natural,
+  rows: Schema.Array(MeasuredRow)
+})
+export type MeasuredPoint = typeof MeasuredPoint.Type
+
+const Sum = Schema.Struct({
+  ...RatioOf.fields,
+  value: Schema.NullOr(Schema.Finite),
+  /** The 95 % interval; null for fewer than two files. */
+  interval: Schema.NullOr(Schema.Tuple([Schema.Finite, Schema.Finite]))
+})
+
+/** The sums over all files for one writer, one share that was kept and one size. */
+export const MeasuredSum = Schema.Struct({
+  writer: Schema.String,
+  preserve: Schema.NullOr(Schema.Finite),
+  size: Schema.String,
+  points: Schema.Natural,
+  snapshotTokens: Schema.Natural,
+  contextTokens: Schema.Natural,
+  figures: Schema.Record(Schema.String, Sum)
+})
+export type MeasuredSum = typeof MeasuredSum.Type
+
+/** The whole report. */
+export const EvaluationReport = Schema.Struct({
+  seed: Schema.Natural,
+  files: Schema.Array(Schema.Struct({ file: Schema.String, points: Schema.Array(MeasuredPoint) })),
+  sums: Schema.Array(MeasuredSum)
+})
+export type EvaluationReport = typeof EvaluationReport.Type
+
+/** A file and its points. */
+export type MeasuredFile = EvaluationReport["files"][number]
+
+const groupOf = ({ preserve, size, writer }: MeasuredRow): string => `${writer} ${preserve} ${size}`
+
+const mean = (numbers: ReadonlyArray<number>): number =>
+  numbers.length === 0 ? 0 : Math.round(numbers.reduce((sum, n) => sum + n, 0) / numbers.length)
+
+const noRatio = { part: 0, whole: 0 }
+
+/** Returns the sums over all files, one for each kind of row, in the order in which the rows occur. */
+export const sumsOf = (
+  files: ReadonlyArray<MeasuredFile>,
+  figures: ReadonlyArray<Figure>,
+  seed: number
+): ReadonlyArray<MeasuredSum> => {
+  const groups = new Map<string, MeasuredRow>()
+  const rowsOf = (file: MeasuredFile): ReadonlyArray<MeasuredRow> =>
+    file.points.flatMap(({ rows }) => rows.filter(({ isMeasured }) => isMeasured))
+  for (const row of files.flatMap(rowsOf)) if (!groups.has(groupOf(row))) groups.set(groupOf(row), row)
+  return [...groups].map(([group, { preserve, size, writer }]) => {
+    const byFile = files.map((file) => rowsOf(file).filter((row) => groupOf(row) === group))
+    const rows = byFile.flat()
+    return {
+      writer,
+      preserve,
+      size,
+      points: rows.length,
+      snapshotTokens: mean(rows.map(({ snapshotTokens }) => snapshotTokens)),
+      contextTokens: mean(rows.map(({ contextTokens }) => contextTokens)),
+      figures: Object.fromEntries(
+        figures.map(({ key }) => {
+          const sessions = byFile.map((own) => sumRatios(own.map((row) => row.figures[key] ?? noRatio)))
+          const estimated = estimate(sessions, seed)
+          return [
+            key,
+            {
+              ...sumRatios(sessions),
+              value: estimated?.value ?? null,
+              interval: estimated?.interval ?? null
+            }
+          ]
+        })
+      )
+    }
+  })
+}

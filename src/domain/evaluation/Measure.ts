@@ -1,0 +1,71 @@
+import type { Handle } from "../content/Handle.ts"
+import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { SearchableText } from "./WholeWords.ts"
+
+/**
+ * The measures of `eval`: each looks at one compaction of a recording, and says what a text that replaces the conversation
+ * before it gives the agent.
+ */
+
+/** One compaction of a recorded session. */
+export interface Compaction {
+  /** Everything recorded so far, including what earlier compactions dropped. */
+  readonly log: ReadonlyArray<Entry>
+  /** What the agent had in its window, with an earlier summary in the place of what it stands for. */
+  readonly before: ReadonlyArray<Entry>
+  /** What followed, until the next compaction. */
+  readonly after: ReadonlyArray<Entry>
+  /** The working directories of the session: paths below them are compared in relative form. */
+  readonly roots: ReadonlyArray<string>
+}
+
+/** What an agent has after a compaction. */
+export interface Replacement {
+  /** The summary alone. */
+  readonly snapshot: SearchableText
+  /** Everything in the window: the summary, and the messages that were kept. */
+  readonly context: SearchableText
+  /** Returns the text that one recall of a handle shows; undefined for a handle of nothing. */
+  readonly recall: (handle: Handle) => string | undefined
+}
+
+/** A part of a whole. Sums over compactions add parts and wholes; a whole of 0 says that there was nothing to measure. */
+export interface Ratio {
+  readonly part: number
+  readonly whole: number
+}
+
+/** One column of the report. */
+export interface Figure {
+  /** The key in `--json`, unique among all measures. */
+  readonly key: string
+  readonly title: string
+  /** `share`: 0 to 1. `mean`: the parts are amounts, such as tokens. */
+  readonly unit: "share" | "mean"
+}
+
+/** The ratios of a measure, by the key of the figure. */
+export type Figures = Readonly<Record<string, Ratio>>
+
+/** A measure. To add one, write a value of this type and add it to `measures` in `Measures.ts`. */
+export interface Measure {
+  readonly name: string
+  readonly figures: ReadonlyArray<Figure>
+  /** Prepares what depends on the recording only, once a compaction; the result measures one replacement. */
+  readonly prepare: (compaction: Compaction) => SlicedWork<(replacement: Replacement) => SlicedWork<Figures>>
+}
+
+/** Returns the sum of ratios. */
+export const sumRatios = (ratios: Iterable<Ratio>): Ratio => {
+  let part = 0
+  let whole = 0
+  for (const ratio of ratios) {
+    part += ratio.part
+    whole += ratio.whole
+  }
+  return { part, whole }
+}
+
+/** Returns part by whole; undefined for a whole of 0. */
+export const valueOf = ({ part, whole }: Ratio): number | undefined => (whole === 0 ? undefined : part / whole)

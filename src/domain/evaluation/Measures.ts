@@ -1,0 +1,5 @@
+import { groundedActions } from "./GroundedActions.ts"
+import type { Measure } from "./Measure.ts"
+
+/** The measures that `eval` runs, in the order of its columns. To add one, add a file beside this one and an entry here. */
+export const measures: ReadonlyArray<Measure> = [groundedActions]

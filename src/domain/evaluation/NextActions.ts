@@ -1,0 +1,58 @@
+import { type AnchorKind, eachAnchor } from "../compression/Anchors.ts"
+import { isCall } from "../content/Content.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Compaction } from "./Measure.ts"
+import { eachAnswer, eachText, programsOf, referringTexts } from "./RecordedNames.ts"
+import { comparable, relativeTo } from "./WholeWords.ts"
+
+/** What the agent needed after a compaction and could only know from before it. */
+
+/** A name that a measure searches, with its kind. */
+export type NeededName = readonly [name: string, kind: AnchorKind]
+
+/** What the agent's next actions needed. */
+export interface Needs {
+  /** For each call that names something from before: these names. */
+  readonly actions: ReadonlyArray<ReadonlyArray<NeededName>>
+  /** Every name from before that the agent used in these answers: in words, thoughts and whole arguments. */
+  readonly facts: ReadonlyArray<NeededName>
+}
+
+/** Calls after this many are another day's work: later messages have shown what they need. */
+const maxActions = 40
+
+const minNameChars = 4
+
+/** Returns what the next actions of the agent needed, up to the fortieth that needed something. */
+export function* needsOf(compaction: Compaction): SlicedWork<Needs> {
+  const relative = relativeTo(compaction.roots)
+  const actions: Array<ReadonlyArray<NeededName>> = []
+  const facts = new Map<string, AnchorKind>()
+  yield* eachAnswer(compaction, (answer, isFromBefore) => {
+    for (const part of answer.flatMap((entry) => entry.content.parts)) {
+      if (!isCall(part) || actions.length >= maxActions) continue
+      const needed = new Map<string, AnchorKind>()
+      const need = (name: string, kind: AnchorKind) => {
+        if (isFromBefore(name)) needed.set(name, kind)
+      }
+      referringTexts(part.functionCall.args, (text) =>
+        eachAnchor(relative(text), (anchor, kind) => {
+          if (kind !== "number" && anchor.length >= minNameChars) need(comparable(anchor, relative), kind)
+        })
+      )
+      for (const program of programsOf(part)) need(program, "symbol")
+      if (needed.size > 0) actions.push([...needed])
+    }
+    for (const entry of answer) {
+      eachText(entry, (text, byAgent) => {
+        if (!byAgent) return
+        eachAnchor(relative(text), (anchor, kind) => {
+          const name = comparable(anchor, relative)
+          if (isFromBefore(name)) facts.set(name, kind)
+        })
+      })
+    }
+    return actions.length < maxActions
+  })
+  return { actions, facts: [...facts] }
+}

@@ -1,0 +1,157 @@
+import type { AnchorKind } from "../compression/Anchors.ts"
+import { mentions } from "../content/Handle.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Compaction, Replacement } from "./Measure.ts"
+import { entryText } from "./RecordedNames.ts"
+import { relativeTo, SearchableText, wordAt } from "./WholeWords.ts"
+
+/** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
+
+/** A word that more lines have is no pattern: the answer would be cut. */
+const maxLines = 20
+/** Longer lines are shown in pieces. */
+const maxLineChars = 400
+/** The pattern may be an alternation of this many words. */
+const maxWords = 4
+
+const word = /[A-Za-z_][\w-]{3,}/g
+
+/** Returns texts without the line numbers that tools put before lines. */
+export const withoutLineNumbers = (text: string): string => text.replace(/^ *\d+(?:→|\t)/gm, "")
+
+/** Everything that was dropped, line by line, with paths in relative form. */
+export class DroppedText {
+  readonly text: string
+  private readonly starts: ReadonlyArray<number>
+  private readonly frequencies = new Map<string, number>()
+
+  private constructor(text: string, starts: ReadonlyArray<number>) {
+    this.text = text
+    this.starts = starts
+  }
+
+  /** Collects the texts of everything that was recorded up to a compaction. */
+  static *of({ log, roots }: Compaction): SlicedWork<DroppedText> {
+    const relative = relativeTo(roots)
+    const lines: Array<string> = []
+    for (const entry of log) {
+      const text = withoutLineNumbers(relative(entryText(entry)))
+      for (const line of text.split("\n")) {
+        for (let from = 0; from === 0 || from < line.length; from += maxLineChars) {
+          lines.push(line.slice(from, from + maxLineChars))
+        }
+      }
+      yield text.length + 100
+    }
+    const starts: Array<number> = []
+    let at = 0
+    for (const line of lines) {
+      starts.push(at)
+      at += line.length + 1
+    }
+    return new DroppedText(lines.join("\n"), starts)
+  }
+
+  private lineAt(place: number): number {
+    let low = 0
+    let high = this.starts.length - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((this.starts[middle] ?? 0) <= place) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  /** Returns the lines from `first` to `last`, both included. */
+  private lines(first: number, last: number): string {
+    return this.text.slice(this.starts[Math.max(0, first)] ?? 0, (this.starts[last + 1] ?? this.text.length + 1) - 1)
+  }
+
+  /** Whether few enough lines have this word for a pattern to show all of them. */
+  private *isPattern(name: string): SlicedWork<boolean> {
+    let count = this.frequencies.get(name)
+    if (count === undefined) {
+      count = 0
+      for (let at = wordAt(this.text, name, "symbol", 0); at >= 0 && count <= maxLines;) {
+        count += 1
+        const end = this.starts[this.lineAt(at) + 1]
+        at = end === undefined ? -1 : wordAt(this.text, name, "symbol", end)
+      }
+      this.frequencies.set(name, count)
+      yield this.text.length / 8
+    }
+    return count <= maxLines
+  }
+
+  /**
+   * Whether a word of the context is a pattern that shows this text: it stands in the same line, or in the one before or after.
+   * `lineCount`: the lines of the text.
+   */
+  *isFound(text: string, kind: AnchorKind | undefined, context: SearchableText, lineCount = 1): SlicedWork<boolean> {
+    const next = (from: number) =>
+      kind === undefined ? this.text.indexOf(text, from) : wordAt(this.text, text, kind, from)
+    for (let at = next(0); at >= 0;) {
+      const line = this.lineAt(at)
+      const reach = 2 - lineCount
+      for (const [candidate] of this.lines(line - reach, line + lineCount - 1 + reach).matchAll(word)) {
+        if (context.has(candidate, "symbol") && (yield* this.isPattern(candidate))) return true
+      }
+      yield this.text.length / 8
+      at = next(this.starts[line + 1] ?? this.text.length)
+    }
+    return false
+  }
+}
+
+/** What one recall can show from one context. */
+export class OneRecall {
+  private contents: ReadonlyArray<SearchableText> | undefined
+  private readonly dropped: DroppedText
+  private readonly replacement: Replacement
+  private readonly relative: (text: string) => string
+
+  constructor(dropped: DroppedText, replacement: Replacement, roots: ReadonlyArray<string>) {
+    this.dropped = dropped
+    this.replacement = replacement
+    this.relative = relativeTo(roots)
+  }
+
+  /** The texts behind the handles that stand in the context. */
+  private *behindHandles(): SlicedWork<ReadonlyArray<SearchableText>> {
+    if (this.contents !== undefined) return this.contents
+    const contents: Array<SearchableText> = []
+    for (const handle of new Set(mentions(this.replacement.context.original))) {
+      const text = this.replacement.recall(handle)
+      if (text === undefined) continue
+      contents.push(new SearchableText(withoutLineNumbers(text), this.relative))
+      yield text.length
+    }
+    this.contents = contents
+    return contents
+  }
+
+  /** Whether one recall shows all of these names. */
+  *shows(names: ReadonlyArray<readonly [name: string, kind: AnchorKind]>): SlicedWork<boolean> {
+    for (const content of yield* this.behindHandles()) {
+      yield content.text.length / 8
+      if (names.every(([name, kind]) => content.has(name, kind))) return true
+    }
+    if (names.length > maxWords) return false
+    for (const [name, kind] of names) {
+      if (!(yield* this.dropped.isFound(name, kind, this.replacement.context))) return false
+    }
+    return true
+  }
+
+  /** Whether one recall shows this text, to the letter. */
+  *showsText(text: string): SlicedWork<boolean> {
+    const wanted = this.relative(text)
+    for (const content of yield* this.behindHandles()) {
+      yield content.text.length / 8
+      if (content.text.includes(wanted)) return true
+    }
+    const lineCount = wanted.split("\n").length
+    return lineCount <= 3 && (yield* this.dropped.isFound(wanted, undefined, this.replacement.context, lineCount))
+  }
+}

@@ -1,0 +1,149 @@
+import { Predicate } from "effect"
+import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import { isCall, type Part } from "../content/Content.ts"
+import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Compaction } from "./Measure.ts"
+import { comparable, relativeTo } from "./WholeWords.ts"
+
+/** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
+
+/** Calls `visit` with each text of an entry, and with whether the agent wrote it. */
+export const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
+  for (const part of entry.content.parts) {
+    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
+    toolTexts(part, (text) => visit(text, false))
+  }
+}
+
+/** Returns all text of an entry in which names are searched. */
+export const entryText = (entry: Entry): string => {
+  const texts: Array<string> = []
+  eachText(entry, (text) => texts.push(text))
+  return texts.join("\n")
+}
+
+/** Arguments that hold what the agent makes up, and not what it refers to. */
+const bodies = new Set([
+  "old_string",
+  "new_string",
+  "old_str",
+  "new_str",
+  "oldText",
+  "newText",
+  "content",
+  "file_text",
+  "prompt",
+  "plan",
+  "new_source",
+  "edits",
+  "todos",
+  "patch"
+])
+
+/** Calls `visit` with the texts of a call's arguments that refer to things: all but bodies. */
+export const referringTexts = (args: unknown, visit: (text: string) => void): void => {
+  const walk = (value: unknown): void => {
+    if (typeof value === "string") visit(value)
+    else if (Array.isArray(value)) value.forEach(walk)
+    else if (Predicate.isObject(value)) {
+      for (const [key, field] of Object.entries(value)) if (!bodies.has(key)) walk(field)
+    }
+  }
+  walk(args)
+}
+
+const shells = /^(?:bash|shell|run_shell_command|shell_command|exec_command|local_shell|exec)$/i
+
+/** Programs that every machine has. */
+const everyday = new Set(
+  "alias awk basename bash bunzip2 cat cd chmod chown cmp command cp curl cut date diff dirname do done du echo elif else env esac exit export false fi file find for function git grep gunzip gzip head id if in jobs kill ln local ls make mkdir mktemp more mv nohup node npm npx paste pgrep pkill printf ps pwd python python3 read return rg rm rmdir sed seq set sh sleep sort source split stat sudo tail tar tee test then time timeout touch tr trap true type uname uniq unset until unzip wait wc which while xargs yes zip".split(
+    " "
+  )
+)
+
+/** Returns the programs that a call of a shell runs and not every machine has. */
+export const programsOf = (part: Part): ReadonlyArray<string> => {
+  if (!isCall(part) || !shells.test(part.functionCall.name)) return []
+  const { args } = part.functionCall
+  const command = Predicate.isObject(args) ? (args["command"] ?? args["cmd"]) : undefined
+  if (typeof command !== "string") return []
+  return command
+    .split(/&&|\|\|?|[;\n(]/)
+    .flatMap((piece) => /^\s*(?:[A-Z_]+=\S+\s+)*([a-z][\w.-]+)(?=\s|$)/.exec(piece)?.[1] ?? [])
+    .filter((program) => !everyday.has(program))
+}
+
+const declaredBy = (part: Part, declared: Set<string>): void => {
+  if (!isCall(part)) return
+  declared.add(part.functionCall.name)
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(walk)
+    else if (Predicate.isObject(value)) {
+      for (const [key, field] of Object.entries(value)) {
+        declared.add(key)
+        walk(field)
+      }
+    }
+  }
+  walk(part.functionCall.args)
+}
+
+/** Names of tools and of their parameters: every request declares them. */
+export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
+  const declared = new Set<string>()
+  for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
+  return declared
+}
+
+/** Names, by their comparable form. */
+export type NameKinds = Map<string, AnchorKind>
+
+/** Adds the names of a text. */
+export const addNames = (text: string, relative: (text: string) => string, names: NameKinds): void =>
+  eachAnchor(relative(text), (anchor, kind) => names.set(comparable(anchor, relative), kind))
+
+const secretMark = /REDACTED/
+
+/**
+ * Walks through what followed a compaction, answer by answer.
+ *
+ * `visit` gets the entries of one answer of the agent, and a function that says whether a name has to come from before: it
+ * occurred there, no message since has shown it, and it is no name of a tool or parameter. It returns whether to go on.
+ */
+export function* eachAnswer(
+  { after, before, log, roots }: Compaction,
+  visit: (answer: ReadonlyArray<Entry>, isFromBefore: (name: string) => boolean) => boolean
+): SlicedWork<void> {
+  const relative = relativeTo(roots)
+  const declared = declaredNames([...log, ...after])
+  const occurred: NameKinds = new Map()
+  const shown: NameKinds = new Map()
+  const collect = function* (entry: Entry, names: NameKinds): SlicedWork<void> {
+    const text = entryText(entry)
+    addNames(text, relative, names)
+    for (const part of entry.content.parts) for (const program of programsOf(part)) names.set(program, "symbol")
+    yield text.length * 8 + 100
+  }
+  for (const entry of before) yield* collect(entry, occurred)
+  const isFromBefore = (name: string) =>
+    occurred.has(name) && !shown.has(name) && !declared.has(name) && !secretMark.test(name)
+  let answer: Array<Entry> = []
+  const finish = function* (): SlicedWork<boolean> {
+    if (answer.length === 0) return true
+    const goesOn = visit(answer, isFromBefore)
+    for (const entry of answer) yield* collect(entry, shown)
+    answer = []
+    return goesOn
+  }
+  for (const entry of after) {
+    if (entry.author === "summary") continue
+    if (entry.content.role === "model") {
+      answer.push(entry)
+      continue
+    }
+    if (!(yield* finish())) return
+    yield* collect(entry, shown)
+  }
+  yield* finish()
+}

@@ -1,0 +1,106 @@
+import type { AnchorKind } from "../compression/Anchors.ts"
+
+/** Finds names in texts as whole words: `100` is not in `1000`, and a path ends and begins at a slash. */
+
+const isWord = (char: string): boolean => /[\w]/.test(char)
+
+const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&")
+
+/** Returns a function that writes paths below these folders relative to them. */
+export const relativeTo = (roots: ReadonlyArray<string>): ((text: string) => string) => {
+  const folders = [...new Set(roots.map((root) => root.replace(/\/+$/, "")))]
+    .filter((root) => root.length > 2)
+    .sort((a, b) => b.length - a.length)
+    .map((root) => ({ root, form: new RegExp(`(?<![\\w.~/-])${escapeRegExp(root)}(?:/|(?![\\w.-]))`, "g") }))
+  return (text) =>
+    folders.reduce(
+      (left, { form, root }) =>
+        left.includes(root) ? left.replace(form, (found) => (found.endsWith("/") ? "" : ".")) : left,
+      text
+    )
+}
+
+const braces = /([\w@.~+/-]*\/)\{([^{}\n]*)\}/g
+const maxBraceDepth = 4
+
+/** Returns the paths that `lib/{a.ts (2 changes), b/{c.ts, d.ts}}` stands for, one a line; empty for a text without braces. */
+const expandedPaths = (text: string): string => {
+  if (!text.includes("/{")) return ""
+  const lines: Array<string> = []
+  let rest = text.replace(/\([^(){}\n]*\)/g, "")
+  for (let depth = 0; depth < maxBraceDepth; depth += 1) {
+    const paths: Array<string> = []
+    const outer = rest.replace(braces, (_, root: string, list: string) => {
+      const found = list.split(",").flatMap((item) => item.trim().split(/\s/)[0] || [])
+      paths.push(...found.map((name) => root + name))
+      return found.map((name) => root + name).join(", ")
+    })
+    if (paths.length === 0) break
+    lines.push(...paths)
+    rest = outer
+  }
+  return lines.join("\n")
+}
+
+const fits = (text: string, name: string, kind: AnchorKind, at: number): boolean => {
+  const before = text.charAt(at - 1)
+  const previous = text.charAt(at - 2)
+  const after = text.charAt(at + name.length)
+  const next = text.charAt(at + name.length + 1)
+  const isInside = (char: string, beyond: string, joiners: RegExp) =>
+    isWord(char) || (joiners.test(char) && isWord(beyond))
+  switch (kind) {
+    case "number":
+      return !isInside(before, previous, /[.,-]/) && !isInside(after, next, /[.,-]/)
+    case "path":
+    case "url":
+      return !isInside(before, previous, /[.-]/) && before !== "." && !isInside(after, next, /[.-]/)
+    default:
+      if (name.startsWith("-") && before === "-") return false
+      // The letter of an escape (`\nName`) belongs to no word.
+      if (isWord(before) && previous === "\\" && /[nrt]/.test(before)) return !isInside(after, next, /-/)
+      return !(isWord(name.charAt(0)) && isInside(before, previous, /-/)) && !isInside(after, next, /-/)
+  }
+}
+
+/** Whether a text, whose paths are relative already, has this name as a whole word. */
+export const hasWord = (text: string, name: string, kind: AnchorKind): boolean => wordAt(text, name, kind, 0) >= 0
+
+/** Returns the place of a name as a whole word, from `from` on; -1 when there is none. */
+export const wordAt = (text: string, name: string, kind: AnchorKind, from: number): number => {
+  if (name === "") return -1
+  for (let at = text.indexOf(name, from); at >= 0; at = text.indexOf(name, at + 1)) {
+    if (fits(text, name, kind, at)) return at
+  }
+  return -1
+}
+
+/** Returns the form in which a path is compared: relative, without `./` before it and a slash after it. */
+export const comparable = (name: string, relative: (text: string) => string): string =>
+  relative(name)
+    .replace(/^(?:\.\/)+(?=.)/, "")
+    .replace(/(?<=.)\/+$/, "")
+
+/** A text in which names are searched, with paths below `roots` in relative form. */
+export class SearchableText {
+  readonly original: string
+  /** The text with relative paths, and below it the paths that braces stand for. */
+  readonly text: string
+  private readonly found = new Map<string, boolean>()
+
+  constructor(original: string, relative: (text: string) => string) {
+    this.original = original
+    const written = relative(original)
+    const paths = expandedPaths(written)
+    this.text = paths === "" ? written : `${written}\n${paths}`
+  }
+
+  /** Whether the text has a name, in comparable form, as a whole word. */
+  has(name: string, kind: AnchorKind): boolean {
+    const known = this.found.get(name)
+    if (known !== undefined) return known
+    const isFound = hasWord(this.text, name, kind)
+    this.found.set(name, isFound)
+    return isFound
+  }
+}

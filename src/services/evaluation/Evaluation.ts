@@ -1,0 +1,185 @@
+import { Effect } from "effect"
+import { adopt, statusOf } from "../../domain/compression/Compression.ts"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
+import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { payload } from "../../domain/content/Content.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import { entries, inserted, sourceOf, view } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { droppedEntries } from "../../domain/conversation/Recall.ts"
+import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
+import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
+import type { Figures, Measure, Replacement } from "../../domain/evaluation/Measure.ts"
+import { entryText } from "../../domain/evaluation/RecordedNames.ts"
+import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
+import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import * as Chain from "../../domain/text/PersistentList.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
+import { Compression } from "../compression/Compression.ts"
+import { HandleIndex } from "../session/EntryBuilder.ts"
+
+/** Measures what compressions of a recording give the agent that continues. */
+
+/** Options of an evaluation. */
+export interface EvaluationOptions {
+  readonly measures: ReadonlyArray<Measure>
+  readonly strategies: ReadonlyArray<StrategyName>
+  /** The shares of the conversation's end that are kept, each measured on its own. 0: the snapshot has to do alone. */
+  readonly preserves: ReadonlyArray<number>
+  /** Tokens of a snapshot; undefined: the recorded summary's size, else `defaultBudgets`. */
+  readonly budget: number | undefined
+  /** The size of a snapshot as a share of the recorded summary's. */
+  readonly scale: number
+}
+
+const defaultBudgets = [2_000, 4_000, 8_000]
+
+/** One recall shows at most 10,000 tokens. */
+const maxRecallChars = 40_000
+
+/** Returns what one recall of a handle shows: a part, or the beginning of what a compaction dropped. */
+const recaller = (
+  { conversation, ranges }: Session,
+  dropped: { readonly handle: Handle | undefined; readonly entries: Parameters<typeof rangeText>[0] }
+): Replacement["recall"] => {
+  const contents = new Map<Handle, () => string>()
+  for (const entry of [...entries(conversation), ...inserted(conversation)]) {
+    for (const [index, part] of entry.content.parts.entries()) {
+      const handle = entry.handles[index]
+      if (handle !== undefined) contents.set(handle, () => payload(part, sourceOf(entry, index)).text)
+    }
+  }
+  for (const range of Chain.toArray(ranges)) contents.set(range.handle, () => rangeText(range.entries))
+  if (dropped.handle !== undefined) contents.set(dropped.handle, () => rangeText(dropped.entries))
+  return (handle) => contents.get(handle)?.().slice(0, maxRecallChars)
+}
+
+const rangeText = (range: ReturnType<typeof droppedEntries>): string => {
+  let text = ""
+  for (const entry of range) {
+    if (text.length >= maxRecallChars) break
+    text += `${entryText(entry)}\n`
+  }
+  return text
+}
+
+/** Runs one strategy at a point. */
+const compressAt = Effect.fnUntraced(function* (
+  { compaction, session }: CompactionPoint,
+  options: { readonly strategy: StrategyName; readonly preserve: number; readonly budget: number }
+) {
+  const compression = yield* Compression
+  const { conversation } = session
+  const held = new HandleIndex()
+  held.restore([...compaction.log, ...inserted(conversation)])
+  const { dropped, outcome } = yield* compression.compress({
+    conversation,
+    policy: {
+      ...defaultPolicy,
+      strategy: options.strategy,
+      preserve: options.preserve,
+      minGain: 0,
+      ladder: false,
+      snapshotBudget: TokenCount.make(options.budget)
+    },
+    forced: true,
+    memory: freshMemory,
+    held,
+    cwd: session.started?.cwd
+  })
+  const next = adopt(conversation, outcome)
+  const drop = outcome._tag === "Compressed" ? outcome.patch.drop : undefined
+  return {
+    status: statusOf(outcome),
+    isMeasured: outcome._tag === "Compressed",
+    snapshot: outcome._tag === "Compressed" ? outcome.snapshot : "",
+    context: view(next)
+      .map((item) => entryText(shownEntry(item)))
+      .join("\n"),
+    recall: recaller(
+      { ...session, conversation: next },
+      { handle: dropped, entries: drop === undefined ? [] : droppedEntries(view(conversation), drop) }
+    )
+  }
+})
+
+const noRecall = () => undefined
+
+/** Measures one point: the recorded summary, then each strategy with each share and size. */
+const measurePoint = Effect.fnUntraced(function* (point: CompactionPoint, options: EvaluationOptions) {
+  const { compaction, recorded, session } = point
+  const relative = relativeTo(compaction.roots)
+  const prepared = yield* Effect.forEach(options.measures, ({ prepare }) => Work.run(prepare(compaction)))
+  const measure = Effect.fnUntraced(function* (
+    row: Omit<MeasuredRow, "figures" | "snapshotTokens" | "contextTokens">,
+    text: { readonly snapshot: string; readonly context: string; readonly recall: Replacement["recall"] }
+  ) {
+    const replacement: Replacement = {
+      snapshot: new SearchableText(text.snapshot, relative),
+      context: new SearchableText(text.context, relative),
+      recall: text.recall
+    }
+    const figures: Array<Figures> = row.isMeasured
+      ? yield* Effect.forEach(prepared, (check) => Work.run(check(replacement)))
+      : []
+    return {
+      ...row,
+      snapshotTokens: estimateText(text.snapshot),
+      contextTokens: estimateText(text.context),
+      figures: Object.assign({}, ...figures)
+    } satisfies MeasuredRow
+  })
+  const rows: Array<MeasuredRow> = []
+  const recordedTokens = recorded === undefined ? undefined : estimateText(recorded)
+  if (recorded !== undefined && recordedTokens !== undefined) {
+    rows.push(
+      yield* measure(
+        {
+          writer: "recorded",
+          preserve: null,
+          budget: recordedTokens,
+          size: "recorded",
+          status: "RECORDED",
+          isMeasured: true
+        },
+        { snapshot: recorded, context: recorded, recall: noRecall }
+      )
+    )
+  }
+  const sizes =
+    options.budget !== undefined
+      ? [{ size: String(options.budget), budget: options.budget }]
+      : recordedTokens !== undefined
+        ? [
+            {
+              size: options.scale === 1 ? "recorded" : `${options.scale} recorded`,
+              budget: Math.round(recordedTokens * options.scale)
+            }
+          ]
+        : defaultBudgets.map((budget) => ({ size: String(budget), budget }))
+  for (const strategy of options.strategies) {
+    for (const { budget, size } of sizes) {
+      for (const preserve of options.preserves) {
+        const { isMeasured, status, ...text } = yield* compressAt(point, { strategy, preserve, budget })
+        rows.push(yield* measure({ writer: strategy, preserve, budget, size, status, isMeasured }, text))
+      }
+    }
+  }
+  const measured: MeasuredPoint = {
+    after: entries(session.conversation).at(-1)?.id ?? "",
+    entriesBefore: compaction.before.length,
+    entriesAfter: compaction.after.length,
+    rows
+  }
+  return measured
+})
+
+/** Measures a recording at its compactions, or at its quarters when it has none. Calls no model. */
+export const evaluateRecording = Effect.fn("Evaluation.evaluateRecording")(function* (
+  recording: { readonly events: ReadonlyArray<SessionEvent>; readonly session: Session },
+  options: EvaluationOptions
+): Effect.fn.Return<ReadonlyArray<MeasuredPoint>, never, Compression> {
+  const points = compactionPoints(recording.events, recording.session)
+  return yield* Effect.forEach(points, (point) => measurePoint(point, options))
+})
