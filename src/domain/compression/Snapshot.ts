@@ -57,14 +57,21 @@ export interface UserWords {
   readonly text: string
   /** When they were written, in milliseconds since 1970. */
   readonly at?: number | undefined
+  /** Whether the words shown before are of the same day, so that the time says enough. */
+  readonly isSameDay?: boolean | undefined
 }
 
-/** The date and the minute in UTC: `2026-02-11 14:03`. */
-const dated = (at: number | undefined): string =>
-  at === undefined ? "" : ` at="${new Date(at).toISOString().slice(0, 16).replace("T", " ")}"`
+/** The date and the minute in UTC: `2026-02-11 14:03`, or `14:20` on the same day. */
+const dated = ({ at, isSameDay = false }: UserWords): string =>
+  at === undefined
+    ? ""
+    : ` at="${new Date(at)
+        .toISOString()
+        .slice(isSameDay ? 11 : 0, 16)
+        .replace("T", " ")}"`
 
-const quoted = ({ at, entry, text }: UserWords): string =>
-  `<${wordsTag} entry="${entry}"${dated(at)}>${protect(text)}</${wordsTag}>`
+const quoted = (words: UserWords): string =>
+  `<${wordsTag} entry="${words.entry}"${dated(words)}>${protect(words.text)}</${wordsTag}>`
 
 /** Makes a statement that shows the user's exact words. The words cannot close their own tag. */
 export const userWordsItem = (key: string, words: UserWords): SnapshotItem => ({ key, text: itemText(quoted(words)) })

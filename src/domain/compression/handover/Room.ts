@@ -44,7 +44,7 @@ const shares = {
   now: 0.1,
   failures: 0.05,
   todos: 0.06,
-  commits: 0.05,
+  commits: 0.04,
   commands: 0.1,
   changed: 0.14,
   edits: 0.06,

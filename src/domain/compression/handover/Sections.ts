@@ -234,6 +234,9 @@ const taskItems = (room: Room): Array<SnapshotItem> => {
 /** A here-document is input; what it says stands in the file or the commit that it became. */
 const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
 
+/** Commands that leave nothing to know. */
+const trivial = /^\s*(?:pwd|ls|cd|echo|clear|date|whoami)\b[^&|;]*$/
+
 const commandsHeading = "commands, latest first; they succeeded where no exit code stands:"
 
 /** Writes the commits, then the commands with their last results, milestones and then the newest first. */
@@ -243,7 +246,9 @@ const actionItems = ({ evidence, share, short }: Room): Array<SnapshotItem> => {
     .map(({ entry, hash, subject }) =>
       statement(`commit ${hash}`, `commit ${hash}: ${oneLine(subject, 120)} (${entry})`)
     )
-  const runs = newestFirst(evidence.commands).slice(0, maxItems)
+  const runs = newestFirst(evidence.commands)
+    .filter(([command]) => !trivial.test(command))
+    .slice(0, maxItems)
   const worth = ([command, { ok }]: (typeof runs)[number]): number =>
     ok === true && isMilestone(command) ? 2 : isLook(command) ? 0 : 1
   const commands = runs
@@ -324,16 +329,15 @@ const artifactItems = (room: Room): Array<SnapshotItem> => {
 const seenHeading = "seen, but not read:"
 
 /** Returns the paths that results showed, best first, without the files that are listed above. */
-const seenPaths = ({ evidence, names }: Room): ReadonlyArray<string> =>
-  names
+const seenPaths = ({ evidence, names }: Room): ReadonlyArray<string> => {
+  const known = [...evidence.files.keys()].join("\n")
+  return names
     .slice(0, maxSeenNames)
-    .filter(
-      (name) =>
-        evidence.anchors.get(name)?.kind === "path" &&
-        /\/.*\.\w+$/.test(name) &&
-        !evidence.files.has(name) &&
-        !/^(?:https?:|[\w-]+\.\w+\/)/.test(name)
-    )
+    .filter((name) => evidence.anchors.get(name)?.kind === "path" && filePath.test(name) && !known.includes(name))
+}
+
+/** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
+const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/
 
 const fileItems = (room: Room): Array<SnapshotItem> => {
   const { evidence, share } = room
@@ -367,7 +371,7 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
     .slice(0, maxItems)
     .filter(({ entry }) => !latest.has(entry))
   const decisions = focused(focus, stated).map((said) =>
-    statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text), 300)}`)
+    statement(said.text, `the agent (${said.entry}): ${oneLine(short(said.text).replaceAll("**", ""), 300)}`)
   )
   const summaries = evidence.summaries.map((said) =>
     statement(

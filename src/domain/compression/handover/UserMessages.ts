@@ -19,13 +19,16 @@ const weightOf = (index: number, count: number): number => (index === 0 || index
 
 /** Tokens of the tags and the note around a message that is clipped. */
 const clipTokens = 48
-/** The least tokens of a message; where even these do not fit, old messages are left out. */
-const leastTokens = 20
+/** Messages of this size are not clipped: the note would be as long. Where even these do not fit, old messages are left out. */
+const leastTokens = 72
 
 const tokens = (item: SnapshotItem): number => estimateText(item.text) + 1
 
 /** Shows a message whole, or clipped so that it takes no more tokens than `limit`. */
-const itemOf = (span: Span, limit: number): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
+const itemOf = (
+  span: Span & { readonly isSameDay: boolean },
+  limit: number
+): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
   const key = `${span.entry}:${span.part}:${span.start}`
   const whole = userWordsItem(key, span)
   if (tokens(whole) <= limit) return { item: whole, isClipped: false }
@@ -53,6 +56,8 @@ const endOf = (text: string, chars: number): string => {
   return (blank >= 0 && blank < chars * 0.3 ? cut.slice(blank) : cut).trimStart()
 }
 
+const dayOf = ({ at }: Span): number | undefined => (at === undefined ? undefined : Math.floor(at / 86_400_000))
+
 /** Shows messages, oldest first, within a budget in tokens. `first`: the message with which the conversation began. */
 export const showMessages = (
   messages: ReadonlyArray<Span>,
@@ -60,7 +65,7 @@ export const showMessages = (
   first?: Span | undefined
 ): ShownMessages => {
   const count = messages.length
-  const costs = messages.map((span) => tokens(userWordsItem("", span)))
+  const costs = messages.map((span) => tokens(userWordsItem("", { ...span, isSameDay: true })))
   const total = (limit: number, from: number): number =>
     costs.reduce(
       (sum, cost, index) =>
@@ -79,13 +84,20 @@ export const showMessages = (
   const limit = total(high, from) <= budget ? high : low
   const clipped = new Set<Span>(messages.slice(1, from))
   const items: Array<SnapshotItem> = []
+  let day: number | undefined
   for (const [index, span] of messages.entries()) {
     if (index === from && from > 1) {
       const names = `${messages[1]?.entry ?? ""} to ${messages[from - 1]?.entry ?? ""}`
-      items.push(statement("messages left out", `${from - 1} messages of the user (${names}) are not shown here`))
+      items.push(
+        statement(
+          "messages left out",
+          `${from - 1} messages of the user (${names}) are not shown here; recall finds them`
+        )
+      )
     }
     if (index > 0 && index < from) continue
-    const { isClipped, item } = itemOf(span, limit * weightOf(index, count))
+    const { isClipped, item } = itemOf({ ...span, isSameDay: dayOf(span) === day }, limit * weightOf(index, count))
+    day = dayOf(span)
     if (isClipped) clipped.add(span)
     const isFirst = first !== undefined && span.entry === first.entry && span.part === first.part
     const label = isFirst ? "original request" : index === count - 1 ? latestLabel : undefined
