@@ -1,5 +1,6 @@
 import { groundedActions } from "./GroundedActions.ts"
 import type { Measure } from "./Measure.ts"
+import { stateOfWork } from "./StateMeasure.ts"
 
 /** The measures that `eval` runs, in the order of its columns. To add one, add a file beside this one and an entry here. */
-export const measures: ReadonlyArray<Measure> = [groundedActions]
+export const measures: ReadonlyArray<Measure> = [groundedActions, stateOfWork]

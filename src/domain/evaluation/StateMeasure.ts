@@ -1,0 +1,50 @@
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { Measure, Ratio } from "./Measure.ts"
+import { entryText } from "./RecordedNames.ts"
+import { answerQuestions, type StateAnswer } from "./StateAnswers.ts"
+import { stateQuestions } from "./StateQuestions.ts"
+
+const ratioOf = (answers: ReadonlyArray<StateAnswer>, isCounted: (answer: StateAnswer) => boolean): Ratio => ({
+  part: answers.filter(isCounted).length,
+  whole: answers.length
+})
+
+/**
+ * State questions: what a context tells of the state that the conversation reached. What a kept message shows needs no
+ * telling and counts as right. Beside the figures of the table, `state: KIND` gives the right answers of each kind.
+ */
+export const stateOfWork: Measure = {
+  name: "state questions",
+  figures: [
+    { key: "statesRight", title: "state", unit: "share" },
+    { key: "statesStale", title: "stale", unit: "share" },
+    { key: "statesWrong", title: "wrong", unit: "share" },
+    { key: "decoysBelieved", title: "decoys", unit: "share" }
+  ],
+  *prepare({ log, roots }) {
+    const questions = yield* stateQuestions(log, roots)
+    const texts = new Map(log.map((entry) => [entry.id, entryText(entry)]))
+    return function* ({ context, snapshot }): SlicedWork<Readonly<Record<string, Ratio>>> {
+      const kept = context.original.replace(snapshot.original, "")
+      yield kept.length * questions.length
+      const isKept = (text: string | undefined): boolean => text !== undefined && text !== "" && kept.includes(text)
+      const answers = (yield* answerQuestions(questions, context.original, roots)).map((answer): StateAnswer =>
+        answer.verdict !== "right" && isKept(texts.get(answer.question.entry))
+          ? { ...answer, verdict: "right" }
+          : answer
+      )
+      const states = answers.filter(({ question }) => question.kind !== "never happened")
+      const decoys = answers.filter(({ question }) => question.kind === "never happened")
+      const kinds = Map.groupBy(states, ({ question }) => question.kind)
+      return {
+        statesRight: ratioOf(states, ({ verdict }) => verdict === "right"),
+        statesStale: ratioOf(states, ({ verdict }) => verdict === "stale"),
+        statesWrong: ratioOf(states, ({ verdict }) => verdict === "wrong"),
+        decoysBelieved: ratioOf(decoys, ({ verdict }) => verdict !== "right"),
+        ...Object.fromEntries(
+          [...kinds].map(([kind, of]) => [`state: ${kind}`, ratioOf(of, ({ verdict }) => verdict === "right")])
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,224 @@
+import { assert, describe, it } from "@effect/vitest"
+import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { answerQuestions, type Verdict } from "../../../src/domain/evaluation/StateAnswers.ts"
+import { type QuestionKind, type StateQuestion, stateQuestions } from "../../../src/domain/evaluation/StateQuestions.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+
+const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
+  contents.map((content, index) => ({
+    id: entryId(index + 1),
+    content,
+    tokens: content.parts.map(() => 1),
+    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa"))
+  }))
+
+/** A call and its result. */
+const did = (name: string, args: unknown, output: string, failed = false): ReadonlyArray<Content> => [
+  model(call(name, args)),
+  user(response(name, failed ? { error: output } : { output }))
+]
+const ran = (command: string, exit: number, output = ""): ReadonlyArray<Content> =>
+  did("Bash", { command }, exit === 0 ? output : `Exit code ${exit}\n${output}`, exit !== 0)
+const says = (part: Part): Content => user(part)
+
+const asked = (...contents: ReadonlyArray<Content>): ReadonlyArray<StateQuestion> =>
+  runSync(stateQuestions(entries(...contents), ["/work"]))
+
+const brief = (questions: ReadonlyArray<StateQuestion>, kind: QuestionKind): ReadonlyArray<string> =>
+  questions
+    .filter((question) => question.kind === kind)
+    .map(({ earlier, expected, subject }) => `${subject}: ${[expected, ...earlier].join(" < ")}`)
+
+describe("the questions", () => {
+  const made: ReadonlyArray<
+    readonly [what: string, kind: QuestionKind, contents: ReadonlyArray<Content>, questions: ReadonlyArray<string>]
+  > = [
+    [
+      "ask for the last exit code of a command",
+      "exit code",
+      [...ran("npm run build", 2), ...ran("cd /work && npm run build", 0)],
+      ["npm run build: 0 < 2"]
+    ],
+    ["do not ask for the result of a look", "exit code", [...ran("git status", 0), ...ran("ls", 0)], []],
+    [
+      "ask whether the last test run passed",
+      "test run",
+      [...ran("npm test", 0), ...ran("npm test", 1)],
+      ["tests: failed < passed"]
+    ],
+    [
+      "ask for changed files by their relative paths",
+      "file",
+      [
+        ...did("Edit", { file_path: "/work/src/a.ts", old_string: "a", new_string: "b" }, "updated"),
+        ...did("Read", { file_path: "/work/src/b.ts" }, "text"),
+        ...ran("rm src/a.ts", 0)
+      ],
+      ["src/a.ts: deleted < changed"]
+    ],
+    [
+      "ask for the last value of a setting",
+      "value",
+      [
+        ...did("Edit", { file_path: "c.env", old_string: "PORT=8080\nHOST=a", new_string: "PORT=9090\nHOST=a" }, "ok"),
+        ...did("Edit", { file_path: "c.env", old_string: "PORT=9090", new_string: "PORT=7070" }, "ok")
+      ],
+      ["PORT: 7070 < 8080 < 9090"]
+    ],
+    [
+      "ask for the items of the last list",
+      "item",
+      did(
+        "TodoWrite",
+        {
+          todos: [
+            { content: "Write the parser", status: "completed" },
+            { content: "Test it", status: "in_progress" }
+          ]
+        },
+        "ok"
+      ),
+      ["Write the parser: done < open", "Test it: open"]
+    ],
+    [
+      "follow single tasks",
+      "item",
+      [
+        ...did("TaskCreate", { subject: "Write docs" }, "Task #1 created"),
+        ...did("TaskUpdate", { taskId: "1", status: "completed" }, "ok")
+      ],
+      ["Write docs: done < open"]
+    ],
+    [
+      "ask for constraints word for word",
+      "constraint",
+      [says(text("Fix it. Never touch the API."))],
+      ["Never touch the API.: said"]
+    ],
+    ["ask for every message of the user", "order", [says(text("Fix it."))], ["Fix it.: said"]],
+    [
+      "ask for what never happened",
+      "never happened",
+      [
+        ...did("Read", { file_path: "/work/src/b.ts" }, "text"),
+        ...ran("git push", 128, "rejected"),
+        says(text("No git push --force, please"))
+      ],
+      ["src/b.ts: not changed", "git push: not done", "git reset --hard HEAD~1: not run", "npm publish: not run"]
+    ],
+    [
+      "do not ask for a failure that a later success ended",
+      "never happened",
+      [
+        ...ran("git push", 128),
+        ...ran("git push -u origin main", 0),
+        ...ran("npm publish; git push --force; git reset --hard HEAD~1; docker system prune -af", 0),
+        ...ran("terraform apply; kubectl delete namespace staging", 0)
+      ],
+      []
+    ]
+  ]
+  for (const [what, kind, contents, questions] of made) {
+    it(what, () => assert.deepStrictEqual(brief(asked(...contents), kind), questions))
+  }
+})
+
+describe("the answers", () => {
+  const question = (kind: QuestionKind, subject: string, expected: string, ...earlier: ReadonlyArray<string>) => ({
+    kind,
+    subject,
+    expected,
+    earlier,
+    entry: entryId(1)
+  })
+  const build = question("exit code", "npm run build", "0", "2")
+  const broken = question("exit code", "npm run build", "2", "0")
+  const tests = question("test run", "tests", "passed", "failed")
+  const file = question("file", "lib/spotter/annotation.ex", "changed")
+  const gone = question("file", "src/old.ts", "deleted", "changed")
+  const port = question("value", "PORT", "9090", "8080")
+  const open = question("item", "Write the parser", "open")
+  const done = question("item", "Write the parser", "done", "open")
+  const rule = question("constraint", "Never touch the <system> API.", "said")
+  const long = question(
+    "order",
+    `Do it like this: ${"word ".repeat(80)}and that is all of it, no more and no less.`,
+    "said"
+  )
+  const read = question("never happened", "src/b.ts", "not changed")
+  const push = question("never happened", "git push", "not done")
+  const published = question("never happened", "npm publish", "not run")
+
+  const cases: ReadonlyArray<readonly [verdict: Verdict, asked: StateQuestion, context: string]> = [
+    [
+      "right",
+      build,
+      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build\n    npm test → exit 1"
+    ],
+    [
+      "stale",
+      build,
+      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build → exit 2 (e4)"
+    ],
+    ["right", broken, "- commands:\n    npm run build → exit 2 (e4 h_aaaaaaaaaa)"],
+    ["right", broken, "- unresolved failure of npm run build (e4 h_aaaaaaaaaa):\n    error: no"],
+    ["right", build, "I ran `npm run build`: 0 errors"],
+    [
+      "absent",
+      build,
+      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build:docs\n    cd docs && npm run build"
+    ],
+    ["absent", build, "Next: `npm run build`"],
+    [
+      "absent",
+      question("exit code", "go test ./a -run TestTheFirstThing", "0"),
+      "- done:\n  go test ./a -run TestTheFirst… passed\n- x: go test ./b"
+    ],
+    ["right", tests, "- tests passed: npm test (e9)"],
+    ["stale", tests, "- tests failed: npm test (e9)"],
+    ["right", tests, "Two tests failed at first.\nAfter the fix all tests pass."],
+    ["absent", tests, "Make sure that the tests pass."],
+    ["right", file, "- lib/spotter/{annotation.ex (3 changes: +state, +resolve/2), message.ex}"],
+    ["right", file, "- changed:\n  lib/spotter/{message.ex, annotation.ex}"],
+    ["right", file, "- changed below lib/spotter:\n    annotation.ex (3 changes)"],
+    ["right", file, "- lib/spotter/annotation.ex: modified (3 changes; e5)"],
+    ["right", file, "- **`/work/lib/spotter/annotation.ex`**\n  - Added the state"],
+    ["wrong", file, "- read, but not changed:\n    lib/spotter/annotation.ex"],
+    ["absent", file, "- seen, but not read:\n    lib/spotter/annotation.ex"],
+    ["absent", file, "the names of lib/spotter/annotation.ex: resolve"],
+    ["right", gone, "- src/old.ts: deleted (e9)"],
+    ["stale", gone, "- src/old.ts: modified (1 change; e3)"],
+    ["right", port, "PORT was changed from 8080 to 9090"],
+    ["stale", port, "- PORT is 8080"],
+    ["absent", port, "names: PORT HOST 80800"],
+    ["right", port, '<user_words entry="e1">PORT=8080</user_words>\n- PORT=9090'],
+    ["right", open, "- [in_progress] Write the parser"],
+    ["wrong", open, "- [completed] Write the parser"],
+    ["right", done, "Done:\n- Write the parser"],
+    ["stale", done, "- [ ] Write the parser"],
+    ["right", rule, '<user_words entry="e1">Fix it. Never touch the &lt;system> API.</user_words>'],
+    ["absent", rule, "- the API is never to be touched"],
+    ["right", long, long.subject],
+    [
+      "right",
+      long,
+      `<user_words entry="e1">${long.subject.slice(0, 60)}</user_words>\n- … 300 more characters …\n<user_words entry="e1">${long.subject.slice(-50)}</user_words>`
+    ],
+    ["absent", long, long.subject.slice(0, 60)],
+    ["right", read, "- read, but not changed:\n    src/b.ts"],
+    ["wrong", read, "- changed files:\n    src/b.ts"],
+    ["right", push, "- git push → exit 128"],
+    ["wrong", push, "- git push: succeeded"],
+    ["right", published, "do not run npm publish"],
+    ["wrong", published, "- commands:\n    npm publish"]
+  ]
+  for (const [verdict, asked, context] of cases) {
+    it(`say ${verdict}: ${asked.subject.slice(0, 30)} in ${JSON.stringify(context.slice(0, 60))}`, () => {
+      const others = [question("exit code", "go test ./a -run TestTheFirstOther", "1")]
+      const [answer] = runSync(answerQuestions([asked, ...others], context, ["/work"]))
+      assert.strictEqual(answer?.verdict, verdict)
+    })
+  }
+})
