@@ -1,17 +1,18 @@
-import { type Content, isCall, isText, isThought, type Part } from "../../content/Content.ts"
+import { type Content, isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../../conversation/Conversation.ts"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleBlock, visibleLine } from "../../text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { protect } from "../../text/UntrustedText.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
+import { toolTexts } from "../Anchors.ts"
 import { changedNames } from "../evidence/ChangedNames.ts"
 import { isFailure, oneLine, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
 import { actionsOf, answerText, printedText } from "../ToolCalls.ts"
 import { isIndex } from "./NameIndex.ts"
-import { byEnds } from "./Room.ts"
+import { byEnds, shortener } from "./Room.ts"
 
 /**
  * A digest of messages for a model that summarises them: what the user and the agent said whole, each call on one line with
@@ -20,7 +21,7 @@ import { byEnds } from "./Room.ts"
  */
 
 /** The kinds of records, the first to be left out first. */
-const kinds = ["call", "program", "agent", "failure", "earlier", "user"] as const
+const kinds = ["call", "program", "report", "agent", "failure", "earlier", "user"] as const
 type Kind = (typeof kinds)[number]
 
 interface DigestRecord {
@@ -36,19 +37,18 @@ const charsAtScale: Readonly<Record<Kind, number>> = {
   earlier: 4_000,
   agent: 1_000,
   failure: 1_000,
+  report: 600,
   program: 160,
   call: 160
 }
 /** Of what succeeded, the ends of the result say enough, whatever room there is. */
-const maxCallChars = 240
+const maxChars: Readonly<Partial<Record<Kind, number>>> = { call: 240, program: 240, report: 900 }
 const maxSubjectChars = 240
 
 const scales = { least: 0.04, largest: 64 }
 
-const limitOf = (kind: Kind, scale: number): number => {
-  const chars = Math.floor(charsAtScale[kind] * scale)
-  return kind === "call" || kind === "program" ? Math.min(maxCallChars, chars) : chars
-}
+const limitOf = (kind: Kind, scale: number): number =>
+  Math.min(maxChars[kind] ?? Number.POSITIVE_INFINITY, Math.floor(charsAtScale[kind] * scale))
 
 /** What an earlier snapshot says besides the user's words and the index, which come from the log. */
 const earlierText = (text: string): string => {
@@ -68,6 +68,14 @@ const earlierText = (text: string): string => {
 /** Calls whose result is the content of a file, or says no more than that a change was made. */
 const fileActions: ReadonlySet<string> = new Set(["Read", "Write", "Edit"])
 
+/** Returns what a tool answered, without its labels and the syntax around several texts. */
+const resultText = (answer: Part): string => {
+  if (outputText(answer) !== undefined) return printedText(answerText(answer)).trim()
+  const texts: Array<string> = []
+  toolTexts(answer, (text) => texts.push(text))
+  return texts.join("\n").trim()
+}
+
 const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRecord => {
   const actions = actionsOf(call, answer)
   const tool = call.functionCall?.name ?? ""
@@ -75,14 +83,16 @@ const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRec
   const names = changedNames(call).join(", ")
   const what = `${subject.startsWith(tool) ? "" : `${tool} `}${subject}${names === "" ? "" : ` (${oneLine(names, 160)})`}`
   if (answer === undefined) return { kind: "call", head: `[${id}] call: ${what} → no result`, body: "" }
-  const result = printedText(answerText(answer)).trim()
+  const result = resultText(answer)
   if (isFailure(actions, answer)) return { kind: "failure", head: `[${id}] failed call: ${what}`, body: result }
   const isFileAction = actions.length > 0 && actions.every(({ _tag }) => fileActions.has(_tag))
-  return { kind: "call", head: `[${id}] call: ${what}`, body: isFileAction ? "" : result.replace(/\s+/g, " ") }
+  // What no table knows may be another agent, whose answer is a text to read.
+  const kind = actions.length === 0 ? "report" : "call"
+  return { kind, head: `[${id}] call: ${what}`, body: isFileAction ? "" : result }
 }
 
 /** Returns the records of the entries, oldest first. */
-function* recordsOf(entries: ReadonlyArray<Entry>): SlicedWork<Array<DigestRecord>> {
+function* recordsOf(entries: ReadonlyArray<Entry>, short: (text: string) => string): SlicedWork<Array<DigestRecord>> {
   const { responseOf } = pairing(entries.map((entry): Content => entry.content))
   const records: Array<DigestRecord> = []
   for (const [item, entry] of entries.entries()) {
@@ -93,7 +103,8 @@ function* recordsOf(entries: ReadonlyArray<Entry>): SlicedWork<Array<DigestRecor
       if (isCall(part)) {
         const place = responseOf.get(placeKey({ item, part: at }))
         const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
-        records.push(callRecord(id, part, answer))
+        const record = callRecord(id, part, answer)
+        records.push({ ...record, head: short(record.head), body: short(record.body) })
       } else if (!isText(part) || isThought(part) || part.text.trim() === "") continue
       else if (author === "summary") {
         if (content.role === "user")
@@ -115,7 +126,8 @@ const rendered = ({ body, head, kind }: DigestRecord, scale: number): string => 
   const limit = limitOf(kind, scale)
   const title = visibleLine(head)
   if (body === "" || limit < 8) return title
-  if (kind === "call" || kind === "program") return `${title} → ${visibleLine(byEnds(body, limit))}`
+  if (maxChars[kind] !== undefined)
+    return `${title}${kind === "program" ? " " : " → "}${visibleLine(byEnds(body, limit))}`
   const lines = visibleBlock(clipped(body.trim(), limit)).split(/[\n\r\u2028\u2029]/)
   return lines.length === 1 ? `${title} ${lines[0]}` : [title, ...lines.map((line) => `  ${line}`)].join("\n")
 }
@@ -148,9 +160,12 @@ const withoutOldest = (records: ReadonlyArray<DigestRecord>, chars: number): Rea
 /** A token has at least about this many characters in what agents write. */
 const charsPerToken = 3
 
-/** Writes the digest of some entries, without secrets that were not redacted before, within a budget in estimated tokens. */
-export function* digestOf(entries: ReadonlyArray<Entry>, budget: number): SlicedWork<string> {
-  const all = yield* recordsOf(entries)
+/**
+ * Writes the digest of some entries within a budget in estimated tokens. Secrets have to be redacted before. `cwd`: paths below
+ * it are shown relative to it in calls.
+ */
+export function* digestOf(entries: ReadonlyArray<Entry>, budget: number, cwd?: string | undefined): SlicedWork<string> {
+  const all = yield* recordsOf(entries, shortener(cwd))
   // Heads are as long as they are; the bodies share the rest.
   const sizeAt = (records: ReadonlyArray<DigestRecord>, scale: number): number =>
     records.reduce(

@@ -82,11 +82,12 @@ export function* composeSnapshot(
 /** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */
 const knownSections = ["task_state", "recent_actions", "artifact_trail"] as const
 
-/** Writes what code knows without a model's help and a digest does not say: the state of the work, within a budget. */
+/** Writes what code knows without a model's help and a digest does not say: the state of the work, within a budget. Blank: nothing. */
 export const knownState = (evidence: Evidence, options: ExtractOptions): string => {
   const sections = sectionsAt(1, materialOf(evidence, options))
   const known = Object.fromEntries(knownSections.map((name) => [name, sections[name]]))
-  return renderSnapshot(fitToBudget({ ...emptySnapshot, ...known }, options.budget))
+  const fitted = fitToBudget({ ...emptySnapshot, ...known }, options.budget)
+  return knownSections.every((name) => fitted[name].length === 0) ? "" : renderSnapshot(fitted)
 }
 
 /** The order in which sections lose items: the least informative first. */

@@ -80,6 +80,13 @@ export interface Room extends Material {
   readonly short: (text: string) => string
 }
 
+/** Returns a function that shows paths below a folder relative to it. */
+export const shortener = (folder = ""): ((text: string) => string) => {
+  const root = folder.replace(/\/+$/, "")
+  return (text) =>
+    root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
+}
+
 /** Returns the tokens of an item in a snapshot. */
 export const cost = (entry: SnapshotItem): number => estimateText(entry.text) + 1
 

@@ -26,6 +26,7 @@ import {
   type Material,
   type Room,
   shareOf,
+  shortener,
   within
 } from "./Room.ts"
 import { latestLabel, showMessages } from "./UserMessages.ts"
@@ -391,13 +392,10 @@ const knowledgeItems = ({ evidence, focus, share, short }: Room): Array<Snapshot
 
 /** Writes all sections. The shares of the budget grow with the scale. */
 export const sectionsAt = (scale: number, material: Material): Snapshot => {
-  const { cwd = "" } = material.options
-  const root = cwd.replace(/\/+$/, "")
   const room: Room = {
     ...material,
     share: (name) => shareOf(material.options.budget * scale, name),
-    short: (text) =>
-      root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
+    short: shortener(material.options.cwd)
   }
   const { clipped, items } = goalItems(room)
   return {

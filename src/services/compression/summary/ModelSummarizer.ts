@@ -78,8 +78,9 @@ const recordOf = Effect.fnUntraced(function* (
     return sent.map(({ content }) => content)
   }
   const known = knownState(yield* evidenceOf(request), { ...request, budget: Math.min(knownTokens, budget / 4) })
-  const digest = yield* Work.run(digestOf(request.entries, budget - estimateText(known)))
-  return [user(text(`${digestHeading}\n\n${digest}`), text(`${knownHeading}\n\n${known}`))]
+  const digest = yield* Work.run(digestOf(request.entries, budget - estimateText(known), request.cwd))
+  const parts = [text(`${digestHeading}\n\n${digest}`)]
+  return [user(...parts, ...(known === "" ? [] : [text(`${knownHeading}\n\n${known}`)]))]
 })
 
 /** Tokens of the summarizing model's window reserved for its answer, thoughts included; in a small window, a quarter. */

@@ -4,12 +4,19 @@ import { TestClock } from "effect/testing"
 import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { removedMark } from "../../../../src/domain/compression/FactCheck.ts"
 import { isSnapshot, parseSnapshot, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
-import { correctionRequest, summaryRequest } from "../../../../src/domain/compression/SummaryPrompts.ts"
+import {
+  correctionRequest,
+  digestHeading,
+  knownHeading,
+  repeatRequest,
+  summaryRequest
+} from "../../../../src/domain/compression/SummaryPrompts.ts"
 import { call, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { type Entry, entryId, entryTokens } from "../../../../src/domain/conversation/Conversation.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryCalibrations from "../../../../src/layers/testing/MemoryCalibrations.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
+import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import * as ModelSummarizer from "../../../../src/services/compression/summary/ModelSummarizer.ts"
 import { Summarizer, type SummaryRequest } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { verifySnapshot } from "../../../../src/services/compression/summary/WrittenSnapshot.ts"
@@ -79,6 +86,20 @@ const conversation = Effect.gen(function* () {
   const list: Array<Entry> = []
   for (const [index, content] of contents.entries()) {
     list.push(yield* makeEntry({ content }, entryId(index + 1), held))
+  }
+  return list
+}).pipe(Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)))
+
+/** The same request, and then 80 commands with their output. */
+const long = Effect.gen(function* () {
+  const held = new HandleIndex()
+  const list = [...(yield* conversation)]
+  for (let n = 0; n < 80; n += 1) {
+    const id = `run${n}`
+    const command = call("run_shell_command", { command: `npm test ${n}` }, id)
+    const output = response("run_shell_command", { output: "all of it passed as it should\n".repeat(6) }, id)
+    for (const content of [model(command), user(output)])
+      list.push(yield* makeEntry({ content }, entryId(list.length + 1), held))
   }
   return list
 }).pipe(Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)))
@@ -228,6 +249,73 @@ describe("ModelSummarizer", () => {
       assert.strictEqual(question(fresh.asked), summaryRequest("create"))
       const merged = yield* succeeded([snapshotText(), snapshotText()], { entries: [earlier, ...rest] })
       assert.strictEqual(question(merged.asked), summaryRequest("merge"))
+    })
+  )
+
+  it.effect("corrections change the lines that they name, and nothing else", () =>
+    Effect.gen(function* () {
+      const first = snapshotText({ key_knowledge: "- decision (cache): in memory\n- lesson (parser): it drops CR" })
+      const corrections =
+        "<state_snapshot><key_knowledge>\n- decision (cache): on disk\n- lesson (parser): withdrawn\n</key_knowledge></state_snapshot>"
+      const { summary } = yield* succeeded([first, corrections])
+      assert.include(summary.text, "on disk")
+      assert.include(summary.text, "make the build green")
+      for (const gone of ["in memory", "drops CR", "withdrawn"]) assert.notInclude(summary.text, gone)
+    })
+  )
+
+  it.effect("asks once without verification, and says what was wrong with an answer that cannot be read", () =>
+    Effect.gen(function* () {
+      const once = yield* succeeded([snapshotText()], { verify: false })
+      assert.strictEqual(once.asked.length, 1)
+      const { asked } = yield* succeeded(["I am done.", snapshotText()])
+      assert.strictEqual(plainText(asked[1]?.contents.at(-1) ?? user()), repeatRequest("no snapshot"))
+    })
+  )
+
+  it.effect("sends a short range as it is, and a long one as a digest with what code knows, within the budget", () =>
+    Effect.gen(function* () {
+      const short = yield* succeeded([snapshotText(), "none"])
+      assert.deepStrictEqual(
+        short.asked[0]?.contents.slice(0, -1),
+        short.request.entries.map(({ content }) => content)
+      )
+      for (const digestBudget of [200, 800]) {
+        const { asked, request } = yield* succeeded([snapshotText(), "none"], { digestBudget, entries: yield* long })
+        const [record, question] = asked[0]?.contents ?? []
+        assert.strictEqual(asked[0]?.contents.length, 2)
+        assert.strictEqual(plainText(question ?? user()), summaryRequest("create"))
+        const [digest = "", known = ""] = record?.parts.map((part) => part.text ?? "") ?? []
+        assert.isTrue(digest.startsWith(digestHeading))
+        assert.include(digest, "Make build 4711 green. Never touch src/legacy/Old.ts.")
+        assert.strictEqual(known.startsWith(knownHeading) && known.includes("npm test 79"), digestBudget === 800)
+        const headings = estimateText(digestHeading) + estimateText(knownHeading)
+        assert.isAtMost(estimateText(digest) + estimateText(known), digestBudget + headings + 4)
+        assert.isAbove(
+          request.entries.reduce((sum, entry) => sum + entryTokens(entry), 0),
+          3_000
+        )
+      }
+    })
+  )
+
+  it.effect("an interrupted call ends the summary and the request in flight", () =>
+    Effect.gen(function* () {
+      for (const steps of [[ScriptedModel.hang], [snapshotText(), ScriptedModel.hang]]) {
+        const request = yield* requestFor({ fallback: true })
+        yield* Effect.gen(function* () {
+          const fiber = yield* Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(Effect.forkChild)
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.interrupt(fiber)
+          assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+          const script = yield* ScriptedModel.Script
+          assert.strictEqual(yield* script.interrupted, 1)
+        }).pipe(
+          Effect.provide(
+            Layer.provideMerge(ModelSummarizer.layer, Layer.merge(ScriptedModel.layer(steps), MemoryCalibrations.layer))
+          )
+        )
+      }
     })
   )
 

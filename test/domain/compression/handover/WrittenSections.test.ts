@@ -1,0 +1,137 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
+import { mergeWritten } from "../../../../src/domain/compression/handover/WrittenSections.ts"
+import {
+  emptySnapshot,
+  isSnapshot,
+  parseSnapshot,
+  type SectionName,
+  sectionNames,
+  type Snapshot
+} from "../../../../src/domain/compression/Snapshot.ts"
+import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { estimateText, TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
+
+const entry = (content: Content, index: number, author?: Entry["author"]): Entry => ({
+  id: entryId(index + 1),
+  content,
+  handles: [],
+  tokens: content.parts.map((part) => TokenCount.make(estimateText(JSON.stringify(part)))),
+  ...(author === undefined ? {} : { author })
+})
+
+const talk: ReadonlyArray<Content> = [
+  user(text("Make the parser in src/Parse.ts faster. Never touch src/Old.ts.")),
+  model(call("write_file", { file_path: "src/Parse.ts", content: "export const parse = 1" }, "a")),
+  user(response("write_file", { output: "ok" }, "a")),
+  model(call("run_shell_command", { command: "npm test" }, "b")),
+  user(response("run_shell_command", { error: "Exit code 1\n2 tests failed in Parse.test.ts" }, "b")),
+  model(text("The header test fails because the offset is wrong. Next I will fix the offset in parseHeader."))
+]
+const entries = talk.map((content, index) => entry(content, index))
+const evidence = runSync(gatherEvidence(entries))
+const options = { budget: 1_200, kept: [] }
+
+const written = (sections: Partial<Record<SectionName, string>>): Snapshot => {
+  const bodies = Object.entries(sections).map(([name, body]) => `<${name}>\n${body}\n</${name}>`)
+  const snapshot = parseSnapshot(`<state_snapshot>\n${bodies.join("\n")}\n</state_snapshot>`)
+  return isSnapshot(snapshot) ? snapshot : assert.fail(snapshot)
+}
+
+const own = runSync(composeSnapshot(evidence, options)).snapshot
+const textsOf = (snapshot: Snapshot, name: SectionName) => snapshot[name].map((item) => item.text).join("\n")
+
+describe("what a model wrote, merged into what code wrote", () => {
+  it("nothing written changes nothing", () => {
+    assert.strictEqual(mergeWritten(own, emptySnapshot, evidence), own)
+  })
+
+  it("judgement comes first in its sections, and all that code wrote stays", () => {
+    const said = written({
+      overall_goal: "- intent: large files open without a pause",
+      key_knowledge: "- decision (offset): counted in bytes, since columns were ambiguous",
+      task_state: "- half done (offset): the header branch lacks its case"
+    })
+    const merged = mergeWritten(own, said, evidence)
+    for (const name of ["overall_goal", "key_knowledge", "task_state"] as const) {
+      assert.strictEqual(merged[name][0], said[name][0])
+      assert.deepStrictEqual(merged[name].slice(1), own[name])
+    }
+  })
+
+  it("the model's next step replaces the agent's last stated intention", () => {
+    const merged = mergeWritten(own, written({ task_state: "- next: run the header test alone" }), evidence)
+    assert.deepStrictEqual(
+      merged.task_state.filter(({ key }) => key === "next").map((item) => item.text),
+      ["- next: run the header test alone"]
+    )
+  })
+
+  const overruled: ReadonlyArray<readonly [string, Partial<Record<SectionName, string>>, string]> = [
+    ["the state of a file", { artifact_trail: "- src/Parse.ts: deleted (1 change; e2)" }, "deleted"],
+    ["the state of a file in another section", { key_knowledge: "- src/Parse.ts: deleted (1 change; e2)" }, "deleted"],
+    ["the state of an unknown file", { file_system_state: "- src/New.ts: created (1 change; e2)" }, "New.ts"],
+    ["a remark in place of a file's state", { artifact_trail: "- src/Parse.ts: was reverted" }, "reverted"],
+    ["a check that failed", { task_state: "- done: all tests pass" }, "all tests pass"],
+    ["the last state of a check", { task_state: "- tests: green" }, "green"]
+  ]
+  for (const [what, sections, lie] of overruled) {
+    it(`${what} is the log's`, () => {
+      const merged = mergeWritten(own, written(sections), evidence)
+      for (const name of sectionNames) assert.notInclude(textsOf(merged, name), lie)
+    })
+  }
+
+  it("a wish about a check is no claim", () => {
+    const merged = mergeWritten(own, written({ task_state: "- open: the tests must pass again" }), evidence)
+    assert.include(textsOf(merged, "task_state"), "must pass again")
+  })
+
+  it("nothing is said twice: not in other words, not as a copy of what code wrote", () => {
+    const merged = mergeWritten(
+      own,
+      written({
+        task_state: "- state: the header test fails because the offset is wrong",
+        recent_actions: textsOf(own, "recent_actions"),
+        artifact_trail: textsOf(own, "artifact_trail"),
+        key_knowledge: textsOf(own, "key_knowledge")
+      }),
+      evidence
+    )
+    for (const name of sectionNames) assert.deepStrictEqual(merged[name], own[name], name)
+  })
+
+  it("a statement of an earlier snapshot gives way to the model's newer one with its label", () => {
+    const earlier = entry(
+      user(
+        text(
+          "<state_snapshot><key_knowledge>\n- decision (offset): counted in columns\n- lesson (lexer): it needs two passes\n</key_knowledge></state_snapshot>"
+        )
+      ),
+      0,
+      "summary"
+    )
+    const later = runSync(gatherEvidence([earlier, ...talk.map((content, index) => entry(content, index + 1))]))
+    const said = written({ key_knowledge: "- decision (offset): counted in bytes" })
+    const { text: shown } = runSync(composeSnapshot(later, options, said))
+    assert.include(shown, "counted in bytes")
+    assert.notInclude(shown, "counted in columns")
+    assert.include(shown, "it needs two passes")
+  })
+
+  it("the model's words take no more than their share, and the budget holds", () => {
+    const said = written({
+      key_knowledge: Array.from({ length: 400 }, (_, n) => `- lesson (case ${n}): it took step ${n} to see it`).join(
+        "\n"
+      )
+    })
+    const { snapshot, text: shown } = runSync(composeSnapshot(evidence, options, said))
+    assert.isAtMost(estimateText(shown), options.budget)
+    const lessons = snapshot.key_knowledge.filter((item) => item.text.startsWith("- lesson (case"))
+    assert.isAtMost(estimateText(lessons.map((item) => item.text).join("\n")), options.budget * 0.35)
+    assert.include(shown, "Never touch src/Old.ts.")
+  })
+})
