@@ -15,12 +15,14 @@ export interface ShownMessages {
 export const latestLabel = "latest request"
 
 /** The first and the latest message may be this many times as long as the others. */
-const weightOf = (index: number, count: number): number => (index === 0 || index === count - 1 ? 4 : 1)
+const endWeight = 4
 
 /** Tokens of the tags and the note around a message that is clipped. */
 const clipTokens = 48
 /** Messages of this size are not clipped: the note would be as long. Where even these do not fit, old messages are left out. */
 const leastTokens = 72
+/** Tokens of the headings, and of the note on messages that are left out. */
+const noteTokens = 32
 
 const tokens = (item: SnapshotItem): number => estimateText(item.text) + 1
 
@@ -38,7 +40,9 @@ const itemOf = (
     const tail = chars < 120 ? "" : endOf(span.text, Math.floor(chars * 0.3))
     const left = span.text.length - head.length - tail.length
     const item = clippedWordsItem(key, { ...span, text: head }, { chars: left, handle: span.handle }, tail)
-    if (tokens(item) <= limit || chars < 32) return { item, isClipped: true }
+    if (tokens(item) <= limit) return { item, isClipped: true }
+    // A clipped message that takes as much as the whole one says less.
+    if (chars < 32) return tokens(item) < tokens(whole) ? { item, isClipped: true } : { item: whole, isClipped: false }
   }
 }
 
@@ -56,7 +60,33 @@ const endOf = (text: string, chars: number): string => {
   return (blank >= 0 && blank < chars * 0.3 ? cut.slice(blank) : cut).trimStart()
 }
 
-const dayOf = ({ at }: Span): number | undefined => (at === undefined ? undefined : Math.floor(at / 86_400_000))
+const dayOf = (span: Span | undefined): number | undefined =>
+  span?.at === undefined ? undefined : Math.floor(span.at / 86_400_000)
+
+/** A message that is shown, and the tokens that it takes when it is whole. */
+interface ShownMessage {
+  readonly span: Span
+  readonly cost: number
+  readonly weight: number
+}
+
+/** Returns the first message and as many of the latest as fit when each is clipped to the least, oldest first. */
+const shownAmong = (messages: ReadonlyArray<Span>, room: number): ReadonlyArray<ShownMessage> => {
+  const shown: Array<ShownMessage> = []
+  const last = messages.length - 1
+  let left = room
+  // The first and the last are shown whatever the budget is.
+  for (let index = last; index >= 0; index = left < leastTokens ? Math.min(index - 1, 0) : index - 1) {
+    const span = messages[index]
+    if (span === undefined) break
+    const cost = tokens(userWordsItem("", { ...span, isSameDay: dayOf(span) === dayOf(messages[index - 1]) }))
+    left -= Math.min(cost, leastTokens)
+    if (left >= leastTokens || index === 0 || index === last) {
+      shown.push({ span, cost, weight: index === 0 || index === last ? endWeight : 1 })
+    }
+  }
+  return shown.reverse()
+}
 
 /** Shows messages, oldest first, within a budget in tokens. `first`: the message with which the conversation began. */
 export const showMessages = (
@@ -64,43 +94,36 @@ export const showMessages = (
   budget: number,
   first?: Span | undefined
 ): ShownMessages => {
-  const count = messages.length
-  const costs = messages.map((span) => tokens(userWordsItem("", { ...span, isSameDay: true })))
-  const total = (limit: number, from: number): number =>
-    costs.reduce(
-      (sum, cost, index) =>
-        index > 0 && index < from ? sum : sum + Math.min(cost, Math.max(limit, leastTokens) * weightOf(index, count)),
-      0
-    )
-  // The oldest are left out, but for the first.
-  let from = 1
-  while (from < count - 1 && total(leastTokens, from) > budget) from += Math.max(1, Math.floor((count - from) / 16))
-  let [low, high] = [leastTokens, Math.max(leastTokens, budget)]
-  while (low + 1 < high) {
-    const middle = Math.floor((low + high) / 2)
-    if (total(middle, from) <= budget) low = middle
-    else high = middle
+  const room = budget - noteTokens
+  const shown = shownAmong(messages, room)
+  const allowed = (limit: number, weight: number) => Math.max(leastTokens, limit * weight)
+  const fits = (limit: number): boolean =>
+    shown.reduce((sum, { cost, weight }) => sum + Math.min(cost, allowed(limit, weight)), 0) <= room
+  // The largest limit of a single message at which all fit.
+  let [low, high] = [0, Math.max(1, room)]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle - 1
   }
-  const limit = total(high, from) <= budget ? high : low
-  const clipped = new Set<Span>(messages.slice(1, from))
+  const leftOut = messages.length - shown.length
+  const clipped = new Set<Span>(messages.slice(1, 1 + leftOut))
   const items: Array<SnapshotItem> = []
-  let day: number | undefined
-  for (const [index, span] of messages.entries()) {
-    if (index === from && from > 1) {
-      const names = `${messages[1]?.entry ?? ""} to ${messages[from - 1]?.entry ?? ""}`
+  for (const [index, { span, weight }] of shown.entries()) {
+    if (index === 1 && leftOut > 0) {
+      const names = `${messages[1]?.entry ?? ""} to ${messages[leftOut]?.entry ?? ""}`
       items.push(
         statement(
           "messages left out",
-          `${from - 1} messages of the user (${names}) are not shown here; recall finds them`
+          `${leftOut} messages of the user (${names}) are not shown here; recall finds them`
         )
       )
     }
-    if (index > 0 && index < from) continue
-    const { isClipped, item } = itemOf({ ...span, isSameDay: dayOf(span) === day }, limit * weightOf(index, count))
-    day = dayOf(span)
+    const isSameDay = index > 0 && dayOf(span) === dayOf(shown[index - 1]?.span)
+    const { isClipped, item } = itemOf({ ...span, isSameDay }, allowed(low, weight))
     if (isClipped) clipped.add(span)
     const isFirst = first !== undefined && span.entry === first.entry && span.part === first.part
-    const label = isFirst ? "original request" : index === count - 1 ? latestLabel : undefined
+    const label = isFirst ? "original request" : index === shown.length - 1 ? latestLabel : undefined
     items.push(label === undefined ? item : labelled(label, item))
   }
   return { items, clipped }
