@@ -1,14 +1,16 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { payload } from "../../domain/content/Content.ts"
 import { type Handle, isHandle, matches } from "../../domain/content/Handle.ts"
 import { sourceOf } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { findHandle } from "../../domain/conversation/Recall.ts"
+import { hiddenParts } from "../../domain/conversation/RecallSearch.ts"
 import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { BlobFolder, blobFolderOf, select, TempStore } from "../../services/session/TempStore.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { BlobFolder, blobFolderOf, search, select, TempStore } from "../../services/session/TempStore.ts"
 import * as Input from "../input/Input.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -47,25 +49,58 @@ const stored = Effect.fnUntraced(function* (
   return yield* unknown(file, name)
 })
 
-/** The command `palimpsest recall <file> <handle>`. */
+/** The default size of an answer without a handle. */
+const defaultTokens = 4_000
+
+/** Prints where a pattern occurs in everything that left the window. Like grep, the status tells whether it does. */
+const searchAll = Effect.fnUntraced(function* (
+  { session, sidecar }: { readonly session: Session; readonly sidecar: Session | undefined },
+  pattern: string,
+  maxTokens: number
+) {
+  const sessions = sidecar === undefined ? [session] : [session, sidecar]
+  const parts = yield* Effect.forEach(sessions, ({ conversation }) => Work.run(hiddenParts(conversation)))
+  if (parts.every((list) => list.length === 0)) {
+    return yield* failed("nothing has left the window of this conversation; search the file itself")
+  }
+  const { matched, text } = yield* search(parts.flat(), { pattern, maxTokens, isRedacted: false }).pipe(
+    Effect.mapError((error) => badInput(`--grep: ${error.message}`))
+  )
+  if (matched === 0) return yield* failed(`${text.replace(/\.$/, "")}; try another --grep`)
+  if (yield* Output.exact(text)) yield* Output.notice(spelledNotice)
+})
+
+const spelledNotice = "invisible characters are shown as codes; redirect the output to a file for the exact bytes"
+
+/** The command `palimpsest recall <file> [<handle>]`. */
 export const recall = Command.make(
   "recall",
   {
     ...Input.conversation,
     handle: Argument.String("handle").pipe(
-      Argument.withDescription("Handle (h_…) as inspect lists it, or its beginning")
+      Argument.withDescription(
+        "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches everything"
+      ),
+      Argument.optional,
+      Argument.map(Option.getOrUndefined)
     ),
     lines: Input.optional(Input.lines("lines"), "Print only these lines, counted from 1"),
     grep: Input.optional(
       Flag.String("grep").pipe(Flag.withMetavar("regex")),
-      "Print only matching lines, numbered; exit status 1 if none match"
+      "Print only matching lines, numbered; exit status 1 if none match. Without a handle, search everything that left the window"
     ),
     maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
   },
   Effect.fn("cli.recall")(function* (input) {
+    const { grep, lines, maxTokens } = input
     const file = printableLine(input.file)
-    const name = printableLine(input.handle)
+    if (input.handle === undefined && (grep === undefined || lines !== undefined)) {
+      return yield* badInput("give a handle, or --grep alone to search everything that left the window")
+    }
     const { session, sidecar } = yield* Input.load(input)
+    if (input.handle === undefined)
+      return yield* searchAll({ session, sidecar }, grep ?? "", maxTokens ?? defaultTokens)
+    const name = printableLine(input.handle)
     const own = findHandle(recallableOf(session), name)
     const match = own._tag === "Unknown" && sidecar !== undefined ? findHandle(recallableOf(sidecar), name) : own
     if (match._tag === "Ambiguous") {
@@ -78,11 +113,7 @@ export const recall = Command.make(
       if (!isHandle(name) || !matches(name, hash)) return yield* unknown(file, name)
     }
 
-    const { grep, lines, maxTokens } = input
-    const tellIfSpelled = (isSpelled: boolean) =>
-      isSpelled
-        ? Output.notice("invisible characters are shown as codes; redirect the output to a file for the exact bytes")
-        : Effect.void
+    const tellIfSpelled = (isSpelled: boolean) => (isSpelled ? Output.notice(spelledNotice) : Effect.void)
     if (grep === undefined && lines === undefined && maxTokens === undefined) {
       return yield* Effect.flatMap(Output.bytes(bytes), tellIfSpelled)
     }
@@ -105,7 +136,7 @@ export const recall = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("Print the exact bytes behind a handle"),
+  Command.withDescription("Print the exact bytes behind a handle, or search what left the window"),
   Command.withExamples([
     {
       command: "palimpsest recall session.jsonl h_abcdefghij > output.txt",
@@ -114,6 +145,10 @@ export const recall = Command.make(
     {
       command: "palimpsest recall session.jsonl h_abcdefghij --grep 'error|fail'",
       description: "Print matching lines"
+    },
+    {
+      command: "palimpsest recall session.jsonl --grep timeout",
+      description: "Find the handles of everything that names it"
     }
   ])
 )

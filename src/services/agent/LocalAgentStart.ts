@@ -153,6 +153,7 @@ const inputsFor = Effect.fnUntraced(function* (
 /** The agent's whole work under one handle, and each piece of it under its own. */
 const sourceOf = (session: string, chat: Chat["Service"], { handles }: RunProgress): RecallSource => ({
   session,
+  search: chat.search,
   recall: (handle, selection = {}) => {
     const count = handles.get(handle)
     return count === undefined

@@ -6,15 +6,17 @@ import type { Handle } from "../../domain/content/Handle.ts"
 import { canRedo, canUndo, type Conversation, type Entry, type Pin } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { recall } from "../../domain/conversation/Recall.ts"
+import { type FoundParts, hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { Compression } from "../compression/Compression.ts"
 import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import { type BadPattern, HandleNotHeld, select, TempStore, TempStoreError } from "../session/TempStore.ts"
+import { type BadPattern, HandleNotHeld, search, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -107,6 +109,8 @@ export class Chat extends Context.Service<
       handle: Handle,
       selection?: Selection
     ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
+    /** Searches everything that the window no longer shows, at any depth of compression. Each part is read once. */
+    readonly search: (request: RecallSearch) => Effect.Effect<FoundParts, BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/chat/Chat") {
   /** Continues the conversation of `options.session` in `options.log`. */
@@ -157,7 +161,13 @@ export class Chat extends Context.Service<
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
       pin: (words) => alone("a pin", pin(chat, words)),
-      recall: (handle, selection = {}) => recallText(chat, handle, selection)
+      recall: (handle, selection = {}) => recallText(chat, handle, selection),
+      search: (request) =>
+        readWhole(chat).pipe(
+          Effect.flatMap(({ conversation }) => Work.run(hiddenParts(conversation))),
+          Effect.flatMap((parts) => search(parts, request)),
+          Effect.withSpan("Chat.search")
+        )
     }
   })
 

@@ -9,6 +9,7 @@ import { type Patch, viewTokens } from "../../domain/conversation/Conversation.t
 import { beginning, follow, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
 import { applyEvent, emptySession, logVersion, type Session, type Started } from "../../domain/session/Session.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { Chat } from "../chat/Chat.ts"
 import type { ChatBusy } from "../chat/Commit.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
@@ -92,6 +93,8 @@ export class CompressedChat extends Context.Service<
     readonly session: Effect.Effect<Session>
     /** Returns the text behind a handle, exactly, or the requested part of it. */
     readonly recall: Recall["Service"]["recall"]
+    /** Searches everything that left the history. */
+    readonly search: Chat["Service"]["search"]
     /** Compresses now, whether it is due or not. */
     readonly compress: (policy?: WindowOptions["policy"]) => Effect.Effect<Outcome, AiError.AiError>
     /** Undoes the last compression, or the caller's last change of the history. Returns false if there is none. */
@@ -129,6 +132,7 @@ export class CompressedChat extends Context.Service<
       streamText: stream("streamText", base.streamText),
       session: Effect.suspend(() => recorded.chat.session),
       recall: (handle, selection) => Effect.suspend(() => recorded.chat.recall(handle, selection)),
+      search: (request) => Effect.suspend(() => recorded.chat.search(request)),
       compress: (policy) => chat.turn.withPermit(compressNow(chat, policy)),
       undo: change(chat, "undo", () => recorded.chat.undo),
       redo: change(chat, "redo", () => redo(recorded))
@@ -143,7 +147,7 @@ export class CompressedChat extends Context.Service<
       Effect.map(CompressedChat.make(options), (chat) =>
         Context.make(CompressedChat, chat).pipe(
           Context.add(AiChat.Chat, chat),
-          Context.add(Recall, { recall: chat.recall })
+          Context.add(Recall, { recall: chat.recall, search: chat.search })
         )
       )
     )

@@ -77,6 +77,14 @@ const prepare = Effect.fnUntraced(function* (
   }
 })
 
+/** The messages that a prompt is sent with now. */
+const shownOf = ({ memory }: BoundedModel, content: Prompt.Prompt["content"]) =>
+  placeOf(memory, content).pipe(
+    Effect.map((place) => sentOf(place, place.head, content)),
+    // Without a count nothing was sent either.
+    Effect.orElseSucceed(() => content)
+  )
+
 /** Notes the prompt of a call, so that tools that run for it can recall from its prompt and from those of the surrounding calls. */
 const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) => {
   const prompt = Prompt.make(options.prompt)
@@ -127,7 +135,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     streamText: stream("streamText", inner.streamText)
   })
   return Context.make(LanguageModel.LanguageModel, model).pipe(
-    Context.add(Recall, { recall: (handle, selection) => PromptRecall.recall(prompts, handle, selection) })
+    Context.add(Recall, {
+      recall: (handle, selection) => PromptRecall.recall(prompts, handle, selection),
+      search: (request) => PromptRecall.search(prompts, request, (content) => shownOf(bounded, content))
+    })
   )
 })
 

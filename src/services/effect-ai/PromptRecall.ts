@@ -1,12 +1,25 @@
 import { Context, Effect } from "effect"
-import type * as Prompt from "effect/ai/Prompt"
+import * as Prompt from "effect/ai/Prompt"
 import { payload } from "../../domain/content/Content.ts"
-import { type Handle, type Hash, matches } from "../../domain/content/Handle.ts"
+import { type Handle, handleOf, type Hash, matches } from "../../domain/content/Handle.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
+import {
+  describePart,
+  type FoundParts,
+  type HiddenPart,
+  type RecallSearch
+} from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
-import { type BadPattern, ConversationNotNamed, HandleNotHeld, select, TempStoreError } from "../session/TempStore.ts"
+import {
+  type BadPattern,
+  ConversationNotNamed,
+  HandleNotHeld,
+  search as searchParts,
+  select,
+  TempStoreError
+} from "../session/TempStore.ts"
 import { type Names, namesOf } from "./PromptMemory.ts"
 
 /**
@@ -82,18 +95,46 @@ const find = Effect.fnUntraced(function* (prompts: PromptRecall, content: Messag
   return rangeText(range.map((message) => ({ content: toContent(message) })))
 })
 
+/** The prompts that are searched, the innermost first. `name` is what was asked for. */
+const promptsFor = Effect.fnUntraced(function* ({ areSeveral, only }: PromptRecall, name: string) {
+  const around = yield* RecallPrompts
+  if (around.length > 0) return around
+  if (areSeveral) return yield* new TempStoreError({ reason: new ConversationNotNamed({ name }) })
+  return only === undefined ? [] : [only]
+})
+
+/** Searches the messages of the innermost prompt that are not sent as they are. */
+export const search = Effect.fn("Recall.search")(function* (
+  prompts: PromptRecall,
+  request: RecallSearch,
+  shownOf: (content: Messages) => Effect.Effect<Messages>
+): Effect.fn.Return<FoundParts, TempStoreError | BadPattern> {
+  const [{ content } = Prompt.empty] = yield* promptsFor(prompts, "a pattern")
+  const shown = new Set(yield* shownOf(content))
+  const hidden: Array<HiddenPart> = []
+  for (let at = content.length - 1; at >= 0; at -= 1) {
+    const message = content[at]
+    if (message === undefined || message.role === "system" || shown.has(message)) continue
+    const draft = { content: toContent(message) }
+    const hashes = yield* hashesOf(prompts, message)
+    for (const [index, part] of draft.content.parts.entries()) {
+      const described = describePart(draft, part)
+      const hash = hashes[index]
+      if (described === undefined || hash === undefined) continue
+      const text = () => payload(part).text
+      hidden.push({ handle: handleOf(hash), entry: `message ${at + 1}`, at: undefined, ...described, text })
+    }
+  }
+  return yield* searchParts(hidden, request)
+})
+
 /** Returns the text behind a handle, or the requested part of it. */
 export const recall = Effect.fn("Recall.recall")(function* (
   prompts: PromptRecall,
   handle: Handle,
   selection: Selection = {}
 ): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
-  const { areSeveral, only } = prompts
-  const around = yield* RecallPrompts
-  if (around.length === 0 && areSeveral) {
-    return yield* new TempStoreError({ reason: new ConversationNotNamed({ name: handle }) })
-  }
-  for (const { content } of around.length === 0 && only !== undefined ? [only] : around) {
+  for (const { content } of yield* promptsFor(prompts, handle)) {
     const text = yield* find(prompts, content, handle)
     if (text !== undefined) return yield* select(text, selection)
   }

@@ -4,6 +4,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { type Handle, isHandle } from "../../domain/content/Handle.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { markStart, redacting } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -26,6 +27,10 @@ export class Recall extends Context.Service<
       handle: Handle,
       selection?: Selection
     ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
+    /** Searches everything that a compression removed, in the same conversation as `recall`. */
+    readonly search: (
+      request: RecallSearch
+    ) => Effect.Effect<FoundParts, TempStoreError | BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/RecallTool/Recall") {
   /**
@@ -44,9 +49,11 @@ const maxRecallTokens = 4_000
 /** The tool by which a model reads content that it sees only as a handle. */
 export const recallTool = Tool.make("recall", {
   description:
-    "Returns content that was removed from the conversation, exactly. Pass a handle (h_…) from a snapshot or a shortened output; for long texts, request lines or matching lines.",
+    "Returns content that was removed from the conversation, exactly. Pass a handle (h_…) from a snapshot or a shortened output; for long texts, request lines or matching lines. Without a handle, grep searches everything that was removed and returns the matching lines with their handles.",
   parameters: Schema.Struct({
-    handle: Schema.String.annotate({ description: "The handle, for example h_abcdefghij" }),
+    handle: Schema.optionalKey(Schema.String).annotate({
+      description: "The handle, for example h_abcdefghij. Omit it to search everything"
+    }),
     from: Schema.optionalKey(Schema.Natural).annotate({ description: "The first line, counted from 1" }),
     to: Schema.optionalKey(Schema.Natural).annotate({ description: "The last line" }),
     grep: Schema.optionalKey(Schema.String).annotate({ description: "A regular expression that the lines match" })
@@ -62,6 +69,18 @@ export const recallToolkit = Toolkit.make(recallTool)
 /** Appended to a text from which secrets were removed. */
 const secretsNote = "\n(secrets in this text are removed; the program that stores it can read them)"
 
+const searchRemoved = Effect.fnUntraced(function* (
+  service: Recall["Service"],
+  pattern: string | undefined,
+  isRedacted: boolean
+) {
+  if (pattern === undefined) return yield* Effect.fail("pass a handle, or grep to search everything")
+  const { text } = yield* service
+    .search({ pattern, maxTokens: maxRecallTokens, isRedacted })
+    .pipe(Effect.mapError((error) => error.message))
+  return isRedacted && text.includes(markStart) ? `${text}${secretsNote}` : text
+})
+
 /**
  * Runs the tool by the `Recall` service of the context. Failures go to the model as text. Secrets are removed from what the model receives, unless
  * `redactSecrets` is false; a program that calls `Recall` itself gets everything exactly.
@@ -71,6 +90,7 @@ export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets:
     Effect.map(Recall, (service) =>
       recallToolkit.of({
         recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
+          if (handle === undefined || handle.trim() === "") return yield* searchRemoved(service, grep, redactSecrets)
           if (!isHandle(handle)) return yield* Effect.fail(`${handle} is not a handle`)
           const selection: Selection = {
             maxTokens: maxRecallTokens,

@@ -1,6 +1,14 @@
 import { Context, Effect, type Layer, Result, Schema } from "effect"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
 import { type Excerpt, excerpt, parsePattern, type Selection } from "../../domain/conversation/Excerpt.ts"
+import { parseQuery } from "../../domain/conversation/RecallQuery.ts"
+import {
+  type FoundParts,
+  type HiddenPart,
+  type RecallSearch,
+  searching
+} from "../../domain/conversation/RecallSearch.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {
@@ -50,7 +58,7 @@ export class ConversationNotNamed extends Schema.TaggedError<ConversationNotName
   }
 }
 
-/** The pattern of a selection is not a regular expression. */
+/** The pattern of a selection is not a regular expression, or that of a search is blank. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}
 
 /** Bytes could not be stored or read back. */
@@ -112,4 +120,15 @@ export const select = Effect.fnUntraced(function* (
   return Result.isFailure(pattern)
     ? yield* new BadPattern({ message: pattern.failure.message })
     : excerpt(text, selection, pattern.success)
+})
+
+/** Searches parts for a pattern (see `RecallSearch`), in slices. */
+export const search = Effect.fnUntraced(function* (
+  parts: ReadonlyArray<HiddenPart>,
+  request: RecallSearch
+): Effect.fn.Return<FoundParts, BadPattern> {
+  const query = parseQuery(request.pattern)
+  return query === undefined
+    ? yield* new BadPattern({ message: "the pattern is blank" })
+    : yield* Work.run(searching(parts, query, request))
 })

@@ -1119,7 +1119,10 @@ describe("the recall tool", () => {
   it.effect("returns as much as fits the window, with a note about the rest", () =>
     Effect.gen(function* () {
       const lines = Array.from({ length: 3_000 }, (_, line) => `line ${line} of a long file`).join("\n")
-      const recall = Layer.succeed(Recall, { recall: (_, selection) => select(lines, selection ?? {}) })
+      const recall = Layer.succeed(Recall, {
+        recall: (_, selection) => select(lines, selection ?? {}),
+        search: () => Effect.die("not searched")
+      })
       const toolkit = yield* recallToolkit.pipe(Effect.provide(Layer.provide(layerRecallTool, recall)))
       const told = (params: { readonly handle: string; readonly from?: number; readonly to?: number }) =>
         toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)

@@ -12,6 +12,7 @@ import { memory } from "./memory.ts"
 import { model } from "./model.ts"
 import { pin } from "./pin.ts"
 import { quit } from "./quit.ts"
+import { recall } from "./recall.ts"
 import { redo } from "./redo.ts"
 import { resume } from "./resume.ts"
 import { save } from "./save.ts"
@@ -35,6 +36,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   undo,
   redo,
   context,
+  recall,
   pin,
   model,
   tools,

@@ -11,15 +11,10 @@ import type { SessionStoreError } from "../../session/SessionStore.ts"
 import { type BadPattern, select, type TempStoreError } from "../../session/TempStore.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
-/** Another conversation whose handles can be read: that of an agent this one started. */
-export interface RecallSource {
+/** Another conversation that can be read: that of an agent this one started. */
+export interface RecallSource extends Pick<Chat["Service"], "recall" | "search"> {
   /** The id of its session. */
   readonly session: string
-  /** The exact text behind a handle, or the selected part of it. */
-  readonly recall: (
-    handle: Handle,
-    selection?: Selection
-  ) => Effect.Effect<Excerpt, TempStoreError | BadPattern | SessionStoreError>
 }
 
 /** Default and maximum tokens of an answer. A larger answer would be shortened again. */
@@ -40,11 +35,11 @@ const isMissing = (error: TempStoreError | BadPattern | SessionStoreError): bool
 const failed = (message: string, type: string): ToolFailure => new ToolFailure({ message, type })
 
 /**
- * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, within a token budget. Secrets are left
- * out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
+ * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, or searches all of it, within a token
+ * budget. Secrets are left out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
  */
 export const recall = (
-  chat: Pick<Chat["Service"], "recall" | "conversation"> & Partial<Pick<Chat["Service"], "settings">>,
+  chat: Pick<Chat["Service"], "recall" | "search" | "conversation"> & Partial<Pick<Chat["Service"], "settings">>,
   others: Effect.Effect<ReadonlyArray<RecallSource>> = Effect.succeed([])
 ): Tool => {
   /** Handles of this conversation that differ by a few characters, the most similar first. */
@@ -88,12 +83,44 @@ export const recall = (
     )
   })
 
+  const showsSecrets = Effect.gen(function* () {
+    const { policy } = chat.settings === undefined ? {} : yield* chat.settings
+    return policy?.redactSecrets === false
+  })
+
+  const searchAll = Effect.fnUntraced(function* (
+    pattern: string | undefined,
+    maxTokens: number,
+    session: string | undefined
+  ) {
+    if (pattern === undefined) {
+      return yield* failed("give a handle, or grep to search everything that left", "invalid_tool_params")
+    }
+    const [source = chat] = yield* sourcesOf(session)
+    const { matched, text } = yield* source
+      .search({ pattern, maxTokens, isRedacted: !(yield* showsSecrets) })
+      .pipe(
+        Effect.mapError((error) =>
+          error._tag === "BadPattern"
+            ? failed(`grep: ${error.message}`, "invalid_tool_params")
+            : failed(error.message, "recall_failed")
+        )
+      )
+    const note = text.includes(markStart) ? "\n(secrets are left out; the user reads them with palimpsest recall)" : ""
+    return {
+      value: `${text}${note}`,
+      display: textDisplay(matched === 1 ? "1 part matches" : `${matched} parts match`)
+    }
+  })
+
   return make({
     name: "recall",
     description:
-      "Reads back exactly what left the conversation or was shortened. Give its handle (h_ and letters) as it is shown there; of long texts ask for lines, or for lines that match.",
+      "Reads back exactly what left the conversation or was shortened. Give its handle (h_ and letters) as it is shown there; of long texts ask for lines, or for lines that match. Without a handle, grep searches everything that left: words of the user first, then yours, arguments and outputs, with the handle of each.",
     parameters: Schema.Struct({
-      handle: Schema.String.annotate({ description: "The handle, such as h_abcdefghij" }),
+      handle: Schema.optionalKey(
+        Schema.String.annotate({ description: "The handle, such as h_abcdefghij. Leave it out to search everything" })
+      ),
       from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
       to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
       grep: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
@@ -110,18 +137,19 @@ export const recall = (
     }),
     result: Schema.String,
     kind: "read",
-    title: ({ grep, handle }) => (grep === undefined ? handle : `${handle} ${grep}`),
-    run: ({ from, grep, handle: given, maxTokens = defaultTokens, session, to }) =>
+    title: ({ grep, handle }) => [handle, grep].filter((each) => each !== undefined).join(" "),
+    run: ({ from, grep, handle: given = "", maxTokens: budget = defaultTokens, session, to }) =>
       Effect.gen(function* () {
+        const maxTokens = Math.min(budget, maxTokensLimit)
+        if (given.trim() === "") return yield* searchAll(grep, maxTokens, session)
         const handle = handleIn(given)
         if (handle === undefined) return yield* yield* unknown(given.trim(), session)
         const selection: Selection = {
-          maxTokens: Math.min(maxTokens, maxTokensLimit),
+          maxTokens,
           ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
           ...(grep === undefined ? {} : { grep })
         }
-        const { policy } = chat.settings === undefined ? {} : yield* chat.settings
-        const isExact = policy?.redactSecrets === false
+        const isExact = yield* showsSecrets
         for (const source of yield* sourcesOf(session)) {
           const read = yield* Effect.result(
             isExact

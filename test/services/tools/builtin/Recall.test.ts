@@ -90,6 +90,7 @@ describe("recall", () => {
         Effect.succeed([
           {
             session: "s1",
+            search: child.chat.search,
             recall: (handle, selection) => {
               asked.push(handle)
               return child.chat.recall(handle, selection)

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import { isHandle } from "../../../domain/content/Handle.ts"
+import { visibleBlock } from "../../../domain/text/InvisibleCharacters.ts"
+import { say } from "./ChatSession.ts"
+import type { SlashCommand } from "./SlashCommand.ts"
+
+const maxTokens = 4_000
+
+/** `/recall <handle or pattern>`: shows what left the window, or where a pattern occurs in it. */
+export const recall: SlashCommand = {
+  name: "recall",
+  usage: "<handle|pattern>",
+  help: "Show what left the window, by handle or by pattern",
+  run: Effect.fnUntraced(function* (session, asked) {
+    const { chat, terminal } = session
+    if (asked === "") return yield* say(session, "Give a handle or a pattern, for example: /recall timeout")
+    // The user may see secrets, as with `palimpsest recall`.
+    const { text } = isHandle(asked)
+      ? yield* chat.recall(asked, { maxTokens })
+      : yield* chat.search({ pattern: asked, maxTokens, isRedacted: false })
+    yield* terminal.write(`${visibleBlock(text)}\n`)
+  })
+}

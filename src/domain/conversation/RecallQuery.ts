@@ -1,0 +1,145 @@
+import { Result } from "effect"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { parsePattern } from "./Excerpt.ts"
+
+/**
+ * The pattern of a search without a handle. It comes from a model or a user and runs on texts from anywhere, so a pattern that could take too long is
+ * not run as one.
+ */
+
+/** A parsed pattern. */
+export interface RecallQuery {
+  readonly pattern: RegExp
+  /** The words of the pattern in lower case. Texts that hold all of them are the answer where no line matches. */
+  readonly words: ReadonlyArray<string>
+  /** Characters of a line that are matched at a time. */
+  readonly window: number
+  /** Whether only the beginning or the end of a line can match. */
+  readonly anchor: "start" | "end" | undefined
+  /** Why the pattern is searched for as plain text. */
+  readonly problem: string | undefined
+}
+
+/** A match within a line. */
+export interface LineMatch {
+  readonly start: number
+  readonly end: number
+  /** The greater, the more specific: 2 for a match of whole words, or the number of words on the line. */
+  readonly weight: number
+}
+
+const maxPatternChars = 1_000
+const maxWords = 16
+
+/** The flags that other dialects write at the beginning. */
+const inlineFlags = /^\(\?[imsux]+\)/
+const escapeSequence = /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|k<[^>]*>|[^])/g
+const groupOpening = /\((?:\?(?:<?[=!]|<[^>]*>|[a-z-]*:))?/g
+
+/** The structure of a pattern: each escape and each class is a letter, and a reference back is a repetition. */
+const skeleton = (source: string): string =>
+  source
+    .replace(escapeSequence, (escaped) => (/^\\[1-9k]/.test(escaped) ? "+" : "a"))
+    .replace(/\[[^\]]*\]/g, "a")
+    .replace(groupOpening, "(")
+
+/** The cost of one repetition: `a{3}` costs little, but must not be repeated itself. */
+const repetitionCost = (quantifier: string): number =>
+  quantifier.startsWith("?")
+    ? 0.25
+    : !quantifier.startsWith("{")
+      ? 1
+      : /\d{3}/.test(quantifier)
+        ? Infinity
+        : quantifier.includes(",")
+          ? 1
+          : 0.1
+
+/**
+ * Returns the number of repetitions whose lengths a backtracking engine tries in combination: its time on `n` characters grows with a power of `n` one
+ * higher. Infinity where a repeated group repeats or chooses, which can take exponential time.
+ */
+const costOf = (structure: string): number => {
+  let cost = 0
+  const groups: Array<number> = []
+  for (const [token, quantifier = ""] of structure.matchAll(/\)?([*+?]|\{\d+(?:,\d*)?\})\??|[()|]/g)) {
+    if (token === "(") groups.push(cost)
+    // A choice within a group counts as a little repetition.
+    else if (token === "|") cost += 0.01
+    else if (token.startsWith(")")) {
+      const before = groups.pop() ?? 0
+      if (quantifier !== "" && !quantifier.startsWith("?") && cost > before) return Infinity
+      cost += quantifier === "" ? 0 : repetitionCost(quantifier)
+    } else cost += repetitionCost(quantifier)
+  }
+  return cost
+}
+
+/** By cost: characters of a line that are matched at a time, in a fraction of a second at worst. A pattern that costs more is not run. */
+const windows = [4_000, 2_000, 500, 200]
+
+const wordsOf = (given: string): ReadonlyArray<string> => {
+  const words =
+    given
+      .toLowerCase()
+      .replace(/\\[a-z]/g, " ")
+      .match(/[\p{L}\p{N}_](?:[\p{L}\p{N}_./@:-]*[\p{L}\p{N}_])?/gu) ?? []
+  return [...new Set(words)].filter((word) => word.length > 2).slice(0, maxWords)
+}
+
+/**
+ * Parses a pattern: a regular expression, or else plain text. It ignores case unless it has a capital letter. Returns undefined for a blank one.
+ */
+export const parseQuery = (given: string): RecallQuery | undefined => {
+  const written = given.slice(0, maxPatternChars).replace(inlineFlags, "")
+  if (written.trim() === "") return undefined
+  const parsed = parsePattern(written)
+  const structure = skeleton(written)
+  const cost = Math.ceil(costOf(structure) - 0.5)
+  const window = windows[Math.max(0, cost)]
+  const problem = Result.isFailure(parsed)
+    ? parsed.failure.message
+    : window === undefined
+      ? "the pattern could take too long: it repeats a group that repeats or chooses, or repeats too often"
+      : undefined
+  const isText = problem !== undefined
+  const source = isText ? written.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&") : written
+  const isCased = /\p{Lu}/u.test(isText ? written : written.replace(escapeSequence, ""))
+  const words = wordsOf(written)
+  return {
+    pattern: new RegExp(source, isCased ? "u" : "iu"),
+    words: words.length === 1 && words[0] === written.toLowerCase() ? [] : words,
+    window: (isText ? undefined : window) ?? 4_000,
+    anchor: isText ? undefined : structure.includes("^") ? "start" : structure.includes("$") ? "end" : undefined,
+    problem
+  }
+}
+
+const isWordAt = (line: string, at: number): boolean => /[\p{L}\p{N}_]/u.test(line.charAt(at))
+
+/** Returns the first match in a line. A match in a line longer than the window is found if it is at most three quarters as long as that. */
+export function* matchIn({ anchor, pattern, window }: RecallQuery, line: string): SlicedWork<LineMatch | undefined> {
+  const step = Math.ceil(window / 4)
+  const first = anchor === "end" ? Math.max(0, line.length - window) : 0
+  const last = anchor === "start" ? 0 : Math.max(first, line.length - window)
+  for (let from = first; ; from = Math.min(from + step, last)) {
+    const found = pattern.exec(line.length <= window ? line : line.slice(from, from + window))
+    if (found !== null) {
+      const start = from + found.index
+      const end = start + found[0].length
+      return { start, end, weight: end > start && !isWordAt(line, start - 1) && !isWordAt(line, end) ? 2 : 1 }
+    }
+    if (from >= last) return undefined
+    yield window * 10
+  }
+}
+
+/** Returns the words of a query on a line: the place of the first, and their number. */
+export const wordsIn = ({ words }: RecallQuery, line: string): LineMatch | undefined => {
+  const lower = line.toLowerCase()
+  const present = words.filter((word) => lower.includes(word))
+  const [first] = present
+  if (first === undefined) return undefined
+  const start = lower.indexOf(first)
+  return { start, end: start + first.length, weight: present.length }
+}

@@ -1,0 +1,315 @@
+import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
+import type { Handle } from "../content/Handle.ts"
+import { firstUnits, lastUnits } from "../text/Bytes.ts"
+import { number, plural } from "../text/Counts.ts"
+import { redacting } from "../text/Redaction.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { untrustedLine } from "../text/UntrustedText.ts"
+import { estimateText } from "../tokens/Tokens.ts"
+import { type Conversation, type Draft, entries, inserted, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { type LineMatch, matchIn, type RecallQuery, wordsIn } from "./RecallQuery.ts"
+
+/** Searches everything that the window no longer shows. Each part is read once, however often the conversation was compressed. */
+
+/** The author of a text, in the order in which matches are shown. `copy` repeats other texts: a summary, an earlier recall. */
+const kinds = ["user", "agent", "arguments", "output", "copy"] as const
+export type PartKind = (typeof kinds)[number]
+
+/** A part that is not shown, or not in full. */
+export interface HiddenPart {
+  readonly handle: Handle
+  /** The message that it belongs to, and when that was written. */
+  readonly entry: string
+  readonly at: number | undefined
+  readonly kind: PartKind
+  /** Who wrote it, for the reader. */
+  readonly label: string
+  /** The text behind the handle. */
+  readonly text: () => string
+}
+
+/** A search without a handle. */
+export interface RecallSearch {
+  /** A regular expression, or else plain text (see `parseQuery`). */
+  readonly pattern: string
+  readonly maxTokens: number
+  /** Leaves secrets out: the pattern then matches the text without them. */
+  readonly isRedacted: boolean
+}
+
+/** The answer to a search. */
+export interface FoundParts {
+  readonly text: string
+  /** Parts that were searched, and parts that match, of which at most 200 are counted. */
+  readonly searched: number
+  readonly matched: number
+}
+
+/** The own tool, whose answers repeat what they found. */
+const ownTool = "recall"
+
+const toolKind = (name: string, kind: PartKind): PartKind => (name === ownTool ? "copy" : kind)
+
+/** Describes a part of a message; undefined for media, which has no text. */
+export const describePart = (
+  { author, content }: Pick<Draft, "author" | "content">,
+  part: Part
+): Pick<HiddenPart, "kind" | "label"> | undefined => {
+  if (isCall(part)) {
+    const { name } = part.functionCall
+    return { kind: toolKind(name, "arguments"), label: `arguments of ${untrustedLine(name)}` }
+  }
+  if (isResponse(part)) {
+    const { name = "a tool" } = part.functionResponse
+    return { kind: toolKind(name, "output"), label: `output of ${untrustedLine(name)}` }
+  }
+  if (isMedia(part)) return undefined
+  if (author === "summary") return { kind: "copy", label: "summary" }
+  if (author !== undefined) return { kind: "output", label: "program" }
+  if (content.role === "user") return { kind: "user", label: "user" }
+  return { kind: "agent", label: isThought(part) ? "agent, thinking" : "agent" }
+}
+
+/** Returns the parts of a conversation that its view does not show in full, the newest first. */
+export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArray<HiddenPart>> {
+  const items = view(conversation)
+  const shown = new Map(items.map((item) => [item.entry.id, item]))
+  const fullyShown = new Set<Handle>()
+  for (const { entry, shortened } of items) {
+    for (const [index, handle] of entry.handles.entries()) if (!shortened.has(index)) fullyShown.add(handle)
+  }
+  yield items.length * 100
+  const hidden: Array<HiddenPart> = []
+  const all = [...entries(conversation), ...inserted(conversation)]
+  for (const entry of all.sort((one, other) => sequenceOf(other.id) - sequenceOf(one.id))) {
+    const item = shown.get(entry.id)
+    if (entry.author === "environment" || item?.shortened.size === 0) continue
+    for (const [index, part] of entry.content.parts.entries()) {
+      const handle = entry.handles[index]
+      const described = describePart(entry, part)
+      if (handle === undefined || described === undefined || fullyShown.has(handle)) continue
+      const text = () => payload(part, sourceOf(entry, index)).text
+      hidden.push({ handle, entry: entry.id, at: entry.at, ...described, text })
+    }
+    yield 200
+  }
+  return hidden
+}
+
+/** Matching parts that are ranked and counted. */
+const maxCandidates = 200
+
+interface Candidate {
+  readonly part: HiddenPart
+  readonly weight: number
+  /** The smaller, the newer. */
+  readonly age: number
+}
+
+/** The best candidates, by kind, then by weight, then by age. Mutable. */
+class Candidates {
+  private held: Array<Candidate> = []
+  private count = 0
+
+  add(candidate: Candidate): void {
+    this.count += 1
+    this.held.push(candidate)
+    if (this.held.length >= 2 * maxCandidates) this.held = this.best()
+  }
+
+  best(): Array<Candidate> {
+    const rank = ({ part: { kind } }: Candidate) => kinds.indexOf(kind)
+    return this.held
+      .toSorted((a, b) => rank(a) - rank(b) || b.weight - a.weight || a.age - b.age)
+      .slice(0, maxCandidates)
+  }
+
+  get isCut(): boolean {
+    return this.count > maxCandidates
+  }
+}
+
+/** Looks at a line, by the pattern or by its words. */
+type Look = (line: string) => SlicedWork<LineMatch | undefined>
+
+const byPattern =
+  (query: RecallQuery): Look =>
+  (line) =>
+    matchIn(query, line)
+
+const byWords = (query: RecallQuery): Look =>
+  // oxlint-disable-next-line require-yield -- a line is short work, but a look at a long pattern is not
+  function* (line) {
+    return wordsIn(query, line)
+  }
+
+/** Characters between two pauses within a text. */
+const sliceChars = 50_000
+
+interface Hit extends LineMatch {
+  /** The index of the line. */
+  readonly line: number
+}
+
+function* hitsIn(look: Look, text: string): SlicedWork<ReadonlyArray<Hit>> {
+  const hits: Array<Hit> = []
+  let cost = 0
+  for (let from = 0, line = 0; ; line += 1) {
+    const end = text.indexOf("\n", from)
+    const found = yield* look(text.slice(from, end < 0 ? undefined : end))
+    if (found !== undefined) hits.push({ ...found, line })
+    if (end < 0) break
+    cost += 20 + end - from
+    from = end + 1
+    if (cost > sliceChars) {
+      yield cost * 4
+      cost = 0
+    }
+  }
+  yield cost * 4
+  return hits
+}
+
+const weightOf = (hits: ReadonlyArray<Hit>): number => hits.reduce((most, { weight }) => Math.max(most, weight), 0)
+
+const hasAll = ({ words }: RecallQuery, text: string): boolean => {
+  if (words.length === 0) return false
+  const lower = text.toLowerCase()
+  return words.every((word) => lower.includes(word))
+}
+
+/** Matching lines of a part that are shown, and characters of a line. */
+const maxLines = 3
+const maxLineChars = 240
+
+const clipAround = (line: string, { end, start }: { readonly start: number; readonly end: number }): string => {
+  if (line.length <= maxLineChars) return line
+  const room = Math.max(0, maxLineChars - (end - start))
+  const from = Math.max(0, Math.min(start - Math.floor(room / 2), line.length - maxLineChars))
+  const tail = from === 0 ? line : lastUnits(line, line.length - from)
+  return `${from === 0 ? "" : "…"}${firstUnits(tail, maxLineChars)}${from + maxLineChars < line.length ? "…" : ""}`
+}
+
+/** Writes the most specific hits with a line of context, numbered as `recall HANDLE` numbers them. */
+const excerptOf = (text: string, hits: ReadonlyArray<Hit>): string => {
+  const best = new Map(
+    hits
+      .toSorted((a, b) => b.weight - a.weight || a.line - b.line)
+      .slice(0, maxLines)
+      .map((hit) => [hit.line, hit])
+  )
+  const lines = text.split("\n")
+  const numbers = [...best.keys()].flatMap((line) => [line - 1, line, line + 1])
+  return [...new Set(numbers)]
+    .sort((a, b) => a - b)
+    .flatMap((at, index, all) => {
+      const line = lines[at]?.replace(/\r$/, "")
+      const hit = best.get(at)
+      // A blank line of context says nothing.
+      if (line === undefined || (hit === undefined && line.trim() === "")) return []
+      const gap = index > 0 && (all[index - 1] ?? at) < at - 1 ? ["  …"] : []
+      return [...gap, `  ${at + 1}${hit === undefined ? "-" : ":"} ${clipAround(line, hit ?? { start: 0, end: 0 })}`]
+    })
+    .join("\n")
+}
+
+const headerOf = ({ at, entry, handle, label }: HiddenPart, hits: ReadonlyArray<Hit>): string =>
+  [
+    handle,
+    entry,
+    ...(at === undefined ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
+    label,
+    ...(hits.length > maxLines ? [`${number(hits.length)} matching lines`] : [])
+  ].join("  ")
+
+const nouns: Readonly<Record<PartKind, readonly [one: string, many?: string]>> = {
+  user: ["message of the user", "messages of the user"],
+  agent: ["text of the agent", "texts of the agent"],
+  arguments: ["call"],
+  output: ["output"],
+  copy: ["summary", "summaries"]
+}
+
+/** The share of the budget that excerpts fill; the rest names further parts. */
+const excerptShare = 0.8
+
+interface Rendered {
+  readonly text: string
+  readonly matched: number
+}
+
+function* render(
+  candidates: Candidates,
+  look: Look,
+  isMatch: (text: string) => boolean,
+  { isRedacted, maxTokens }: Omit<RecallSearch, "pattern">
+): SlicedWork<Rendered> {
+  const blocks: Array<string> = []
+  const names: Array<string> = []
+  const omitted = new Map<PartKind, number>()
+  let used = 0
+  let matched = 0
+  const take = (list: Array<string>, text: string, budget: number): boolean => {
+    const tokens = estimateText(text) + 1
+    if (used + tokens > budget) return false
+    used += tokens
+    list.push(text)
+    return true
+  }
+  for (const { part } of candidates.best()) {
+    const original = part.text()
+    // The whole text: a line could separate a secret from its name.
+    const text = isRedacted ? (yield* redacting(original)).text : original
+    const hits = isMatch(text) ? yield* hitsIn(look, text) : []
+    if (hits.length === 0) continue
+    matched += 1
+    const header = headerOf(part, hits)
+    const isOpen = names.length === 0 && omitted.size === 0
+    if (isOpen && take(blocks, `${header}\n${excerptOf(text, hits)}`, maxTokens * excerptShare)) continue
+    if (take(names, header, maxTokens)) continue
+    omitted.set(part.kind, (omitted.get(part.kind) ?? 0) + 1)
+  }
+  const rest = [...omitted].map(([kind, count]) => plural(count, ...nouns[kind])).join(", ")
+  const isCut = candidates.isCut && matched > 0
+  const more = [
+    ...(names.length === 0 ? [] : [`More parts that match:\n${names.join("\n")}`]),
+    ...(rest === "" ? [] : [`Left out: ${rest}. Narrow the pattern, or allow more tokens.`]),
+    ...(isCut ? [`More than ${maxCandidates} parts match; only the best were looked at. Narrow the pattern.`] : [])
+  ]
+  return { text: [...blocks, ...more].join("\n\n"), matched }
+}
+
+/**
+ * Searches parts, given newest first, for a pattern, and for all of its words where no line matches. Matches in words of the user come first, then those
+ * in words of the agent, in arguments and in outputs; among them whole words, then the newest.
+ */
+export function* searching(
+  parts: ReadonlyArray<HiddenPart>,
+  query: RecallQuery,
+  options: Omit<RecallSearch, "pattern">
+): SlicedWork<FoundParts> {
+  const patterned = new Candidates()
+  const worded = new Candidates()
+  const looks = { pattern: byPattern(query), words: byWords(query) }
+  const seen = new Set<Handle>()
+  for (const [age, part] of parts.entries()) {
+    if (seen.has(part.handle)) continue
+    seen.add(part.handle)
+    const text = part.text()
+    const weight = weightOf(yield* hitsIn(looks.pattern, text))
+    if (weight > 0) patterned.add({ part, weight, age })
+    if (hasAll(query, text)) worded.add({ part, weight: weightOf(yield* hitsIn(looks.words, text)), age })
+    yield 200 + text.length
+  }
+  const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${query.problem})`]
+  let found = yield* render(patterned, looks.pattern, () => true, options)
+  if (found.matched === 0) {
+    found = yield* render(worded, looks.words, (text) => hasAll(query, text), options)
+    if (found.matched > 0) {
+      notes.push(`(No line matches the pattern. These parts have all of its words: ${query.words.join(", ")})`)
+    }
+  }
+  if (found.matched > 0) notes.push(found.text)
+  else notes.push(`No match in the ${plural(seen.size, "part")} that left the window.`)
+  return { text: notes.join("\n\n"), searched: seen.size, matched: found.matched }
+}

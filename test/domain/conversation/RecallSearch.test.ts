@@ -1,0 +1,239 @@
+import { assert, describe, it } from "@effect/vitest"
+import { call, type Content, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle, mentions } from "../../../src/domain/content/Handle.ts"
+import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
+import { parseQuery } from "../../../src/domain/conversation/RecallQuery.ts"
+import {
+  type FoundParts,
+  type HiddenPart,
+  hiddenParts,
+  type PartKind,
+  searching
+} from "../../../src/domain/conversation/RecallSearch.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+
+const letters = "abcdefghijklmnopqrstuvwxyz"
+const handleOf = (n: number): Handle =>
+  Handle.make(`h_${[...String(n).padStart(10, "0")].map((digit) => letters[Number(digit)]).join("")}`)
+
+const search = (
+  parts: ReadonlyArray<HiddenPart>,
+  pattern: string,
+  options: { readonly maxTokens?: number; readonly isRedacted?: boolean } = {}
+): FoundParts => {
+  const query = parseQuery(pattern) ?? assert.fail("a blank pattern")
+  return Work.runSync(searching(parts, query, { maxTokens: 4_000, isRedacted: false, ...options }))
+}
+
+const part = (n: number, kind: PartKind, written: string): HiddenPart => ({
+  handle: handleOf(n),
+  entry: `e${n}`,
+  at: undefined,
+  kind,
+  label: kind,
+  text: () => written
+})
+
+const entry = (n: number, content: Content, rest: Partial<Conversation.Entry> = {}): Conversation.Entry => ({
+  id: Conversation.entryId(n),
+  content,
+  tokens: content.parts.map(() => 1),
+  handles: content.parts.map((_, index) => handleOf(10 * n + index)),
+  ...rest
+})
+const appended = (entries: ReadonlyArray<Conversation.Entry>) => entries.reduce(Conversation.append, Conversation.empty)
+const said = (n: number, words: string) => entry(n, user(text(words)))
+const hiddenIn = (conversation: Conversation.Conversation) => Work.runSync(hiddenParts(conversation))
+const textsIn = (conversation: Conversation.Conversation) => hiddenIn(conversation).map((each) => each.text())
+const drop = (from: number, to: number, summary: number): Conversation.Patch => ({
+  drop: { from: Conversation.entryId(from), to: Conversation.entryId(to) },
+  insert: [entry(summary, user(text(`summary ${summary}`)), { author: "summary" })],
+  shorten: []
+})
+
+describe("what the window no longer shows", () => {
+  const two = appended([said(1, "one"), said(2, "two")])
+
+  it("is nothing before the first compression", () => {
+    assert.deepStrictEqual(textsIn(two), [])
+  })
+
+  it("is what was dropped, at any depth, each once, the newest first", () => {
+    const once = Conversation.compressed(two, drop(1, 2, 3))
+    assert.deepStrictEqual(textsIn(once), ["two", "one"])
+    const more = [said(4, "four"), said(5, "five")].reduce(Conversation.append, once)
+    const twice = Conversation.compressed(more, drop(3, 4, 6))
+    assert.deepStrictEqual(textsIn(twice), ["four", "summary 3", "two", "one"])
+    assert.deepStrictEqual(textsIn(Conversation.undone(twice)), ["summary 6", "two", "one"])
+  })
+
+  it("is what was shortened, and not the rest of its message", () => {
+    const log = appended([entry(1, user(response("read", { output: "long output" }), text("beside")))])
+    const shorten = { entry: Conversation.entryId(1), part: 0, replacement: text("short"), tokens: log.next as never }
+    assert.deepStrictEqual(textsIn(Conversation.masked(log, [shorten])), ["long output"])
+  })
+
+  it("is no text that the window shows elsewhere, no media and no environment message", () => {
+    const same = entry(3, user(text("one")), { handles: [handleOf(10)] })
+    const log = appended([
+      entry(1, user(text("one"), { inlineData: { mimeType: "image/png", data: "abcd" } })),
+      entry(2, user(text("folders")), { author: "environment" }),
+      same
+    ])
+    assert.deepStrictEqual(textsIn(Conversation.compressed(log, drop(1, 2, 4))), [])
+  })
+
+  it("has authors", () => {
+    const authored = (given: Content, rest: Partial<Conversation.Entry> = {}) => {
+      const log = appended([entry(1, given, rest), said(2, "x")])
+      const [last] = hiddenIn(Conversation.compressed(log, drop(1, 1, 3)))
+      return [last?.kind, last?.label]
+    }
+    const cases: ReadonlyArray<readonly [Part, "user" | "model", string, string]> = [
+      [text("a"), "user", "user", "user"],
+      [text("a"), "model", "agent", "agent"],
+      [{ text: "a", thought: true }, "model", "agent", "agent, thinking"],
+      [call("read", {}), "model", "arguments", "arguments of read"],
+      [response("read", { output: "a" }), "user", "output", "output of read"],
+      [call("recall", {}), "model", "copy", "arguments of recall"],
+      [response("recall", { output: "a" }), "user", "copy", "output of recall"]
+    ]
+    for (const [each, role, kind, label] of cases) {
+      assert.deepStrictEqual(authored({ role, parts: [each] }), [kind, label])
+    }
+    assert.deepStrictEqual(authored(user(text("a")), { author: "program" }), ["output", "program"])
+    assert.deepStrictEqual(authored(user(text("a")), { author: "summary" }), ["copy", "summary"])
+  })
+})
+
+describe("an answer", () => {
+  it("shows handle, message, time, author and numbered lines with a line of context", () => {
+    const written = "one\ntwo lock\nthree\nfour\nfive\nsix lock\n\nseven"
+    const [only] = [{ ...part(1, "output", written), at: Date.parse("2026-01-02T03:04:05Z"), label: "output of read" }]
+    assert.deepStrictEqual(search([only], "lock"), {
+      text: `${handleOf(1)}  e1  2026-01-02 03:04  output of read\n  1- one\n  2: two lock\n  3- three\n  …\n  5- five\n  6: six lock`,
+      searched: 1,
+      matched: 1
+    })
+  })
+
+  it("ranks by author, then whole words, then the newest", () => {
+    const parts = [
+      part(9, "copy", "lock"),
+      part(8, "output", "lock"),
+      part(7, "arguments", "lock"),
+      part(6, "agent", "locks"),
+      part(5, "agent", "lock"),
+      part(4, "agent", "lock"),
+      part(3, "user", "unlocked"),
+      part(2, "user", "nothing")
+    ]
+    assert.deepStrictEqual(mentions(search(parts, "lock").text), [3, 5, 4, 6, 7, 8, 9].map(handleOf))
+  })
+
+  it("takes a pattern that is none as text, and says so", () => {
+    const { matched, text: answer } = search([part(1, "user", "call f(x now")], "f(x")
+    assert.strictEqual(matched, 1)
+    assert.match(answer, /^\(Searched as plain text: Invalid regular expression/)
+  })
+
+  it("falls back to texts with all of the words, those on one line first, and says so", () => {
+    const parts = [
+      part(3, "output", "the lock\nof a session"),
+      part(2, "output", "a session has its lock"),
+      part(1, "output", "only a session")
+    ]
+    const { text: answer } = search(parts, "session lock")
+    assert.match(answer, /^\(No line matches the pattern\. These parts have all of its words: session, lock\)/)
+    assert.deepStrictEqual(mentions(answer), [2, 3].map(handleOf))
+    assert.notInclude(search([...parts, part(4, "copy", "session lock")], "session lock").text, "all of its words")
+  })
+
+  it("says how much was searched without a match", () => {
+    assert.deepStrictEqual(search([part(1, "user", "a"), part(2, "user", "b"), part(2, "user", "b")], "zzz"), {
+      text: "No match in the 2 parts that left the window.",
+      searched: 2,
+      matched: 0
+    })
+  })
+
+  it("stays within its tokens and counts what it leaves out", () => {
+    const parts = Array.from({ length: 150 }, (_, n) =>
+      part(n, n % 2 === 0 ? "agent" : "output", `lock ${"word ".repeat(60)}`)
+    )
+    for (const maxTokens of [200, 500, 1_000, 4_000]) {
+      const { matched, text: answer } = search(parts, "lock", { maxTokens })
+      assert.isBelow(estimateText(answer), maxTokens + 60)
+      const left = [...answer.matchAll(/(\d+) (?:texts? of the agent|outputs?)/g)].reduce(
+        (all, [, n]) => all + Number(n),
+        0
+      )
+      assert.strictEqual(mentions(answer).length + left, 150)
+      assert.strictEqual(matched, 150)
+    }
+  })
+
+  it("says when more match than are ranked, and ranks the best of all", () => {
+    const parts = [...Array.from({ length: 900 }, (_, n) => part(n, "output", "lock")), part(999, "user", "lock")]
+    const { text: answer } = search(parts, "lock")
+    assert.strictEqual(mentions(answer)[0], handleOf(999))
+    assert.match(answer, /More than 200 parts match/)
+  })
+
+  it("cuts long lines around the match", () => {
+    const { text: answer } = search([part(1, "arguments", `${"x".repeat(900)} lock ${"y".repeat(900)}`)], "lock")
+    assert.match(answer, /\n {2}1: …x+ lock y+…$/)
+    assert.isBelow(answer.length, 320)
+  })
+
+  it("leaves secrets out, and finds none by their characters", () => {
+    const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    const parts = [part(1, "output", `the token is ${token}`)]
+    assert.include(search(parts, "token is").text, token)
+    const redacted = search(parts, "token is", { isRedacted: true })
+    assert.notInclude(redacted.text, token)
+    assert.include(redacted.text, "[redacted: ")
+    for (const pattern of [token, "ghp_16C", "16c7e42f292c6912"]) {
+      assert.deepStrictEqual(search(parts, pattern, { isRedacted: true }).matched, 0)
+    }
+  })
+})
+
+describe("the time of a search", () => {
+  it("reads each part once, however often the conversation was compressed", () => {
+    const reads = (compressions: number) => {
+      let conversation = appended([said(1, "first")])
+      for (let n = 0; n < compressions; n += 1) {
+        conversation = Conversation.append(conversation, said(conversation.next, `message ${n}`))
+        const items = Conversation.view(conversation)
+        const [first, last] = [items[0], items.at(-1)].map((item) =>
+          Conversation.sequenceOf(item?.entry.id ?? Conversation.entryId(1))
+        )
+        conversation = Conversation.compressed(conversation, drop(first ?? 1, last ?? 1, conversation.next))
+      }
+      let count = 0
+      const counted = hiddenIn(conversation).map((each) => ({
+        ...each,
+        text: () => {
+          count += 1
+          return each.text()
+        }
+      }))
+      search(counted, "no such words")
+      return [count, counted.length] as const
+    }
+    // The messages, and every summary but the one that is shown.
+    assert.deepStrictEqual(reads(1), [2, 2])
+    assert.deepStrictEqual(reads(50), [100, 100])
+  })
+
+  it("is interruptible: no slice is long", () => {
+    const output = Array.from({ length: 40_000 }, (_, n) => `line ${n} of a long output`).join("\n")
+    const query = parseQuery("li.*ne 7 .*zz") ?? assert.fail("blank")
+    const work = searching([part(1, "output", output)], query, { maxTokens: 100, isRedacted: false })
+    let pauses = 0
+    while (work.next().done !== true) pauses += 1
+    assert.isAbove(pauses, 15)
+  })
+})
